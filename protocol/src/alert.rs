@@ -1,0 +1,191 @@
+//! The alert that an investigation is about: any JSON object, kept as it was sent.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hash::{canonical_json, sha256_hex};
+use crate::{AlertId, InvalidId};
+
+/// The largest alert that is accepted, in bytes (design, section 6).
+pub const MAX_ALERT_BYTES: usize = 1024 * 1024;
+
+/// How urgent the sender says an alert is; alerts wait in this order, most urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// For information.
+    Informational,
+    /// Low.
+    Low,
+    /// Medium, also when the alert does not say.
+    Medium,
+    /// High.
+    High,
+    /// Critical.
+    Critical,
+}
+
+impl Severity {
+    fn read(text: &str) -> Option<Self> {
+        Some(match text.trim().to_ascii_lowercase().as_str() {
+            "critical" | "crit" | "emergency" | "fatal" => Self::Critical,
+            "high" | "severe" | "error" | "major" => Self::High,
+            "medium" | "moderate" | "warning" | "warn" => Self::Medium,
+            "low" | "minor" => Self::Low,
+            "informational" | "info" | "notice" | "none" => Self::Informational,
+            _ => return None,
+        })
+    }
+}
+
+/// An accepted alert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alert {
+    /// Its own id, or one made from its content.
+    pub id: AlertId,
+    /// A short name for people.
+    pub title: String,
+    /// How urgent it says it is.
+    pub severity: Severity,
+    /// The whole object as canonical JSON text (the wire codec carries no free-form JSON).
+    pub body: String,
+}
+
+/// Why bytes are no alert. The message says what was wrong and what to send instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AlertError {
+    /// Over [`MAX_ALERT_BYTES`].
+    #[error("alert has {bytes} bytes, more than the {MAX_ALERT_BYTES} that are accepted: send the alert itself and leave the evidence in files")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// Not JSON.
+    #[error("alert is not JSON: {reason} at line {line}, column {column}")]
+    NotJson {
+        /// What the parser says.
+        reason: String,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// JSON, but no object.
+    #[error("alert is JSON but {found}, not an object: send one alert as {{\"id\": …, …}}")]
+    NotAnObject {
+        /// What it is instead.
+        found: &'static str,
+    },
+    /// Its `id` cannot be one.
+    #[error(transparent)]
+    Id(#[from] InvalidId),
+}
+
+impl Alert {
+    /// Reads an alert from the bytes that its sender sent.
+    ///
+    /// # Errors
+    /// [`AlertError`] when the bytes are too many, no JSON, or no object.
+    pub fn parse(bytes: &[u8]) -> Result<Self, AlertError> {
+        if bytes.len() > MAX_ALERT_BYTES {
+            return Err(AlertError::TooLarge { bytes: bytes.len() });
+        }
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+            let text = error.to_string();
+            let reason = text.split(" at line ").next().unwrap_or(&text).to_owned();
+            AlertError::NotJson { reason, line: error.line(), column: error.column() }
+        })?;
+        let found = match &value {
+            Value::Object(_) => None,
+            Value::Array(_) => Some("an array"),
+            Value::String(_) => Some("a string"),
+            Value::Number(_) => Some("a number"),
+            Value::Bool(_) => Some("a boolean"),
+            Value::Null => Some("null"),
+        };
+        if let Some(found) = found {
+            return Err(AlertError::NotAnObject { found });
+        }
+        let body = canonical_json(&value);
+        let id = match value.get("id") {
+            Some(Value::String(id)) if !id.trim().is_empty() => AlertId::new(id.trim())?,
+            Some(Value::Number(id)) => AlertId::new(id.to_string())?,
+            _ => AlertId::new(format!("sha256-{}", sha256_hex(body.as_bytes())))?,
+        };
+        let title = first_text(&value, &["/rule/title", "/rule/name", "/title", "/name", "/rule_name", "/signature", "/alert/signature", "/record/note", "/description", "/message"])
+            .unwrap_or_else(|| id.to_string());
+        let severity = first_text(&value, &["/severity", "/rule/level", "/rule/severity", "/level", "/priority"])
+            .and_then(|text| Severity::read(&text))
+            .unwrap_or(Severity::Medium);
+        Ok(Self { id, title: one_line(&title, 120), severity, body })
+    }
+
+    /// The alert as JSON.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+fn first_text(value: &Value, pointers: &[&str]) -> Option<String> {
+    pointers.iter().find_map(|pointer| match value.pointer(pointer) {
+        Some(Value::String(text)) if !text.trim().is_empty() => Some(text.clone()),
+        _ => None,
+    })
+}
+
+/// `text` on one line of at most `max` characters, for headings and terminals: control characters
+/// become spaces, since the text is an attacker's as likely as not (rule 3.7).
+#[must_use]
+pub fn one_line(text: &str, max: usize) -> String {
+    let clean: String = text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect();
+    let clean = clean.split_whitespace().collect::<Vec<_>>().join(" ");
+    if clean.chars().count() <= max {
+        return clean;
+    }
+    let mut cut: String = clean.chars().take(max.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Characters that change how the text around them is shown, or that show nothing at all: control,
+/// bidirectional, zero-width and tag characters (rule 3.7).
+#[must_use]
+pub fn hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{061c}' | '\u{00ad}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(input: &str, expect: &str) {
+        let got = match Alert::parse(input.as_bytes()) {
+            Ok(alert) => format!("{} | {} | {:?}", alert.id, alert.title, alert.severity),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(got, expect);
+    }
+
+    #[test]
+    fn alerts_are_read_or_refused_with_a_reason() {
+        check(r#"{"id":"a-1","rule":{"title":"Shell","level":"high"}}"#, "a-1 | Shell | High");
+        check(r#"{"id":7,"title":"x\u202ey","severity":"LOW"}"#, "7 | x y | Low");
+        check("[1]", "alert is JSON but an array, not an object: send one alert as {\"id\": …, …}");
+        check("{\"id\":", "alert is not JSON: EOF while parsing a value at line 1, column 6");
+        let big = format!("{{\"x\":\"{}\"}}", "a".repeat(MAX_ALERT_BYTES));
+        assert!(matches!(Alert::parse(big.as_bytes()), Err(AlertError::TooLarge { .. })));
+        let deep = "[".repeat(100_000);
+        assert!(matches!(Alert::parse(deep.as_bytes()), Err(AlertError::NotJson { .. })));
+    }
+
+    #[test]
+    fn without_an_id_the_content_names_it_whatever_the_order_of_keys() {
+        let a = Alert::parse(br#"{"x":1,"y":2}"#).unwrap();
+        let b = Alert::parse(br#"{ "y":2, "x":1 }"#).unwrap();
+        assert_eq!(a, b);
+    }
+}

@@ -1,0 +1,108 @@
+//! What an investigation may cost, and what it has cost (rule 3.6).
+
+use serde::{Deserialize, Serialize};
+
+/// What was used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Calls of a language model.
+    pub model_calls: u64,
+    /// Calls of a tool.
+    pub tool_calls: u64,
+    /// Tokens sent to models, cached ones included.
+    pub input_tokens: u64,
+    /// Of those, tokens that the provider served from its cache.
+    pub cached_tokens: u64,
+    /// Tokens that models wrote.
+    pub output_tokens: u64,
+    /// Money, in millionths of the currency that prices are given in.
+    pub cost_micros: u64,
+    /// Bytes of tool results.
+    pub result_bytes: u64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.model_calls = self.model_calls.saturating_add(other.model_calls);
+        self.tool_calls = self.tool_calls.saturating_add(other.tool_calls);
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cost_micros = self.cost_micros.saturating_add(other.cost_micros);
+        self.result_bytes = self.result_bytes.saturating_add(other.result_bytes);
+    }
+}
+
+/// The hard limits of an investigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Calls of a language model.
+    pub model_calls: u64,
+    /// Calls of a tool.
+    pub tool_calls: u64,
+    /// Tokens, in and out.
+    pub tokens: u64,
+    /// Money, in millionths.
+    pub cost_micros: u64,
+    /// Rounds. There is no preset limit in the seeds; this one stops a Director that never concludes.
+    pub rounds: u32,
+    /// Seconds from opening, counted only while the investigation is worked on.
+    pub seconds: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { model_calls: 1_000, tool_calls: 2_000, tokens: 20_000_000, cost_micros: 50_000_000, rounds: 50, seconds: 6 * 3600 }
+    }
+}
+
+/// How near a limit is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Headroom {
+    /// Enough is left.
+    Enough,
+    /// Four fifths of the named limit are used: the Director is told.
+    Near(String),
+    /// The named limit is reached: the flow goes to `conclude`.
+    Spent(String),
+}
+
+impl Budget {
+    /// How near `usage`, `rounds` finished and `seconds` worked are to the limits; the nearest one is
+    /// named.
+    #[must_use]
+    pub fn headroom(&self, usage: &Usage, rounds: u32, seconds: u64) -> Headroom {
+        let limits = [
+            ("model calls", usage.model_calls, self.model_calls),
+            ("tool calls", usage.tool_calls, self.tool_calls),
+            ("tokens", usage.input_tokens.saturating_add(usage.output_tokens), self.tokens),
+            ("cost", usage.cost_micros, self.cost_micros),
+            ("rounds", u64::from(rounds), u64::from(self.rounds)),
+            ("time", seconds, self.seconds),
+        ];
+        let spent = limits.iter().find(|(_, used, limit)| used >= limit);
+        let near = limits.iter().find(|(_, used, limit)| used.saturating_mul(5) >= limit.saturating_mul(4));
+        let say = |(name, used, limit): &(&str, u64, u64)| format!("{name}: {used} of {limit}");
+        match (spent, near) {
+            (Some(limit), _) => Headroom::Spent(say(limit)),
+            (None, Some(limit)) => Headroom::Near(say(limit)),
+            (None, None) => Headroom::Enough,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_then_spent_and_the_limit_is_named() {
+        let budget = Budget { tool_calls: 10, ..Budget::default() };
+        let at = |tool_calls| budget.headroom(&Usage { tool_calls, ..Usage::default() }, 0, 0);
+        assert_eq!(at(7), Headroom::Enough);
+        assert_eq!(at(8), Headroom::Near("tool calls: 8 of 10".into()));
+        assert_eq!(at(10), Headroom::Spent("tool calls: 10 of 10".into()));
+    }
+}

@@ -1,0 +1,278 @@
+//! The event log of an investigation: the truth from which all state is folded (design, section 5).
+//! Stored as JSON with a version; each entry carries the hash of the one before it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::Checked;
+use crate::hash::{canonical_json, sha256_hex};
+use crate::rule::{Guard, Ruling};
+use crate::{
+    Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member, Phase, Player, Question,
+    Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+};
+
+/// The version of stored events that is written. Every earlier one is read.
+pub const EVENT_VERSION: u16 = 1;
+
+/// Something that happened in an investigation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Event {
+    /// It began.
+    Opened {
+        /// The alert.
+        alert: Alert,
+        /// Its limits.
+        budget: Budget,
+        /// The Experts.
+        roster: Vec<Member>,
+        /// Where the evidence is, for whoever resumes on the same machine; empty when Experts bring
+        /// their own.
+        evidence: String,
+    },
+    /// A pass through a phase began.
+    RoundStarted {
+        /// The phase.
+        phase: Phase,
+        /// The round, from 1 over all phases.
+        round: u32,
+    },
+    /// A task was requested; it is enqueued after this is stored (the log is the truth, the queue a
+    /// hint).
+    TaskRequested {
+        /// The task.
+        task: TaskId,
+        /// What it is.
+        kind: TaskKind,
+        /// The Expert that it is for.
+        domain: Option<Domain>,
+        /// Its view, as an artifact: what the task was allowed to know, for the record.
+        view: ArtifactId,
+    },
+    /// A tool call finished.
+    CallRecorded {
+        /// The task that made it.
+        task: TaskId,
+        /// The call.
+        call: ToolCall,
+    },
+    /// A task ended with an answer.
+    TaskAnswered {
+        /// The task.
+        task: TaskId,
+        /// Who played it.
+        player: Player,
+        /// What it used.
+        usage: Usage,
+    },
+    /// A task ended without one; the flow goes on.
+    TaskFailed {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        reason: String,
+        /// What it used.
+        usage: Usage,
+    },
+    /// The Director wrote into its Journal.
+    Journaled {
+        /// The entry.
+        entry: JournalEntry,
+    },
+    /// The Director asked.
+    Asked {
+        /// The round.
+        round: u32,
+        /// The question, as it goes out.
+        question: Question,
+    },
+    /// An Expert submitted a finding.
+    FindingSubmitted {
+        /// The finding.
+        finding: Finding,
+    },
+    /// A finding was checked against the recorded bytes.
+    FindingChecked {
+        /// The finding.
+        finding: FindingId,
+        /// The result.
+        checked: Checked,
+    },
+    /// A rule capped, dropped or changed a proposal.
+    Guarded {
+        /// What and why.
+        guard: Guard,
+    },
+    /// The Review of a round.
+    Reviewed {
+        /// The Review.
+        review: Review,
+    },
+    /// The Timeline was rewritten.
+    TimelineRewritten {
+        /// The Timeline.
+        timeline: Timeline,
+    },
+    /// The Director decided.
+    Decided {
+        /// The round.
+        round: u32,
+        /// The decision.
+        decision: Decision,
+    },
+    /// A limit is near; the Director is told.
+    BudgetNear {
+        /// Which, and how near.
+        limit: String,
+    },
+    /// The flow goes to `conclude` for another reason than the Director's decision.
+    Stopping {
+        /// The reason.
+        reason: String,
+    },
+    /// The Director concluded; the rules on verdicts are applied.
+    Concluded {
+        /// The conclusion as proposed.
+        conclusion: Conclusion,
+        /// The verdict that counts.
+        ruling: Ruling,
+    },
+    /// It is over.
+    Closed {},
+}
+
+/// An event in the log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// The version of this format.
+    pub v: u16,
+    /// The investigation.
+    pub investigation: InvestigationId,
+    /// From 1, without a hole.
+    pub seq: u64,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The hash of the entry before; of the investigation's id for the first.
+    pub prev: String,
+    /// SHA-256 over version, investigation, sequence, time, previous hash and event, in canonical
+    /// JSON.
+    pub hash: String,
+    /// What happened.
+    pub event: Event,
+}
+
+/// Why a log is not intact.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// A version that this program does not know.
+    #[error("event {seq} has format version {found}, this program reads up to {EVENT_VERSION}: use a newer casebook")]
+    Version {
+        /// Where.
+        seq: u64,
+        /// The version found.
+        found: u16,
+    },
+    /// An event is missing, doubled or out of order.
+    #[error("event {found} stands where {expected} should")]
+    Sequence {
+        /// The number expected.
+        expected: u64,
+        /// The number found.
+        found: u64,
+    },
+    /// An event is not what was recorded.
+    #[error("event {seq} was changed after it was recorded: its hash does not match its content")]
+    Content {
+        /// Where.
+        seq: u64,
+    },
+    /// The events before it are not what was recorded.
+    #[error("event {seq} does not follow the event before it: the log was cut or replaced there")]
+    Link {
+        /// Where.
+        seq: u64,
+    },
+}
+
+impl Recorded {
+    /// The next entry of a log, after `last` (none for the first).
+    #[must_use]
+    pub fn next(investigation: &InvestigationId, last: Option<&Self>, at: Timestamp, event: Event) -> Self {
+        Self::after(investigation, last.map(|l| (l.seq, l.hash.as_str())), at, event)
+    }
+
+    /// The next entry of a log whose last entry has this sequence number and hash.
+    #[must_use]
+    pub fn after(investigation: &InvestigationId, last: Option<(u64, &str)>, at: Timestamp, event: Event) -> Self {
+        let seq = last.map_or(1, |(seq, _)| seq + 1);
+        let prev = last.map_or_else(|| Self::genesis(investigation), |(_, hash)| hash.to_owned());
+        let mut entry = Self { v: EVENT_VERSION, investigation: investigation.clone(), seq, at, prev, hash: String::new(), event };
+        entry.hash = entry.content_hash();
+        entry
+    }
+
+    fn genesis(investigation: &InvestigationId) -> String {
+        sha256_hex(investigation.as_str().as_bytes())
+    }
+
+    fn content_hash(&self) -> String {
+        let value = serde_json::json!({"v": self.v, "investigation": self.investigation, "seq": self.seq, "at": self.at, "prev": self.prev, "event": self.event});
+        sha256_hex(canonical_json(&value).as_bytes())
+    }
+
+    /// Checks that `log` is whole, in order and unchanged from its first entry.
+    ///
+    /// # Errors
+    /// The first [`ChainError`].
+    pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
+        let mut prev = Self::genesis(investigation);
+        for (entry, expected) in log.iter().zip(1..) {
+            if entry.v != EVENT_VERSION {
+                return Err(ChainError::Version { seq: entry.seq, found: entry.v });
+            }
+            if entry.seq != expected {
+                return Err(ChainError::Sequence { expected, found: entry.seq });
+            }
+            if entry.prev != prev || entry.investigation != *investigation {
+                return Err(ChainError::Link { seq: entry.seq });
+            }
+            if entry.content_hash() != entry.hash {
+                return Err(ChainError::Content { seq: entry.seq });
+            }
+            prev.clone_from(&entry.hash);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log() -> (InvestigationId, Vec<Recorded>) {
+        let id = InvestigationId::new("inv-1").unwrap();
+        let mut log: Vec<Recorded> = Vec::new();
+        for n in 1..=4 {
+            let event = Event::Stopping { reason: format!("reason {n}") };
+            log.push(Recorded::next(&id, log.last(), Timestamp::from_second(n).unwrap(), event));
+        }
+        (id, log)
+    }
+
+    #[test]
+    fn any_change_of_the_log_is_found() {
+        let (id, whole) = log();
+        assert_eq!(Recorded::verify(&id, &whole), Ok(()));
+        let mut changed = whole.clone();
+        changed[1].event = Event::Stopping { reason: "other".into() };
+        assert_eq!(Recorded::verify(&id, &changed), Err(ChainError::Content { seq: 2 }));
+        changed[1].hash = changed[1].content_hash();
+        assert_eq!(Recorded::verify(&id, &changed), Err(ChainError::Link { seq: 3 }));
+        let mut cut = whole.clone();
+        cut.remove(2);
+        assert_eq!(Recorded::verify(&id, &cut), Err(ChainError::Sequence { expected: 3, found: 4 }));
+        let mut swapped = whole;
+        swapped.swap(0, 1);
+        assert_eq!(Recorded::verify(&id, &swapped), Err(ChainError::Sequence { expected: 1, found: 2 }));
+    }
+}

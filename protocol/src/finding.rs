@@ -1,0 +1,211 @@
+//! What an Expert claims, and the typed citations that the claim rests on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{CallId, Domain, EventTime, FindingId, Score, Timestamp};
+
+/// What sort of claim a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FindingKind {
+    /// Something happened at a time: what the Timeline is made of.
+    Occurrence,
+    /// A number over many records. Legitimate: do not punish it (rule 3.2).
+    Aggregate,
+    /// Something that was searched for and is not there. Legitimate: do not punish it (rule 3.2).
+    Absence,
+    /// How things are: a configuration, a property of a source or of an account.
+    State,
+    /// Text in the evidence that addresses the analyst: raised, never obeyed (rule 3.7).
+    Instruction,
+}
+
+/// Which way a finding points.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bearing {
+    /// Towards an attack.
+    Incriminating,
+    /// Towards a harmless explanation.
+    Exonerating,
+    /// Neither by itself.
+    Neutral,
+}
+
+/// How much a finding would say if it is true, apart from how far it can be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weight {
+    /// Common in ordinary work.
+    Weak,
+    /// Unusual.
+    Moderate,
+    /// Seldom legitimate.
+    Strong,
+    /// Practically never legitimate.
+    Decisive,
+}
+
+/// What kind of thing an entity is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntityKind {
+    /// A machine by name.
+    Host,
+    /// An account or principal.
+    User,
+    /// An IP address.
+    Address,
+    /// An image or program.
+    Process,
+    /// A path, key, bucket, object.
+    File,
+    /// A hash of content.
+    Hash,
+    /// A DNS name or URL.
+    Name,
+    /// A session, connection or process instance by id.
+    Session,
+    /// Anything else that the evidence names.
+    Other,
+}
+
+/// Something that findings are about and that ties them together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Entity {
+    /// What it is.
+    pub kind: EntityKind,
+    /// As the evidence writes it.
+    pub value: String,
+}
+
+/// Where in an artifact to look.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Locator {
+    /// An RFC 6901 JSON pointer; the empty one is the whole artifact.
+    Pointer(String),
+    /// A line of the artifact's text, from 1.
+    Line(u64),
+}
+
+/// What a finding rests on. Each kind is checked by code before the Critic sees it (rule 3.2).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Citation {
+    /// The text `quote` stands at `at` in the result of `call`.
+    Literal {
+        /// The tool call whose result is cited.
+        call: CallId,
+        /// Where in the result.
+        at: Locator,
+        /// What stands there.
+        quote: String,
+    },
+    /// The query of `call` counts `value` records; recomputed by calling again.
+    Count {
+        /// The tool call whose result is cited.
+        call: CallId,
+        /// Where in the result the number stands.
+        at: Locator,
+        /// The number.
+        value: u64,
+        /// The same call made again by code, for the check.
+        again: Option<CallId>,
+    },
+    /// The query of `call` gives `value`; recomputed by calling again.
+    Aggregate {
+        /// The tool call whose result is cited.
+        call: CallId,
+        /// Where in the result the value stands.
+        at: Locator,
+        /// The value as text.
+        value: String,
+        /// The same call made again by code, for the check.
+        again: Option<CallId>,
+    },
+    /// The query of `call` finds nothing in the window that it covered.
+    Absence {
+        /// The tool call whose result is cited.
+        call: CallId,
+        /// Where in the result the number of hits stands.
+        at: Locator,
+        /// The start of the window that the claim is about; none for all of the evidence.
+        from: Option<Timestamp>,
+        /// The end of the window that the claim is about; none for all of the evidence.
+        to: Option<Timestamp>,
+        /// The same call made again by code, for the check.
+        again: Option<CallId>,
+    },
+}
+
+impl Citation {
+    /// The call that is cited.
+    #[must_use]
+    pub const fn call(&self) -> &CallId {
+        match self {
+            Self::Literal { call, .. } | Self::Count { call, .. } | Self::Aggregate { call, .. } | Self::Absence { call, .. } => call,
+        }
+    }
+
+    /// The call made again for the check; none where the bytes on record are enough.
+    #[must_use]
+    pub const fn again(&self) -> Option<&CallId> {
+        match self {
+            Self::Literal { .. } => None,
+            Self::Count { again, .. } | Self::Aggregate { again, .. } | Self::Absence { again, .. } => again.as_ref(),
+        }
+    }
+
+    /// The citation with its check call filled in. No effect on a literal one.
+    #[must_use]
+    pub fn called_again_as(mut self, id: CallId) -> Self {
+        match &mut self {
+            Self::Literal { .. } => {}
+            Self::Count { again, .. } | Self::Aggregate { again, .. } | Self::Absence { again, .. } => *again = Some(id),
+        }
+        self
+    }
+}
+
+/// A finding as an Expert submits it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FindingDraft {
+    /// What sort of claim it is.
+    pub kind: FindingKind,
+    /// One sentence. Names taken from the evidence stand in `backquotes`; times, addresses, hashes,
+    /// quoted names and counts in it must occur in what is cited.
+    pub claim: String,
+    /// When, for an occurrence.
+    pub time: Option<EventTime>,
+    /// What it is about.
+    pub entities: Vec<Entity>,
+    /// Which way it points.
+    pub bearing: Bearing,
+    /// How much it would say.
+    pub weight: Weight,
+    /// It is about the very activity that raised the alert, not about something else that happened.
+    pub about_alert: bool,
+    /// A MITRE ATT&CK technique id, where one fits.
+    pub technique: Option<String>,
+    /// How sure the Expert is.
+    pub confidence: Score,
+    /// What it rests on.
+    pub citations: Vec<Citation>,
+    /// What a person or a later question should look at, where something stays open.
+    pub look_next: Option<String>,
+}
+
+/// A submitted finding, stamped by the Hub.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Deterministic: round, domain, place.
+    pub id: FindingId,
+    /// Whose it is.
+    pub domain: Domain,
+    /// The round it was submitted in.
+    pub round: u32,
+    /// What it says.
+    #[serde(rename = "finding")]
+    pub draft: FindingDraft,
+}

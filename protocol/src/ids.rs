@@ -1,0 +1,166 @@
+//! Names of things. Each id is its own type, checked when it is made, so that no two kinds can be
+//! confused and no hostile text becomes part of a subject or a path.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Why a text cannot be an id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {text:?} is not valid: {rule}")]
+pub struct InvalidId {
+    kind: &'static str,
+    text: String,
+    rule: &'static str,
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal, $rule:literal, $ok:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id for `text`.
+            ///
+            /// # Errors
+            /// [`InvalidId`] names the rule that the text breaks.
+            pub fn new(text: impl Into<String>) -> Result<Self, InvalidId> {
+                let text = text.into();
+                let ok: fn(char) -> bool = $ok;
+                if text.is_empty() || text.len() > $max || !text.chars().all(ok) {
+                    let text = text.chars().take(80).collect();
+                    return Err(InvalidId { kind: $kind, text, rule: $rule });
+                }
+                Ok(Self(text))
+            }
+
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidId;
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                Self::new(text)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                Self::new(text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+    };
+}
+
+const fn lower_or_digit(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+id!(
+    /// One investigation: a UUID, part of subjects on the wire.
+    InvestigationId, "investigation id", 64,
+    "1 to 64 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
+);
+id!(
+    /// An alert as its sender names it, or `sha256-…` of its content when it has no id of its own.
+    /// The same id twice is the same alert (design, section 6).
+    AlertId, "alert id", 256,
+    "1 to 256 characters, none of them a control character", |c| !c.is_control()
+);
+id!(
+    /// A subject area with an Expert of its own, such as `endpoint` or `identity`.
+    Domain, "domain", 32,
+    "1 to 32 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
+);
+id!(
+    /// A task within its investigation, such as `r2.investigate.endpoint`: deterministic, so that a
+    /// Hub that comes back asks for the same tasks (design, section 5).
+    TaskId, "task id", 96,
+    "1 to 96 of a-z, 0-9, '.' and '-'", |c| lower_or_digit(c) || matches!(c, '.' | '-')
+);
+id!(
+    /// A tool call within its investigation, such as `r1.investigate.endpoint.t2.0`.
+    CallId, "call id", 128,
+    "1 to 128 of a-z, 0-9, '.' and '-'", |c| lower_or_digit(c) || matches!(c, '.' | '-')
+);
+id!(
+    /// A finding within its investigation, such as `r1-endpoint-3`.
+    FindingId, "finding id", 64,
+    "1 to 64 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
+);
+id!(
+    /// SHA-256 of the bytes of an artifact, in lower-case hex: its address (design, section 3.1).
+    ArtifactId, "artifact id", 64,
+    "64 lower-case hex digits", |c| c.is_ascii_digit() || matches!(c, 'a'..='f')
+);
+
+impl ArtifactId {
+    /// The address of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(crate::hash::sha256_hex(bytes))
+    }
+
+    /// The first twelve digits: enough for a person to tell artifacts of one investigation apart.
+    #[must_use]
+    pub fn short(&self) -> &str {
+        self.0.get(..12).unwrap_or(&self.0)
+    }
+}
+
+impl CallId {
+    /// The call with this turn and place in the turn, of a task.
+    #[must_use]
+    pub fn of(task: &TaskId, turn: u32, place: u32) -> Self {
+        Self(format!("{task}.t{turn}.{place}"))
+    }
+}
+
+impl FindingId {
+    /// The `n`th finding (from 1) of a domain's Expert in a round.
+    #[must_use]
+    pub fn of(round: u32, domain: &Domain, n: usize) -> Self {
+        Self(format!("r{round}-{domain}-{n}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_text_is_no_id() {
+        for text in ["", "a.b", "a b", "*", ">", "../x", "É", "A"] {
+            assert!(InvestigationId::new(text).is_err(), "{text:?}");
+            assert!(Domain::new(text).is_err(), "{text:?}");
+        }
+        assert!(serde_json::from_str::<Domain>("\"end.point\"").is_err());
+        assert!(Domain::new("a".repeat(33)).is_err());
+    }
+
+    #[test]
+    fn error_names_what_where_and_the_rule() {
+        let error = Domain::new("End Point").unwrap_err().to_string();
+        assert_eq!(error, "domain \"End Point\" is not valid: 1 to 32 of a-z, 0-9 and '-'");
+    }
+}

@@ -1,0 +1,198 @@
+//! The Director's Journal: structured working memory, append-only, read by every agent
+//! (seeds; design, section 2).
+
+use std::fmt::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{FindingId, Phase, Timestamp};
+
+/// The six entry types of the seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A strategic choice.
+    Decision,
+    /// A pattern noticed.
+    Observation,
+    /// A confirmed fact.
+    Finding,
+    /// An open item.
+    Question,
+    /// A step taken or planned.
+    Action,
+    /// A working theory.
+    Hypothesis,
+}
+
+impl EntryKind {
+    /// The name in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decision => "decision",
+            Self::Observation => "observation",
+            Self::Finding => "finding",
+            Self::Question => "question",
+            Self::Action => "action",
+            Self::Hypothesis => "hypothesis",
+        }
+    }
+}
+
+/// How important the Director holds an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Low.
+    Low,
+    /// Medium.
+    Medium,
+    /// High.
+    High,
+    /// Critical.
+    Critical,
+}
+
+/// An entry as the Director writes it with the journaling tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryDraft {
+    /// What kind of entry.
+    pub kind: EntryKind,
+    /// A short note.
+    pub text: String,
+    /// Its priority, where the Director gives one.
+    pub priority: Option<Priority>,
+    /// What should follow from it.
+    pub follow_ups: Vec<String>,
+    /// The findings that it rests on.
+    pub citations: Vec<FindingId>,
+    /// The sequence number of the entry that this one corrects.
+    pub supersedes: Option<u32>,
+}
+
+impl EntryDraft {
+    /// A plain entry.
+    #[must_use]
+    pub fn new(kind: EntryKind, priority: Priority, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into(), priority: Some(priority), follow_ups: Vec::new(), citations: Vec::new(), supersedes: None }
+    }
+}
+
+/// An entry, stamped by the Hub with where in the investigation it was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// From 1, without a hole.
+    pub seq: u32,
+    /// The phase it was written in.
+    pub phase: Phase,
+    /// The round it was written in.
+    pub round: u32,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What it says.
+    pub entry: EntryDraft,
+}
+
+/// The Journal as agents read it: chronology, append-only at the end so that a provider's prompt
+/// cache keeps hitting. Past `limit` bytes the oldest low-priority entries fold away, a quarter of
+/// the limit at a time so that the folded prefix changes seldom; a line says how many.
+#[must_use]
+pub fn render(entries: &[JournalEntry], limit: usize) -> String {
+    let lines: Vec<(Option<Priority>, String)> = entries.iter().map(|entry| (entry.entry.priority, line(entry))).collect();
+    let total: usize = lines.iter().map(|(_, text)| text.len()).sum();
+    let mut folded = vec![false; lines.len()];
+    if total > limit {
+        let step = (limit / 4).max(1);
+        let excess = (total - limit).div_ceil(step) * step;
+        fold(&lines, &mut folded, excess);
+    }
+    let mut out = String::new();
+    let count = folded.iter().filter(|&&f| f).count();
+    if count > 0 {
+        let _ = writeln!(out, "({count} earlier entries of lower priority are folded away)");
+    }
+    for ((_, text), folded) in lines.iter().zip(&folded) {
+        if !folded {
+            out.push_str(text);
+        }
+    }
+    out
+}
+
+fn fold(lines: &[(Option<Priority>, String)], folded: &mut [bool], excess: usize) {
+    let ranks = [None, Some(Priority::Low), Some(Priority::Medium), Some(Priority::High), Some(Priority::Critical)];
+    let mut gone = 0;
+    for rank in ranks {
+        for ((priority, text), folded) in lines.iter().zip(folded.iter_mut()) {
+            if gone >= excess {
+                return;
+            }
+            if *priority == rank {
+                *folded = true;
+                gone += text.len();
+            }
+        }
+    }
+}
+
+fn line(entry: &JournalEntry) -> String {
+    let JournalEntry { seq, phase, round, entry: draft, .. } = entry;
+    let mut out = format!("#{seq} [{} {round}] {}", phase.name(), draft.kind.name());
+    if let Some(priority) = draft.priority {
+        let _ = write!(out, " ({})", format!("{priority:?}").to_lowercase());
+    }
+    if let Some(old) = draft.supersedes {
+        let _ = write!(out, " supersedes #{old}");
+    }
+    let _ = write!(out, ": {}", draft.text);
+    if !draft.citations.is_empty() {
+        let ids: Vec<_> = draft.citations.iter().map(FindingId::as_str).collect();
+        let _ = write!(out, " [{}]", ids.join(", "));
+    }
+    out.push('\n');
+    for follow in &draft.follow_ups {
+        let _ = writeln!(out, "   follow up: {follow}");
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(n: u32) -> Vec<JournalEntry> {
+        (1..=n)
+            .map(|seq| {
+                let priority = if seq % 2 == 0 { Priority::High } else { Priority::Low };
+                let entry = EntryDraft::new(EntryKind::Observation, priority, format!("note {seq}"));
+                JournalEntry { seq, phase: Phase::Trace, round: seq, at: Timestamp::UNIX_EPOCH, entry }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn chronology_says_what_kind_when_and_what() {
+        assert_eq!(render(&entries(1), 1000), "#1 [trace 1] observation (low): note 1\n");
+    }
+
+    #[test]
+    fn past_the_limit_the_oldest_of_low_priority_fold_and_it_says_how_many() {
+        let text = render(&entries(20), 600);
+        assert!(text.starts_with("("), "{text}");
+        assert!(text.contains("note 20") && text.contains("note 2\n") && !text.contains("note 1\n"), "{text}");
+        let shown = text.matches("observation").count();
+        assert!(text.starts_with(&format!("({} earlier", 20 - shown)), "{text}");
+    }
+
+    #[test]
+    fn while_the_fold_stands_a_new_entry_only_appends() {
+        let longer = |n| render(&entries(n), 2000);
+        let mut kept = 0;
+        for n in 60..80 {
+            let (before, after) = (longer(n), longer(n + 1));
+            kept += u32::from(after.starts_with(&before));
+        }
+        assert!(kept > 10, "only {kept} of 20 steps kept the prefix");
+    }
+}

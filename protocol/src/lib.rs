@@ -1,0 +1,51 @@
+//! What is said and stored in Casebook.
+//!
+//! An [`Alert`] opens an investigation. The Hub appends [`Event`]s to its log and hands out
+//! [`Task`]s, each with the [`View`] that its role may have: the Director plans a [`Question`];
+//! Experts answer with [`FindingDraft`]s that cite recorded [`ToolCall`]s; code checks each citation
+//! ([`check`]); the Critic proposes a [`ReviewDraft`] that scores every finding, and then a
+//! [`TimelineDraft`] that folds the credible ones into the story; the Director decides to stay or
+//! advance and in the end proposes a [`Conclusion`]. Every proposal passes the rules of [`rule`]
+//! before it becomes state. The three channels that pass between invocations, and nothing else does,
+//! are the Director's Journal ([`journal`]), the Critic's Review ([`review`]) and the Critic's
+//! Timeline ([`timeline`]). At the end stands a [`Report`].
+//!
+//! No async, no actors and no broker here: types, their stored forms, and pure rules.
+
+pub mod alert;
+pub mod budget;
+pub mod check;
+pub mod claim;
+pub mod event;
+pub mod finding;
+pub mod hash;
+pub mod ids;
+pub mod journal;
+pub mod report;
+pub mod review;
+pub mod rubric;
+pub mod rule;
+pub mod subject;
+pub mod task;
+pub mod time;
+pub mod timeline;
+pub mod tool;
+
+pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line};
+pub use budget::{Budget, Headroom, Usage};
+pub use check::{Checked, CitationCheck, Exhibits, RecordRef};
+pub use event::{ChainError, Event, Recorded};
+pub use finding::{Bearing, Citation, Entity, EntityKind, Finding, FindingDraft, FindingKind, Locator, Weight};
+pub use ids::{AlertId, ArtifactId, CallId, Domain, FindingId, InvalidId, InvestigationId, TaskId};
+pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};
+pub use report::Report;
+pub use review::{Judgement, Review, ReviewDraft, Reviewed};
+pub use rubric::{Coherence, Credibility, Score};
+pub use rule::{Guard, Rule, Ruling, Verdict};
+pub use task::{
+    Allowance, Answer, CheckedFinding, Conclusion, Decision, DirectorView, DomainToolset, ExpertView, Member, MemberState, Move, Outcome, Phase, Player,
+    Question, ReviewView, Role, SourceInfo, Task, TaskKind, TimelineView, View,
+};
+pub use time::{EventTime, Precision, TimeBasis, Timestamp};
+pub use timeline::{EventDraft, Gap, GapKind, Timeline, TimelineDraft, TimelineEvent};
+pub use tool::{CallStatus, ToolCall, ToolSpec, Toolset};

@@ -1,0 +1,169 @@
+//! The final report: one JSON document from which the other forms are made (design, section 7).
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::RecordRef;
+use crate::rule::{Guard, Ruling};
+use crate::{
+    Alert, ArtifactId, Citation, Coherence, Credibility, Domain, EventTime, Finding, FindingId, Gap, InvestigationId, JournalEntry, Phase, Player,
+    Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,
+};
+
+/// The version of the report that is written.
+pub const REPORT_VERSION: u16 = 1;
+
+/// The report of an investigation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of this format.
+    pub casebook_report: u16,
+    /// The investigation.
+    pub investigation: InvestigationId,
+    /// When it was opened.
+    pub opened: Timestamp,
+    /// When it was closed.
+    pub closed: Timestamp,
+    /// The alert.
+    pub alert: Alert,
+    /// The verdict that counts.
+    pub verdict: Verdict,
+    /// How it came about (rule 3.5).
+    pub ruling: Ruling,
+    /// Why it ended, when the Director did not end it by itself.
+    pub stop_reason: Option<String>,
+    /// A few sentences for whoever is on call.
+    pub summary: String,
+    /// What set it off.
+    pub root_cause: String,
+    /// What to do, most urgent first.
+    pub actions: Vec<String>,
+    /// What stays open.
+    pub open_questions: Vec<String>,
+    /// The findings that the verdict rests on.
+    pub rests_on: Vec<FindingId>,
+    /// The story.
+    pub timeline: ReportTimeline,
+    /// Every finding with its latest score.
+    pub findings: Vec<ReportFinding>,
+    /// Where Expert and Critic differ, and where findings contradict each other.
+    pub disagreements: Vec<Disagreement>,
+    /// What no Expert could see.
+    pub blind_spots: Vec<String>,
+    /// The Journal.
+    pub journal: Vec<JournalEntry>,
+    /// What the rules capped, dropped or changed.
+    pub guards: Vec<Guard>,
+    /// Every tool call, for the way from a citation to its bytes.
+    pub calls: Vec<ToolCall>,
+    /// What it used.
+    pub usage: ReportUsage,
+}
+
+/// The Timeline in the report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportTimeline {
+    /// The story in a few sentences.
+    pub narrative: String,
+    /// How well it holds together.
+    pub score: Score,
+    /// The label of that score.
+    pub label: Coherence,
+    /// Its events in order.
+    pub events: Vec<ReportEvent>,
+    /// Its gaps.
+    pub gaps: Vec<Gap>,
+}
+
+/// An event of the Timeline in the report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportEvent {
+    /// The moment, RFC 3339 in UTC.
+    pub time: Timestamp,
+    /// How that moment is known.
+    pub when: EventTime,
+    /// What happened.
+    pub description: String,
+    /// The best score among its findings.
+    pub score: Score,
+    /// The findings that it stands on.
+    pub findings: Vec<FindingId>,
+    /// The records that it leads to.
+    pub evidence: Vec<RecordRef>,
+}
+
+/// A citation in the report, followed to its bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportCitation {
+    /// What is cited.
+    pub citation: Citation,
+    /// It holds.
+    pub holds: bool,
+    /// What the check found.
+    pub note: String,
+    /// The artifact.
+    pub artifact: Option<ArtifactId>,
+    /// The records.
+    pub records: Vec<RecordRef>,
+}
+
+/// A finding in the report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportFinding {
+    /// The finding.
+    pub finding: Finding,
+    /// The score that counts; none when it was never reviewed.
+    pub score: Option<Score>,
+    /// Its label.
+    pub label: Option<Credibility>,
+    /// The rules that capped it.
+    pub capped_by: Vec<Rule>,
+    /// The Critic's reasons.
+    pub rationale: String,
+    /// Findings that support it.
+    pub corroborated_by: Vec<FindingId>,
+    /// Findings against it.
+    pub contradicted_by: Vec<FindingId>,
+    /// What it cites.
+    pub citations: Vec<ReportCitation>,
+    /// What the claim states and its evidence does not.
+    pub faults: Vec<String>,
+}
+
+/// A difference of opinion that a reader should know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Disagreement {
+    /// The findings concerned.
+    pub findings: Vec<FindingId>,
+    /// What differs.
+    pub about: String,
+}
+
+/// What a task used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaskUsage {
+    /// The task.
+    pub task: TaskId,
+    /// What it is.
+    pub kind: TaskKind,
+    /// The Expert.
+    pub domain: Option<Domain>,
+    /// The phase.
+    pub phase: Phase,
+    /// Who played it.
+    pub player: Option<Player>,
+    /// Why it failed, if it did.
+    pub failed: Option<String>,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// What the investigation used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReportUsage {
+    /// Rounds.
+    pub rounds: u32,
+    /// All of it.
+    pub total: Usage,
+    /// By task.
+    pub tasks: Vec<TaskUsage>,
+}

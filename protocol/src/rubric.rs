@@ -1,0 +1,204 @@
+//! The two rubrics: five labels over the same five bands, one for a finding's credibility (Review),
+//! one for the coherence of the narrative (Timeline). Source: the seeds' tables; the bands are
+//! half-open as the design, section 2, states them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A score from 0.0 to 1.0, kept to three decimals so that stored text and value are the same.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Score(f64);
+
+/// A number that is no score.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("score {0} is not between 0.0 and 1.0")]
+pub struct NotAScore(f64);
+
+impl Score {
+    /// The lowest score.
+    pub const ZERO: Self = Self(0.0);
+
+    /// The score for `value`, rounded to three decimals.
+    ///
+    /// # Errors
+    /// [`NotAScore`] outside 0.0 to 1.0, and for what is no number.
+    pub fn new(value: f64) -> Result<Self, NotAScore> {
+        if (0.0..=1.0).contains(&value) {
+            Ok(Self((value * 1000.0).round() / 1000.0))
+        } else {
+            Err(NotAScore(value))
+        }
+    }
+
+    /// The nearest score to `value`; 0.0 for what is no number.
+    #[must_use]
+    pub fn clamped(value: f64) -> Self {
+        if value.is_nan() {
+            return Self::ZERO;
+        }
+        Self((value.clamp(0.0, 1.0) * 1000.0).round() / 1000.0)
+    }
+
+    /// The score as a number.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+
+    /// The lower of the two.
+    #[must_use]
+    pub fn at_most(self, cap: Self) -> Self {
+        if cap.0 < self.0 { cap } else { self }
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2}", self.0)
+    }
+}
+
+impl TryFrom<f64> for Score {
+    type Error = NotAScore;
+    fn try_from(value: f64) -> Result<Self, NotAScore> {
+        Self::new(value)
+    }
+}
+
+impl From<Score> for f64 {
+    fn from(score: Score) -> Self {
+        score.0
+    }
+}
+
+/// How far a finding can be believed (the Critic's Review rubric).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Credibility {
+    /// No evidence provided, or misinterpreted.
+    Misguided,
+    /// Poor evidence support.
+    Speculative,
+    /// Mixed evidence support.
+    Plausible,
+    /// Corroborated by a single source.
+    HighlyPlausible,
+    /// Supported by multiple sources with no contradictory indicators.
+    Trustworthy,
+}
+
+/// How well the narrative holds together (the Critic's Timeline rubric).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Coherence {
+    /// No evidence, confounding inconsistencies present.
+    Invalid,
+    /// Poor evidence support, significant gaps, conflicted narrative.
+    Speculative,
+    /// Some uncertainty in event ordering, notable gaps exist.
+    Plausible,
+    /// Good evidence support, minor gaps present, mostly consistent Timeline.
+    HighlyPlausible,
+    /// Strong corroboration across multiple sources, consistent timestamps, no significant gaps.
+    Trustworthy,
+}
+
+fn band(score: Score) -> usize {
+    [0.3, 0.5, 0.7, 0.9].iter().filter(|&&from| score.0 >= from).count()
+}
+
+impl Credibility {
+    const BANDS: [Self; 5] = [Self::Misguided, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
+
+    /// The label of a score: labels come from the score in code.
+    #[must_use]
+    pub fn of(score: Score) -> Self {
+        Self::BANDS.get(band(score)).copied().unwrap_or(Self::Misguided)
+    }
+
+    /// The name as the rubric prints it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trustworthy => "Trustworthy",
+            Self::HighlyPlausible => "Highly-plausible",
+            Self::Plausible => "Plausible",
+            Self::Speculative => "Speculative",
+            Self::Misguided => "Misguided",
+        }
+    }
+}
+
+impl Coherence {
+    const BANDS: [Self; 5] = [Self::Invalid, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
+
+    /// The label of a score.
+    #[must_use]
+    pub fn of(score: Score) -> Self {
+        Self::BANDS.get(band(score)).copied().unwrap_or(Self::Invalid)
+    }
+
+    /// The name as the rubric prints it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trustworthy => "Trustworthy",
+            Self::HighlyPlausible => "Highly-plausible",
+            Self::Plausible => "Plausible",
+            Self::Speculative => "Speculative",
+            Self::Invalid => "Invalid",
+        }
+    }
+}
+
+/// The Review rubric as the Critic reads it.
+pub const CREDIBILITY_RUBRIC: &str = "\
+0.9-1.0 Trustworthy: supported by multiple sources with no contradictory indicators
+0.7-0.89 Highly-plausible: corroborated by a single source
+0.5-0.69 Plausible: mixed evidence support
+0.3-0.49 Speculative: poor evidence support
+0.0-0.29 Misguided: no evidence provided or misinterpreted";
+
+/// The Timeline rubric as the Critic reads it.
+pub const COHERENCE_RUBRIC: &str = "\
+0.9-1.0 Trustworthy: strong corroboration across multiple sources, consistent timestamps, no significant gaps
+0.7-0.89 Highly-plausible: good evidence support, minor gaps present, mostly consistent Timeline
+0.5-0.69 Plausible: some uncertainty in event ordering, notable gaps exist
+0.3-0.49 Speculative: poor evidence support, significant gaps, conflicted narrative
+0.0-0.29 Invalid: no evidence, confounding inconsistencies present";
+
+/// The four consolidation rules of the Timeline task, as the seeds state them.
+pub const CONSOLIDATION_RULES: &str = "\
+1. Include only events supported by credible citations: speculation does not belong on the Timeline.
+2. Remove duplicate entries describing the same event: an event does not appear twice because two Experts mentioned it.
+3. When timestamps conflict, prefer the source with stronger evidence: a log entry's own time beats an inferred one.
+4. Maintain chronological ordering based on the best available evidence.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_are_half_open() {
+        let label = |value| Credibility::of(Score::new(value).unwrap()).name();
+        assert_eq!(label(1.0), "Trustworthy");
+        assert_eq!(label(0.9), "Trustworthy");
+        assert_eq!(label(0.899), "Highly-plausible");
+        assert_eq!(label(0.7), "Highly-plausible");
+        assert_eq!(label(0.5), "Plausible");
+        assert_eq!(label(0.3), "Speculative");
+        assert_eq!(label(0.299), "Misguided");
+        assert_eq!(Coherence::of(Score::ZERO).name(), "Invalid");
+    }
+
+    #[test]
+    fn what_is_no_score_is_refused() {
+        for value in [-0.001, 1.001, f64::NAN, f64::INFINITY] {
+            assert!(Score::new(value).is_err());
+        }
+        assert_eq!(Score::clamped(f64::NAN), Score::ZERO);
+        assert!(serde_json::from_str::<Score>("1.5").is_err());
+    }
+}

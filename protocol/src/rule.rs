@@ -1,0 +1,380 @@
+//! The rules of the design, section 3: what the Hub does to a proposal before it becomes state.
+//! Pure functions; each answer names the rule that it applied.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::Checked;
+use crate::{Bearing, Coherence, EventTime, Finding, FindingId, Review, ReviewDraft, Reviewed, Score, SourceInfo, Timeline, TimelineDraft, TimelineEvent, Weight};
+use crate::{Credibility, Judgement, claim, timeline::MAX_GAPS};
+
+/// A rule that capped, dropped or changed a proposal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// 3.3: no citation: at most 0.29.
+    CitationMissing,
+    /// 3.3: a citation does not hold: at most 0.29.
+    CitationDoesNotHold,
+    /// 3.2: the claim states what its evidence does not: at most 0.29.
+    ClaimNotInEvidence,
+    /// 3.3: evidence from one source only: at most 0.89.
+    SingleSource,
+    /// The Review says nothing of a finding: it scores 0.
+    NotReviewed,
+    /// The Review judges what was not submitted: dropped.
+    NotSubmitted,
+    /// 3.4: not credible enough, or without a valid citation: not on the Timeline.
+    NotCredible,
+    /// 3.4: no finding gives the event a time: not on the Timeline.
+    NoTime,
+    /// 3.4: the description says what its findings do not: the finding's own words stand instead.
+    NewFact,
+    /// 3.4: the same occurrence twice: merged.
+    Duplicate,
+    /// 3.4: more than three gaps: the rest dropped.
+    TooManyGaps,
+    /// A Timeline without events cannot be coherent: at most 0.29.
+    EmptyTimeline,
+    /// 3.5: a dismissal without two independent checked sources: inconclusive.
+    DismissalUnsupported,
+    /// 3.5: an attack without a credible incriminating finding: inconclusive.
+    AccusationUnsupported,
+    /// The question names an Expert that is not on the roster: dropped from it.
+    NotOnRoster,
+    /// In discovery the question goes to everyone.
+    DiscoveryAsksAll,
+    /// The conclusion rests on findings that do not exist or are not credible: dropped from it.
+    UnknownFinding,
+}
+
+impl Rule {
+    /// The name as stored, such as `single_source`.
+    #[must_use]
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// What a rule did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guard {
+    /// The rule.
+    pub rule: Rule,
+    /// What it was applied to.
+    pub subject: String,
+    /// What it did and why.
+    pub effect: String,
+}
+
+fn guard(rule: Rule, subject: impl Into<String>, effect: impl Into<String>) -> Guard {
+    Guard { rule, subject: subject.into(), effect: effect.into() }
+}
+
+/// The highest score for a finding that has no valid evidence (rule 3.3).
+pub const CAP_UNSUPPORTED: f64 = 0.29;
+/// The highest score for a finding that rests on one source (rule 3.3).
+pub const CAP_SINGLE_SOURCE: f64 = 0.89;
+/// The lowest score for the Timeline unless configured otherwise (rule 3.4).
+pub const TIMELINE_THRESHOLD: f64 = 0.5;
+
+/// The sensors behind sources; a source that is not on the roster counts as its own sensor.
+fn sensors<'a>(sources: impl IntoIterator<Item = &'a str>, known: &'a BTreeMap<String, SourceInfo>) -> BTreeSet<&'a str> {
+    sources.into_iter().map(|source| known.get(source).map_or(source, |info| info.sensor.as_str())).collect()
+}
+
+/// Rule 3.3: the Review that counts, from the proposed one. Every submitted finding is in it.
+#[must_use]
+pub fn review(round: u32, draft: ReviewDraft, submitted: &[(Finding, Checked)], sources: &BTreeMap<String, SourceInfo>) -> (Review, Vec<Guard>) {
+    let mut guards = Vec::new();
+    let ids: BTreeSet<&FindingId> = submitted.iter().map(|(f, _)| &f.id).collect();
+    let mut judgements: BTreeMap<FindingId, Judgement> = BTreeMap::new();
+    for judgement in draft.judgements {
+        if !ids.contains(&judgement.finding) {
+            guards.push(guard(Rule::NotSubmitted, judgement.finding.as_str(), "the Review judges a finding that was not submitted in this round: dropped"));
+        } else if judgements.contains_key(&judgement.finding) {
+            guards.push(guard(Rule::NotSubmitted, judgement.finding.as_str(), "the Review judges the finding a second time: the first judgement stands"));
+        } else {
+            judgements.insert(judgement.finding.clone(), judgement);
+        }
+    }
+    let checks: BTreeMap<&FindingId, &Checked> = submitted.iter().map(|(f, c)| (&f.id, c)).collect();
+    let findings = submitted
+        .iter()
+        .map(|(finding, checked)| {
+            let judgement = judgements.remove(&finding.id);
+            reviewed(finding, checked, judgement, &checks, sources, &mut guards)
+        })
+        .collect();
+    (Review { round, summary: draft.summary, findings }, guards)
+}
+
+fn reviewed(
+    finding: &Finding,
+    checked: &Checked,
+    judgement: Option<Judgement>,
+    checks: &BTreeMap<&FindingId, &Checked>,
+    sources: &BTreeMap<String, SourceInfo>,
+    guards: &mut Vec<Guard>,
+) -> Reviewed {
+    let mut capped_by = Vec::new();
+    let judgement = judgement.unwrap_or_else(|| {
+        capped_by.push(Rule::NotReviewed);
+        guards.push(guard(Rule::NotReviewed, finding.id.as_str(), "the Review says nothing of it: 0.00"));
+        Judgement { finding: finding.id.clone(), score: Score::ZERO, rationale: "not reviewed".into(), corroborated_by: vec![], contradicted_by: vec![] }
+    });
+    let supporting: Vec<FindingId> =
+        judgement.corroborated_by.into_iter().filter(|id| *id != finding.id && checks.get(id).is_some_and(|c| c.valid())).collect();
+    let proposed = judgement.score;
+    let mut score = proposed;
+    let mut cap = |rule: Rule, at: f64, why: String| {
+        if score.get() > at {
+            guards.push(guard(rule, finding.id.as_str(), format!("{score} capped at {at}: {why}")));
+            score = Score::clamped(at);
+            capped_by.push(rule);
+        }
+    };
+    if checked.citations.is_empty() {
+        cap(Rule::CitationMissing, CAP_UNSUPPORTED, "it cites nothing".into());
+    }
+    if let Some(bad) = checked.citations.iter().find(|c| !c.holds) {
+        cap(Rule::CitationDoesNotHold, CAP_UNSUPPORTED, bad.note.clone());
+    }
+    if let Some(fault) = checked.faults.first() {
+        cap(Rule::ClaimNotInEvidence, CAP_UNSUPPORTED, fault.clone());
+    }
+    let from = supporting.iter().filter_map(|id| checks.get(id)).flat_map(|c| c.sources()).chain(checked.sources());
+    if sensors(from, sources).len() < 2 {
+        cap(Rule::SingleSource, CAP_SINGLE_SOURCE, "all of its evidence comes from one source".into());
+    }
+    Reviewed {
+        finding: finding.clone(),
+        checked: checked.clone(),
+        score,
+        label: Credibility::of(score),
+        proposed,
+        capped_by,
+        rationale: judgement.rationale,
+        corroborated_by: supporting,
+        contradicted_by: judgement.contradicted_by,
+    }
+}
+
+/// A finding may carry an event of the Timeline (rule 3.4).
+#[must_use]
+pub fn credible(finding: &Reviewed, threshold: Score) -> bool {
+    finding.score >= threshold && finding.checked.valid()
+}
+
+/// Rule 3.4: the Timeline that counts, from the proposed one. `known` holds every finding reviewed so
+/// far, with its latest score.
+#[must_use]
+pub fn timeline(round: u32, version: u32, draft: TimelineDraft, known: &BTreeMap<FindingId, Reviewed>, threshold: Score) -> (Timeline, Vec<Guard>) {
+    let mut guards = Vec::new();
+    let mut events: Vec<TimelineEvent> = Vec::new();
+    let mut placed: BTreeSet<FindingId> = BTreeSet::new();
+    for (place, event) in draft.events.into_iter().enumerate() {
+        let subject = event.findings.first().map_or_else(|| format!("event {}", place + 1), ToString::to_string);
+        let standing: Vec<&Reviewed> = event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f, threshold)).collect();
+        if standing.is_empty() {
+            guards.push(guard(Rule::NotCredible, subject, format!("no finding of it has {threshold} or more and valid evidence: dropped")));
+            continue;
+        }
+        let fresh: Vec<&Reviewed> = standing.into_iter().filter(|f| placed.insert(f.finding.id.clone())).collect();
+        if fresh.is_empty() {
+            guards.push(guard(Rule::Duplicate, subject, "its findings stand in an earlier event: dropped"));
+            continue;
+        }
+        let Some(time) = best_time(&fresh) else {
+            guards.push(guard(Rule::NoTime, subject, "none of its findings has a time: dropped"));
+            continue;
+        };
+        let mut description = event.description;
+        if let Some(fault) = new_fact(&description, &fresh) {
+            guards.push(guard(Rule::NewFact, subject, format!("{fault}: the finding's own words stand instead")));
+            description = fresh.first().map(|f| f.finding.draft.claim.clone()).unwrap_or_default();
+        }
+        events.push(make_event(time, description, &fresh));
+    }
+    events.sort_by(|a, b| (a.time.at, &a.findings).cmp(&(b.time.at, &b.findings)));
+    let events = merge_same(events, &mut guards);
+    let mut gaps = draft.gaps;
+    if gaps.len() > MAX_GAPS {
+        guards.push(guard(Rule::TooManyGaps, "gaps", format!("{} named, {MAX_GAPS} kept", gaps.len())));
+        gaps.truncate(MAX_GAPS);
+    }
+    let mut score = draft.score;
+    if events.is_empty() && score.get() > CAP_UNSUPPORTED {
+        guards.push(guard(Rule::EmptyTimeline, "coherence", format!("{score} capped at {CAP_UNSUPPORTED}: the Timeline has no event")));
+        score = Score::clamped(CAP_UNSUPPORTED);
+    }
+    (Timeline { version, round, narrative: draft.narrative, events, gaps, score, label: Coherence::of(score) }, guards)
+}
+
+/// On conflicting times the stronger basis wins, then the finer clock, then the earlier moment.
+fn best_time(findings: &[&Reviewed]) -> Option<EventTime> {
+    let times = findings.iter().filter_map(|f| f.finding.draft.time.as_ref());
+    times.max_by(|a, b| a.basis.cmp(&b.basis).then(b.precision.cmp(&a.precision)).then(b.at.cmp(&a.at))).cloned()
+}
+
+fn new_fact(description: &str, findings: &[&Reviewed]) -> Option<String> {
+    let mut corpus = claim::Corpus::default();
+    let mut times = Vec::new();
+    for finding in findings {
+        let draft = &finding.finding.draft;
+        corpus.add_text(&draft.claim);
+        draft.entities.iter().for_each(|e| corpus.add_text(&e.value));
+        times.extend(draft.time.iter().flat_map(|t| std::iter::once(t.at).chain(t.until)));
+    }
+    claim::faults(description, &corpus, &times).into_iter().next()
+}
+
+fn make_event(time: EventTime, description: String, findings: &[&Reviewed]) -> TimelineEvent {
+    let mut seen = BTreeSet::new();
+    let evidence = findings.iter().flat_map(|f| f.checked.records()).filter(|r| seen.insert(r.clone())).collect();
+    let score = findings.iter().map(|f| f.score.get()).fold(0.0, f64::max);
+    TimelineEvent { time, description, findings: findings.iter().map(|f| f.finding.id.clone()).collect(), score: Score::clamped(score), evidence }
+}
+
+/// Two events of one moment that rest on the same record are one occurrence.
+fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<TimelineEvent> {
+    let mut merged: Vec<TimelineEvent> = Vec::new();
+    for event in events {
+        let same = merged.iter_mut().rev().take_while(|e| e.time.at == event.time.at).find(|e| e.evidence.iter().any(|r| event.evidence.contains(r)));
+        let Some(first) = same else {
+            merged.push(event);
+            continue;
+        };
+        let subject = event.findings.first().map(ToString::to_string).unwrap_or_default();
+        guards.push(guard(Rule::Duplicate, subject, "the same record at the same time stands in another event: merged"));
+        first.findings.extend(event.findings);
+        for record in event.evidence {
+            if !first.evidence.contains(&record) {
+                first.evidence.push(record);
+            }
+        }
+        if event.score > first.score {
+            first.score = event.score;
+        }
+    }
+    merged
+}
+
+/// The answer to an alert (rule 3.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// An attack.
+    TruePositive,
+    /// The rule is right, the activity harmless.
+    BenignPositive,
+    /// The rule is wrong.
+    FalsePositive,
+    /// Not shown either way: a person must look.
+    Inconclusive,
+}
+
+impl Verdict {
+    /// The name as stored.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TruePositive => "true_positive",
+            Self::BenignPositive => "benign_positive",
+            Self::FalsePositive => "false_positive",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+
+    /// It closes the alert.
+    #[must_use]
+    pub const fn dismisses(self) -> bool {
+        matches!(self, Self::BenignPositive | Self::FalsePositive)
+    }
+}
+
+/// The verdict that counts, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What the Director proposed.
+    pub proposed: Verdict,
+    /// What it rests on.
+    pub grounds: Vec<String>,
+    /// What is missing for the verdict that was proposed.
+    pub missing: Vec<String>,
+}
+
+/// Rule 3.5: asymmetric. One credible incriminating finding is enough to escalate; to dismiss takes
+/// two independent checked sources that the alert's subject does not control, and nothing grave that
+/// speaks against it.
+#[must_use]
+pub fn verdict(proposed: Verdict, known: &BTreeMap<FindingId, Reviewed>, sources: &BTreeMap<String, SourceInfo>, threshold: Score) -> (Ruling, Vec<Guard>) {
+    let credible: Vec<&Reviewed> = known.values().filter(|f| credible(f, threshold)).collect();
+    let grave: Vec<&&Reviewed> = credible.iter().filter(|f| f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate).collect();
+    let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new() };
+    let rule = match proposed {
+        Verdict::Inconclusive => return (ruling, Vec::new()),
+        Verdict::TruePositive => {
+            ruling.grounds = grave.iter().map(|f| format!("{} ({}) points to an attack", f.finding.id, f.score)).collect();
+            if grave.is_empty() {
+                ruling.missing.push(format!("a finding of {threshold} or more that points to an attack"));
+            }
+            Rule::AccusationUnsupported
+        }
+        Verdict::BenignPositive | Verdict::FalsePositive => {
+            dismissal(&credible, &grave, sources, &mut ruling);
+            Rule::DismissalUnsupported
+        }
+    };
+    if ruling.missing.is_empty() {
+        return (ruling, Vec::new());
+    }
+    ruling.verdict = Verdict::Inconclusive;
+    let effect = format!("{} becomes inconclusive: missing {}", proposed.name(), ruling.missing.join("; "));
+    (ruling, vec![guard(rule, "verdict", effect)])
+}
+
+fn dismissal(credible: &[&Reviewed], grave: &[&&Reviewed], sources: &BTreeMap<String, SourceInfo>, ruling: &mut Ruling) {
+    let mut independent: BTreeMap<&str, &FindingId> = BTreeMap::new();
+    let mut controlled: BTreeSet<&str> = BTreeSet::new();
+    for finding in credible {
+        let draft = &finding.finding.draft;
+        if draft.bearing != Bearing::Exonerating || !draft.about_alert {
+            continue;
+        }
+        for source in finding.checked.sources() {
+            match sources.get(source) {
+                Some(info) if !info.on_subject_host => {
+                    independent.entry(&info.sensor).or_insert(&finding.finding.id);
+                }
+                Some(_) => {
+                    controlled.insert(source);
+                }
+                None => {}
+            }
+        }
+    }
+    ruling.grounds = independent.iter().map(|(sensor, id)| format!("{id} explains the alerted activity from {sensor}, which its subject does not control")).collect();
+    if independent.len() < 2 {
+        ruling.missing.push(format!(
+            "two independent checked sources that the alert's subject does not control and that explain the activity: there {}",
+            match independent.len() {
+                0 => "is none".to_owned(),
+                n => format!("is {n} ({})", independent.keys().copied().collect::<Vec<_>>().join(", ")),
+            }
+        ));
+        if !controlled.is_empty() {
+            let names: Vec<&str> = controlled.into_iter().collect();
+            ruling.missing.push(format!("{} explain it, too, but are written on the subject's own host and so prove nothing alone", names.join(", ")));
+        }
+    }
+    for finding in grave {
+        ruling.missing.push(format!("an innocent explanation of {} ({}), which points to an attack", finding.finding.id, finding.score));
+    }
+}
+
+#[cfg(test)]
+mod tests;

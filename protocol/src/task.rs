@@ -1,0 +1,410 @@
+//! The six tasks, what each may see (its view), and what each answers (its outcome).
+//!
+//! A view holds what the design's table in section 1 allows and nothing else: what a role must never
+//! see has no field to be in.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::Checked;
+use crate::{
+    Alert, Domain, Finding, FindingDraft, FindingId, InvestigationId, JournalEntry, Review, ReviewDraft, TaskId, Timeline, TimelineDraft,
+    Toolset, Usage, Verdict, journal::EntryDraft,
+};
+
+/// How far the investigation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// One broadcast question, so that every Expert examines its sources.
+    Discovery,
+    /// The Director questions the Experts that it chooses.
+    Trace,
+    /// The report.
+    Conclude,
+}
+
+impl Phase {
+    /// The name in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Discovery => "discovery",
+            Self::Trace => "trace",
+            Self::Conclude => "conclude",
+        }
+    }
+}
+
+/// The six tasks: one model invocation each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskKind {
+    /// Director: what to ask, and whom.
+    Plan,
+    /// Expert: answer with findings.
+    Investigate,
+    /// Critic: score every finding.
+    Review,
+    /// Critic: fold the credible into the story.
+    Timeline,
+    /// Director: stay or advance.
+    Decide,
+    /// Director: conclude.
+    Report,
+}
+
+impl TaskKind {
+    /// The name in lower case, as in subjects and task ids.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Investigate => "investigate",
+            Self::Review => "review",
+            Self::Timeline => "timeline",
+            Self::Decide => "decide",
+            Self::Report => "report",
+        }
+    }
+
+    /// The role that performs it.
+    #[must_use]
+    pub const fn role(self) -> Role {
+        match self {
+            Self::Plan | Self::Decide | Self::Report => Role::Director,
+            Self::Investigate => Role::Expert,
+            Self::Review | Self::Timeline => Role::Critic,
+        }
+    }
+}
+
+/// Who performs tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Plans, decides, reports.
+    Director,
+    /// Investigates in one domain.
+    Expert,
+    /// Reviews, and keeps the Timeline.
+    Critic,
+}
+
+impl Role {
+    /// The name in lower case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Director => "director",
+            Self::Expert => "expert",
+            Self::Critic => "critic",
+        }
+    }
+}
+
+/// A source of evidence as the roster names it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceInfo {
+    /// Its id in tool results.
+    pub source: String,
+    /// What wrote it: sources of one sensor are not independent of each other.
+    pub sensor: String,
+    /// It is written by ordinary processes on the host that it describes, so that whoever holds that
+    /// host can change it (rule 3.5).
+    pub on_subject_host: bool,
+    /// Records in it.
+    pub records: u64,
+    /// What it holds, in words.
+    pub about: String,
+}
+
+/// An Expert on the roster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its domain.
+    pub domain: Domain,
+    /// What it knows and what it can look at: what the Director reads.
+    pub description: String,
+    /// What it sees.
+    pub sources: Vec<SourceInfo>,
+    /// What it can do.
+    pub toolset: Toolset,
+}
+
+/// An Expert as the Director sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberState {
+    /// Its domain.
+    pub domain: Domain,
+    /// What it knows and what it can look at.
+    pub description: String,
+    /// Why it cannot be asked now, or failed when it was last asked.
+    pub trouble: Option<String>,
+}
+
+/// The Director's question of a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// The question.
+    pub text: String,
+    /// Whom it goes to; empty for everyone on the roster.
+    pub to: Vec<Domain>,
+    /// Names, addresses, ids to follow, as the evidence writes them.
+    pub follow: Vec<String>,
+}
+
+/// What the Director sees: derived text alone, never raw bytes of evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DirectorView {
+    /// The alert.
+    pub alert: Alert,
+    /// Its Journal.
+    pub journal: Vec<JournalEntry>,
+    /// The latest Review.
+    pub review: Option<Review>,
+    /// The Timeline.
+    pub timeline: Option<Timeline>,
+    /// Who is there.
+    pub roster: Vec<MemberState>,
+    /// What is used so far.
+    pub used: Usage,
+    /// Near the limit: which one, and how near.
+    pub warning: Option<String>,
+    /// Why the investigation must conclude now, if it must.
+    pub stop_reason: Option<String>,
+}
+
+/// What an Expert sees: neither Review nor Timeline nor other Experts' findings, so that it is not
+/// led by them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExpertView {
+    /// The alert.
+    pub alert: Alert,
+    /// The Director's Journal.
+    pub journal: Vec<JournalEntry>,
+    /// What is asked.
+    pub question: Question,
+    /// Its own toolset.
+    pub toolset: Toolset,
+    /// The sources behind it.
+    pub sources: Vec<SourceInfo>,
+}
+
+/// A finding with the result of its mechanical check.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckedFinding {
+    /// The finding.
+    pub finding: Finding,
+    /// What code found out about its citations.
+    pub checked: Checked,
+}
+
+/// Which Expert had which tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainToolset {
+    /// The Expert.
+    pub domain: Domain,
+    /// Its toolset.
+    pub toolset: Toolset,
+}
+
+/// What the Critic sees to review a round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReviewView {
+    /// The Director's Journal.
+    pub journal: Vec<JournalEntry>,
+    /// This round's findings.
+    pub findings: Vec<CheckedFinding>,
+    /// Findings of earlier rounds that one of this round's contradicts.
+    pub contradicted: Vec<CheckedFinding>,
+    /// Every toolset by Expert, for the Critic's tools.
+    pub toolsets: Vec<DomainToolset>,
+}
+
+/// What the Critic sees to rewrite the Timeline. It has no tools here at all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TimelineView {
+    /// The Director's Journal.
+    pub journal: Vec<JournalEntry>,
+    /// This round's Review.
+    pub review: Review,
+    /// The Timeline so far.
+    pub previous: Option<Timeline>,
+}
+
+/// What a task may know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// Director: plan.
+    Plan(Box<DirectorView>),
+    /// Expert: investigate.
+    Investigate(Box<ExpertView>),
+    /// Critic: review.
+    Review(Box<ReviewView>),
+    /// Critic: timeline.
+    Timeline(Box<TimelineView>),
+    /// Director: decide.
+    Decide(Box<DirectorView>),
+    /// Director: report.
+    Report(Box<DirectorView>),
+}
+
+impl View {
+    /// The task that the view is for.
+    #[must_use]
+    pub const fn kind(&self) -> TaskKind {
+        match self {
+            Self::Plan(_) => TaskKind::Plan,
+            Self::Investigate(_) => TaskKind::Investigate,
+            Self::Review(_) => TaskKind::Review,
+            Self::Timeline(_) => TaskKind::Timeline,
+            Self::Decide(_) => TaskKind::Decide,
+            Self::Report(_) => TaskKind::Report,
+        }
+    }
+}
+
+/// What one task may use at the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowance {
+    /// Turns; the last one offers no tools.
+    pub turns: u32,
+    /// Tool calls.
+    pub tool_calls: u32,
+    /// Bytes of one tool result that are kept; a larger result fails the call.
+    pub result_bytes: u64,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { turns: 24, tool_calls: 120, result_bytes: 16 * 1024 * 1024 }
+    }
+}
+
+/// A piece of work for a role.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Deterministic id.
+    pub id: TaskId,
+    /// The investigation.
+    pub investigation: InvestigationId,
+    /// The Expert that it is for; none for Director and Critic.
+    pub domain: Option<Domain>,
+    /// The phase.
+    pub phase: Phase,
+    /// The round, from 1.
+    pub round: u32,
+    /// What it may know.
+    pub view: View,
+    /// What it may use.
+    pub allowance: Allowance,
+}
+
+impl TaskId {
+    /// The task of a kind in a round; at most one for each domain.
+    #[must_use]
+    pub fn of(round: u32, kind: TaskKind, domain: Option<&Domain>) -> Self {
+        let text = match domain {
+            Some(domain) => format!("r{round}.{}.{domain}", kind.name()),
+            None => format!("r{round}.{}", kind.name()),
+        };
+        // Every part is valid by construction and the longest is 54 characters.
+        Self::new(text).unwrap_or_else(|_| unreachable!("a task id is made of valid parts"))
+    }
+}
+
+/// Who played a role in a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Player {
+    /// `built-in analyst`, or the name of a model.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// Stay in the phase, or go on to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Move {
+    /// Another round of the same phase.
+    Stay,
+    /// The next phase.
+    Advance,
+}
+
+/// The Director's decision at the end of a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Stay or advance.
+    pub next: Move,
+    /// Why.
+    pub reason: String,
+}
+
+/// The Director's conclusion as proposed: the Hub makes the report from it and from the record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Conclusion {
+    /// The verdict proposed; a dismissal has to satisfy rule 3.5.
+    pub verdict: Verdict,
+    /// A few sentences for whoever is on call.
+    pub summary: String,
+    /// What set it off, as far as the evidence shows.
+    pub root_cause: String,
+    /// What to do, most urgent first.
+    pub actions: Vec<String>,
+    /// What stays open, and what a person should look at.
+    pub open_questions: Vec<String>,
+    /// The findings that the verdict rests on.
+    pub findings: Vec<FindingId>,
+}
+
+/// What a task answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Director: the question of the round.
+    Plan(Question),
+    /// Expert: its findings.
+    Investigate(Vec<FindingDraft>),
+    /// Critic: the Review.
+    Review(ReviewDraft),
+    /// Critic: the Timeline.
+    Timeline(TimelineDraft),
+    /// Director: stay or advance.
+    Decide(Decision),
+    /// Director: the conclusion.
+    Report(Conclusion),
+}
+
+impl Answer {
+    /// The task that it answers.
+    #[must_use]
+    pub const fn kind(&self) -> TaskKind {
+        match self {
+            Self::Plan(_) => TaskKind::Plan,
+            Self::Investigate(_) => TaskKind::Investigate,
+            Self::Review(_) => TaskKind::Review,
+            Self::Timeline(_) => TaskKind::Timeline,
+            Self::Decide(_) => TaskKind::Decide,
+            Self::Report(_) => TaskKind::Report,
+        }
+    }
+}
+
+/// The end of a task: recorded once, whoever is killed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The task.
+    pub task: TaskId,
+    /// Who played it.
+    pub player: Player,
+    /// Its answer, or why there is none.
+    pub result: Result<Answer, String>,
+    /// What the Director wrote into its Journal with the journaling tool. Empty for others.
+    pub journal: Vec<EntryDraft>,
+    /// The calls that it made, in order.
+    pub calls: Vec<crate::ToolCall>,
+    /// What it used.
+    pub usage: Usage,
+}
