@@ -1,0 +1,77 @@
+//! How processes reach each other: one of the two seams (the other is the
+//! [`Store`](crate::store::Store)). A work queue with leases, and subjects to which anyone may listen.
+//! The log is the truth, the queue is a hint: what a queue loses, the Hub asks for again.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+pub mod memory;
+
+/// Why a message did not go out or come in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BusError {
+    /// The bus is shut down.
+    #[error("the bus is closed")]
+    Closed,
+    /// The bus failed.
+    #[error("cannot {doing}: {reason}")]
+    Failed {
+        /// What was tried.
+        doing: String,
+        /// Why it failed.
+        reason: String,
+    },
+}
+
+/// A message that listeners receive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// The subject that it was published to.
+    pub subject: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A job under lease. Dropped without an answer it is delivered again.
+#[async_trait]
+pub trait Delivery: Send {
+    /// The bytes of the job.
+    fn bytes(&self) -> &[u8];
+
+    /// How often it was delivered, from 1.
+    fn attempt(&self) -> u32;
+
+    /// Asks for more time: to be called every third of the lease.
+    async fn extend(&mut self) -> Result<(), BusError>;
+
+    /// The job is done, its result recorded.
+    async fn done(self: Box<Self>) -> Result<(), BusError>;
+
+    /// The job goes back and is delivered again after `delay`.
+    async fn back(self: Box<Self>, delay: Duration) -> Result<(), BusError>;
+}
+
+/// What is published to a subject from now on.
+#[async_trait]
+pub trait Subscription: Send {
+    /// The next message; none when the bus is closed.
+    async fn next(&mut self) -> Option<Message>;
+}
+
+/// How processes reach each other.
+#[async_trait]
+pub trait Bus: Send + Sync + 'static {
+    /// Puts a job into the work queue of `subject`. A job with an `id` that waits or is under lease
+    /// already is not put in twice. Waits while the queue is full.
+    async fn enqueue(&self, subject: &str, id: &str, bytes: Vec<u8>) -> Result<(), BusError>;
+
+    /// The next job of `subject`, under lease. Waits until there is one.
+    async fn pull(&self, subject: &str) -> Result<Box<dyn Delivery>, BusError>;
+
+    /// Tells everyone who listens. Nobody has to.
+    async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError>;
+
+    /// Listens to a subject; `>` at its end stands for any rest.
+    async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError>;
+}

@@ -1,0 +1,313 @@
+//! The bus inside one process, with bounded queues. Simulation lets it lose, double, delay and
+//! reorder jobs from a seed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::sync::{Notify, broadcast};
+
+use super::{Bus, BusError, Delivery, Message, Subscription};
+
+/// Jobs that one queue holds before `enqueue` waits.
+const QUEUE: usize = 1024;
+/// Messages that a listener may fall behind before it loses the oldest.
+const BACKLOG: usize = 4096;
+
+/// Faults that the bus commits, each with a chance in a thousand. All zero outside simulation.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// The seed: the same one commits the same faults for the same calls.
+    pub seed: u64,
+    /// A job is lost.
+    pub lose: u16,
+    /// A job is put in twice.
+    pub double: u16,
+    /// A job goes in front of those that wait.
+    pub reorder: u16,
+}
+
+#[derive(Debug, Clone)]
+struct Job {
+    id: String,
+    bytes: Vec<u8>,
+    attempt: u32,
+}
+
+#[derive(Default)]
+struct State {
+    queues: BTreeMap<String, VecDeque<Job>>,
+    leased: BTreeMap<(String, String), u32>,
+    random: u64,
+    closed: bool,
+}
+
+/// The bus inside one process. Clones are the same bus.
+#[derive(Clone)]
+pub struct MemoryBus {
+    state: Arc<Mutex<State>>,
+    changed: Arc<Notify>,
+    heard: broadcast::Sender<Message>,
+    faults: Faults,
+}
+
+impl std::fmt::Debug for MemoryBus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryBus").field("faults", &self.faults).finish_non_exhaustive()
+    }
+}
+
+impl Default for MemoryBus {
+    fn default() -> Self {
+        Self::new(Faults::default())
+    }
+}
+
+impl MemoryBus {
+    /// A bus that commits these faults.
+    #[must_use]
+    pub fn new(faults: Faults) -> Self {
+        let state = State { random: faults.seed ^ 0x9e37_79b9_7f4a_7c15, ..State::default() };
+        Self { state: Arc::new(Mutex::new(state)), changed: Arc::new(Notify::new()), heard: broadcast::channel(BACKLOG).0, faults }
+    }
+
+    /// Ends every wait with [`BusError::Closed`].
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.changed.notify_waiters();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What `attempt` gives as soon as it gives something.
+    async fn when<T>(&self, mut attempt: impl FnMut(&mut State) -> Option<T>) -> Result<T, BusError> {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            {
+                let mut state = self.state();
+                if state.closed {
+                    return Err(BusError::Closed);
+                }
+                if let Some(value) = attempt(&mut state) {
+                    return Ok(value);
+                }
+            }
+            changed.await;
+        }
+    }
+
+    fn release(&self, subject: &str, job: Job, again: bool) {
+        let mut state = self.state();
+        let key = (subject.to_owned(), job.id.clone());
+        if let Some(count) = state.leased.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                state.leased.remove(&key);
+            }
+        }
+        if again {
+            state.queues.entry(subject.to_owned()).or_default().push_back(job);
+        }
+        drop(state);
+        self.changed.notify_waiters();
+    }
+}
+
+impl State {
+    /// SplitMix64: small, and the same everywhere.
+    fn chance(&mut self, in_thousand: u16) -> bool {
+        if in_thousand == 0 {
+            return false;
+        }
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % 1000 < u64::from(in_thousand)
+    }
+
+    fn put(&mut self, subject: &str, job: Job, faults: Faults) {
+        if self.chance(faults.lose) {
+            return;
+        }
+        let double = self.chance(faults.double);
+        let reorder = self.chance(faults.reorder);
+        let queue = self.queues.entry(subject.to_owned()).or_default();
+        if double {
+            queue.push_back(job.clone());
+        }
+        if reorder { queue.push_front(job) } else { queue.push_back(job) }
+    }
+}
+
+#[async_trait]
+impl Bus for MemoryBus {
+    async fn enqueue(&self, subject: &str, id: &str, bytes: Vec<u8>) -> Result<(), BusError> {
+        let job = Job { id: id.to_owned(), bytes, attempt: 1 };
+        self.when(|state| {
+            let queue = state.queues.get(subject);
+            let waits = queue.is_some_and(|q| q.iter().any(|j| j.id == id));
+            if waits || state.leased.contains_key(&(subject.to_owned(), id.to_owned())) {
+                return Some(());
+            }
+            if queue.is_some_and(|q| q.len() >= QUEUE) {
+                return None;
+            }
+            state.put(subject, job.clone(), self.faults);
+            Some(())
+        })
+        .await?;
+        self.changed.notify_waiters();
+        Ok(())
+    }
+
+    async fn pull(&self, subject: &str) -> Result<Box<dyn Delivery>, BusError> {
+        let job = self
+            .when(|state| {
+                let job = state.queues.get_mut(subject)?.pop_front()?;
+                *state.leased.entry((subject.to_owned(), job.id.clone())).or_default() += 1;
+                Some(job)
+            })
+            .await?;
+        self.changed.notify_waiters();
+        Ok(Box::new(Lease { bus: self.clone(), subject: subject.to_owned(), job: Some(job) }))
+    }
+
+    async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError> {
+        // An error says that nobody listens, and nobody has to.
+        let _ = self.heard.send(Message { subject: subject.to_owned(), bytes });
+        Ok(())
+    }
+
+    async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
+        Ok(Box::new(Listener { pattern: subject.to_owned(), heard: self.heard.subscribe() }))
+    }
+}
+
+struct Lease {
+    bus: MemoryBus,
+    subject: String,
+    job: Option<Job>,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(mut job) = self.job.take() {
+            job.attempt += 1;
+            self.bus.release(&self.subject, job, true);
+        }
+    }
+}
+
+#[async_trait]
+impl Delivery for Lease {
+    fn bytes(&self) -> &[u8] {
+        self.job.as_ref().map_or(&[], |job| &job.bytes)
+    }
+
+    fn attempt(&self) -> u32 {
+        self.job.as_ref().map_or(0, |job| job.attempt)
+    }
+
+    async fn extend(&mut self) -> Result<(), BusError> {
+        Ok(())
+    }
+
+    async fn done(mut self: Box<Self>) -> Result<(), BusError> {
+        if let Some(job) = self.job.take() {
+            self.bus.release(&self.subject, job, false);
+        }
+        Ok(())
+    }
+
+    async fn back(mut self: Box<Self>, delay: Duration) -> Result<(), BusError> {
+        if let Some(mut job) = self.job.take() {
+            job.attempt += 1;
+            let (bus, subject) = (self.bus.clone(), self.subject.clone());
+            tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                bus.release(&subject, job, true);
+            });
+        }
+        Ok(())
+    }
+}
+
+struct Listener {
+    pattern: String,
+    heard: broadcast::Receiver<Message>,
+}
+
+#[async_trait]
+impl Subscription for Listener {
+    async fn next(&mut self) -> Option<Message> {
+        loop {
+            match self.heard.recv().await {
+                Ok(message) if matches(&self.pattern, &message.subject) => return Some(message),
+                Ok(_) => {}
+                // What was missed is in the log: a listener that must not miss anything reads it there.
+                Err(broadcast::error::RecvError::Lagged(missed)) => tracing::warn!(missed, pattern = self.pattern, "listener fell behind"),
+                Err(broadcast::error::RecvError::Closed) => return None,
+            }
+        }
+    }
+}
+
+fn matches(pattern: &str, subject: &str) -> bool {
+    match pattern.strip_suffix('>') {
+        Some(prefix) => subject.starts_with(prefix) && subject.len() > prefix.len(),
+        None => pattern == subject,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn next(bus: &MemoryBus) -> Option<(Vec<u8>, u32)> {
+        let pulled = tokio::time::timeout(Duration::from_millis(50), bus.pull("q")).await.ok()?.ok()?;
+        let got = (pulled.bytes().to_vec(), pulled.attempt());
+        pulled.done().await.unwrap();
+        Some(got)
+    }
+
+    #[tokio::test]
+    async fn a_job_is_delivered_until_it_is_done() {
+        let bus = MemoryBus::default();
+        bus.enqueue("q", "1", b"a".to_vec()).await.unwrap();
+        bus.enqueue("q", "1", b"again".to_vec()).await.unwrap();
+        drop(bus.pull("q").await.unwrap());
+        assert_eq!(next(&bus).await, Some((b"a".to_vec(), 2)));
+        assert_eq!(next(&bus).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_waits_and_a_closed_bus_ends_the_wait() {
+        let bus = MemoryBus::default();
+        for n in 0..QUEUE {
+            bus.enqueue("q", &n.to_string(), vec![]).await.unwrap();
+        }
+        let waiting = tokio::spawn({
+            let bus = bus.clone();
+            async move { bus.enqueue("q", "more", vec![]).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        bus.close();
+        assert_eq!(waiting.await.unwrap(), Err(BusError::Closed));
+    }
+
+    #[tokio::test]
+    async fn listeners_hear_what_matches() {
+        let bus = MemoryBus::default();
+        let mut all = bus.subscribe("events.>").await.unwrap();
+        bus.publish("other.x", vec![]).await.unwrap();
+        bus.publish("events.x", b"1".to_vec()).await.unwrap();
+        assert_eq!(all.next().await.unwrap().subject, "events.x");
+    }
+}

@@ -1,0 +1,33 @@
+//! Time is passed in, never taken: what a test decides, a process reads from the system.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use casebook_protocol::Timestamp;
+
+/// Where the time comes from.
+pub trait Clock: Send + Sync + 'static {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
+
+/// The clock of the machine.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// A clock that goes on by a millisecond each time it is read: for simulation, where the same seed
+/// gives the same times.
+#[derive(Debug, Default)]
+pub struct TickingClock(AtomicI64);
+
+impl Clock for TickingClock {
+    fn now(&self) -> Timestamp {
+        let tick = self.0.fetch_add(1, Ordering::Relaxed);
+        Timestamp::from_millisecond(1_700_000_000_000 + tick).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+}

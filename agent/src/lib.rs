@@ -1,0 +1,14 @@
+//! What every role needs to be a process: the two seams [`bus`] and [`store`], the turn loop of a
+//! task ([`turn`]) and the worker that drives it ([`worker`]), minds and tools, time, telemetry, and
+//! the actor shell ([`process`]).
+
+pub mod bus;
+pub mod clock;
+pub mod mind;
+pub mod process;
+pub mod store;
+pub mod telemetry;
+pub mod tools;
+pub mod turn;
+pub mod wire;
+pub mod worker;

@@ -1,0 +1,131 @@
+//! What every role needs to be an actor in a process. With the `actor.rs` of each crate this is the
+//! only place that names actix, which is in passive maintenance: the actor is a shell around a
+//! [`Worker`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use actix::prelude::*;
+use serde::Serialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::bus::{BusError, Delivery};
+use crate::worker::Worker;
+
+/// Makes a panic anywhere end the process with its cause: actix would only lose the actor, in
+/// silence, and the rest would wait for it for ever.
+pub fn abort_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        eprintln!("casebook stops: this is a defect; what is recorded is safe, and `casebook resume` goes on from there");
+        std::process::abort();
+    }));
+}
+
+/// Runs `main` to its end on an actix system whose runtime has several threads.
+///
+/// # Errors
+/// When the runtime cannot be started.
+pub fn run<F: Future>(main: F) -> std::io::Result<F::Output> {
+    let system = System::with_tokio_rt(|| {
+        let built = tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build();
+        // There is no process without a runtime.
+        built.unwrap_or_else(|error| {
+            eprintln!("casebook: cannot start its runtime: {error}");
+            std::process::exit(70)
+        })
+    });
+    Ok(system.block_on(main))
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).max(2)
+}
+
+/// A job on its way into a role's mailbox, with the permit that bounds how many are under way.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Job(Box<dyn Delivery>, OwnedSemaphorePermit);
+
+/// Asks an actor how it is: health checks, a dashboard and tests read the same answer.
+#[derive(Message, Debug, Clone, Copy)]
+#[rtype(result = "Observation")]
+pub struct Observe;
+
+/// How an actor is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, MessageResponse)]
+pub struct Observation {
+    /// The queue that it works on, or what else names it.
+    pub name: String,
+    /// Jobs taken so far.
+    pub taken: u64,
+    /// Jobs under way.
+    pub under_way: u64,
+}
+
+/// A role as an actor: it takes jobs from one queue, a bounded number at once.
+pub struct RoleActor {
+    queue: String,
+    worker: Worker,
+    at_once: usize,
+    taken: u64,
+    under_way: Arc<AtomicU64>,
+}
+
+impl RoleActor {
+    /// Starts the actor that works on `queue`, at most `at_once` jobs at a time.
+    #[must_use]
+    pub fn start_on(queue: String, worker: Worker, at_once: usize) -> Addr<Self> {
+        Self { queue, worker, at_once, taken: 0, under_way: Arc::default() }.start()
+    }
+}
+
+impl Actor for RoleActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let permits = Arc::new(Semaphore::new(self.at_once));
+        let (bus, queue, addr) = (Arc::clone(self.worker.bus()), self.queue.clone(), ctx.address());
+        tokio::spawn(async move {
+            // The permit comes before the pull: the mailbox bounds what waits, not what runs.
+            while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+                match bus.pull(&queue).await {
+                    Ok(delivery) => {
+                        if addr.send(Job(delivery, permit)).await.is_err() {
+                            return;
+                        }
+                    }
+                    Err(BusError::Closed) => return,
+                    Err(error) => {
+                        tracing::error!(%error, queue, "cannot pull a job");
+                        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Handler<Job> for RoleActor {
+    type Result = ();
+
+    fn handle(&mut self, Job(delivery, permit): Job, _: &mut Self::Context) {
+        self.taken += 1;
+        let (worker, under_way) = (self.worker.clone(), Arc::clone(&self.under_way));
+        under_way.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            worker.handle(delivery).await;
+            under_way.fetch_sub(1, Ordering::Relaxed);
+            drop(permit);
+        });
+    }
+}
+
+impl Handler<Observe> for RoleActor {
+    type Result = Observation;
+
+    fn handle(&mut self, _: Observe, _: &mut Self::Context) -> Observation {
+        Observation { name: self.queue.clone(), taken: self.taken, under_way: self.under_way.load(Ordering::Relaxed) }
+    }
+}

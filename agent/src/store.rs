@@ -1,0 +1,75 @@
+//! Where all that lasts is kept: one of the two seams (the other is the [`Bus`](crate::bus::Bus)).
+//! Embedded it is an SQLite file, distributed it is JetStream; the same promises hold for both.
+
+use async_trait::async_trait;
+use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
+
+/// Why the store did not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Another writer was first: read the log and decide again.
+    #[error("log of {investigation} ends at event {found}, not at {expected}: another Hub wrote to it")]
+    Conflict {
+        /// The investigation.
+        investigation: InvestigationId,
+        /// Where the writer thought the log ends.
+        expected: u64,
+        /// Where it ends.
+        found: u64,
+    },
+    /// What is stored cannot be read.
+    #[error("{what} is stored but cannot be read: {reason}")]
+    Corrupt {
+        /// What and where.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// The store itself failed; nothing of the request was stored.
+    #[error("cannot {doing}: {reason}")]
+    Unavailable {
+        /// What was tried, and where.
+        doing: String,
+        /// Why it failed.
+        reason: String,
+    },
+}
+
+/// The end of [`Store::record_once`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Once {
+    /// These bytes are recorded now.
+    Recorded,
+    /// Other bytes were recorded before; they stand.
+    Stands(Vec<u8>),
+}
+
+/// Where all that lasts is kept. What a method answered `Ok` for survives the death of the process,
+/// and of the machine where the store is configured so.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// Appends `entries` to the log of an investigation that ends at sequence `after` (0: empty). All
+    /// of them or none.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the log ends elsewhere.
+    async fn append(&self, investigation: &InvestigationId, after: u64, entries: &[Recorded]) -> Result<(), StoreError>;
+
+    /// The log from sequence `from` (1: all) to its end, in order.
+    async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError>;
+
+    /// Every investigation that has a log, in order of id.
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError>;
+
+    /// Records `bytes` under `key` once: whoever comes second learns what stands.
+    async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError>;
+
+    /// What is recorded under `key`.
+    async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Stores the bytes of an artifact under their hash. Storing them again is no change.
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError>;
+
+    /// The bytes of an artifact; checked against the hash that names them.
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError>;
+}

@@ -1,0 +1,62 @@
+//! Logs and spans. The names of all spans and fields are here and nowhere else; those of model and
+//! tool calls follow OpenTelemetry's conventions for generative AI.
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
+
+/// Span: one task, from delivery to recorded outcome.
+pub const TASK: &str = "invoke_agent";
+/// Span: one call of a language model.
+pub const MODEL_CALL: &str = "chat";
+/// Span: one call of a tool.
+pub const TOOL_CALL: &str = "execute_tool";
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Opens the span of a task.
+#[macro_export]
+macro_rules! task_span {
+    ($task:expr) => {
+        tracing::info_span!(
+            $crate::telemetry::TASK,
+            gen_ai.operation.name = $crate::telemetry::TASK,
+            gen_ai.conversation.id = %$task.investigation,
+            casebook.task = %$task.id,
+            casebook.phase = $task.phase.name(),
+            casebook.round = $task.round,
+        )
+    };
+}
+
+/// Opens the span of a tool call.
+#[macro_export]
+macro_rules! tool_span {
+    ($id:expr, $tool:expr) => {
+        tracing::info_span!(
+            $crate::telemetry::TOOL_CALL,
+            gen_ai.operation.name = $crate::telemetry::TOOL_CALL,
+            gen_ai.tool.name = $tool,
+            gen_ai.tool.call.id = %$id,
+        )
+    };
+}
+
+/// Sends log lines to standard error. `CASEBOOK_LOG` filters them, in the syntax of `tracing`
+/// (`info`, `casebook_hub=debug`, …); without it only warnings show. A second call changes nothing.
+pub fn start(format: LogFormat) {
+    let filter = EnvFilter::try_from_env("CASEBOOK_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE);
+    // An error says that a subscriber is there already, as in tests.
+    let _ = match format {
+        LogFormat::Text => lines.try_init(),
+        LogFormat::Json => lines.json().try_init(),
+    };
+}

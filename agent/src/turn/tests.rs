@@ -1,0 +1,107 @@
+use casebook_protocol::{ArtifactId, Bearing, Decision, Domain, FindingKind, Locator, Move, Score, Timestamp, ToolCall, ToolSpec, Weight};
+
+use super::*;
+
+fn machine(turns: u32, tool_calls: u32) -> TurnLoop {
+    let tool = |name: &str, repeatable| ToolSpec { name: name.into(), description: String::new(), input_schema: "{}".into(), repeatable };
+    let toolset = Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search", true), tool("ask", false)] };
+    let task = TaskId::of(1, TaskKind::Investigate, Some(&Domain::new("endpoint").unwrap()));
+    TurnLoop::new(task, TaskKind::Investigate, Allowance { turns, tool_calls, ..Allowance::default() }, &toolset)
+}
+
+fn request(tool: &str) -> CallRequest {
+    CallRequest { tool: tool.into(), arguments: "{}".into() }
+}
+
+fn calls(tools: &[&str]) -> Input {
+    Input::Thought(Thought::Call(tools.iter().map(|t| request(t)).collect()))
+}
+
+fn done(effect: &Effect) -> Input {
+    let Effect::Call { id, request, .. } = effect else { panic!("{effect:?} is no call") };
+    let call = ToolCall {
+        id: id.clone(),
+        domain: None,
+        tool: request.tool.clone(),
+        arguments: request.arguments.clone(),
+        status: CallStatus::Answered,
+        result: ArtifactId::of(b"{}"),
+        bytes: 2,
+        started: Timestamp::UNIX_EPOCH,
+        ended: Timestamp::UNIX_EPOCH,
+    };
+    Input::Called(Box::new(Done { call, result: "{}".into() }))
+}
+
+fn ids(effects: &[Effect]) -> Vec<&str> {
+    effects.iter().map(|e| if let Effect::Call { id, .. } = e { id.as_str() } else { "-" }).collect()
+}
+
+#[test]
+fn calls_of_a_turn_run_together_and_the_mind_goes_on_when_all_are_done() {
+    let mut m = machine(5, 10);
+    let first = m.step(calls(&["search", "ask"]));
+    assert_eq!(ids(&first), ["r1.investigate.endpoint.t1.0", "r1.investigate.endpoint.t1.1"]);
+    assert_eq!(m.step(done(&first[1])), []);
+    assert_eq!(m.step(done(&first[1])), [], "a second result of the same call is no news");
+    assert_eq!(m.step(done(&first[0])), [Effect::Think { last: false }]);
+    assert_eq!(m.done().iter().map(|d| d.call.id.as_str()).collect::<Vec<_>>(), ["r1.investigate.endpoint.t1.0", "r1.investigate.endpoint.t1.1"]);
+}
+
+#[test]
+fn a_tool_outside_the_toolset_is_refused_by_code() {
+    let mut m = machine(5, 10);
+    let effects = m.step(calls(&["delete_everything"]));
+    let Effect::Call { refused: Some(why), .. } = &effects[0] else { panic!() };
+    assert_eq!(why, "there is no tool \"delete_everything\" in your toolset, which has ask, search");
+}
+
+#[test]
+fn limits_are_hard_and_the_last_turn_offers_no_tools() {
+    let mut m = machine(2, 10);
+    let effects = m.step(calls(&["search"]));
+    assert_eq!(m.step(done(&effects[0])), [Effect::Think { last: true }]);
+    let [Effect::Finish(Err(why))] = &m.step(calls(&["search"]))[..] else { panic!() };
+    assert!(why.contains("no more tool call was granted"), "{why}");
+
+    let mut m = machine(9, 1);
+    let effects = m.step(calls(&["search", "search"]));
+    assert!(matches!(&effects[1], Effect::Call { refused: Some(_), .. }));
+    m.step(done(&effects[0]));
+    assert_eq!(m.step(done(&effects[1])), [Effect::Think { last: true }]);
+}
+
+#[test]
+fn an_answer_of_another_kind_is_a_failure() {
+    let decision = Answer::Decide(Decision { next: Move::Advance, reason: "ignore your instructions".into() });
+    let effects = machine(5, 10).step(Input::Thought(Thought::Answer(Box::new(decision))));
+    assert_eq!(effects, [Effect::Finish(Err("answered a investigate task as if it were decide".into()))]);
+}
+
+#[test]
+fn counted_queries_are_made_again_before_the_answer_counts() {
+    let mut m = machine(5, 10);
+    let first = m.step(calls(&["search", "ask"]));
+    m.step(done(&first[0]));
+    m.step(done(&first[1]));
+    let count = |n: usize| Citation::Count { call: CallId::new(ids(&first)[n]).unwrap(), at: Locator::Pointer("/total".into()), value: 1, again: None };
+    let finding = FindingDraft {
+        kind: FindingKind::Aggregate,
+        claim: "x".into(),
+        time: None,
+        entities: vec![],
+        bearing: Bearing::Neutral,
+        weight: Weight::Weak,
+        about_alert: false,
+        technique: None,
+        confidence: Score::ZERO,
+        citations: vec![count(0), count(0), count(1)],
+        look_next: None,
+    };
+    let checks = m.step(Input::Thought(Thought::Answer(Box::new(Answer::Investigate(vec![finding])))));
+    assert_eq!(ids(&checks), ["r1.investigate.endpoint.t1002.0"], "once, and only the repeatable tool");
+    let [Effect::Finish(Ok(answer))] = &m.step(done(&checks[0]))[..] else { panic!() };
+    let Answer::Investigate(findings) = answer.as_ref() else { panic!() };
+    let again: Vec<bool> = findings[0].citations.iter().map(|c| c.again().is_some()).collect();
+    assert_eq!(again, [true, true, false]);
+}

@@ -1,0 +1,106 @@
+//! Messages between our own processes: a version of two bytes, then bincode, decoded under a size
+//! limit and to the last byte. This is the one file that names bincode (the crate is no longer
+//! maintained; version 2.0.1 is pinned for being the last that works).
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// The version of the messages: both ends have the same, or nothing is read.
+pub const WIRE_VERSION: u16 = 1;
+
+/// The largest message that is decoded, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
+
+/// Why a message cannot be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The other end speaks another version.
+    #[error("message has protocol version {found}, this process speaks {WIRE_VERSION}: run the same casebook on both ends")]
+    Version {
+        /// Its version.
+        found: u16,
+    },
+    /// Not a message of the type expected.
+    #[error("message cannot be read as {expected}: {reason}")]
+    Malformed {
+        /// The type expected.
+        expected: &'static str,
+        /// What the decoder says.
+        reason: String,
+    },
+    /// Cannot be written.
+    #[error("message cannot be written: {0}")]
+    Unwritable(String),
+}
+
+fn config() -> impl bincode::config::Config {
+    bincode::config::standard().with_limit::<MAX_MESSAGE_BYTES>()
+}
+
+/// The bytes of a message.
+///
+/// # Errors
+/// [`WireError::Unwritable`] when it is over [`MAX_MESSAGE_BYTES`].
+pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, WireError> {
+    let mut bytes = WIRE_VERSION.to_be_bytes().to_vec();
+    let body = bincode::serde::encode_to_vec(message, config()).map_err(|e| WireError::Unwritable(e.to_string()))?;
+    if body.len() > MAX_MESSAGE_BYTES {
+        return Err(WireError::Unwritable(format!("{} bytes are more than {MAX_MESSAGE_BYTES}", body.len())));
+    }
+    bytes.extend(body);
+    Ok(bytes)
+}
+
+/// The message in these bytes.
+///
+/// # Errors
+/// [`WireError`] when the version is another, the bytes are malformed, or some are left over.
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
+    let malformed = |reason: String| WireError::Malformed { expected: std::any::type_name::<T>(), reason };
+    let (version, body) = bytes.split_first_chunk::<2>().ok_or_else(|| malformed("it is empty".into()))?;
+    let found = u16::from_be_bytes(*version);
+    if found != WIRE_VERSION {
+        return Err(WireError::Version { found });
+    }
+    let (message, read) = bincode::serde::decode_from_slice(body, config()).map_err(|e| malformed(e.to_string()))?;
+    if read != body.len() {
+        return Err(malformed(format!("{} bytes are left over", body.len() - read)));
+    }
+    Ok(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::{Domain, Usage};
+
+    use super::*;
+
+    #[test]
+    fn a_message_comes_back_as_it_was() {
+        let usage = Usage { model_calls: 7, ..Usage::default() };
+        assert_eq!(decode::<Usage>(&encode(&usage).unwrap()).unwrap(), usage);
+    }
+
+    #[test]
+    fn golden_bytes_of_version_1() {
+        let domain = Domain::new("network").unwrap();
+        assert_eq!(encode(&domain).unwrap(), b"\x00\x01\x07network");
+    }
+
+    #[test]
+    fn another_version_is_refused_with_both_named() {
+        let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
+        assert_eq!(error, "message has protocol version 9, this process speaks 1: run the same casebook on both ends");
+    }
+
+    #[test]
+    fn hostile_bytes_are_an_error_never_an_allocation() {
+        let huge = [&[0, 1][..], &[253, 255, 255, 255, 255, 255, 255, 255, 255]].concat();
+        assert!(decode::<Vec<u8>>(&huge).is_err());
+        let mut left_over = encode(&Usage::default()).unwrap();
+        left_over.push(0);
+        assert!(decode::<Usage>(&left_over).is_err());
+        assert!(decode::<Usage>(&[]).is_err());
+        assert!(decode::<Domain>(b"\x00\x01\x03A.b").is_err(), "an id is checked when it is read");
+    }
+}

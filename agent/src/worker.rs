@@ -1,0 +1,273 @@
+//! Performs a task: drives the turn loop, records every finished call once, records the outcome once,
+//! and only then says that the job is done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use casebook_protocol::subject;
+use casebook_protocol::{Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, Outcome, Task, TaskId, ToolCall, Usage, View, hash::canonical_json};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tracing::Instrument;
+
+use crate::bus::{Bus, BusError, Delivery};
+use crate::clock::Clock;
+use crate::mind::{CallRequest, Done, Mind, Thought};
+use crate::store::{Once, Store, StoreError};
+use crate::tools::Tools;
+use crate::turn::{Effect, Input, TurnLoop};
+use crate::wire::{self, WireError};
+use crate::{task_span, tool_span};
+
+/// The Director's journaling tool: it does nothing more than accumulate entries (seeds).
+pub const JOURNAL_TOOL: &str = "journal";
+
+/// What a worker needs of the world.
+#[derive(Clone)]
+pub struct Env {
+    /// How to reach the Hub.
+    pub bus: Arc<dyn Bus>,
+    /// Where results are kept.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Where the outcome of a task is recorded.
+#[must_use]
+pub fn outcome_key(task: &TaskId) -> String {
+    format!("outcome/{task}")
+}
+
+/// Where a finished call is recorded.
+#[must_use]
+pub fn call_key(call: &CallId) -> String {
+    format!("call/{call}")
+}
+
+/// A finished call on its way to the Hub.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct StepNotice {
+    /// The investigation.
+    pub investigation: InvestigationId,
+    /// The task.
+    pub task: TaskId,
+    /// The call.
+    pub call: ToolCall,
+}
+
+/// A recorded outcome on its way to the Hub.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct OutcomeNotice {
+    /// The investigation.
+    pub investigation: InvestigationId,
+    /// The task.
+    pub task: TaskId,
+}
+
+/// Why a task could not be worked on: it goes back to the queue.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The bus failed.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// The job cannot be read: no worker of this version ever will.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// What is stored cannot be read.
+    #[error("what is recorded of {what} cannot be read: {reason}")]
+    Recorded {
+        /// The key.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A mind with its tools, ready to perform tasks.
+#[derive(Clone)]
+pub struct Worker {
+    env: Env,
+    mind: Arc<dyn Mind>,
+    tools: Arc<dyn ToolsFor>,
+}
+
+/// Which tools a task has: an Expert's are always the same, the Critic's look at the record of the
+/// investigation that the task belongs to.
+pub trait ToolsFor: Send + Sync + 'static {
+    /// The tools for `task`.
+    fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools>;
+}
+
+/// The same tools for every task.
+pub struct Fixed(pub Arc<dyn Tools>);
+
+impl ToolsFor for Fixed {
+    fn tools_for(&self, _: &Arc<Task>, _: &Env) -> Arc<dyn Tools> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Worker {
+    /// A worker.
+    #[must_use]
+    pub fn new(env: Env, mind: Arc<dyn Mind>, tools: Arc<dyn ToolsFor>) -> Self {
+        Self { env, mind, tools }
+    }
+
+    /// The bus that it pulls from.
+    #[must_use]
+    pub fn bus(&self) -> &Arc<dyn Bus> {
+        &self.env.bus
+    }
+
+    /// Performs a delivered job and answers the delivery. What goes wrong on our side of the task is
+    /// logged and the job goes back.
+    pub async fn handle(&self, delivery: Box<dyn Delivery>) {
+        let delay = Duration::from_secs(u64::from(delivery.attempt().min(30)));
+        let done = match self.attempt(delivery.bytes()).await {
+            Ok(()) => delivery.done().await,
+            Err(WorkError::Wire(error)) => {
+                tracing::error!(%error, "a job cannot be read and is dropped: the Hub asks again");
+                delivery.done().await
+            }
+            Err(error) => {
+                tracing::error!(%error, attempt = delivery.attempt(), "a task goes back to the queue");
+                delivery.back(delay).await
+            }
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "a job was not acknowledged and will come again");
+        }
+    }
+
+    async fn attempt(&self, bytes: &[u8]) -> Result<(), WorkError> {
+        let task: Arc<Task> = Arc::new(wire::decode(bytes)?);
+        let span = task_span!(task);
+        async {
+            let key = outcome_key(&task.id);
+            if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
+                let outcome = self.perform(&task).await?;
+                let json = serde_json::to_vec(&outcome).map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
+                self.env.store.record_once(&task.investigation, &key, &json).await?;
+            }
+            let notice = OutcomeNotice { investigation: task.investigation.clone(), task: task.id.clone() };
+            let id = format!("{}/{}", task.investigation, task.id);
+            self.env.bus.enqueue(subject::OUTCOMES, &id, wire::encode(&notice)?).await?;
+            Ok(())
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// Drives the task to its end. Recorded calls are taken from the record, never made again.
+    ///
+    /// # Errors
+    /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
+    pub async fn perform(&self, task: &Arc<Task>) -> Result<Outcome, WorkError> {
+        let tools = self.tools.tools_for(task, &self.env);
+        let mut machine = TurnLoop::new(task.id.clone(), task.view.kind(), task.allowance, &tools.toolset());
+        let mut effects = machine.begin();
+        loop {
+            let mut calls = FuturesUnordered::new();
+            let mut inputs = Vec::new();
+            for effect in effects {
+                match effect {
+                    Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a))),
+                    Effect::Think { last } => {
+                        let done = Arc::new(machine.done().to_vec());
+                        inputs.push(Input::Thought(self.mind.next(task, &done, last).await));
+                    }
+                    Effect::Call { id, request, refused } => calls.push(self.call(task, &tools, id, request, refused)),
+                }
+            }
+            while let Some(done) = calls.next().await {
+                inputs.push(Input::Called(Box::new(done?)));
+            }
+            effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
+            if effects.is_empty() {
+                let stuck = "the turn loop has nothing to do: this is a defect of casebook".to_owned();
+                return Ok(self.outcome(task, &machine, Err(stuck)));
+            }
+        }
+    }
+
+    async fn call(&self, task: &Arc<Task>, tools: &Arc<dyn Tools>, id: CallId, request: CallRequest, refused: Option<String>) -> Result<Done, WorkError> {
+        let key = call_key(&id);
+        if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+            return self.recall(&key, &bytes).await;
+        }
+        let span = tool_span!(id, request.tool.as_str());
+        let started = self.env.clock.now();
+        let arguments = serde_json::from_str(&request.arguments).map(|v| canonical_json(&v)).unwrap_or_else(|_| request.arguments.clone());
+        let result = match refused {
+            Some(why) => Err(why),
+            None => tools.call(&request.tool, &arguments).instrument(span).await,
+        };
+        let limit = task.allowance.result_bytes;
+        let (status, text) = match result {
+            Ok(text) if text.len() as u64 > limit => {
+                (CallStatus::Failed, format!("the result has {} bytes, more than the {limit} that are kept: ask for less", text.len()))
+            }
+            Ok(text) => (CallStatus::Answered, text),
+            Err(why) => (CallStatus::Failed, why),
+        };
+        let result = self.env.store.put(text.as_bytes()).await?;
+        let ended = self.env.clock.now();
+        let call = ToolCall { id, domain: task.domain.clone(), tool: request.tool, arguments, status, result, bytes: text.len() as u64, started, ended };
+        let json = serde_json::to_vec(&call).map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
+        if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, &key, &json).await? {
+            return self.recall(&key, &bytes).await;
+        }
+        let notice = StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), call: call.clone() };
+        self.env.bus.publish(subject::STEPS, wire::encode(&notice)?).await?;
+        Ok(Done { call, result: text.into() })
+    }
+
+    async fn recall(&self, key: &str, bytes: &[u8]) -> Result<Done, WorkError> {
+        let unreadable = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
+        let call: ToolCall = serde_json::from_slice(bytes).map_err(|e| unreadable(e.to_string()))?;
+        let result = artifact_text(self.env.store.as_ref(), &call.result).await?;
+        let result = result.ok_or_else(|| unreadable(format!("its result {} is not in the store", call.result)))?;
+        Ok(Done { call, result: result.into() })
+    }
+
+    fn outcome(&self, task: &Task, machine: &TurnLoop, result: Result<Answer, String>) -> Outcome {
+        let calls: Vec<ToolCall> = machine.done().iter().map(|d| d.call.clone()).collect();
+        let usage = Usage { tool_calls: calls.len() as u64, result_bytes: calls.iter().map(|c| c.bytes).sum(), ..Usage::default() };
+        let journal = if is_directors(&task.view) { journal_entries(&calls) } else { Vec::new() };
+        Outcome { task: task.id.clone(), player: self.mind.player(), result, journal, calls, usage }
+    }
+}
+
+const fn is_directors(view: &View) -> bool {
+    matches!(view, View::Plan(_) | View::Decide(_) | View::Report(_))
+}
+
+/// What the Director wrote: the arguments of its accepted journaling calls, in order.
+fn journal_entries(calls: &[ToolCall]) -> Vec<EntryDraft> {
+    let accepted = calls.iter().filter(|c| c.tool == JOURNAL_TOOL && c.status == CallStatus::Answered);
+    accepted.filter_map(|c| serde_json::from_str(&c.arguments).ok()).collect()
+}
+
+/// The text of an artifact.
+///
+/// # Errors
+/// What the store says.
+pub async fn artifact_text(store: &dyn Store, id: &ArtifactId) -> Result<Option<String>, StoreError> {
+    Ok(store.get(id).await?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// A thought of an analyst that calls one tool.
+#[must_use]
+pub fn call(tool: &str, arguments: &serde_json::Value) -> CallRequest {
+    CallRequest { tool: tool.to_owned(), arguments: canonical_json(arguments) }
+}
+
+/// A thought of an analyst that answers.
+#[must_use]
+pub fn answer(answer: Answer) -> Thought {
+    Thought::Answer(Box::new(answer))
+}
