@@ -1,0 +1,38 @@
+//! The Critic as an actor.
+
+use std::sync::Arc;
+
+use actix::Addr;
+use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::process::RoleActor;
+use casebook_agent::tools::{NoTools, Tools};
+use casebook_agent::worker::{Env, ToolsFor, Worker};
+use casebook_protocol::{Role, Task, View, subject};
+
+use crate::tools::RecordTools;
+
+/// Tasks of one Critic at once; each belongs to another investigation.
+const AT_ONCE: usize = 8;
+
+/// The Critic's tools: four for a Review, none at all for a Timeline.
+struct CriticTools;
+
+impl ToolsFor for CriticTools {
+    fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools> {
+        match &task.view {
+            View::Review(view) => Arc::new(RecordTools::new(task.investigation.clone(), view.toolsets.clone(), Arc::clone(&env.store))),
+            _ => Arc::new(NoTools),
+        }
+    }
+}
+
+/// Starts a Critic, played by the built-in analyst.
+pub fn start(env: Env) -> Addr<RoleActor> {
+    start_with(env, Arc::new(Analyst(crate::analyst::think)))
+}
+
+/// Starts a Critic, played by `mind`.
+pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
+    let worker = Worker::new(env, mind, Arc::new(CriticTools));
+    RoleActor::start_on(subject::tasks(Role::Critic, None), worker, AT_ONCE)
+}

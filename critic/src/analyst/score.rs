@@ -1,0 +1,126 @@
+//! The analyst's Review: a score for each finding from what its citations show, from other sources
+//! that show the same, and from what speaks against it.
+
+use std::collections::BTreeSet;
+
+use casebook_protocol::{Bearing, CheckedFinding, Credibility, EntityKind, FindingId, FindingKind, Judgement, ReviewDraft, ReviewView, Score, TimeBasis, Timestamp};
+
+use super::Seen;
+
+/// Records of one occurrence in two sources lie at most so many seconds apart: clocks differ, and many
+/// logs know whole seconds only.
+const SAME_SECONDS: f64 = 2.0;
+
+pub(super) fn review(view: &ReviewView, seen: &Seen) -> ReviewDraft {
+    let judgements: Vec<Judgement> = view.findings.iter().map(|f| judge(f, view, seen)).collect();
+    ReviewDraft { summary: summary(view, &judgements), judgements }
+}
+
+fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen) -> Judgement {
+    let others = |test: &dyn Fn(&CheckedFinding) -> bool| -> Vec<FindingId> {
+        let all = view.findings.iter().filter(|o| o.finding.id != finding.finding.id && o.checked.valid());
+        all.filter(|o| test(o)).map(|o| o.finding.id.clone()).take(8).collect()
+    };
+    let corroborated_by = others(&|o| corroborates(finding, o));
+    let contradicted_by = others(&|o| contradicts(finding, o));
+    let (score, mut reasons) = score(finding, !corroborated_by.is_empty(), !contradicted_by.is_empty());
+    if let Some(citation) = finding.finding.draft.citations.first() {
+        let id = citation.call().as_str();
+        if let Some(tool) = seen.calls.get(id) {
+            reasons.push(format!("the call behind it is a `{tool}`, which fits the claim"));
+        } else if seen.missing.contains(id) {
+            reasons.push(format!("the call {id} behind it is not on record"));
+        }
+    }
+    Judgement { finding: finding.finding.id.clone(), score: Score::clamped(score), rationale: reasons.join("; "), corroborated_by, contradicted_by }
+}
+
+fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f64, Vec<String>) {
+    let (draft, checked) = (&finding.finding.draft, &finding.checked);
+    if !checked.valid() {
+        let bad = checked.citations.iter().find(|c| !c.holds).map(|c| c.note.clone()).or_else(|| checked.faults.first().cloned());
+        return (0.15, vec![bad.unwrap_or_else(|| "it cites nothing".into())]);
+    }
+    let sources = checked.sources().len();
+    let mut reasons = Vec::new();
+    let mut score = if sources > 1 {
+        reasons.push(format!("{sources} sources record it"));
+        0.93
+    } else if corroborated {
+        reasons.push("another finding from elsewhere supports it".to_owned());
+        0.92
+    } else {
+        reasons.push("one source records it".to_owned());
+        0.8
+    };
+    let basis = draft.time.as_ref().map(|t| t.basis);
+    let mut lower = |to: f64, why: &str| {
+        if score > to {
+            score = to;
+        }
+        reasons.push(why.to_owned());
+    };
+    if draft.kind == FindingKind::Aggregate {
+        lower(0.72, "it sums up a period, so it does not say when");
+    }
+    if matches!(basis, Some(TimeBasis::Inferred | TimeBasis::Ingestion)) {
+        lower(0.75, "its time is not the record's own");
+    }
+    if !draft.about_alert && draft.confidence.get() < 0.7 {
+        lower(if corroborated { 0.78 } else { 0.68 }, "it lies near the alerted activity and is not tied to it by more than host, user or address");
+    }
+    if contradicted {
+        lower(0.55, "another finding speaks against it");
+    }
+    (score, reasons)
+}
+
+fn time(finding: &CheckedFinding) -> Option<Timestamp> {
+    finding.finding.draft.time.as_ref().map(|t| t.at)
+}
+
+fn entities(finding: &CheckedFinding) -> BTreeSet<String> {
+    let telling = |k: EntityKind| !matches!(k, EntityKind::Host | EntityKind::Other);
+    finding.finding.draft.entities.iter().filter(|e| telling(e.kind)).map(|e| base(&e.value)).collect()
+}
+
+/// `C:\Windows\a.exe` and `a.exe`, `CORP\mara` and `mara` are the same to two sources.
+fn base(value: &str) -> String {
+    value.rsplit(['/', '\\']).next().unwrap_or(value).to_ascii_lowercase()
+}
+
+/// The same occurrence, or the same explanation, from a source that the finding does not itself cite.
+fn corroborates(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
+    let own = finding.checked.sources();
+    if other.checked.sources().iter().all(|s| own.contains(s)) {
+        return false;
+    }
+    let apart = match (time(finding), time(other)) {
+        (Some(a), Some(b)) => (a.as_nanosecond() - b.as_nanosecond()).abs() as f64 / 1e9,
+        _ => return false,
+    };
+    let shared = entities(finding).intersection(&entities(other)).count();
+    apart <= SAME_SECONDS && shared >= 1
+}
+
+/// One says that something is not there which the other saw; or they explain the same record in
+/// opposite ways.
+fn contradicts(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
+    let opposite = |a: Bearing, b: Bearing| matches!((a, b), (Bearing::Incriminating, Bearing::Exonerating) | (Bearing::Exonerating, Bearing::Incriminating));
+    let same_record = finding.checked.records().iter().any(|r| other.checked.records().contains(r));
+    same_record && opposite(finding.finding.draft.bearing, other.finding.draft.bearing)
+}
+
+fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {
+    let mut counts = [0_usize; 5];
+    for judgement in judgements {
+        if let Some(count) = counts.get_mut(Credibility::of(judgement.score) as usize) {
+            *count += 1;
+        }
+    }
+    let names = [Credibility::Misguided, Credibility::Speculative, Credibility::Plausible, Credibility::HighlyPlausible, Credibility::Trustworthy];
+    let told: Vec<String> = names.iter().zip(counts).rev().filter(|(_, n)| *n > 0).map(|(label, n)| format!("{n} {}", label.name())).collect();
+    let invalid = view.findings.iter().filter(|f| !f.checked.valid()).count();
+    let checks = if invalid == 0 { "Every citation holds.".to_owned() } else { format!("{invalid} did not pass the mechanical check.") };
+    format!("{} findings: {}. {checks}", judgements.len(), told.join(", "))
+}

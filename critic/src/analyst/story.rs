@@ -1,0 +1,204 @@
+//! The analyst's Timeline: the fold of the previous one with this round's Review. It keeps what is
+//! credible, tells each occurrence once, and names at most three gaps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_protocol::{
+    Bearing, EntityKind, EntryKind, EventDraft, EventTime, FindingId, FindingKind, Gap, GapKind, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight,
+    one_line,
+};
+
+/// Two findings of one occurrence from different sources lie at most so many seconds apart.
+const SAME_SECONDS: f64 = 0.05;
+/// A silence of at least so many seconds between events is worth a gap.
+const SILENCE: f64 = 120.0;
+
+/// An event under construction.
+struct Scene {
+    at: Timestamp,
+    description: String,
+    findings: Vec<FindingId>,
+    records: BTreeSet<RecordRef>,
+    names: BTreeSet<String>,
+    /// How much it says: decides whose words describe the event.
+    weight: (Weight, Score),
+    time: Option<EventTime>,
+    /// The records whose time is the event's own.
+    grave: bool,
+}
+
+pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
+    let mut scenes: Vec<Scene> = earlier(view);
+    let known: BTreeSet<FindingId> = scenes.iter().flat_map(|s| s.findings.clone()).collect();
+    let threshold = Score::clamped(TIMELINE_THRESHOLD);
+    let fresh = view.review.findings.iter().filter(|f| credible(f, threshold) && !known.contains(&f.finding.id));
+    for finding in fresh {
+        if !matches!(finding.finding.draft.kind, FindingKind::Occurrence | FindingKind::Instruction) {
+            continue;
+        }
+        let Some(scene) = scene(finding) else { continue };
+        match scenes.iter_mut().find(|s| same(s, &scene)) {
+            Some(home) => join(home, scene),
+            None => scenes.push(scene),
+        }
+    }
+    scenes.sort_by(|a, b| (a.at, &a.findings).cmp(&(b.at, &b.findings)));
+    let gaps = gaps(view, &scenes);
+    let score = coherence(&scenes, &gaps, view);
+    let narrative = narrative(&scenes);
+    let events = scenes.into_iter().map(|s| EventDraft { description: s.description, findings: s.findings }).collect();
+    TimelineDraft { narrative, events, gaps, score: Score::clamped(score) }
+}
+
+fn earlier(view: &TimelineView) -> Vec<Scene> {
+    let events = view.previous.iter().flat_map(|t| &t.events);
+    events
+        .map(|event| Scene {
+            at: event.time.at,
+            description: event.description.clone(),
+            findings: event.findings.clone(),
+            records: event.evidence.iter().cloned().collect(),
+            names: quoted(&event.description),
+            weight: (Weight::Decisive, event.score),
+            time: Some(event.time.clone()),
+            grave: false,
+        })
+        .collect()
+}
+
+fn scene(finding: &Reviewed) -> Option<Scene> {
+    let draft = &finding.finding.draft;
+    let time = draft.time.clone()?;
+    let telling = draft.entities.iter().filter(|e| !matches!(e.kind, EntityKind::Host));
+    let mut names: BTreeSet<String> = telling.map(|e| base(&e.value)).collect();
+    names.extend(quoted(&draft.claim));
+    Some(Scene {
+        at: time.at,
+        description: draft.claim.clone(),
+        findings: vec![finding.finding.id.clone()],
+        records: finding.checked.records().into_iter().collect(),
+        names,
+        weight: (draft.weight, finding.score),
+        time: Some(time),
+        grave: draft.bearing == Bearing::Incriminating && draft.weight >= Weight::Moderate,
+    })
+}
+
+fn quoted(text: &str) -> BTreeSet<String> {
+    text.split('`').skip(1).step_by(2).map(base).collect()
+}
+
+fn base(value: &str) -> String {
+    value.rsplit(['/', '\\']).next().unwrap_or(value).trim_end_matches('…').to_ascii_lowercase()
+}
+
+fn seconds(a: Timestamp, b: Timestamp) -> f64 {
+    (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
+}
+
+/// The same record in both; or the same instant, in other sources, with a name in common.
+fn same(a: &Scene, b: &Scene) -> bool {
+    let apart = seconds(a.at, b.at).abs();
+    if apart <= 1.0 && a.records.iter().any(|r| b.records.contains(r)) {
+        return true;
+    }
+    let sources = |s: &Scene| s.records.iter().map(|r| r.source.clone()).collect::<BTreeSet<_>>();
+    apart <= SAME_SECONDS && sources(a).is_disjoint(&sources(b)) && a.names.intersection(&b.names).next().is_some()
+}
+
+fn join(home: &mut Scene, scene: Scene) {
+    if scene.weight > home.weight {
+        home.description = scene.description;
+        home.weight = scene.weight;
+    }
+    let stronger = match (&home.time, &scene.time) {
+        (Some(known), Some(new)) => new.basis > known.basis,
+        (None, Some(_)) => true,
+        _ => false,
+    };
+    if stronger {
+        home.at = scene.at;
+        home.time = scene.time;
+    }
+    home.findings.extend(scene.findings);
+    home.records.extend(scene.records);
+    home.names.extend(scene.names);
+    home.grave |= scene.grave;
+}
+
+fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let contradicted = view.review.findings.iter().filter(|f| !f.contradicted_by.is_empty() && f.checked.valid());
+    for finding in contradicted.take(1) {
+        let against: Vec<&str> = finding.contradicted_by.iter().map(FindingId::as_str).collect();
+        gaps.push(Gap { kind: GapKind::Logical, description: format!("{} does not fit with {}: which of them holds has to be settled.", finding.finding.id, against.join(", ")) });
+    }
+    let longest = scenes.iter().zip(scenes.iter().skip(1)).map(|(a, b)| (seconds(b.at, a.at), a, b)).max_by(|x, y| x.0.total_cmp(&y.0));
+    if let Some((silence, before, after)) = longest.filter(|(silence, ..)| *silence >= SILENCE) {
+        gaps.push(Gap {
+            kind: GapKind::Temporal,
+            description: format!("Nothing is recorded of the activity from {} to {} ({}).", clock(before.at), clock(after.at), words(silence)),
+        });
+    }
+    let open = view.journal.iter().filter(|e| e.entry.kind == EntryKind::Question && e.entry.text.starts_with("No evidence from"));
+    if let Some(entry) = open.last() {
+        gaps.push(Gap { kind: GapKind::Evidential, description: entry.entry.text.clone() });
+    }
+    gaps.truncate(casebook_protocol::timeline::MAX_GAPS);
+    gaps
+}
+
+fn clock(at: Timestamp) -> String {
+    format!("{at:.0}")
+}
+
+fn words(seconds: f64) -> String {
+    match seconds {
+        s if s >= 2.0 * 86400.0 => format!("{:.0} days", s / 86400.0),
+        s if s >= 7200.0 => format!("{:.1} hours", s / 3600.0),
+        s => format!("{:.0} minutes", s / 60.0),
+    }
+}
+
+/// By the coherence rubric: how many sources carry the story, and how much of it is missing.
+fn coherence(scenes: &[Scene], gaps: &[Gap], view: &TimelineView) -> f64 {
+    if scenes.is_empty() {
+        return 0.1;
+    }
+    let sources: BTreeSet<&str> = scenes.iter().flat_map(|s| s.records.iter().map(|r| r.source.as_str())).collect();
+    let several = scenes.iter().filter(|s| s.records.iter().map(|r| &r.source).collect::<BTreeSet<_>>().len() > 1).count();
+    let mut score: f64 = if sources.len() > 1 { 0.85 } else { 0.72 };
+    if several * 3 >= scenes.len() {
+        score += 0.07;
+    }
+    for gap in gaps {
+        score -= match gap.kind {
+            GapKind::Logical => 0.2,
+            GapKind::Temporal | GapKind::Evidential => 0.04,
+        };
+    }
+    let weak = view.review.findings.iter().filter(|f| !f.checked.valid()).count();
+    if weak * 4 > view.review.findings.len() {
+        score -= 0.1;
+    }
+    if scenes.len() < 2 {
+        score = score.min(0.6);
+    }
+    score
+}
+
+fn narrative(scenes: &[Scene]) -> String {
+    let (Some(first), Some(last)) = (scenes.first(), scenes.last()) else {
+        return "No credible event is known.".into();
+    };
+    let mut told: BTreeMap<&str, ()> = BTreeMap::new();
+    let grave: Vec<&Scene> = scenes.iter().filter(|s| s.grave && told.insert(&s.description, ()).is_none()).take(3).collect();
+    let span = if first.at == last.at { format!("at {}", clock(first.at)) } else { format!("from {} to {}", clock(first.at), clock(last.at)) };
+    let many = if scenes.len() == 1 { "One event is".to_owned() } else { format!("{} events are", scenes.len()) };
+    let mut text = format!("{many} established, {span}.");
+    for scene in grave {
+        text.push_str(&format!(" {}: {}.", clock(scene.at), one_line(&scene.description, 220)));
+    }
+    text
+}

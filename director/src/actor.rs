@@ -1,0 +1,25 @@
+//! The Director as an actor.
+
+use std::sync::Arc;
+
+use actix::Addr;
+use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::process::RoleActor;
+use casebook_agent::worker::{Env, Fixed, Worker};
+use casebook_protocol::{Role, subject};
+
+use crate::journal::JournalTools;
+
+/// Tasks of one Director at once; each belongs to another investigation.
+const AT_ONCE: usize = 8;
+
+/// Starts a Director, played by the built-in analyst.
+pub fn start(env: Env) -> Addr<RoleActor> {
+    start_with(env, Arc::new(Analyst(crate::analyst::think)))
+}
+
+/// Starts a Director, played by `mind`.
+pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
+    let worker = Worker::new(env, mind, Arc::new(Fixed(Arc::new(JournalTools))));
+    RoleActor::start_on(subject::tasks(Role::Director, None), worker, AT_ONCE)
+}

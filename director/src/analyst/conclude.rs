@@ -1,0 +1,105 @@
+//! The analyst's conclusion. It accuses on evidence that is seldom or never legitimate, it proposes a
+//! dismissal only where the activity is explained and nothing grave stands against it, and else it
+//! says `inconclusive` and names what a person should look at. The rules of the Hub come after it.
+
+use std::collections::BTreeSet;
+
+use casebook_protocol::{Answer, Conclusion, DirectorView, EntryDraft, EntryKind, Priority, Verdict, Weight};
+
+use super::memory::{Memory, Note};
+
+pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
+    let mut memory = Memory::of(view);
+    memory.take_in(view.review.as_ref());
+    let mut notes = memory.notes;
+    notes.sort_by_key(|n| (std::cmp::Reverse(n.weight), !n.about_alert, n.finding.clone()));
+    let (verdict, because) = judge(&notes);
+    let against: Vec<&Note> = notes.iter().filter(|n| n.against && n.weight >= Weight::Moderate).collect();
+    let explaining: Vec<&Note> = notes.iter().filter(|n| !n.against && n.about_alert).collect();
+    let rests: Vec<&Note> = match verdict {
+        Verdict::TruePositive => against.clone(),
+        Verdict::BenignPositive | Verdict::FalsePositive => explaining.clone(),
+        Verdict::Inconclusive => against.iter().chain(&explaining).copied().collect(),
+    };
+    let narrative = view.timeline.as_ref().map(|t| t.narrative.clone()).unwrap_or_default();
+    let conclusion = Conclusion {
+        verdict,
+        summary: format!("{because} {narrative}").trim().to_owned(),
+        root_cause: root_cause(verdict, &against, &explaining),
+        actions: actions(verdict, &against),
+        open_questions: open_questions(view, verdict),
+        findings: rests.iter().map(|n| n.finding.clone()).take(40).collect(),
+    };
+    let entry = EntryDraft::new(EntryKind::Decision, Priority::Critical, format!("Conclude: {}. {because}", verdict.name()));
+    (vec![entry], Answer::Report(conclusion))
+}
+
+fn techniques<'a>(notes: impl Iterator<Item = &'a Note>) -> BTreeSet<&'a str> {
+    notes.map(|n| n.technique.split('.').next().unwrap_or_default()).filter(|t| *t != "-").collect()
+}
+
+/// The verdict and the reason for it.
+fn judge(notes: &[Note]) -> (Verdict, String) {
+    let of = |weight: Weight| notes.iter().filter(move |n| n.against && n.weight == weight);
+    let decisive = of(Weight::Decisive).count();
+    let strong: Vec<&Note> = of(Weight::Strong).collect();
+    let distinct = techniques(notes.iter().filter(|n| n.against && n.weight >= Weight::Moderate));
+    let on_alert = notes.iter().any(|n| n.against && n.about_alert && n.weight >= Weight::Moderate);
+    if decisive > 0 {
+        return (Verdict::TruePositive, "Behaviour was recorded that is practically never legitimate.".into());
+    }
+    if !strong.is_empty() && distinct.len() >= 2 && (on_alert || strong.len() >= 2) {
+        return (Verdict::TruePositive, "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity.".into());
+    }
+    let grave = notes.iter().any(|n| n.against && n.weight >= Weight::Moderate);
+    let explained = notes.iter().filter(|n| !n.against && n.about_alert && n.weight >= Weight::Moderate);
+    if !grave && explained.clone().count() > 0 {
+        let absent = explained.clone().any(|n| n.absence);
+        return if absent {
+            (Verdict::FalsePositive, "What the alert claims did not happen, and what did happen has an ordinary explanation.".into())
+        } else {
+            (Verdict::BenignPositive, "The alerted activity has an ordinary explanation, and nothing grave was recorded with it.".into())
+        };
+    }
+    let because = if grave {
+        "Unusual behaviour was recorded, but none that settles the matter: whether it was meant takes a person's judgement."
+    } else {
+        "Nothing in the evidence settles whether the alerted activity was harmful."
+    };
+    (Verdict::Inconclusive, because.into())
+}
+
+fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> String {
+    let first = |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| n.claim.clone());
+    match verdict {
+        Verdict::TruePositive => first(against),
+        Verdict::BenignPositive | Verdict::FalsePositive => first(explaining),
+        Verdict::Inconclusive => None,
+    }
+    .unwrap_or_else(|| "Not established.".into())
+}
+
+fn actions(verdict: Verdict, against: &[&Note]) -> Vec<String> {
+    let mut actions: Vec<String> = match verdict {
+        Verdict::TruePositive => vec![
+            "Contain what the Timeline names: isolate the hosts, disable the accounts and keys, block the addresses.".into(),
+            "Keep volatile evidence (memory, sessions, cloud logs) before it is gone.".into(),
+        ],
+        Verdict::FalsePositive => vec!["Narrow the rule so that it tests for the operation itself and not for a name that goes with it.".into()],
+        Verdict::BenignPositive => vec!["Confirm with whoever owns the activity, and record the exception with an end date.".into()],
+        Verdict::Inconclusive => vec!["Have a person look at the open questions below before this alert is closed.".into()],
+    };
+    actions.extend(against.iter().take(3).map(|n| format!("Look into {}: {}", n.finding, n.claim)));
+    actions
+}
+
+fn open_questions(view: &DirectorView, verdict: Verdict) -> Vec<String> {
+    let mut open: Vec<String> = view.timeline.iter().flat_map(|t| &t.gaps).map(|g| g.description.clone()).collect();
+    if verdict == Verdict::Inconclusive {
+        open.push("Was the activity expected by the account's owner? No log can answer this.".into());
+    }
+    let looks = view.review.iter().flat_map(|r| &r.findings).filter_map(|f| f.finding.draft.look_next.clone());
+    let mut seen: BTreeSet<String> = open.iter().cloned().collect();
+    open.extend(looks.filter(|l| seen.insert(l.clone())).take(5));
+    open
+}

@@ -1,0 +1,180 @@
+//! What the analyst remembers: its own Journal, read back. A note of a finding is written in one form,
+//! so that it can be read again without any other memory.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_protocol::{
+    Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingId, FindingKind, Phase, Priority, Review, Reviewed, Score, Task, Weight, one_line,
+    rule::{TIMELINE_THRESHOLD, credible},
+};
+
+/// A finding as the Director remembers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Note {
+    pub(super) finding: FindingId,
+    /// It points to an attack; otherwise it explains the activity.
+    pub(super) against: bool,
+    /// It is about the alerted activity itself.
+    pub(super) about_alert: bool,
+    pub(super) weight: Weight,
+    pub(super) technique: String,
+    /// It says that something is not there.
+    pub(super) absence: bool,
+    pub(super) claim: String,
+}
+
+const AGAINST: &str = "points to an attack";
+const EXPLAINS: &str = "explains it";
+
+impl Note {
+    /// What is worth remembering of a reviewed finding: a credible one that points somewhere.
+    fn of(reviewed: &Reviewed) -> Option<Self> {
+        let draft = &reviewed.finding.draft;
+        if !credible(reviewed, Score::clamped(TIMELINE_THRESHOLD)) || draft.bearing == Bearing::Neutral {
+            return None;
+        }
+        Some(Self {
+            finding: reviewed.finding.id.clone(),
+            against: draft.bearing == Bearing::Incriminating,
+            about_alert: draft.about_alert,
+            weight: draft.weight,
+            technique: draft.technique.clone().unwrap_or_else(|| "-".into()),
+            absence: draft.kind == FindingKind::Absence,
+            claim: one_line(&draft.claim, 400),
+        })
+    }
+
+    /// The Journal entry that says it.
+    pub(super) fn entry(&self) -> EntryDraft {
+        let what = if self.against { AGAINST } else { EXPLAINS };
+        let about = if self.about_alert { "alerted activity" } else { "nearby" };
+        let kind = if self.absence { "absence" } else { "record" };
+        let weight = format!("{:?}", self.weight).to_lowercase();
+        let priority = match (self.against, self.weight) {
+            (true, Weight::Decisive) => Priority::Critical,
+            (true, Weight::Strong) => Priority::High,
+            (_, Weight::Weak) => Priority::Low,
+            _ => Priority::Medium,
+        };
+        let mut entry = EntryDraft::new(EntryKind::Finding, priority, format!("{what} ({weight}, {about}, {kind}, {}): {}", self.technique, self.claim));
+        entry.citations.push(self.finding.clone());
+        entry
+    }
+
+    fn read(entry: &EntryDraft) -> Option<Self> {
+        if entry.kind != EntryKind::Finding {
+            return None;
+        }
+        let (head, claim) = entry.text.split_once("): ")?;
+        let (what, rest) = head.split_once(" (")?;
+        let mut parts = rest.split(", ");
+        let weight = match parts.next()? {
+            "decisive" => Weight::Decisive,
+            "strong" => Weight::Strong,
+            "moderate" => Weight::Moderate,
+            _ => Weight::Weak,
+        };
+        let about_alert = parts.next()? == "alerted activity";
+        let absence = parts.next()? == "absence";
+        let technique = parts.next()?.to_owned();
+        Some(Self { finding: entry.citations.first()?.clone(), against: what == AGAINST, about_alert, weight, technique, absence, claim: claim.to_owned() })
+    }
+}
+
+/// What the Journal holds for the analyst.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    pub(super) notes: Vec<Note>,
+    asked: BTreeSet<String>,
+    alert: String,
+    trace: BTreeSet<u32>,
+    names: BTreeMap<String, (u32, EntityKind)>,
+}
+
+impl Memory {
+    pub(super) fn of(view: &DirectorView) -> Self {
+        let mut memory = Self { alert: view.alert.body.to_lowercase(), ..Self::default() };
+        for entry in &view.journal {
+            memory.notes.extend(Note::read(&entry.entry));
+            if entry.entry.kind == EntryKind::Question {
+                memory.asked.extend(entry.entry.follow_ups.iter().map(|f| f.to_lowercase()));
+            }
+            if entry.phase == Phase::Trace {
+                memory.trace.insert(entry.round);
+            }
+        }
+        memory.name(view.review.as_ref());
+        memory
+    }
+
+    /// Takes in the latest Review and gives what is new in it.
+    pub(super) fn take_in(&mut self, review: Option<&Review>) -> Vec<Note> {
+        let known: BTreeSet<(String, bool)> = self.notes.iter().map(|n| (n.claim.clone(), n.against)).collect();
+        let mut new: Vec<Note> = review.into_iter().flat_map(|r| &r.findings).filter_map(Note::of).collect();
+        let mut seen = known;
+        new.retain(|n| seen.insert((n.claim.clone(), n.against)));
+        self.notes.extend(new.iter().cloned());
+        new
+    }
+
+    /// Names in findings that point to an attack, by how much they say.
+    fn name(&mut self, review: Option<&Review>) {
+        let threshold = Score::clamped(TIMELINE_THRESHOLD);
+        let grave = review.into_iter().flat_map(|r| &r.findings).filter(|f| {
+            credible(f, threshold) && f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate
+        });
+        for finding in grave {
+            for entity in &finding.finding.draft.entities {
+                let worth = match entity.kind {
+                    EntityKind::Address => 4,
+                    EntityKind::Session | EntityKind::Hash | EntityKind::Name => 3,
+                    EntityKind::User | EntityKind::File => 2,
+                    _ => continue,
+                };
+                if entity.value.len() >= 4 && entity.value.len() <= 200 {
+                    self.names.entry(entity.value.clone()).or_insert((0, entity.kind)).0 += worth;
+                }
+            }
+        }
+    }
+
+    /// The names to follow next: not in the alert, not asked before.
+    pub(super) fn open_names(&self, most: usize) -> Vec<String> {
+        let mut open: Vec<(&String, u32)> = self
+            .names
+            .iter()
+            .filter(|(name, _)| !self.asked.contains(&name.to_lowercase()) && !self.alert.contains(&name.to_lowercase()))
+            .map(|(name, (worth, _))| (name, *worth))
+            .collect();
+        open.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+        open.into_iter().take(most).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// How many rounds of trace there were, the present one counted.
+    pub(super) fn trace_rounds(&self, task: &Task) -> u32 {
+        let mut rounds = self.trace.clone();
+        if task.phase == Phase::Trace {
+            rounds.insert(task.round);
+        }
+        u32::try_from(rounds.len()).unwrap_or(u32::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_back_as_it_was_written() {
+        let note = Note {
+            finding: FindingId::new("r1-endpoint-3").unwrap(),
+            against: true,
+            about_alert: true,
+            weight: Weight::Decisive,
+            technique: "T1059.004".into(),
+            absence: false,
+            claim: "`java` started (a) `bash`): and more".into(),
+        };
+        assert_eq!(Note::read(&note.entry()), Some(note));
+    }
+}

@@ -1,0 +1,46 @@
+//! The Director's journaling tool. It does nothing more than accumulate entries (seeds): the worker
+//! collects the accepted calls, and the Hub stamps them with phase, round and time.
+
+use async_trait::async_trait;
+use casebook_agent::tools::Tools;
+use casebook_agent::worker::JOURNAL_TOOL;
+use casebook_protocol::{EntryDraft, ToolSpec, Toolset};
+
+/// The longest entry, in bytes: the Journal is for short notes.
+const LONGEST: usize = 4096;
+
+/// The toolset of the Director: the journaling tool.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JournalTools;
+
+const SCHEMA: &str = r#"{"type":"object","additionalProperties":false,"required":["kind","text","priority","follow_ups","citations","supersedes"],"properties":{"kind":{"enum":["decision","observation","finding","question","action","hypothesis"],"description":"decision: a strategic choice; observation: a pattern noticed; finding: a confirmed fact; question: an open item; action: a step taken or planned; hypothesis: a working theory"},"text":{"type":"string","description":"one short note"},"priority":{"enum":["low","medium","high","critical",null]},"follow_ups":{"type":"array","items":{"type":"string"}},"citations":{"type":"array","items":{"type":"string"},"description":"ids of findings"},"supersedes":{"type":["integer","null"],"description":"the number of the entry that this one corrects"}}}"#;
+
+#[async_trait]
+impl Tools for JournalTools {
+    fn toolset(&self) -> Toolset {
+        Toolset {
+            name: "journal".into(),
+            about: "your structured working memory; every other agent reads it".into(),
+            tools: vec![ToolSpec {
+                name: JOURNAL_TOOL.into(),
+                description: "Adds an entry to your Journal. Write often and keep it short. Entries stay as they are; correct one by another that supersedes it.".into(),
+                input_schema: SCHEMA.into(),
+                repeatable: false,
+            }],
+        }
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        if tool != JOURNAL_TOOL {
+            return Err(format!("there is no tool {tool:?}: the Director has {JOURNAL_TOOL}"));
+        }
+        let entry: EntryDraft = serde_json::from_str(arguments).map_err(|e| format!("the entry cannot be read: {e}"))?;
+        if entry.text.trim().is_empty() {
+            return Err("the entry has no text".into());
+        }
+        if entry.text.len() > LONGEST {
+            return Err(format!("the entry has {} bytes, more than {LONGEST}: write a shorter note", entry.text.len()));
+        }
+        Ok(r#"{"accepted":true}"#.into())
+    }
+}
