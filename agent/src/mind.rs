@@ -68,6 +68,8 @@ impl Mind for Analyst {
         let (think, task, done) = (self.0, Arc::clone(task), Arc::clone(done));
         match tokio::task::spawn_blocking(move || think(&task, &done, last)).await {
             Ok(thought) => thought,
+            // The runtime shuts down. An answer now would be recorded for ever as the task's failure.
+            Err(error) if error.is_cancelled() => std::future::pending().await,
             Err(error) => Thought::GiveUp(format!("the built-in analyst stopped: {error}")),
         }
     }

@@ -45,8 +45,13 @@ pub enum Rule {
     NotOnRoster,
     /// In discovery the question goes to everyone.
     DiscoveryAsksAll,
-    /// The conclusion rests on findings that do not exist or are not credible: dropped from it.
+    /// The conclusion rests on findings that do not exist or are not credible, or a Journal entry
+    /// cites one that does not exist: dropped from it.
     UnknownFinding,
+    /// A Journal entry corrects one that does not exist: the reference is dropped.
+    UnknownEntry,
+    /// More findings in one answer than are kept: the rest dropped.
+    TooManyFindings,
 }
 
 impl Rule {
@@ -318,14 +323,18 @@ pub fn verdict(proposed: Verdict, known: &BTreeMap<FindingId, Reviewed>, sources
     let rule = match proposed {
         Verdict::Inconclusive => return (ruling, Vec::new()),
         Verdict::TruePositive => {
-            ruling.grounds = grave.iter().map(|f| format!("{} ({}) points to an attack", f.finding.id, f.score)).collect();
+            ruling.grounds = grounds(&grave);
             if grave.is_empty() {
                 ruling.missing.push(format!("a finding of {threshold} or more that points to an attack"));
             }
             Rule::AccusationUnsupported
         }
         Verdict::BenignPositive | Verdict::FalsePositive => {
-            dismissal(&credible, &grave, sources, &mut ruling);
+            let against: Vec<&&Reviewed> = grave
+                .into_iter()
+                .filter(|f| f.finding.draft.weight >= Weight::Strong || f.finding.draft.about_alert)
+                .collect();
+            dismissal(&credible, &against, sources, &mut ruling);
             Rule::DismissalUnsupported
         }
     };
@@ -335,6 +344,22 @@ pub fn verdict(proposed: Verdict, known: &BTreeMap<FindingId, Reviewed>, sources
     ruling.verdict = Verdict::Inconclusive;
     let effect = format!("{} becomes inconclusive: missing {}", proposed.name(), ruling.missing.join("; "));
     (ruling, vec![guard(rule, "verdict", effect)])
+}
+
+/// The findings that say most, in their own words, and how many more there are.
+fn grounds(grave: &[&&Reviewed]) -> Vec<String> {
+    const TOLD: usize = 5;
+    let mut sorted: Vec<&&&Reviewed> = grave.iter().collect();
+    sorted.sort_by(|a, b| {
+        let key = |f: &Reviewed| (f.finding.draft.weight, f.finding.draft.about_alert);
+        key(b).cmp(&key(a)).then(b.score.get().total_cmp(&a.score.get())).then(a.finding.id.cmp(&b.finding.id))
+    });
+    let mut told: Vec<String> =
+        sorted.iter().take(TOLD).map(|f| format!("{} ({}): {}", f.finding.id, f.score, crate::one_line(&f.finding.draft.claim, 240))).collect();
+    if sorted.len() > TOLD {
+        told.push(format!("and {} more findings that point to an attack", sorted.len() - TOLD));
+    }
+    told
 }
 
 fn dismissal(credible: &[&Reviewed], grave: &[&&Reviewed], sources: &BTreeMap<String, SourceInfo>, ruling: &mut Ruling) {

@@ -51,7 +51,7 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
     if !strong.is_empty() && distinct.len() >= 2 && (on_alert || strong.len() >= 2) {
         return (Verdict::TruePositive, "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity.".into());
     }
-    let grave = notes.iter().any(|n| n.against && n.weight >= Weight::Moderate);
+    let grave = notes.iter().any(|n| n.against && (n.weight >= Weight::Strong || (n.about_alert && n.weight >= Weight::Moderate)));
     let explained = notes.iter().filter(|n| !n.against && n.about_alert && n.weight >= Weight::Moderate);
     if !grave && explained.clone().count() > 0 {
         let absent = explained.clone().any(|n| n.absence);

@@ -23,6 +23,8 @@ pub(super) struct Note {
     pub(super) claim: String,
 }
 
+/// Findings of one round that are worth a note.
+const REMEMBERED: usize = 16;
 const AGAINST: &str = "points to an attack";
 const EXPLAINS: &str = "explains it";
 
@@ -112,7 +114,9 @@ impl Memory {
         let known: BTreeSet<(String, bool)> = self.notes.iter().map(|n| (n.claim.clone(), n.against)).collect();
         let mut new: Vec<Note> = review.into_iter().flat_map(|r| &r.findings).filter_map(Note::of).collect();
         let mut seen = known;
-        new.retain(|n| seen.insert((n.claim.clone(), n.against)));
+        new.retain(|n| n.weight >= Weight::Moderate && seen.insert((n.claim.clone(), n.against)));
+        new.sort_by_key(|n| (std::cmp::Reverse(n.weight), !n.about_alert, n.finding.clone()));
+        new.truncate(REMEMBERED);
         self.notes.extend(new.iter().cloned());
         new
     }
@@ -120,11 +124,19 @@ impl Memory {
     /// Names in findings that point to an attack, by how much they say.
     fn name(&mut self, review: Option<&Review>) {
         let threshold = Score::clamped(TIMELINE_THRESHOLD);
+        // What points to an attack is followed to where it leads; what explains the alert, to where it
+        // must have left traces, too.
         let grave = review.into_iter().flat_map(|r| &r.findings).filter(|f| {
-            credible(f, threshold) && f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate
+            let draft = &f.finding.draft;
+            let explains = draft.bearing == Bearing::Exonerating && draft.about_alert;
+            credible(f, threshold) && draft.weight >= Weight::Moderate && (explains || draft.bearing == Bearing::Incriminating)
         });
         for finding in grave {
+            let explains = finding.finding.draft.bearing == Bearing::Exonerating;
             for entity in &finding.finding.draft.entities {
+                if explains && entity.kind != EntityKind::Name {
+                    continue;
+                }
                 let worth = match entity.kind {
                     EntityKind::Address => 4,
                     EntityKind::Session | EntityKind::Hash | EntityKind::Name => 3,

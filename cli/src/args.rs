@@ -1,0 +1,236 @@
+//! What a person may type.
+
+use std::path::PathBuf;
+
+use casebook_protocol::Budget;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::render::Form;
+
+const AFTER: &str = "\
+Examples:
+  casebook investigate alert.json --evidence logs/ --out report/
+  jq -c '.alerts[0]' siem.json | casebook investigate - --evidence logs/
+  casebook list
+  casebook export 3f2a --format html --output report.html
+  casebook verify 3f2a --evidence logs/
+
+Exit codes:
+  0   done, whatever the verdict
+  1   the machine did not let us: full disk, locked data folder, evidence that changed
+  2   the command or its input is wrong
+  3   stopped before the end; `casebook resume ID` goes on from there
+  4   `verify` found something that is not what was recorded
+  70  a defect of casebook";
+
+/// Investigates security alerts: an alert and a folder of logs go in, a report that can be checked
+/// down to the log line comes out.
+#[derive(Debug, Parser)]
+#[command(name = "casebook", version, after_help = AFTER, arg_required_else_help = true, disable_help_subcommand = true)]
+pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Common {
+    /// The folder in which everything is kept
+    #[arg(long, global = true, value_name = "DIR", env = "CASEBOOK_DATA", default_value = ".casebook")]
+    pub data: PathBuf,
+    /// How log lines look on standard error; `CASEBOOK_LOG` says which (`info`, `casebook_hub=debug`)
+    #[arg(long, global = true, value_enum, value_name = "FORM", default_value_t = LogForm::Text)]
+    pub log: LogForm,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogForm {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Investigate an alert over a folder of log files
+    Investigate(Investigate),
+    /// Go on with an investigation that was stopped
+    Resume(Resume),
+    /// List all investigations, the latest first
+    List,
+    /// Show an investigation, finished or not, with what each task used
+    Show(Show),
+    /// Write the report of an investigation
+    Export(Export),
+    /// Check every citation, every artifact and the log's hash chain against the stored bytes
+    Verify(Verify),
+    /// Show what is recognised in a folder of evidence: formats, times, domains, damage
+    Sources(Sources),
+}
+
+/// `casebook investigate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  casebook investigate alert.json --evidence logs/ --out report/
+  casebook investigate - --evidence logs/ < alert.json
+
+The alert is one JSON object of at most 1 MiB. The evidence is read and never changed:
+JSON lines, JSON arrays, CSV, TSV, Zeek, syslog, auditd, plain lines, and gzip of any.
+An investigation of the same alert and evidence that was stopped is continued.")]
+pub struct Investigate {
+    /// The file with the alert, or `-` for standard input
+    #[arg(value_name = "ALERT")]
+    pub alert: PathBuf,
+    /// The folder with the log files
+    #[arg(long, value_name = "DIR")]
+    pub evidence: PathBuf,
+    /// Where report.json, report.md and report.html are written
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Show every tool call, not only the first few of a task
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budget: Limits,
+}
+
+/// What an investigation may cost at the most; at the limit it concludes and says so.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
+pub struct Limits {
+    /// Passes through a phase
+    #[arg(long, value_name = "N")]
+    pub budget_rounds: Option<u32>,
+    /// Calls of tools
+    #[arg(long, value_name = "N")]
+    pub budget_tool_calls: Option<u64>,
+    /// Calls of a language model
+    #[arg(long, value_name = "N")]
+    pub budget_model_calls: Option<u64>,
+    /// Tokens of a language model, in and out
+    #[arg(long, value_name = "N")]
+    pub budget_tokens: Option<u64>,
+    /// Money, in the currency that prices are given in, such as 2.50
+    #[arg(long, value_name = "AMOUNT", value_parser = micros)]
+    pub budget_cost: Option<u64>,
+    /// Minutes of work
+    #[arg(long, value_name = "N")]
+    pub budget_minutes: Option<u64>,
+}
+
+impl Limits {
+    /// The limits as a budget; the usual ones where nothing is said.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        let usual = Budget::default();
+        Budget {
+            model_calls: self.budget_model_calls.unwrap_or(usual.model_calls),
+            tool_calls: self.budget_tool_calls.unwrap_or(usual.tool_calls),
+            tokens: self.budget_tokens.unwrap_or(usual.tokens),
+            cost_micros: self.budget_cost.unwrap_or(usual.cost_micros),
+            rounds: self.budget_rounds.unwrap_or(usual.rounds),
+            seconds: self.budget_minutes.map_or(usual.seconds, |minutes| minutes.saturating_mul(60)),
+        }
+    }
+}
+
+/// Millionths of an amount such as `2.50`.
+fn micros(text: &str) -> Result<u64, String> {
+    let wrong = || "give an amount such as 2.50".to_owned();
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if part.len() > 6 || !(whole.to_owned() + part).bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong());
+    }
+    let whole: u64 = whole.parse().map_err(|_| wrong())?;
+    let part: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
+    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(part)).ok_or_else(wrong)
+}
+
+/// `casebook resume`
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// Its id, or the beginning of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The folder with the log files, if it has moved
+    #[arg(long, value_name = "DIR")]
+    pub evidence: Option<PathBuf>,
+    /// Where report.json, report.md and report.html are written
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Show every tool call, not only the first few of a task
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// `casebook show`
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Its id, or the beginning of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// `casebook export`
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Its id, or the beginning of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The form of the report
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Json)]
+    pub format: Form,
+    /// The file to write; standard output without it
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `casebook verify`
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// Its id, or the beginning of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The folder with the log files: compares each cited record with its line in the file, too
+    #[arg(long, value_name = "DIR")]
+    pub evidence: Option<PathBuf>,
+}
+
+/// `casebook sources`
+#[derive(Debug, Args)]
+pub struct Sources {
+    /// The folder with the log files
+    #[arg(long, value_name = "DIR")]
+    pub evidence: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn amounts_are_read_exactly() {
+        assert_eq!(micros("2.50"), Ok(2_500_000));
+        assert_eq!(micros("0.000001"), Ok(1));
+        assert_eq!(micros("7"), Ok(7_000_000));
+        for bad in ["", "-1", "1.2.3", "1e3", "0.0000001", "99999999999999999999"] {
+            assert!(micros(bad).is_err(), "{bad}");
+        }
+    }
+}

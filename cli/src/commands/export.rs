@@ -1,0 +1,31 @@
+//! `casebook export`
+
+use std::path::Path;
+
+use casebook_hub::archive;
+
+use crate::args::Export;
+use crate::failure::{Exit, Failure};
+use crate::home::{Home, hub_failure};
+use crate::save;
+use crate::screen::Screen;
+
+pub(super) async fn run(data: &Path, args: &Export, screen: &mut Screen) -> Result<Exit, Failure> {
+    let home = Home::existing(data)?;
+    let id = home.find(&args.id).await?;
+    let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    if state.closed.is_none() {
+        return Err(Failure {
+            exit: Exit::Unfinished,
+            what: format!("investigation {id} is not finished and has no report yet"),
+            advice: format!("`casebook resume {id}{}` finishes it; `casebook show {id}` shows how far it is", super::investigate::data_option(data)),
+        });
+    }
+    let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    let text = args.format.render(&report).map_err(Failure::defect)?;
+    match &args.output {
+        Some(path) => save::whole(path, &text)?,
+        None => screen.text(&text),
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,137 @@
+//! `casebook investigate` and `casebook resume`
+
+use std::io::Read;
+use std::path::Path;
+
+use casebook_expert::evidence::Catalog;
+use casebook_protocol::{Alert, InvestigationId, MAX_ALERT_BYTES, Recorded, Report};
+
+use crate::args::{Investigate, Resume};
+use crate::embedded::{self, Begun, Observer, Options};
+use crate::failure::{Exit, Failure};
+use crate::home::Home;
+use crate::live::Teller;
+use crate::loading::{Loading, whole_path};
+use crate::progress::Bar;
+use crate::render::{Form, words};
+use crate::save;
+use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
+use crate::stop::Stop;
+
+pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
+    let alert = read_alert(&args.alert)?;
+    let evidence = whole_path(&args.evidence)?;
+    let mut stop = Stop::listen()?;
+    let options = Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget() };
+    let mut watcher = Watcher { screen, bar: Bar::stderr(), teller: Teller::new(args.verbose) };
+    let report = embedded::investigate(options, &mut watcher, &mut stop).await;
+    watcher.bar.end();
+    conclude(&report?, args.out.as_deref(), data, screen)
+}
+
+pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> Result<Exit, Failure> {
+    let home = Home::existing(data)?;
+    let id = home.find(&args.id).await?;
+    let mut stop = Stop::listen()?;
+    let mut watcher = Watcher { screen, bar: Bar::stderr(), teller: Teller::new(args.verbose) };
+    let report = embedded::resume(&home, &id, args.evidence.as_deref(), &mut watcher, &mut stop).await;
+    watcher.bar.end();
+    conclude(&report?, args.out.as_deref(), data, screen)
+}
+
+/// The verdict, and where the report is.
+fn conclude(report: &Report, out: Option<&Path>, data: &Path, screen: &mut Screen) -> Result<Exit, Failure> {
+    super::show::verdict(report, screen);
+    screen.line("");
+    match out {
+        Some(folder) => {
+            save::report(folder, report)?;
+            screen.line(format_args!("{} {}", paint(BOLD, "Report"), folder.join(Form::Html.file_name()).display()));
+        }
+        None => screen.line(format_args!("{} casebook export {}{} --format html --output report.html", paint(BOLD, "Report"), report.investigation, data_option(data))),
+    }
+    Ok(Exit::Done)
+}
+
+/// The option that leads to this data folder; nothing where it is found without.
+#[must_use]
+pub fn data_option(data: &Path) -> String {
+    let usual = std::env::var_os("CASEBOOK_DATA").map_or_else(|| Path::new(".casebook").to_path_buf(), Into::into);
+    if data == usual { String::new() } else { format!(" --data {}", quoted(&data.display().to_string())) }
+}
+
+/// For a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | ':' | '@' | '%');
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// Reads an alert from a file or, for `-`, from standard input; never more than one byte over what an
+/// alert may have.
+fn read_alert(path: &Path) -> Result<Alert, Failure> {
+    const ADVICE: &str = "give one JSON object, as the detection sent it: casebook investigate alert.json --evidence DIR";
+    let mut bytes = Vec::new();
+    let limit = MAX_ALERT_BYTES as u64 + 1;
+    let (name, read) = if path == Path::new("-") {
+        ("standard input".to_owned(), std::io::stdin().lock().take(limit).read_to_end(&mut bytes))
+    } else {
+        let read = std::fs::File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes));
+        (path.display().to_string(), read)
+    };
+    read.map_err(|e| Failure::usage(format!("cannot read the alert from {name}: {e}"), ADVICE))?;
+    if bytes.len() > MAX_ALERT_BYTES {
+        let what = format!("{name}: the alert is larger than {MAX_ALERT_BYTES} bytes");
+        return Err(Failure::usage(what, "send the alert itself and leave the evidence in files"));
+    }
+    Alert::parse(&bytes).map_err(|e| Failure::usage(format!("{name}: {e}"), ADVICE))
+}
+
+/// Shows an investigation as it happens.
+struct Watcher<'a> {
+    screen: &'a mut Screen,
+    bar: Bar,
+    teller: Teller,
+}
+
+impl Observer for Watcher<'_> {
+    fn loading(&mut self, loading: &Loading) {
+        self.bar.show(loading);
+    }
+
+    fn loaded(&mut self, catalog: &Catalog) {
+        self.bar.end();
+        let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
+        self.screen.line(format_args!("{} {}, {}", paint(BOLD, "Evidence"), words::count(catalog.sources().len() as u64, "source"), words::count(records, "record")));
+        for skipped in catalog.skipped() {
+            self.screen.line(paint(YELLOW, format_args!("  {} is not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200))));
+        }
+        for source in catalog.sources().iter().filter(|s| s.malformed > 0) {
+            self.screen.line(paint(YELLOW, format_args!("  {}: {} of {} records are malformed; they are kept as text", safe(&source.file, 120), source.malformed, source.records)));
+        }
+    }
+
+    fn begun(&mut self, id: &InvestigationId, how: Begun) {
+        match how {
+            Begun::Fresh => self.screen.line(paint(DIM, format_args!("investigation {id}"))),
+            Begun::Continued => self.screen.line(paint(YELLOW, format_args!("continues investigation {id}, which was stopped before its end, with the limits it began with"))),
+        }
+    }
+
+    fn recorded(&mut self, entry: &Recorded) {
+        for line in self.teller.tell(&entry.event) {
+            self.screen.line(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_reaches_the_shell_as_it_is() {
+        assert_eq!(quoted("/var/lib/casebook"), "/var/lib/casebook");
+        assert_eq!(quoted("it's here"), r"'it'\''s here'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,45 @@
+//! `casebook list`
+
+use std::path::Path;
+
+use casebook_hub::Summary;
+use casebook_hub::archive;
+
+use crate::failure::{Exit, Failure};
+use crate::home::{Home, hub_failure};
+use crate::render::words;
+use crate::screen::{DIM, RED, Screen, YELLOW, of_verdict, paint, safe};
+
+pub(super) async fn run(data: &Path, screen: &mut Screen) -> Result<Exit, Failure> {
+    let home = Home::existing(data)?;
+    let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
+    if all.is_empty() {
+        screen.line(format_args!("no investigations in {}", data.display()));
+        return Ok(Exit::Done);
+    }
+    for summary in &all {
+        screen.line(format_args!("{}  {}  {}  {}", summary.investigation, opened(summary), state(summary), safe(&summary.title, 100)));
+        screen.line(paint(DIM, format_args!("    alert {}  evidence {}", safe(&alert(summary), 80), safe(&summary.evidence, 160))));
+        if let Some(trouble) = &summary.trouble {
+            screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn alert(summary: &Summary) -> String {
+    summary.alert.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
+}
+
+fn opened(summary: &Summary) -> String {
+    summary.opened.map_or_else(|| " ".repeat(20), words::second)
+}
+
+/// Its verdict, or how far it has come.
+fn state(summary: &Summary) -> String {
+    match summary.verdict {
+        Some(verdict) if summary.closed.is_some() => paint(of_verdict(verdict), format_args!("{:<15}", words::verdict(verdict))),
+        _ if summary.trouble.is_some() => paint(RED, format_args!("{:<15}", "not intact")),
+        _ => paint(YELLOW, format_args!("{:<15}", format!("{} {}", summary.phase.name(), summary.round))),
+    }
+}

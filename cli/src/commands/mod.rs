@@ -1,0 +1,32 @@
+//! The commands, one a file.
+
+pub mod export;
+pub mod investigate;
+pub mod list;
+pub mod show;
+pub mod sources;
+pub mod verify;
+
+use crate::args::{Cli, Command};
+use crate::failure::{Exit, Failure};
+use crate::screen::Screen;
+
+/// Does what was typed.
+///
+/// # Errors
+/// What went wrong and what to do.
+pub async fn run(cli: Cli) -> Result<Exit, Failure> {
+    let data = &cli.common.data;
+    let mut screen = Screen::stdout();
+    let exit = match &cli.command {
+        Command::Investigate(args) => investigate::run(data, args, &mut screen).await,
+        Command::Resume(args) => investigate::resume(data, args, &mut screen).await,
+        Command::List => list::run(data, &mut screen).await,
+        Command::Show(args) => show::run(data, args, &mut screen).await,
+        Command::Export(args) => export::run(data, args, &mut screen).await,
+        Command::Verify(args) => verify::run(data, args, &mut screen).await,
+        Command::Sources(args) => sources::run(data, args, &mut screen).await,
+    }?;
+    screen.finish()?;
+    Ok(exit)
+}

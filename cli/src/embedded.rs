@@ -1,0 +1,209 @@
+//! Everything in one process: the store, the bus, the Hub, the Director, the Critic, and one Expert
+//! for each domain of the evidence.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use casebook_agent::bus::memory::MemoryBus;
+use casebook_agent::bus::{Bus, Subscription};
+use casebook_agent::clock::SystemClock;
+use casebook_agent::store::Store;
+use casebook_agent::worker::Env;
+use casebook_expert::evidence::Catalog;
+use casebook_hub::{Case, HubHandle, Run, archive};
+use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
+
+use crate::failure::{Exit, Failure};
+use crate::home::{Home, hub_failure, store_failure};
+use crate::loading::{Loading, load, whole_path};
+use crate::roster::{self, Seat};
+use crate::stop::Stop;
+
+/// How often the Hub looks for what nobody told it of.
+const SWEEP: Duration = Duration::from_secs(5);
+/// How long what is under way may take to be recorded once someone asked to stop.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The events of all investigations: an id is not known before it is opened.
+const EVENTS: &str = "casebook.events.>";
+
+/// What to investigate.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The alert.
+    pub alert: Alert,
+    /// The folder with the log files.
+    pub evidence: PathBuf,
+    /// The folder in which everything is kept.
+    pub data: PathBuf,
+    /// What it may cost.
+    pub budget: Budget,
+}
+
+/// Whether an investigation is a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    /// It begins.
+    Fresh,
+    /// One that was stopped goes on.
+    Continued,
+}
+
+/// Who watches.
+pub trait Observer: Send {
+    /// The evidence is being loaded.
+    fn loading(&mut self, _: &Loading) {}
+    /// The evidence is loaded.
+    fn loaded(&mut self, _: &Catalog) {}
+    /// The investigation is open.
+    fn begun(&mut self, _: &InvestigationId, _: Begun) {}
+    /// Something was recorded; each event once, in order.
+    fn recorded(&mut self, _: &Recorded) {}
+}
+
+/// An observer that looks away.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+impl Observer for Nobody {}
+
+/// Investigates to the end. An unfinished investigation of the same alert over the same evidence is
+/// continued. To be called on an actix system, such as [`casebook_agent::process::run`] starts.
+///
+/// # Errors
+/// [`Failure`] says what was wrong and what to do; with [`Exit::Unfinished`] someone asked to stop.
+pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
+    let home = Home::open(&options.data)?;
+    let evidence = whole_path(&options.evidence)?;
+    let seats = seated(&evidence, &home, observer, stop).await?;
+    let recorded_as = evidence.display().to_string();
+    let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
+    let before = all.iter().find(|s| s.closed.is_none() && s.alert.as_ref() == Some(&options.alert.id) && s.evidence == recorded_as);
+    if let Some(before) = before {
+        same_evidence(&home, &before.investigation, &seats).await?;
+    }
+    let case = Case { alert: options.alert, budget: options.budget, roster: seats.iter().map(|s| s.member.clone()).collect(), evidence: recorded_as };
+    let team = Team::start(&home, seats).await?;
+    let opened = team.hub.open(case, Run::SameIfUnfinished).await.map_err(|e| hub_failure(&e))?;
+    observer.begun(&opened.investigation, if opened.fresh { Begun::Fresh } else { Begun::Continued });
+    team.finish(&opened.investigation, observer, stop).await
+}
+
+/// Goes on with an investigation that was stopped, over the evidence that it began with, which may
+/// have moved to `moved`. One that is finished only gives its report.
+///
+/// # Errors
+/// As [`investigate`].
+pub async fn resume(home: &Home, id: &InvestigationId, moved: Option<&Path>, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
+    let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
+    if state.closed.is_some() {
+        return archive::report(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e));
+    }
+    let recorded = state.case.as_ref().map(|case| PathBuf::from(&case.evidence)).unwrap_or_default();
+    let evidence = whole_path(moved.unwrap_or(&recorded))?;
+    let seats = seated(&evidence, home, observer, stop).await?;
+    same_evidence(home, id, &seats).await?;
+    let team = Team::start(home, seats).await?;
+    team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
+    observer.begun(id, Begun::Continued);
+    team.finish(id, observer, stop).await
+}
+
+async fn seated(evidence: &Path, home: &Home, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Vec<Seat>, Failure> {
+    let catalog = load(evidence, &home.folder, stop, &mut |loading| observer.loading(loading)).await?;
+    observer.loaded(&catalog);
+    Ok(roster::seats(&catalog))
+}
+
+async fn same_evidence(home: &Home, id: &InvestigationId, seats: &[Seat]) -> Result<(), Failure> {
+    let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
+    match roster::difference(state.roster(), seats) {
+        None => Ok(()),
+        Some(why) => Err(Failure::failed(
+            format!("the evidence is not what investigation {id} began with: {why}"),
+            "put back the files as they were, or investigate a copy of them in another folder as a new case",
+        )),
+    }
+}
+
+/// The roles at work.
+struct Team {
+    hub: HubHandle,
+    bus: MemoryBus,
+    store: Arc<dyn Store>,
+    events: Box<dyn Subscription>,
+    data: PathBuf,
+}
+
+impl Team {
+    async fn start(home: &Home, seats: Vec<Seat>) -> Result<Self, Failure> {
+        let bus = MemoryBus::default();
+        let events = bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
+        let env = Env { bus: Arc::new(bus.clone()), store: Arc::clone(&home.store), clock: Arc::new(SystemClock) };
+        casebook_director::actor::start(env.clone());
+        casebook_critic::actor::start(env.clone());
+        for seat in seats {
+            casebook_expert::actor::start(env.clone(), &seat.member.domain, seat.tools);
+        }
+        let hub = HubHandle::start(env, SWEEP);
+        Ok(Self { hub, bus, store: Arc::clone(&home.store), events, data: home.folder.clone() })
+    }
+
+    /// Shows what is recorded until the report is there or someone asks to stop.
+    async fn finish(mut self, id: &InvestigationId, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
+        let hub = self.hub.clone();
+        let ending = hub.wait(id);
+        tokio::pin!(ending);
+        let mut next = None;
+        let report = loop {
+            tokio::select! {
+                biased;
+                () = stop.wait() => return self.suspend(id).await,
+                Some(message) = self.events.next() => {
+                    if let Ok(entry) = serde_json::from_slice::<Recorded>(&message.bytes)
+                        && entry.investigation == *id
+                    {
+                        self.show(id, entry, &mut next, observer).await?;
+                    }
+                }
+                report = &mut ending => break report.map_err(|e| hub_failure(&e))?,
+            }
+        };
+        for entry in self.store.log(id, next.unwrap_or(u64::MAX)).await.map_err(|e| store_failure(&e))? {
+            observer.recorded(&entry);
+        }
+        self.bus.close();
+        Ok(report)
+    }
+
+    /// Shows `entry`, and before it what the bus lost: the log has all of it.
+    async fn show(&self, id: &InvestigationId, entry: Recorded, next: &mut Option<u64>, observer: &mut dyn Observer) -> Result<(), Failure> {
+        let expected = *next.get_or_insert(entry.seq);
+        if entry.seq < expected {
+            return Ok(());
+        }
+        if entry.seq > expected {
+            let missed = self.store.log(id, expected).await.map_err(|e| store_failure(&e))?;
+            missed.iter().filter(|e| e.seq < entry.seq).for_each(|e| observer.recorded(e));
+        }
+        observer.recorded(&entry);
+        *next = Some(entry.seq + 1);
+        Ok(())
+    }
+
+    /// Hands out no more work. What is under way is recorded if it ends within a moment; if not, it
+    /// is done again by whoever resumes. The report, if that was the last there was to do.
+    async fn suspend(&self, id: &InvestigationId) -> Result<Report, Failure> {
+        let recorded = tokio::time::timeout(LAST_WORDS, self.hub.suspend()).await;
+        if !matches!(recorded, Ok(Ok(()))) {
+            tracing::warn!("not all that was under way is recorded: it is done again by whoever resumes");
+        }
+        self.bus.close();
+        let state = archive::state(self.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
+        if state.closed.is_some() {
+            return archive::report(self.store.as_ref(), id).await.map_err(|e| hub_failure(&e));
+        }
+        let advice = format!("go on with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));
+        Err(Failure { exit: Exit::Unfinished, what: format!("stopped; what investigation {id} has recorded is safe"), advice })
+    }
+}

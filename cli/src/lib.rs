@@ -1,0 +1,44 @@
+//! `casebook`: everything in one process, and the commands that a person types.
+//!
+//! [`args`] says what may be typed, [`commands`] does it, [`failure`] is how it ends. [`embedded`]
+//! puts the store, the bus, the Hub and the roles together and runs an investigation; [`live`] says
+//! what each recorded event tells a person, and [`render`] makes the report's forms.
+
+pub mod args;
+pub mod commands;
+pub mod failure;
+
+pub mod embedded;
+pub mod home;
+pub mod loading;
+pub mod roster;
+pub mod stop;
+
+pub mod live;
+pub mod progress;
+pub mod screen;
+
+pub mod render;
+pub mod save;
+
+use args::{Cli, LogForm};
+use casebook_agent::{process, telemetry};
+use failure::Failure;
+
+/// Does what was typed, and ends the process: work that still blocks a thread is not waited for.
+///
+/// # Errors
+/// The runtime cannot be started.
+pub fn run(cli: Cli) -> std::io::Result<()> {
+    telemetry::start(match cli.common.log {
+        LogForm::Text => telemetry::LogFormat::Text,
+        LogForm::Json => telemetry::LogFormat::Json,
+    });
+    process::run(async {
+        let exit = commands::run(cli).await.unwrap_or_else(|failure: Failure| {
+            screen::complain(&failure);
+            failure.exit
+        });
+        std::process::exit(exit.code().into())
+    })
+}

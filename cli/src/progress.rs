@@ -1,0 +1,61 @@
+//! How far loading is, for a person: a bar on a terminal, a plain line every few seconds elsewhere.
+//! On standard error, so that standard output holds the investigation alone.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::loading::Loading;
+use crate::screen::safe;
+
+const EVERY: Duration = Duration::from_secs(3);
+
+/// Shows how far loading is.
+pub enum Bar {
+    /// On a terminal.
+    Drawn(ProgressBar),
+    /// Elsewhere: when the last line was written.
+    Plain(Instant),
+}
+
+impl Bar {
+    /// For standard error as it is.
+    #[must_use]
+    pub fn stderr() -> Self {
+        if !io::stderr().is_terminal() {
+            return Self::Plain(Instant::now());
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        let style = ProgressStyle::with_template("{msg}\n{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        Self::Drawn(bar)
+    }
+
+    /// Shows `loading`.
+    pub fn show(&mut self, loading: &Loading) {
+        let Loading { step, file, done, total } = loading;
+        let what = format!("{step} {}", safe(file, 60));
+        match self {
+            Self::Drawn(bar) => {
+                bar.set_length(*total);
+                bar.set_position(*done);
+                bar.set_message(what.trim_end().to_owned());
+            }
+            Self::Plain(last) if last.elapsed() >= EVERY => {
+                *last = Instant::now();
+                let _ = writeln!(io::stderr(), "{}: {} of {} MB", what.trim_end(), done / 1_000_000, total / 1_000_000);
+            }
+            Self::Plain(_) => {}
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        if let Self::Drawn(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Files that are there whole or not at all.
+
+use std::io::Write;
+use std::path::Path;
+
+use casebook_protocol::Report;
+
+use crate::failure::Failure;
+use crate::render::Form;
+
+/// Writes `text` to `path` through a temporary file beside it.
+///
+/// # Errors
+/// The folder or the file cannot be written; what was there before is unchanged.
+pub fn whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let failed = |error: &std::io::Error| Failure::write(path, error);
+    let mut file = tempfile::Builder::new().prefix(".casebook-").permissions(ordinary()).tempfile_in(folder).map_err(|e| failed(&e))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&e))?;
+    file.persist(path).map_err(|e| failed(&e.error))?;
+    Ok(())
+}
+
+/// A report is for others to read, unlike the temporary files that the library is made for; the
+/// process's umask still applies.
+fn ordinary() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::Permissions::from_mode(0o666)
+}
+
+/// Writes the report in all its forms into `folder`, which is made where it is missing.
+///
+/// # Errors
+/// As [`whole`].
+pub fn report(folder: &Path, report: &Report) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|e| Failure::write(folder, &e))?;
+    for form in Form::ALL {
+        let text = form.render(report).map_err(Failure::defect)?;
+        whole(&folder.join(form.file_name()), &text)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.md");
+        whole(&path, "old").unwrap();
+        whole(&path, "new").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_named() {
+        let failure = whole(Path::new("/proc/nowhere/x.md"), "x").unwrap_err();
+        assert!(failure.what.contains("/proc/nowhere/x.md"), "{failure}");
+    }
+}

@@ -1,0 +1,150 @@
+//! What a person reads on the terminal. Colours only where they are wanted (a terminal, no
+//! `NO_COLOR`); text of others comes through [`safe`] and can never carry an escape sequence.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use casebook_protocol::{Score, Verdict, one_line};
+
+use crate::failure::Failure;
+use crate::render::visible;
+
+/// For headings.
+pub const BOLD: Style = Style::new().bold();
+/// For what matters less.
+pub const DIM: Style = Style::new().dimmed();
+/// For what went wrong.
+pub const RED: Style = AnsiColor::Red.on_default();
+/// For what is sure.
+pub const GREEN: Style = AnsiColor::Green.on_default();
+/// For what is open.
+pub const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// For who speaks.
+pub const CYAN: Style = AnsiColor::Cyan.on_default();
+
+/// Text of others on one line of at most `max` characters; what would change the terminal, or hide
+/// something from its reader, is written out.
+#[must_use]
+pub fn safe(text: &str, max: usize) -> String {
+    one_line(&visible(text), max)
+}
+
+/// `text` in `style`.
+#[must_use]
+pub fn paint(style: Style, text: impl Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// The colour of a score.
+#[must_use]
+pub fn of_score(score: Score) -> Style {
+    match score.get() {
+        0.7.. => GREEN,
+        0.5.. => YELLOW,
+        _ => RED,
+    }
+}
+
+/// The colour of a verdict.
+#[must_use]
+pub const fn of_verdict(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::TruePositive => RED.bold(),
+        Verdict::BenignPositive | Verdict::FalsePositive => GREEN.bold(),
+        Verdict::Inconclusive => YELLOW.bold(),
+    }
+}
+
+/// Standard output. A reader that went away is no error: what follows is not written, and nothing
+/// else changes.
+pub struct Screen {
+    out: Box<dyn Write + Send>,
+    gone: bool,
+    failed: Option<io::Error>,
+}
+
+impl Screen {
+    /// Standard output, with colours where they are wanted.
+    #[must_use]
+    pub fn stdout() -> Self {
+        Self::on(Box::new(anstream::AutoStream::auto(io::stdout())))
+    }
+
+    /// Any other place.
+    #[must_use]
+    pub fn on(out: Box<dyn Write + Send>) -> Self {
+        Self { out, gone: false, failed: None }
+    }
+
+    /// Writes a line.
+    pub fn line(&mut self, text: impl Display) {
+        self.write(format_args!("{text}\n"));
+    }
+
+    /// Writes `text` as it is.
+    pub fn text(&mut self, text: &str) {
+        self.write(format_args!("{text}"));
+    }
+
+    fn write(&mut self, text: std::fmt::Arguments<'_>) {
+        if self.gone {
+            return;
+        }
+        if let Err(error) = self.out.write_fmt(text).and_then(|()| self.out.flush()) {
+            self.gone = true;
+            self.failed = (error.kind() != io::ErrorKind::BrokenPipe).then_some(error);
+        }
+    }
+
+    /// Everything was written, or the reader went away.
+    ///
+    /// # Errors
+    /// Standard output could not be written, such as on a full disk.
+    pub fn finish(self) -> Result<(), Failure> {
+        match self.failed {
+            None => Ok(()),
+            Some(error) => Err(Failure::failed(format!("cannot write to standard output: {error}"), "send it somewhere else")),
+        }
+    }
+}
+
+/// Tells on standard error what went wrong and what to do. There is nobody to tell when that fails.
+pub fn complain(failure: &Failure) {
+    let mut stderr = anstream::AutoStream::auto(io::stderr());
+    let _ = writeln!(stderr, "{}: {}", paint(RED.bold(), "casebook"), safe(&failure.what, 2_000));
+    if !failure.advice.is_empty() {
+        let _ = writeln!(stderr, "  {}", safe(&failure.advice, 2_000));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_escape_sequence_gets_through() {
+        assert_eq!(safe("a\u{1b}]0;title\u{7}b\u{202e}c\nd", 200), "a⟨U+001B⟩]0;title⟨U+0007⟩b⟨U+202E⟩c d");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_error() {
+        struct Gone(io::ErrorKind);
+        impl Write for Gone {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(self.0.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let finish = |kind| {
+            let mut screen = Screen::on(Box::new(Gone(kind)));
+            screen.line("x");
+            screen.line("y");
+            screen.finish()
+        };
+        assert!(finish(io::ErrorKind::BrokenPipe).is_ok());
+        assert!(finish(io::ErrorKind::StorageFull).is_err());
+    }
+}

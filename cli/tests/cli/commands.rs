@@ -1,0 +1,153 @@
+//! What the program answers to what a person may get wrong.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
+        command.args(arguments).current_dir(self.path()).env_remove("CASEBOOK_DATA").env_remove("CASEBOOK_LOG");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Exit code and standard error, which is one line of what and one of what to do.
+    fn check(&self, arguments: &[&str], code: i32, expect: &[&str]) {
+        let output = self.run(arguments);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        for needed in expect {
+            assert!(text.contains(needed), "{arguments:?}: {needed:?} is not in\n{text}");
+        }
+        assert!(text.lines().count() <= 2, "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+}
+
+#[test]
+fn a_wrong_alert_is_answered_with_what_is_wrong_and_what_to_do() {
+    let place = Place::new();
+    place.file("logs/a.ndjson", "{\"time\":\"2026-03-01T00:00:00Z\",\"x\":1}\n");
+    place.file("text.json", "hello");
+    place.file("array.json", "[{\"id\":1}]");
+    place.file("big.json", format!("{{\"x\":\"{}\"}}", "a".repeat(2 << 20)));
+    place.file("binary.json", [0_u8, 159, 146, 150]);
+    place.file("escape.json", "{\"id\":\"x\\u001b[2J\"}");
+    place.file("empty.json", "");
+    let check = |alert: &str, expect: &[&str]| place.check(&["investigate", alert, "--evidence", "logs"], 2, expect);
+    check("nothing.json", &["cannot read the alert from nothing.json", "No such file", "give one JSON object"]);
+    check("logs", &["cannot read the alert from logs"]);
+    check("text.json", &["text.json: alert is not JSON", "at line 1, column 1"]);
+    check("array.json", &["alert is JSON but an array, not an object"]);
+    check("big.json", &["larger than 1048576 bytes", "leave the evidence in files"]);
+    check("binary.json", &["binary.json: alert is not JSON"]);
+    check("escape.json", &["alert id", "control character"]);
+    check("empty.json", &["empty.json: alert is not JSON"]);
+    assert!(!place.path().join(".casebook").exists(), "nothing is made for input that is refused");
+}
+
+#[test]
+fn an_alert_from_standard_input_is_read_no_further_than_it_may_be_long() {
+    let place = Place::new();
+    place.file("logs/a.log", "x\n");
+    let mut child = place.command(&["investigate", "-", "--evidence", "logs"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Endless input: the program goes away before it is written.
+    let mut written = 0;
+    while written < 64 << 20 {
+        match stdin.write(&[b' '; 65536]) {
+            Ok(n) => written += n,
+            Err(_) => break,
+        }
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(written < 8 << 20, "{written}");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("standard input: the alert is larger"));
+}
+
+#[test]
+fn wrong_evidence_is_answered_with_what_is_wrong_and_what_to_do() {
+    let place = Place::new();
+    place.file("alert.json", "{\"id\":\"a\"}");
+    std::fs::create_dir(place.path().join("empty")).unwrap();
+    let check = |folder: &str, expect: &[&str]| place.check(&["investigate", "alert.json", "--evidence", folder], 2, expect);
+    check("nowhere", &["evidence folder nowhere", "--evidence DIR"]);
+    check("alert.json", &["is no folder", "give the folder that holds the file"]);
+    check("empty", &["holds no usable log file", "put the log files there"]);
+}
+
+#[test]
+fn an_unknown_id_or_data_folder_is_named() {
+    let place = Place::new();
+    place.check(&["list"], 2, &["there is no data folder .casebook", "--data DIR"]);
+    assert!(!place.path().join(".casebook").exists());
+    std::fs::create_dir(place.path().join(".casebook")).unwrap();
+    for command in ["show", "export", "resume", "verify"] {
+        place.check(&[command, "12ab"], 2, &["no investigation has an id that begins with \"12ab\"", "there are no investigations yet"]);
+    }
+    let list = place.run(&["list"]);
+    assert!(list.status.success() && String::from_utf8(list.stdout).unwrap().contains("no investigations in .casebook"));
+}
+
+#[test]
+fn a_data_folder_that_cannot_be_used_is_named() {
+    let place = Place::new();
+    place.file("alert.json", "{\"id\":\"a\"}");
+    place.file("logs/a.log", "x\n");
+    place.file("data", "a file");
+    place.check(&["investigate", "alert.json", "--evidence", "logs", "--data", "data/x"], 1, &["data/x", "--data"]);
+}
+
+#[test]
+fn a_command_line_that_is_wrong_ends_with_2() {
+    let place = Place::new();
+    for arguments in [&[][..], &["investigate"], &["investigate", "a.json"], &["explode"], &["export", "x", "--format", "pdf"], &["investigate", "a", "--evidence", "b", "--budget-cost", "much"]] {
+        assert_eq!(place.run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn help_says_what_an_exit_code_means_and_gives_examples() {
+    let place = Place::new();
+    let help = place.run(&["--help"]);
+    let text = String::from_utf8(help.stdout).unwrap();
+    assert_eq!(help.status.code(), Some(0));
+    for needed in ["Exit codes", "casebook investigate alert.json --evidence logs/", "CASEBOOK_DATA", "verify"] {
+        assert!(text.contains(needed), "{needed} is not in\n{text}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let place = Place::new();
+    std::fs::create_dir(place.path().join(".casebook")).unwrap();
+    let mut child = place.command(&["list"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,10 @@
+//! Tests from outside: what the library renders and what the program answers.
+
+// The exception that clippy.toml makes for tests does not reach their helper functions.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod commands;
+mod fixture;
+mod html;
+mod investigate;
+mod render;

@@ -1,0 +1,24 @@
+//! The Expert as an actor: one for each domain; more of them share its work.
+
+use std::sync::Arc;
+
+use actix::Addr;
+use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::process::RoleActor;
+use casebook_agent::tools::Tools;
+use casebook_agent::worker::{Env, Fixed, Worker};
+use casebook_protocol::{Domain, Role, subject};
+
+/// Tasks of one Expert at once.
+const AT_ONCE: usize = 4;
+
+/// Starts the Expert of `domain` with its tools, played by the built-in analyst.
+pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor> {
+    start_with(env, domain, tools, Arc::new(Analyst(crate::analyst::think)))
+}
+
+/// Starts the Expert of `domain` with its tools, played by `mind`.
+pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
+    let worker = Worker::new(env, mind, Arc::new(Fixed(tools)));
+    RoleActor::start_on(subject::tasks(Role::Expert, Some(domain)), worker, AT_ONCE)
+}

@@ -1,0 +1,220 @@
+//! What the analyst knows: behaviours that point to an attack, that explain one away, or that are
+//! worth a look, as data in `behaviours.toml`. The knowledge is of the field, never of a case.
+
+use std::sync::OnceLock;
+
+use casebook_protocol::{Bearing, Weight};
+use regex::Regex;
+use serde::Deserialize;
+
+use super::facet::{Class, Facet, Facets};
+
+const FILE: &str = include_str!("behaviours.toml");
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Book {
+    behaviour: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    id: String,
+    title: String,
+    technique: String,
+    #[expect(dead_code, reason = "read by people who maintain the book")]
+    tactic: String,
+    bearing: EntryBearing,
+    strength: Strength,
+    #[serde(default)]
+    class: Vec<Class>,
+    #[serde(default)]
+    terms: Vec<String>,
+    #[serde(default, rename = "where")]
+    all_of: Vec<EntryCondition>,
+    #[serde(default)]
+    any_of: Vec<EntryCondition>,
+    #[serde(default)]
+    explains: Vec<String>,
+    look_next: Option<String>,
+    #[serde(default)]
+    #[expect(dead_code, reason = "read by people who maintain the book")]
+    false_positives: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum EntryBearing {
+    Incriminating,
+    Exonerating,
+    Context,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Strength {
+    Decisive,
+    Strong,
+    Moderate,
+    Weak,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EntryCondition {
+    facet: Facet,
+    matches: Option<String>,
+    #[serde(rename = "in")]
+    one_of: Option<Vec<String>>,
+    at_least: Option<f64>,
+    #[serde(default)]
+    not: bool,
+}
+
+#[derive(Debug)]
+struct Condition {
+    facet: Facet,
+    test: Test,
+    not: bool,
+}
+
+#[derive(Debug)]
+enum Test {
+    Matches(Pattern),
+    OneOf(Vec<String>),
+    AtLeast(f64),
+    Present,
+}
+
+/// A regular expression that is compiled when it is first needed: most of the book never is.
+#[derive(Debug)]
+struct Pattern {
+    text: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    fn is_match(&self, value: &str) -> bool {
+        // The tests compile every pattern of the book.
+        self.compiled.get_or_init(|| Regex::new(&self.text).ok()).as_ref().is_some_and(|regex| regex.is_match(value))
+    }
+}
+
+/// One behaviour.
+#[derive(Debug)]
+pub(crate) struct Behaviour {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) technique: Option<String>,
+    pub(crate) bearing: Bearing,
+    pub(crate) weight: Weight,
+    pub(crate) terms: Vec<String>,
+    /// ATT&CK techniques that alerts claim and this explains.
+    pub(crate) explains: Vec<String>,
+    pub(crate) look_next: Option<String>,
+    class: Vec<Class>,
+    all_of: Vec<Condition>,
+    any_of: Vec<Condition>,
+}
+
+impl Behaviour {
+    /// The record shows this behaviour.
+    pub(crate) fn matches(&self, facets: &Facets, lower_text: &str) -> bool {
+        (self.class.is_empty() || facets.class.is_some_and(|c| self.class.contains(&c)))
+            && (self.terms.is_empty() || self.terms.iter().any(|t| lower_text.contains(t.as_str())))
+            && self.all_of.iter().all(|c| c.holds(facets))
+            && (self.any_of.is_empty() || self.any_of.iter().any(|c| c.holds(facets)))
+    }
+}
+
+impl Condition {
+    fn holds(&self, facets: &Facets) -> bool {
+        let value = facets.get(self.facet);
+        let holds = match (&self.test, value) {
+            (Test::Matches(regex), Some(value)) => regex.is_match(value),
+            (Test::OneOf(values), Some(value)) => values.iter().any(|v| v.eq_ignore_ascii_case(value)),
+            (Test::AtLeast(least), Some(value)) => value.parse::<f64>().is_ok_and(|v| v >= *least),
+            (Test::Present, value) => value.is_some(),
+            (_, None) => false,
+        };
+        holds != self.not
+    }
+}
+
+/// Every behaviour, in the order of the book.
+pub(crate) fn all() -> &'static [Behaviour] {
+    static BOOK: OnceLock<Vec<Behaviour>> = OnceLock::new();
+    BOOK.get_or_init(|| read(FILE).unwrap_or_else(|error| unreachable!("behaviours.toml is tested to be readable: {error}")))
+}
+
+fn read(text: &str) -> Result<Vec<Behaviour>, String> {
+    let book: Book = toml::from_str(text).map_err(|e| e.to_string())?;
+    book.behaviour.into_iter().map(make).collect()
+}
+
+fn make(entry: Entry) -> Result<Behaviour, String> {
+    let id = entry.id.clone();
+    let conditions = |list: Vec<EntryCondition>| list.into_iter().map(|c| condition(&id, c)).collect::<Result<Vec<_>, _>>();
+    Ok(Behaviour {
+        title: entry.title,
+        technique: Some(entry.technique).filter(|t| !t.is_empty()),
+        bearing: match entry.bearing {
+            EntryBearing::Incriminating => Bearing::Incriminating,
+            EntryBearing::Exonerating => Bearing::Exonerating,
+            EntryBearing::Context => Bearing::Neutral,
+        },
+        weight: match entry.strength {
+            Strength::Decisive => Weight::Decisive,
+            Strength::Strong => Weight::Strong,
+            Strength::Moderate => Weight::Moderate,
+            Strength::Weak => Weight::Weak,
+        },
+        terms: entry.terms.into_iter().map(|t| t.to_lowercase()).collect(),
+        explains: entry.explains,
+        look_next: entry.look_next,
+        class: entry.class,
+        all_of: conditions(entry.all_of)?,
+        any_of: conditions(entry.any_of)?,
+        id: entry.id,
+    })
+}
+
+fn condition(id: &str, entry: EntryCondition) -> Result<Condition, String> {
+    let test = match (entry.matches, entry.one_of, entry.at_least) {
+        (Some(text), None, None) => Test::Matches(Pattern { text, compiled: OnceLock::new() }),
+        (None, Some(values), None) => Test::OneOf(values),
+        (None, None, Some(least)) => Test::AtLeast(least),
+        (None, None, None) => Test::Present,
+        _ => return Err(format!("{id}: a condition has one of matches, in, at_least")),
+    };
+    Ok(Condition { facet: entry.facet, test, not: entry.not })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_book_is_readable_and_each_id_stands_once() {
+        let book = read(FILE).unwrap();
+        let ids: BTreeSet<&str> = book.iter().map(|b| b.id.as_str()).collect();
+        assert_eq!(ids.len(), book.len());
+        assert!(book.len() > 100);
+        for condition in book.iter().flat_map(|b| b.all_of.iter().chain(&b.any_of)) {
+            if let Test::Matches(pattern) = &condition.test {
+                Regex::new(&pattern.text).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn titles_state_nothing_that_evidence_would_have_to_state() {
+        for behaviour in all() {
+            let faults = casebook_protocol::claim::faults(&behaviour.title, &casebook_protocol::claim::Corpus::default(), &[]);
+            assert_eq!(faults, Vec::<String>::new(), "{}", behaviour.id);
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! From records to findings: which of them matter, which are one occurrence, and what can be said of
+//! them that the record itself says.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_agent::mind::Done;
+use casebook_protocol::claim::{self, Corpus};
+use casebook_protocol::{
+    Bearing, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis, Weight, one_line,
+};
+
+use super::behaviour::Behaviour;
+use super::facet::{Class, Facet};
+use super::link::{Kin, flow_keys, seconds};
+use super::rec::Rec;
+use super::{Case, say};
+
+/// Findings of one Expert in one round, the most telling first.
+const MOST: usize = 60;
+/// Records of one kind of activity that are told one by one; of more, only the first and the last.
+const ONE_BY_ONE: usize = 8;
+/// Citations of one finding.
+const CITED: usize = 6;
+
+/// A record that matters, and why.
+struct Pick<'a> {
+    rec: &'a Rec,
+    kin: Kin,
+    /// How much it matters; higher is more.
+    rank: u32,
+}
+
+/// Records that are one occurrence, the telling one first.
+struct Group<'a>(Vec<Pick<'a>>);
+
+pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
+    let picks = thin_out(picks(case));
+    let mut groups = group(picks);
+    groups.sort_by_key(|g| std::cmp::Reverse(g.0.iter().map(|p| p.rank).max()));
+    groups.truncate(MOST);
+    groups.sort_by_key(|g| g.0.first().and_then(|p| p.rec.time));
+    let mut findings: Vec<FindingDraft> = groups.iter().filter_map(|g| draft(g, case)).collect();
+    if case.round == 1 {
+        findings.extend(super::absent::findings(case, done));
+    }
+    findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, 400))));
+    findings
+}
+
+fn picks(case: &Case) -> Vec<Pick<'_>> {
+    let mut picks: Vec<Pick<'_>> = Vec::new();
+    for (index, rec) in case.recs.iter().enumerate() {
+        let Some(kin) = case.links.kin(index).or_else(|| instruction(rec).then_some(Kin::Near)) else { continue };
+        if let Some(rank) = rank(rec, kin, case).filter(|_| case.asked_for(rec)) {
+            picks.push(Pick { rec, kin, rank });
+        }
+    }
+    if case.round == 1 {
+        picks.extend(around_the_burst(case, &picks));
+    }
+    few_around(picks, case)
+}
+
+/// Of what is only near, the few of each source that are nearest: context, not a copy of the log.
+fn few_around<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
+    const FEW: usize = 4;
+    let distance = |p: &Pick<'_>| match (p.rec.time, case.anchor) {
+        (Some(at), Some(anchor)) => (seconds(at, anchor).abs() * 1000.0) as u64,
+        _ => u64::MAX,
+    };
+    let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| p.kin == Kin::Near && p.rank < 90);
+    near.sort_by_key(|p| (distance(p), p.rec.file.clone(), p.rec.line));
+    let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
+    near.retain(|p| {
+        let count = taken.entry(p.rec.source.as_str()).or_default();
+        *count += 1;
+        *count <= FEW
+    });
+    kept.extend(near);
+    kept
+}
+
+fn instruction(rec: &Rec) -> bool {
+    rec.shows.iter().any(|b| is_instruction(b))
+}
+
+fn is_instruction(behaviour: &Behaviour) -> bool {
+    behaviour.id.contains("instruction") || behaviour.id.contains("prompt-injection")
+}
+
+/// How much a record matters; none when it is left out.
+fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
+    let telling = |bearing: Bearing| rec.shows.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
+    let against = telling(Bearing::Incriminating);
+    let noise = matches!(rec.class(), Class::ProcessEnd | Class::ProcessAccess | Class::ImageLoad | Class::RegistryChange | Class::FileRead | Class::FileDelete | Class::Certificate);
+    let grave = against.is_some_and(|w| w >= Weight::Moderate);
+    if kin == Kin::Core {
+        return Some(1000);
+    }
+    if noise && !grave {
+        return None;
+    }
+    let weight = |w: Option<Weight>| match w {
+        Some(Weight::Decisive) => 400,
+        Some(Weight::Strong) => 300,
+        Some(Weight::Moderate) => 200,
+        Some(Weight::Weak) => 60,
+        None => 0,
+    };
+    let close = match kin {
+        Kin::Core | Kin::Same => 150,
+        Kin::Ancestor => 220,
+        Kin::Descendant => 100,
+        Kin::Named => 120,
+        Kin::Near => 0,
+    };
+    let told = weight(against).max(weight(telling(Bearing::Exonerating)));
+    if kin == Kin::Near && rec.shows.iter().any(|b| b.explains.iter().any(|t| case.claims.contains(t))) {
+        return Some(130);
+    }
+    let near = match (rec.time, case.anchor) {
+        (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= 120.0 => 30,
+        _ => 0,
+    };
+    if kin == Kin::Near && !grave {
+        let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
+        let quiet = matches!(rec.class(), Class::Script | Class::PackageOperation | Class::Authentication | Class::AccountChange | Class::ServiceChange | Class::ScheduledTask | Class::KernelModule);
+        let few = case.recs.iter().filter(|r| r.source == rec.source).count() <= 150;
+        return (near > 0 && (quiet && few || doubt)).then_some(40 + told / 4);
+    }
+    (close + told > 0).then_some(close + told + near)
+}
+
+/// The last record of the subject before its burst of activity and the first after it: what came
+/// before, and whether anything followed.
+fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
+    let close: Vec<&Rec> = picked.iter().filter(|p| p.kin <= Kin::Named).map(|p| p.rec).collect();
+    let times = || close.iter().filter_map(|r| r.time);
+    let (Some(first), Some(last)) = (times().min(), times().max()) else { return Vec::new() };
+    let users: BTreeSet<&str> = case.core.iter().filter_map(|i| case.recs.get(*i)?.facets.get(Facet::User)).collect();
+    let own = |rec: &&Rec| {
+        rec.facets.get(Facet::User).is_some_and(|u| users.contains(u)) && matches!(rec.class(), Class::Authentication | Class::ApiCall | Class::TokenEvent | Class::AccountChange | Class::Other | Class::LogonFailure)
+    };
+    let before = case.recs.iter().filter(own).filter(|r| r.time.is_some_and(|t| t < first)).max_by_key(|r| r.time);
+    let after = case.recs.iter().filter(own).filter(|r| r.time.is_some_and(|t| t > last)).min_by_key(|r| r.time);
+    let taken: BTreeSet<(&str, u64)> = picked.iter().map(|p| p.rec.key()).collect();
+    before.into_iter().chain(after).filter(|r| !taken.contains(&r.key())).map(|rec| Pick { rec, kin: Kin::Near, rank: 90 }).collect()
+}
+
+/// Of many records that say the same, keeps the first and the last; then the same for records of one
+/// kind, whatever their details. What is grave or alerted stays.
+fn thin_out(picks: Vec<Pick<'_>>) -> Vec<Pick<'_>> {
+    let same = thin_by(picks, say::kind_of_activity, false);
+    thin_by(same, say::family, true)
+}
+
+fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) -> Vec<Pick<'a>> {
+    let mut kinds: BTreeMap<String, Vec<Pick<'_>>> = BTreeMap::new();
+    for pick in picks {
+        kinds.entry(key(pick.rec)).or_default().push(pick);
+    }
+    let mut kept = Vec::new();
+    for (_, mut same) in kinds {
+        same.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
+        if same.len() > ONE_BY_ONE {
+            let last = same.pop();
+            let mut first = true;
+            same.retain(|p| std::mem::take(&mut first) || p.kin <= Kin::Core || p.kin == Kin::Ancestor || (keep_grave && grave(p.rec)));
+            same.extend(last);
+        }
+        kept.extend(same);
+    }
+    kept
+}
+
+fn grave(rec: &Rec) -> bool {
+    rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
+}
+
+/// Puts together what is one occurrence: the same connection or the same command recorded by two
+/// sensors, and what one actor did in the same instant.
+fn group(mut picks: Vec<Pick<'_>>) -> Vec<Group<'_>> {
+    picks.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for pick in picks {
+        let home = groups.iter_mut().rev().take(24).find(|g| g.0.iter().any(|p| one_occurrence(p.rec, pick.rec)) && span(g, pick.rec) <= 1.0);
+        match home {
+            Some(group) => group.0.push(pick),
+            None => groups.push(Group(vec![pick])),
+        }
+    }
+    for group in &mut groups {
+        group.0.sort_by_key(|p| (std::cmp::Reverse(p.rank), p.rec.time, p.rec.file.clone(), p.rec.line));
+    }
+    groups
+}
+
+fn span(group: &Group<'_>, rec: &Rec) -> f64 {
+    let times = group.0.iter().filter_map(|p| p.rec.time);
+    match (times.min(), rec.time) {
+        (Some(first), Some(at)) => seconds(at, first).abs(),
+        _ => f64::INFINITY,
+    }
+}
+
+fn one_occurrence(a: &Rec, b: &Rec) -> bool {
+    let (Some(at), Some(bt)) = (a.time, b.time) else { return false };
+    if a.basis == TimeBasis::Aggregation || b.basis == TimeBasis::Aggregation {
+        return false;
+    }
+    let apart = seconds(at, bt).abs();
+    let same = |facet: Facet| a.facets.get(facet).is_some_and(|v| b.facets.get(facet).is_some_and(|w| v.eq_ignore_ascii_case(w)));
+    let flow = || flow_keys(a).iter().any(|k| flow_keys(b).contains(k));
+    let command = || a.class() == Class::ProcessStart && b.class() == Class::ProcessStart && same(Facet::Command);
+    // A network sensor names itself as the host: there only the address says who acted.
+    let nobody = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
+    let actor = || same(Facet::SrcIp) || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || nobody)) || (same(Facet::User) && a.facets.get(Facet::Host).is_none());
+    let whole_seconds = a.source != b.source && apart <= 1.0;
+    (apart <= 0.05 && (flow() || command())) || (apart <= 0.015 && actor()) || (whole_seconds && actor() && command())
+}
+
+fn on_the_wire(rec: &Rec) -> bool {
+    matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession) && rec.facets.get(Facet::Process).is_none()
+}
+
+fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
+    let main = group.0.first()?;
+    let behaviours = telling(group);
+    let (bearing, weight) = bearing(&behaviours);
+    let shown = behaviours.iter().find(|b| b.bearing == bearing).copied();
+    let cited: Vec<&Pick<'_>> = group.0.iter().take(CITED).collect();
+    let corpus = corpus(&cited);
+    let aggregate = main.rec.basis == TimeBasis::Aggregation;
+    let claim = say::claim(main.rec, &cited.iter().skip(1).map(|p| p.rec).collect::<Vec<_>>(), shown, aggregate, &|text| claim::faults(text, &corpus, &[]).is_empty());
+    let time = (!aggregate).then(|| time(&cited)).flatten();
+    let close = group.0.iter().map(|p| p.kin).min().unwrap_or(Kin::Near);
+    let kind = match (shown.is_some_and(is_instruction), aggregate, &time) {
+        (true, ..) => FindingKind::Instruction,
+        (_, true, _) => FindingKind::Aggregate,
+        (_, _, None) => FindingKind::State,
+        _ => FindingKind::Occurrence,
+    };
+    let confidence = match close {
+        Kin::Core => 0.9,
+        Kin::Same | Kin::Ancestor | Kin::Descendant => 0.85,
+        Kin::Named => 0.75,
+        Kin::Near => 0.6,
+    };
+    Some(FindingDraft {
+        kind,
+        claim,
+        time,
+        entities: entities(&cited, &corpus),
+        bearing,
+        weight,
+        about_alert: close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating),
+        technique: shown.and_then(|b| b.technique.clone()),
+        confidence: Score::clamped(confidence),
+        citations: cited.iter().map(|p| cite(p.rec)).collect(),
+        look_next: shown.and_then(|b| b.look_next.clone()),
+    })
+}
+
+/// What the group's records show, the gravest first.
+fn telling(group: &Group<'_>) -> Vec<&'static Behaviour> {
+    let mut all: Vec<&'static Behaviour> = group.0.iter().flat_map(|p| p.rec.shows.iter().copied()).collect();
+    all.sort_by_key(|b| (std::cmp::Reverse(b.weight), b.id.as_str()));
+    all.dedup_by_key(|b| b.id.as_str());
+    all
+}
+
+/// An innocent explanation outweighs what is merely unusual, never what is seldom legitimate.
+fn bearing(behaviours: &[&Behaviour]) -> (Bearing, Weight) {
+    let most = |bearing: Bearing| behaviours.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
+    match (most(Bearing::Incriminating), most(Bearing::Exonerating)) {
+        (Some(against), Some(_)) if against >= Weight::Strong => (Bearing::Incriminating, against),
+        (_, Some(innocent)) => (Bearing::Exonerating, innocent),
+        (Some(against), None) => (Bearing::Incriminating, against),
+        (None, None) => (Bearing::Neutral, Weight::Weak),
+    }
+}
+
+fn corpus(cited: &[&Pick<'_>]) -> Corpus {
+    let mut corpus = Corpus::default();
+    for pick in cited {
+        corpus.add_text(&pick.rec.raw);
+        pick.rec.fields.values().for_each(|v| corpus.add_text(v));
+    }
+    corpus
+}
+
+/// The time of the telling record, unless another has one with a stronger basis.
+fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
+    let timed = || cited.iter().filter_map(|p| Some((p.rec.time?, p.rec)));
+    let best = timed().map(|(_, rec)| rec.basis).max()?;
+    let (at, rec) = timed().find(|(_, rec)| rec.basis == best)?;
+    Some(EventTime { at, until: None, precision: rec.precision, basis: rec.basis, field: rec.time_field.clone() })
+}
+
+/// Cites the record with a piece of its bytes around what tells most.
+fn cite(rec: &Rec) -> Citation {
+    let telling = [Facet::Command, Facet::Url, Facet::Object, Facet::Action, Facet::DomainName, Facet::DstIp]
+        .into_iter()
+        .filter_map(|f| rec.facets.get(f))
+        .find_map(|v| rec.raw.find(v).filter(|_| v.len() >= 3));
+    let from = telling.unwrap_or(0).saturating_sub(80);
+    let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(320).collect();
+    Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
+}
+
+/// What a package manager was asked to install: names by which other sources know the same activity.
+fn installed(rec: &Rec) -> Vec<String> {
+    let Some(command) = rec.facets.get(Facet::Command) else { return Vec::new() };
+    let mut words = command.split_whitespace().skip_while(|w| *w != "install").skip(1);
+    let manager = ["apt", "dnf", "yum", "zypper", "pip", "npm", "brew"].iter().any(|m| command.contains(m));
+    let name = |w: &&str| w.len() >= 3 && !w.starts_with('-') && w.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
+    if manager { words.by_ref().filter(name).take(6).map(str::to_owned).collect() } else { Vec::new() }
+}
+
+fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
+    const WHAT: [(Facet, EntityKind); 8] = [
+        (Facet::Host, EntityKind::Host),
+        (Facet::User, EntityKind::User),
+        (Facet::SrcIp, EntityKind::Address),
+        (Facet::DstIp, EntityKind::Address),
+        (Facet::Process, EntityKind::Process),
+        (Facet::Object, EntityKind::File),
+        (Facet::DomainName, EntityKind::Name),
+        (Facet::UserAgent, EntityKind::Other),
+    ];
+    let mut all: BTreeSet<Entity> = BTreeSet::new();
+    for pick in cited {
+        for (facet, kind) in WHAT {
+            if let Some(value) = pick.rec.facets.get(facet).filter(|v| v.len() <= 300) {
+                all.insert(Entity { kind, value: value.to_owned() });
+            }
+        }
+        let addresses = pick.rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
+        all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
+    }
+    for package in cited.iter().flat_map(|p| installed(p.rec)) {
+        all.insert(Entity { kind: EntityKind::Name, value: package });
+    }
+    all.into_iter().filter(|e| corpus.has_name(&e.value) && !one_line(&e.value, 300).is_empty()).take(16).collect()
+}

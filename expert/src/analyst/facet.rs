@@ -1,0 +1,203 @@
+//! What a record says in the few terms that all kinds of log share: who did what, to what, from
+//! where. Read from the names of its fields, so that a log of any make is understood as far as its
+//! names are.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// One of the terms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Facet {
+    Action,
+    Process,
+    Command,
+    Parent,
+    ParentCommand,
+    User,
+    Host,
+    SrcIp,
+    DstIp,
+    DstPort,
+    DomainName,
+    Url,
+    HttpMethod,
+    HttpStatus,
+    UserAgent,
+    Object,
+    Service,
+    Outcome,
+    PrincipalType,
+    Direction,
+    BytesOut,
+    BytesIn,
+    Text,
+    Class,
+}
+
+/// What sort of thing was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Class {
+    ProcessStart,
+    ProcessEnd,
+    ProcessAccess,
+    NetworkConnection,
+    DnsQuery,
+    HttpRequest,
+    TlsSession,
+    FileCreate,
+    FileDelete,
+    FileRead,
+    RegistryChange,
+    ImageLoad,
+    Script,
+    Authentication,
+    LogonFailure,
+    AccountChange,
+    ApiCall,
+    TokenEvent,
+    Email,
+    KernelModule,
+    ServiceChange,
+    ScheduledTask,
+    PackageOperation,
+    ConfigChange,
+    Usb,
+    Certificate,
+    Other,
+}
+
+/// For each facet the field names that hold it, best first. A name is the last part of a path, or the
+/// last two, in lower case with everything but letters, digits and the dot left out.
+const NAMES: &[(Facet, &[&str])] = &[
+    (Facet::Parent, &["parentimage", "parent.binary", "parentexe", "parentprocessname", "parent.executable", "parent.exe", "parentprocess", "parentpath", "parentname", "creatorprocessname"]),
+    (Facet::ParentCommand, &["parentcommandline", "parentcmdline", "parentcommand", "parent.commandline", "parent.arguments", "parent.cmdline"]),
+    (Facet::Process, &["image", "newprocessname", "process.binary", "process.executable", "process.exe", "exe", "processpath", "sourceimage", "executable", "binary", "processname", "process.name", "filename", "comm", "program"]),
+    (Facet::Command, &["commandline", "cmdline", "process.commandline", "processcommandline", "scriptblocktext", "hostapplication", "command", "cmd", "proctitle", "process.arguments", "arguments"]),
+    (Facet::User, &["useridentity.arn", "userprincipalname", "userid.name", "actor.alternateid", "targetusername", "user", "username", "useridentity.username", "userid", "accountname", "actor", "principal", "principalemail", "account", "client", "subjectusername", "login", "email", "mailboxownerupn", "user.name", "suser", "duser"]),
+    (Facet::Host, &["host.name", "computer", "computername", "hostname", "devicename", "nodename", "node", "host", "dvchost", "agent.name", "system", "node.name"]),
+    (Facet::SrcIp, &["sourceipaddress", "sourceip", "srcip", "id.origh", "idorigh", "source.ip", "src", "clientip", "callerip", "callipaddress", "ipaddress", "clientipaddress", "remoteaddr", "cip", "client.ipaddress", "sourceaddress", "remoteip", "ip"]),
+    (Facet::DstIp, &["destinationip", "destip", "dstip", "id.resph", "idresph", "destination.ip", "dst", "destinationaddress", "sip", "serverip"]),
+    (Facet::DstPort, &["destinationport", "destport", "dstport", "dport", "id.respp", "idrespp", "destination.port", "sport"]),
+    (Facet::DomainName, &["queryname", "query", "servername", "sni", "rrname", "dns.question.name", "question.name", "domain", "destinationhostname"]),
+    (Facet::Url, &["url", "uri", "requesturi", "requesturl", "csuristem", "http.url", "request", "uripath"]),
+    (Facet::HttpMethod, &["httpmethod", "method", "csmethod", "verb"]),
+    (Facet::HttpStatus, &["statuscode", "httpstatus", "scstatus", "responsestatus.code", "http.status", "status"]),
+    (Facet::UserAgent, &["useragent", "client.useragent.rawuseragent", "useragent.rawuseragent", "csuseragent", "httpuseragent", "agent"]),
+    (Facet::Object, &["targetfilename", "targetobject", "targetimage", "requestparameters.key", "requestparameters.bucketname", "requestparameters.rolename", "requestparameters.username", "requestparameters.secretid", "modulearg.name", "filearg.path", "objectname", "objectref.name", "relativetargetname", "repo", "objectid", "target", "resource", "package", "taskname", "path", "name", "file", "stringarg"]),
+    (Facet::Service, &["eventsource", "servicename", "service", "workload", "programname", "appdisplayname", "provider", "providername"]),
+    (Facet::Action, &["eventname", "operationname", "operation", "functionname", "action", "activitydisplayname", "eventid", "eventtype", "event", "activity", "syscall", "named.pipe", "requesttype", "note", "signature", "type"]),
+    (Facet::Outcome, &["outcome", "outcome.result", "result", "resulttype", "responseelements.consolelogin", "success", "errorcode", "status"]),
+    (Facet::PrincipalType, &["useridentity.type", "actor.type", "usertype"]),
+    (Facet::Direction, &["direction", "initiated"]),
+    (Facet::BytesOut, &["origbytes", "bytessent", "bytesout", "sentbytes", "bytestoserver"]),
+    (Facet::BytesIn, &["respbytes", "bytesreceived", "bytesin", "rcvdbytes", "bytestoclient", "responsebodylen"]),
+];
+
+/// What a record says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facets {
+    values: BTreeMap<Facet, String>,
+    pub(crate) class: Option<Class>,
+}
+
+impl Facets {
+    pub(crate) fn get(&self, facet: Facet) -> Option<&str> {
+        self.values.get(&facet).map(String::as_str)
+    }
+
+    /// Reads the facets of a record from its fields and its text.
+    pub(crate) fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
+        let mut best: BTreeMap<Facet, (usize, &str)> = BTreeMap::new();
+        let names: Vec<(String, String, &str)> = fields.iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
+        for (facet, wanted) in NAMES {
+            for (one, two, value) in &names {
+                let value = value.trim();
+                let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp) && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0");
+                if value.is_empty() || value == "-" || value == "null" || nowhere {
+                    continue;
+                }
+                let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
+                if best.get(facet).is_none_or(|(known, _)| rank < *known) {
+                    best.insert(*facet, (rank, value));
+                }
+            }
+        }
+        let mut values: BTreeMap<Facet, String> = best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
+        join_arguments(&mut values, &names);
+        let failed = values.get(&Facet::Outcome).map(|o| failure(o));
+        if let Some(failed) = failed {
+            values.insert(Facet::Outcome, if failed { "failure" } else { "success" }.to_owned());
+        }
+        values.insert(Facet::Text, unescaped(text, fields));
+        let class = super::class::of(&values, fields, text);
+        Self { values, class: Some(class) }
+    }
+}
+
+/// The whole record as text for conditions: as written, and with the escapes of its fields undone.
+fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
+    let mut out = text.to_owned();
+    for value in fields.values().filter(|v| v.len() > 8 && !text.contains(v.as_str())) {
+        out.push('\n');
+        out.push_str(value);
+    }
+    out
+}
+
+/// Some sensors give the program and its arguments apart.
+fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[(String, String, &str)]) {
+    let find = |wanted: &str| names.iter().find(|(_, two, _)| two == wanted).map(|(_, _, value)| *value);
+    if let (Some(binary), Some(arguments)) = (find("process.binary"), find("process.arguments")) {
+        values.insert(Facet::Command, format!("{binary} {arguments}"));
+    }
+    if let (Some(binary), Some(arguments)) = (find("parent.binary"), find("parent.arguments")) {
+        values.insert(Facet::ParentCommand, format!("{binary} {arguments}"));
+    }
+}
+
+fn failure(outcome: &str) -> bool {
+    let outcome = outcome.to_ascii_lowercase();
+    let good = matches!(outcome.as_str(), "success" | "succeeded" | "true" | "yes" | "ok" | "0" | "allow" | "allowed" | "none");
+    let number = outcome.parse::<u32>().ok();
+    !(good || number.is_some_and(|n| (200..400).contains(&n)) || outcome.starts_with("success") || outcome.starts_with("pass"))
+}
+
+/// The last `n` parts of a path in lower case, without positions in arrays and without everything but
+/// letters and digits.
+pub(crate) fn last(path: &str, n: usize) -> String {
+    let parts: Vec<String> = path
+        .split('.')
+        .filter(|p| !p.is_empty() && !p.chars().all(|c| c.is_ascii_digit()))
+        .map(|p| p.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect())
+        .collect();
+    parts.get(parts.len().saturating_sub(n)..).unwrap_or(&parts).join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facets(fields: &[(&str, &str)]) -> Facets {
+        Facets::read(&fields.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), "")
+    }
+
+    #[track_caller]
+    fn check(fields: &[(&str, &str)], facet: Facet, expect: Option<&str>) {
+        assert_eq!(facets(fields).get(facet), expect);
+    }
+
+    #[test]
+    fn fields_of_many_makes_are_understood() {
+        check(&[("SyslogMessage.EventData.Image", "/bin/bash"), ("ProcessName", "sysmon")], Facet::Process, Some("/bin/bash"));
+        check(&[("process_kprobe.process.binary", "/usr/sbin/insmod"), ("process_kprobe.process.arguments", "x.ko")], Facet::Command, Some("/usr/sbin/insmod x.ko"));
+        check(&[("process_kprobe.parent.binary", "/usr/bin/sudo")], Facet::Parent, Some("/usr/bin/sudo"));
+        check(&[("id.orig_h", "10.0.0.1")], Facet::SrcIp, Some("10.0.0.1"));
+        check(&[("id_resp_p", "445")], Facet::DstPort, Some("445"));
+        check(&[("userIdentity.arn", "arn:x"), ("userIdentity.userName", "mara")], Facet::User, Some("arn:x"));
+        check(&[("errorCode", "AccessDenied")], Facet::Outcome, Some("failure"));
+        check(&[("User", "-")], Facet::User, None);
+    }
+}

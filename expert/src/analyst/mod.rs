@@ -1,0 +1,152 @@
+//! The built-in analyst: what investigates when no language model is configured. It is
+//! deterministic: a function of the task and of what its own tool calls returned. It follows what the
+//! alert names through the sources, knows behaviours of the field, and cites every record that it
+//! speaks of. It judges nothing that takes judgement.
+
+use std::collections::BTreeSet;
+
+use casebook_agent::mind::{Done, Thought};
+use casebook_agent::worker::{answer, call};
+use casebook_protocol::{Alert, Answer, EntityKind, ExpertView, Task, Timestamp, View};
+
+mod absent;
+mod behaviour;
+mod class;
+mod compose;
+mod facet;
+mod link;
+mod plan;
+mod rec;
+mod say;
+mod seed;
+
+use link::Links;
+use plan::{Ground, Search};
+use rec::Rec;
+use seed::{Seed, Seeds};
+
+/// The analyst's next move in an `investigate` task.
+#[must_use]
+pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
+    let View::Investigate(view) = &task.view else {
+        return Thought::GiveUp(format!("an Expert investigates; this is a {} task", task.view.kind().name()));
+    };
+    let turn = done.iter().filter_map(|d| turn_of(d.call.id.as_str())).max().unwrap_or(0) + 1;
+    if task.round > 1 && view.question.follow.is_empty() {
+        return answer(Answer::Investigate(Vec::new()));
+    }
+    if turn == 1 && !last {
+        return Thought::Call(vec![call("list_sources", &serde_json::json!({}))]);
+    }
+    let case = Case::of(view, done, task.round);
+    if !last {
+        let search = Search { ground: &case.ground, seeds: &case.seeds, done };
+        let requests = match turn {
+            2 => search.begin(&case.follow),
+            3 => search.scan(case.anchor),
+            4 | 5 => {
+                let mut requests = search.expand(&case.recs, &case.links, case.anchor);
+                if turn == 5 && task.round == 1 {
+                    requests.extend(absent::search(&view.alert, case.anchor));
+                }
+                requests
+            }
+            6..=14 => search.climb(&case.recs, &case.links),
+            _ => Vec::new(),
+        };
+        if !requests.is_empty() {
+            return Thought::Call(requests);
+        }
+    }
+    answer(Answer::Investigate(compose::findings(&case, done)))
+}
+
+fn turn_of(id: &str) -> Option<u32> {
+    id.rsplit('.').nth(1)?.strip_prefix('t')?.parse().ok()
+}
+
+/// Everything that the analyst knows at a point of its work.
+struct Case {
+    alert: Alert,
+    ground: Ground,
+    seeds: Seeds,
+    /// What the Director asks to follow, in later rounds.
+    follow: Vec<Seed>,
+    recs: Vec<Rec>,
+    core: BTreeSet<usize>,
+    anchor: Option<Timestamp>,
+    links: Links,
+    /// Users and addresses of the alerted activity.
+    actors: BTreeSet<String>,
+    /// The techniques that the alert claims.
+    claims: Vec<String>,
+    /// What the Journal says already.
+    told: Vec<String>,
+    round: u32,
+}
+
+impl Case {
+    fn shares_actor(&self, rec: &Rec) -> bool {
+        self.actors.iter().any(|a| rec.names(a))
+    }
+
+    /// In a later round only what is asked for is answered: the record names something to follow.
+    fn asked_for(&self, rec: &Rec) -> bool {
+        self.round == 1 || self.follow.iter().any(|seed| rec.names(&seed.text))
+    }
+}
+
+impl Case {
+    fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
+        let ground = plan::ground(done);
+        let seeds = seed::of(&view.alert);
+        let follow: Vec<Seed> = view.question.follow.iter().map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
+        let recs = rec::collect(done);
+        let specific = specific(&seeds, done, &ground);
+        let core = plan::core(&recs, &seeds, &specific);
+        let anchor = plan::anchor(&recs, &core, &seeds);
+        let mut names: Vec<String> = specific;
+        names.extend(rare_values(&recs, &core));
+        let followed: BTreeSet<String> = follow.iter().map(|s| s.text.clone()).collect();
+        if round > 1 {
+            names = followed.iter().filter(|n| rare(done, n, &ground)).cloned().collect();
+        }
+        let mut links = Links::follow(&recs, &core, &names, anchor);
+        links.near(&recs, &subjects(&recs, &core, &seeds), anchor, link::NEAR_SECONDS);
+        links.near(&recs, &followed, anchor, link::FOLLOWED_SECONDS);
+        links.between(&recs, &followed, &subjects(&recs, &core, &seeds), anchor);
+        let host: BTreeSet<String> = seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.clone()).collect();
+        let hosts = core.iter().filter_map(|i| recs.get(*i)?.facets.get(facet::Facet::Host)).map(str::to_owned).chain(host).collect::<BTreeSet<_>>();
+        let actors = subjects(&recs, &core, &seeds).into_iter().filter(|s| !hosts.contains(s) && s != "root").collect();
+        let claims = absent::techniques(&view.alert);
+        let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
+        Self { alert: view.alert.clone(), ground, seeds, follow, recs, core, anchor, links, actors, claims, told, round }
+    }
+}
+
+/// The names of the alert that few records share: these tell its activity from the rest.
+fn specific(seeds: &Seeds, done: &[Done], ground: &Ground) -> Vec<String> {
+    let telling = |s: &&Seed| !matches!(s.kind, EntityKind::Host) && !s.text.chars().all(|c| c.is_ascii_digit());
+    seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, ground)).map(|s| s.text.clone()).collect()
+}
+
+/// Few enough records name it for them to belong together.
+fn rare(done: &[Done], name: &str, ground: &Ground) -> bool {
+    let few = (ground.records / 50).clamp(30, 200);
+    plan::total_of(done, name).is_some_and(|total| total > 0 && total <= few && (total * 3 <= ground.records * 2 || ground.records < 12))
+}
+
+/// Values of the alerted record itself that few of the collected records share.
+fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
+    use facet::Facet::{DstIp, SrcIp, UserAgent};
+    let values = core.iter().filter_map(|i| recs.get(*i)).flat_map(|r| [UserAgent, SrcIp, DstIp].into_iter().filter_map(|f| r.facets.get(f)));
+    let rare = |v: &&str| v.len() >= 7 && recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
+    values.filter(rare).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<String> {
+    use facet::Facet::{Host, SrcIp, User};
+    let own = core.iter().filter_map(|i| recs.get(*i)).flat_map(|r| [Host, SrcIp, User].into_iter().filter_map(|f| r.facets.get(f)));
+    let named = seeds.names.iter().filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address)).map(|s| s.text.as_str());
+    own.chain(named).filter(|v| v.len() >= 3).map(str::to_owned).collect()
+}

@@ -1,0 +1,200 @@
+//! What the analyst asks of its tools, turn by turn. Each turn follows from the results of those
+//! before it and from nothing else.
+
+use std::collections::BTreeSet;
+
+use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::worker::call;
+use casebook_protocol::{CallStatus, Timestamp};
+use serde_json::{Map, Value, json};
+
+use super::behaviour;
+use super::facet::Facet;
+use super::link::{Links, flow_keys, process_keys, seconds, session_keys};
+use super::rec::Rec;
+use super::seed::{Seed, Seeds};
+
+/// Evidence of at most so many records is searched whole; larger evidence around the alert.
+const SMALL: u64 = 20_000;
+/// How far around the alert larger evidence is searched, in seconds.
+const WINDOW: i64 = 12 * 3600;
+/// Records that one search asks for.
+const LIMIT: u64 = 120;
+/// Terms that one search of behaviours asks for.
+const TERMS: usize = 14;
+
+/// What was learned of the sources.
+#[derive(Debug, Default)]
+pub(crate) struct Ground {
+    pub(crate) records: u64,
+    pub(crate) files: Vec<String>,
+}
+
+pub(crate) fn ground(done: &[Done]) -> Ground {
+    let listing = done.iter().find(|d| d.call.tool == "list_sources" && d.call.status == CallStatus::Answered);
+    let Some(json) = listing.and_then(|d| serde_json::from_str::<Value>(&d.result).ok()) else { return Ground::default() };
+    let sources = json.as_array().or_else(|| json.get("sources").and_then(Value::as_array)).cloned().unwrap_or_default();
+    let text = |s: &Value, key: &str| s.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ground { records: sources.iter().filter_map(|s| s.get("records").and_then(Value::as_u64)).sum(), files: sources.iter().map(|s| text(s, "file")).collect() }
+}
+
+/// The number of records that name `term`, if it was searched for.
+pub(crate) fn total_of(done: &[Done], term: &str) -> Option<u64> {
+    done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered).find_map(|d| {
+        let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
+        let terms = arguments.get("terms")?.as_array()?;
+        if terms.len() != 1 || terms.first()?.as_str()? != term {
+            return None;
+        }
+        serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()
+    })
+}
+
+pub(crate) struct Search<'a> {
+    pub(crate) ground: &'a Ground,
+    pub(crate) seeds: &'a Seeds,
+    pub(crate) done: &'a [Done],
+}
+
+impl Search<'_> {
+    fn window(&self, anchor: Option<Timestamp>) -> Map<String, Value> {
+        let mut window = Map::new();
+        if self.ground.records <= SMALL {
+            return window;
+        }
+        let times: Vec<Timestamp> = anchor.map_or_else(|| self.seeds.times.clone(), |at| vec![at]);
+        let edge = |at: Option<&Timestamp>, by: i64| at.and_then(|t| Timestamp::from_second(t.as_second().saturating_add(by)).ok());
+        if let (Some(from), Some(to)) = (edge(times.iter().min(), -WINDOW), edge(times.iter().max(), WINDOW)) {
+            window.insert("from".into(), json!(from));
+            window.insert("to".into(), json!(to));
+        }
+        window
+    }
+
+    fn search(&self, terms: &[&str], anchor: Option<Timestamp>, limit: u64) -> CallRequest {
+        let mut arguments = self.window(anchor);
+        arguments.insert("terms".into(), json!(terms));
+        arguments.insert("mode".into(), json!("any"));
+        arguments.insert("include_fields".into(), json!(true));
+        arguments.insert("limit".into(), json!(limit));
+        call("search", &Value::Object(arguments))
+    }
+
+    fn unasked(&self, requests: Vec<CallRequest>, most: usize) -> Vec<CallRequest> {
+        let mut asked: BTreeSet<(String, String)> = self.done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone())).collect();
+        requests.into_iter().filter(|r| asked.insert((r.tool.clone(), r.arguments.clone()))).take(most).collect()
+    }
+
+    /// The records that the alert points to, and one search for each thing that it names.
+    pub(crate) fn begin(&self, follow: &[Seed]) -> Vec<CallRequest> {
+        let mut requests: Vec<CallRequest> = Vec::new();
+        for (file, line) in &self.seeds.records {
+            if let Some(file) = self.ground.files.iter().find(|known| same_file(known, file)) {
+                requests.push(call("get_record", &json!({"file": file, "line": line})));
+            }
+        }
+        let names = follow.iter().chain(&self.seeds.names);
+        requests.extend(names.map(|seed| self.search(&[&seed.text], None, LIMIT)));
+        self.unasked(requests, 28)
+    }
+
+    /// Everything around the alert, and every behaviour that the analyst knows.
+    pub(crate) fn scan(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
+        let mut requests = Vec::new();
+        if let Some(at) = anchor {
+            requests.push(call("around", &json!({"time": at, "before_seconds": 90, "after_seconds": 90, "limit": 200, "include_fields": true})));
+        }
+        let mut book: Vec<_> = behaviour::all().iter().collect();
+        book.sort_by_key(|b| std::cmp::Reverse(b.weight));
+        let mut seen = BTreeSet::new();
+        let terms: Vec<&str> = book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect();
+        requests.extend(terms.chunks(TERMS).map(|chunk| self.search(chunk, anchor, LIMIT)));
+        self.unasked(requests, 60)
+    }
+
+    /// The processes, connections, sessions and rare values of what hangs together with the alert.
+    pub(crate) fn expand(&self, recs: &[Rec], links: &Links, anchor: Option<Timestamp>) -> Vec<CallRequest> {
+        let mut close: Vec<(usize, &Rec)> = recs.iter().enumerate().filter(|(i, _)| links.kin(*i).is_some_and(|k| k <= super::link::Kin::Descendant)).collect();
+        close.sort_by_key(|(i, rec)| (links.kin(*i), rec.time));
+        let mut terms: Vec<String> = Vec::new();
+        let mut requests: Vec<CallRequest> = Vec::new();
+        for (index, rec) in close.iter().take(40) {
+            let (own, parent) = process_keys(rec);
+            terms.extend(own.into_iter().chain(parent).filter(|k| !k.contains('#')));
+            if links.kin(*index) != Some(super::link::Kin::Descendant) {
+                requests.extend(self.process(rec));
+            }
+            terms.extend(flow_keys(rec).into_iter().filter(|k| !k.contains("<>")));
+            terms.extend(session_keys(rec));
+        }
+        for (_, rec) in close.iter().filter(|(i, _)| links.kin(*i) == Some(super::link::Kin::Core)) {
+            for facet in [Facet::UserAgent, Facet::DstIp, Facet::SrcIp, Facet::User, Facet::Object] {
+                terms.extend(rec.facets.get(facet).filter(|v| v.len() <= 300).map(str::to_owned));
+            }
+        }
+        let mut seen = BTreeSet::new();
+        terms.retain(|t| t.len() >= 2 && seen.insert(t.clone()));
+        requests.extend(terms.iter().map(|t| self.search(&[t], anchor, 80)));
+        self.unasked(requests, 24)
+    }
+
+    /// The process above and those below, by process id. Such a number is used again, so only records
+    /// near this one count.
+    fn process(&self, rec: &Rec) -> Vec<CallRequest> {
+        let Some(at) = rec.time else { return Vec::new() };
+        let field = |wanted: &[&str]| rec.fields.iter().find(|(path, _)| wanted.contains(&super::facet::last(path, 1).as_str()) && !path.contains("parent"));
+        let own = field(&["pid", "processid", "newprocessid"]);
+        let parent = rec.fields.iter().find(|(path, _)| matches!(super::facet::last(path, 1).as_str(), "ppid" | "parentprocessid" | "parentpid"));
+        let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
+        let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) = (own, parent, edge(-3600), edge(900)) else { return Vec::new() };
+        let search = |field: &String, value: &String, from: Timestamp, to: Timestamp, order: &str, limit: u64| {
+            call("search", &json!({"where": [{"field": field, "op": "eq", "value": value}], "from": from, "to": to, "order": order, "limit": limit, "include_fields": true}))
+        };
+        let Some(next) = edge(1) else { return Vec::new() };
+        vec![search(own_field, ppid, from, next, "time_desc", 6), search(parent_field, pid, at, to, "time", 30)]
+    }
+
+    /// The processes above those that are known, one step up.
+    pub(crate) fn climb(&self, recs: &[Rec], links: &Links) -> Vec<CallRequest> {
+        let above = recs.iter().enumerate().filter(|(i, _)| matches!(links.kin(*i), Some(super::link::Kin::Core | super::link::Kin::Ancestor)));
+        let requests = above.flat_map(|(_, rec)| self.process(rec).into_iter().take(1)).collect();
+        self.unasked(requests, 4)
+    }
+}
+
+fn same_file(known: &str, named: &str) -> bool {
+    let base = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    known == named || named.ends_with(&format!("/{known}")) || base(known) == base(named)
+}
+
+/// The records that the alert is about: those that it points to; failing these, what names the most
+/// of it at its time.
+pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet<usize> {
+    let pointed: BTreeSet<usize> = recs
+        .iter()
+        .enumerate()
+        .filter(|(_, r)| seeds.records.iter().any(|(file, line)| *line == r.line && same_file(&r.file, file)))
+        .map(|(i, _)| i)
+        .collect();
+    if !pointed.is_empty() || !seeds.records.is_empty() {
+        return pointed;
+    }
+    let named = |rec: &Rec| specific.iter().filter(|s| rec.names(s)).count();
+    let at_time = |rec: &Rec| rec.time.is_some_and(|at| seeds.times.iter().take(1).any(|t| seconds(at, *t).abs() <= 2.0));
+    let best = recs.iter().filter(|r| at_time(r)).map(named).max().unwrap_or(0);
+    if best == 0 {
+        return BTreeSet::new();
+    }
+    recs.iter().enumerate().filter(|(_, r)| at_time(r) && named(r) == best).map(|(i, _)| i).take(4).collect()
+}
+
+/// The moment of the alert on the true clock, as well as it is known here.
+pub(crate) fn anchor(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> Option<Timestamp> {
+    let own = core.iter().filter_map(|i| recs.get(*i)?.time).min();
+    own.or_else(|| {
+        // Without a record of it, a time that the evidence has records around is the better witness.
+        let near = |t: &Timestamp| recs.iter().filter(|r| r.time.is_some_and(|at| seconds(at, *t).abs() <= 300.0)).count();
+        let best = seeds.times.iter().map(near).max()?;
+        seeds.times.iter().find(|t| near(t) == best).copied()
+    })
+}

@@ -1,0 +1,118 @@
+//! The records that the tools returned, each once, with what they say.
+
+use std::collections::BTreeMap;
+
+use casebook_agent::mind::Done;
+use casebook_protocol::{CallId, CallStatus, Precision, TimeBasis, Timestamp};
+use serde_json::Value;
+
+use super::behaviour::{self, Behaviour};
+use super::facet::{Class, Facet, Facets, last};
+
+/// One record.
+#[derive(Debug)]
+pub(crate) struct Rec {
+    pub(crate) call: CallId,
+    pub(crate) pointer: String,
+    pub(crate) source: String,
+    pub(crate) file: String,
+    pub(crate) line: u64,
+    pub(crate) time: Option<Timestamp>,
+    pub(crate) basis: TimeBasis,
+    pub(crate) precision: Precision,
+    pub(crate) time_field: String,
+    pub(crate) raw: String,
+    pub(crate) fields: BTreeMap<String, String>,
+    pub(crate) facets: Facets,
+    pub(crate) shows: Vec<&'static Behaviour>,
+    lower: String,
+}
+
+impl Rec {
+    pub(crate) fn class(&self) -> Class {
+        self.facets.class.unwrap_or(Class::Other)
+    }
+
+    /// The name stands in the record.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        contains_word(&self.lower, &name.to_lowercase())
+    }
+
+    /// The value of a field by the last part of its path.
+    pub(crate) fn field(&self, wanted: &[&str]) -> Option<&str> {
+        self.fields.iter().find(|(path, value)| wanted.contains(&last(path, 1).as_str()) && !value.is_empty()).map(|(_, v)| v.as_str())
+    }
+
+    pub(crate) fn key(&self) -> (&str, u64) {
+        (&self.file, self.line)
+    }
+}
+
+/// `word` stands in `text` and neither end of it goes on as a number or a name.
+pub(crate) fn contains_word(text: &str, word: &str) -> bool {
+    if word.is_empty() {
+        return false;
+    }
+    let open = |edge: Option<char>, beyond: Option<char>| match (edge, beyond) {
+        (Some(a), Some(b)) => a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric(),
+        _ => false,
+    };
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let rest = text.get(at + word.len()..).unwrap_or_default();
+        let number_goes_on = word.ends_with(|c: char| c.is_ascii_digit()) && rest.starts_with('.') && rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        !open(word.chars().next(), before) && !open(word.chars().next_back(), rest.chars().next()) && !number_goes_on
+    })
+}
+
+/// Every record in the results of `done`, in order of source, file and line.
+pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
+    let mut all: BTreeMap<(String, u64), Rec> = BTreeMap::new();
+    for done in done.iter().filter(|d| d.call.status == CallStatus::Answered) {
+        let Ok(json) = serde_json::from_str::<Value>(&done.result) else { continue };
+        let single = json.get("file").is_some() && json.get("line").is_some();
+        let listed = json.get("records").and_then(Value::as_array);
+        let items: Vec<(String, &Value)> = match (listed, json.get("record")) {
+            (Some(items), _) => items.iter().enumerate().map(|(i, item)| (format!("/records/{i}"), item)).collect(),
+            (None, Some(item)) => vec![("/record".to_owned(), item)],
+            (None, None) if single => vec![(String::new(), &json)],
+            (None, None) => continue,
+        };
+        for (pointer, item) in items {
+            if let Some(rec) = read(&done.call.id, pointer, item)
+                && all.get(&(rec.file.clone(), rec.line)).is_none_or(|known| known.fields.is_empty() && !rec.fields.is_empty())
+            {
+                all.insert((rec.file.clone(), rec.line), rec);
+            }
+        }
+    }
+    all.into_values().collect()
+}
+
+fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
+    let text = |key: &str| item.get(key).and_then(Value::as_str);
+    let raw = text("raw").unwrap_or_default().to_owned();
+    let fields: BTreeMap<String, String> = item.get("fields").and_then(Value::as_object).map_or_else(BTreeMap::new, |map| {
+        map.iter().map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
+    });
+    let facets = Facets::read(&fields, &raw);
+    let lower = facets.get(Facet::Text).unwrap_or(&raw).to_lowercase();
+    let shows = behaviour::all().iter().filter(|b| b.matches(&facets, &lower)).collect();
+    let known = |key: &str| item.get(key).cloned().unwrap_or(Value::Null);
+    Some(Rec {
+        call: call.clone(),
+        pointer,
+        source: text("source")?.to_owned(),
+        file: text("file")?.to_owned(),
+        line: item.get("line").and_then(Value::as_u64)?,
+        time: text("time").and_then(|t| t.parse().ok()),
+        basis: serde_json::from_value(known("time_basis")).unwrap_or(TimeBasis::Inferred),
+        precision: serde_json::from_value(known("precision")).unwrap_or(Precision::Second),
+        time_field: text("time_field").unwrap_or_default().to_owned(),
+        raw,
+        fields,
+        facets,
+        shows,
+        lower,
+    })
+}

@@ -1,0 +1,155 @@
+//! Sentences about a record, made of what it says of itself.
+
+use casebook_protocol::one_line;
+
+use super::behaviour::Behaviour;
+use super::facet::{Class, Facet};
+use super::rec::Rec;
+
+/// Records with the same text here are the same kind of activity, done again.
+pub(super) fn kind_of_activity(rec: &Rec) -> String {
+    let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
+    let shape = |text: String| -> String {
+        let mut out = String::new();
+        for c in text.chars() {
+            let c = if c.is_ascii_digit() { '#' } else { c };
+            if !(c == '#' && out.ends_with('#')) {
+                out.push(c);
+            }
+        }
+        out
+    };
+    let what = match rec.class() {
+        Class::ProcessStart => format!("{}|{}", facet(Facet::Process), shape(facet(Facet::Command))),
+        Class::NetworkConnection | Class::TlsSession => format!("{}|{}|{}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::DstPort)),
+        Class::HttpRequest => format!("{}|{}|{}|{}", facet(Facet::DstIp), facet(Facet::HttpMethod), facet(Facet::Url), facet(Facet::HttpStatus)),
+        Class::DnsQuery => facet(Facet::DomainName),
+        Class::Other if rec.facets.get(Facet::Action).is_none() => shape(rec.raw.chars().take(120).collect()),
+        _ => format!("{}|{}|{}", facet(Facet::Action), facet(Facet::Object), facet(Facet::Outcome)),
+    };
+    format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
+}
+
+/// Records with the same text here are of one kind, whatever their details.
+pub(super) fn family(rec: &Rec) -> String {
+    let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
+    let what = match rec.class() {
+        Class::ProcessStart => format!("{}|{}", facet(Facet::Process), facet(Facet::Parent)),
+        Class::HttpRequest => format!("{}|{}|{}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::HttpMethod)),
+        Class::FileCreate | Class::FileDelete => facet(Facet::Process),
+        Class::DnsQuery => facet(Facet::SrcIp),
+        _ => return kind_of_activity(rec),
+    };
+    format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
+}
+
+/// What happened, with what it amounts to. `stands` says whether the evidence states all that a text
+/// states; what it does not is left out.
+pub(super) fn claim(main: &Rec, others: &[&Rec], shown: Option<&Behaviour>, aggregate: bool, stands: &dyn Fn(&str) -> bool) -> String {
+    let mut text = sentence(main);
+    if !stands(&text) || text.is_empty() {
+        let raw = quote(&main.raw, 160);
+        text = format!("recorded: {raw}");
+        if !stands(&text) {
+            "a record of the alerted activity".clone_into(&mut text);
+        }
+    }
+    if aggregate {
+        text = format!("over the period that the record sums up, {text}");
+    }
+    let mut seen = vec![label(main)];
+    for other in others {
+        let label = label(other);
+        if !label.is_empty() && !seen.contains(&label) && seen.len() < 4 {
+            let more = format!("{text}; with it {label}");
+            if stands(&more) && more.len() <= 600 {
+                text = more;
+            }
+            seen.push(label);
+        }
+    }
+    if let Some(behaviour) = shown {
+        let more = format!("{text}: {}", behaviour.title);
+        if stands(&more) {
+            text = more;
+        }
+    }
+    capital(&text)
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// A value in backquotes: on one line, without marks of its own, cut with `…` so that a reader sees it.
+fn quote(value: &str, max: usize) -> String {
+    let clean = value.split('`').next().unwrap_or_default();
+    let line = one_line(clean, max);
+    format!("`{line}`")
+}
+
+fn named(rec: &Rec, facet: Facet, max: usize) -> Option<String> {
+    rec.facets.get(facet).filter(|v| !v.is_empty()).map(|v| quote(v, max))
+}
+
+/// The main object of a record in a few words.
+fn label(rec: &Rec) -> String {
+    let order: &[Facet] = match rec.class() {
+        Class::ProcessStart => &[Facet::Command, Facet::Process],
+        Class::NetworkConnection | Class::TlsSession => &[Facet::DstIp],
+        Class::HttpRequest => &[Facet::Url],
+        Class::DnsQuery => &[Facet::DomainName],
+        _ => &[Facet::Action, Facet::Object, Facet::Command],
+    };
+    order.iter().find_map(|f| named(rec, *f, 120)).unwrap_or_default()
+}
+
+fn sentence(rec: &Rec) -> String {
+    let get = |facet| named(rec, facet, 160);
+    let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
+    let wire = matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession) && rec.facets.get(Facet::Process).is_none();
+    let on = get(Facet::Host).filter(|_| !wire).map(|h| format!(" on {h}")).unwrap_or_default();
+    let from = get(Facet::SrcIp).map(|a| format!(" from {a}")).unwrap_or_default();
+    let to = match (get(Facet::DstIp), get(Facet::DstPort)) {
+        (Some(ip), Some(port)) => format!(" to {ip} port {port}"),
+        (Some(ip), None) => format!(" to {ip}"),
+        _ => String::new(),
+    };
+    let object = get(Facet::Object);
+    let action = get(Facet::Action);
+    let on_object = object.as_ref().map(|o| format!(" on {o}")).unwrap_or_default();
+    let outcome = match rec.facets.get(Facet::Outcome) {
+        Some("failure") => ", which failed",
+        _ => "",
+    };
+    match rec.class() {
+        Class::ProcessStart => {
+            let what = get(Facet::Command).or_else(|| get(Facet::Process)).unwrap_or_default();
+            let parent = get(Facet::Parent).map_or_else(String::new, |p| format!("{p} started "));
+            let ran = if parent.is_empty() { "ran " } else { "" };
+            format!("{parent}{ran}{what}{by}{on}")
+        }
+        Class::NetworkConnection => format!("{}connection{from}{to}{on}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default()),
+        Class::TlsSession => format!("TLS session{from}{to}"),
+        Class::HttpRequest => {
+            let what = [get(Facet::HttpMethod), get(Facet::Url)].into_iter().flatten().collect::<Vec<_>>().join(" ");
+            if what.is_empty() {
+                return format!("recorded: {}", quote(&rec.raw, 200));
+            }
+            let status = get(Facet::HttpStatus).map(|s| format!(", answered {s}")).unwrap_or_default();
+            format!("HTTP request {what}{from}{to}{status}")
+        }
+        Class::DnsQuery => format!("DNS query for {}{from}", get(Facet::DomainName).unwrap_or_default()),
+        Class::ApiCall | Class::TokenEvent | Class::AccountChange | Class::Authentication | Class::LogonFailure | Class::KernelModule if action.is_some() => {
+            let agent = get(Facet::UserAgent).map(|a| format!(" with {a}")).unwrap_or_default();
+            format!("{}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
+        }
+        Class::FileCreate | Class::FileDelete => format!("{} wrote or removed {}{by}{on}", get(Facet::Process).unwrap_or_else(|| "a process".into()), object.unwrap_or_default()),
+        _ if rec.fields.len() <= 3 || action.is_none() || rec.facets.get(Facet::Action).is_some_and(|a| a.chars().all(|c| c.is_ascii_digit())) => {
+            let message = rec.field(&["message", "msg", "payloadlatin1", "syslogmessage", "description"]).unwrap_or(&rec.raw);
+            format!("recorded{on}: {}", quote(message, 200))
+        }
+        _ => format!("{}{on_object}{by}{from}{to}{on}{outcome}", action.unwrap_or_default()),
+    }
+}

@@ -1,0 +1,213 @@
+//! What the alert names: the things by which its activity can be found in the evidence.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use casebook_protocol::{Alert, EntityKind, Timestamp};
+use regex::Regex;
+use serde_json::Value;
+
+use super::facet::last;
+
+/// A thing that the alert names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seed {
+    pub(crate) text: String,
+    pub(crate) kind: EntityKind,
+}
+
+/// What an alert gives to begin with.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Seeds {
+    /// Names to follow, the most telling kinds first.
+    pub(crate) names: Vec<Seed>,
+    /// Moments that it names, as written: the clock may be off.
+    pub(crate) times: Vec<Timestamp>,
+    /// Records that it points to.
+    pub(crate) records: Vec<(String, u64)>,
+}
+
+/// Parts of an alert that speak of the rule or of the alert itself, not of what happened.
+const ABOUT_THE_RULE: &[&str] = &["rule", "datasources", "id", "source", "severity", "level", "tags", "references", "policy", "actions", "vendor", "product", "status", "title", "rulename", "eventtimenote"];
+
+pub(crate) fn of(alert: &Alert) -> Seeds {
+    let mut seeds = Seeds::default();
+    let mut found: BTreeMap<String, EntityKind> = BTreeMap::new();
+    let body = alert.json();
+    let mut times: BTreeMap<u8, Vec<Timestamp>> = BTreeMap::new();
+    walk(&body, "", 0, &mut seeds.records, &mut found, &mut times);
+    seeds.times = times.into_values().flatten().collect();
+    seeds.times.dedup();
+    let mut names: Vec<Seed> = found.into_iter().map(|(text, kind)| Seed { text, kind }).collect();
+    names.sort_by_key(|s| (rank(s.kind), std::cmp::Reverse(s.text.len()), s.text.clone()));
+    seeds.names = names;
+    seeds
+}
+
+/// The kinds that tell most come first: a session is one, a host is many.
+const fn rank(kind: EntityKind) -> u8 {
+    match kind {
+        EntityKind::Session => 0,
+        EntityKind::Hash => 1,
+        EntityKind::File => 2,
+        EntityKind::Address => 3,
+        EntityKind::Name => 4,
+        EntityKind::Process => 5,
+        EntityKind::User => 6,
+        EntityKind::Other => 7,
+        EntityKind::Host => 8,
+    }
+}
+
+fn walk(value: &Value, path: &str, depth: u8, records: &mut Vec<(String, u64)>, found: &mut BTreeMap<String, EntityKind>, times: &mut BTreeMap<u8, Vec<Timestamp>>) {
+    if depth > 12 {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            if let (Some(file), Some(line)) = (map.get("file").and_then(Value::as_str), map.get("line").and_then(Value::as_u64)) {
+                records.push((file.to_owned(), line));
+                return;
+            }
+            for (key, item) in map {
+                let name = last(key, 1);
+                if depth <= 1 && ABOUT_THE_RULE.contains(&name.as_str()) {
+                    continue;
+                }
+                walk(item, &format!("{path}.{key}"), depth + 1, records, found, times);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| walk(item, path, depth + 1, records, found, times)),
+        Value::String(text) => text_seeds(&last(path, 1), text, found, times),
+        Value::Number(number) => {
+            let name = last(path, 1);
+            if let Some(at) = number.as_f64().and_then(epoch)
+                && ["time", "ts", "created", "date", "ms"].iter().any(|part| name.contains(part))
+            {
+                times.entry(time_rank(&name)).or_default().push(at);
+            } else if matches!(name.as_str(), "pid" | "processid" | "ppid" | "parentprocessid" | "logonid") {
+                found.insert(number.to_string(), EntityKind::Session);
+            }
+        }
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The event's own time before the alert's.
+fn time_rank(name: &str) -> u8 {
+    match name {
+        n if n.contains("created") || n.contains("received") || n.contains("ingest") => 3,
+        n if n.contains("event") || n == "time" || n == "ts" || n == "timestamp" => 0,
+        n if n.contains("start") || n.contains("first") => 1,
+        _ => 2,
+    }
+}
+
+fn epoch(number: f64) -> Option<Timestamp> {
+    let seconds = match number {
+        n if (1e8..1e11).contains(&n) => n,
+        n if (1e11..1e14).contains(&n) => n / 1e3,
+        n if (1e14..1e17).contains(&n) => n / 1e6,
+        _ => return None,
+    };
+    Timestamp::from_nanosecond((seconds * 1e6).round() as i128 * 1000).ok()
+}
+
+fn text_seeds(name: &str, text: &str, found: &mut BTreeMap<String, EntityKind>, times: &mut BTreeMap<u8, Vec<Timestamp>>) {
+    let text = text.trim();
+    if let Ok(at) = text.parse::<Timestamp>() {
+        times.entry(time_rank(name)).or_default().push(at);
+        return;
+    }
+    if text.len() >= 10
+        && text.len() <= 30
+        && let Ok(at) = format!("{}Z", text.replacen(' ', "T", 1)).parse::<Timestamp>()
+    {
+        times.entry(time_rank(name)).or_default().push(at);
+        return;
+    }
+    let mut add = |text: &str, kind: EntityKind| {
+        let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')'));
+        let text = text.trim_end_matches(['.', ':']);
+        if text.len() >= 3 && text.len() <= 400 && !COMMON.contains(&text.to_ascii_lowercase().as_str()) {
+            found.entry(text.to_owned()).or_insert(kind);
+        }
+    };
+    if let Some(kind) = kind_by_name(name) {
+        add(text, kind);
+        let parts = text.split(['/', '\\']).filter(|p| p.len() >= 5);
+        match kind {
+            EntityKind::User => parts.for_each(|part| add(part, kind)),
+            EntityKind::File | EntityKind::Process => parts.last().into_iter().for_each(|part| add(part, kind)),
+            _ => {}
+        }
+    }
+    for (regex, kind) in patterns() {
+        for hit in regex.find_iter(text) {
+            add(hit.as_str(), *kind);
+            if matches!(kind, EntityKind::File)
+                && let Some(base) = hit.as_str().rsplit(['/', '\\']).next()
+                && base.len() >= 4
+            {
+                add(base, EntityKind::File);
+            }
+        }
+    }
+}
+
+/// Words that are in every log.
+const COMMON: &[&str] = &["root", "system", "admin", "user", "none", "null", "true", "false", "unknown", "localhost", "127.0.0.1", "0.0.0.0", "sudo", "bash", "/bin", "/usr", "/usr/bin", "/usr/sbin", "/usr/share", "windows", "system32", "assumed-role", "tcp", "udp", "c:\\windows", "device", "login", "bin/sh", "/bin/sh", "sh"];
+
+fn kind_by_name(name: &str) -> Option<EntityKind> {
+    Some(match name {
+        "user" | "username" | "account" | "accountname" | "principal" | "actor" | "userprincipalname" | "subject" | "arn" | "targetuser" | "targetusername" | "email" | "login" => EntityKind::User,
+        "host" | "hostname" | "computer" | "computername" | "device" | "devicename" | "machine" | "node" | "nodename" | "agent" => EntityKind::Host,
+        "process" | "image" | "processname" | "binary" | "exe" | "executable" | "parentimage" => EntityKind::Process,
+        "file" | "filename" | "path" | "filepath" | "module" | "object" | "bucket" | "bucketname" | "key" | "resource" | "package" | "cwd" => EntityKind::File,
+        "uid" | "fuid" | "sessionid" | "session" | "processguid" | "logonguid" | "execid" | "parentexecid" | "accesskeyid" | "flowid" | "correlationid" | "requestid" | "uuid" | "guid" | "conn" | "instanceid" | "serial" => EntityKind::Session,
+        "domain" | "dnsname" | "query" | "sni" | "url" | "uri" | "servername" => EntityKind::Name,
+        "command" | "commandline" | "cmdline" | "arguments" | "sub" | "name" | "useragent" => EntityKind::Other,
+        _ => return None,
+    })
+}
+
+fn patterns() -> &'static [(Regex, EntityKind)] {
+    static PATTERNS: OnceLock<Vec<(Regex, EntityKind)>> = OnceLock::new();
+    PATTERNS.get_or_init(|| {
+        let all: [(&str, EntityKind); 9] = [
+            (r"\b(?:\d{1,3}\.){3}\d{1,3}\b", EntityKind::Address),
+            (r"\b[0-9a-fA-F]{32,64}\b", EntityKind::Hash),
+            (r"\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?", EntityKind::Session),
+            (r"\bi-[0-9a-f]{8,17}\b|\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}\b", EntityKind::Session),
+            (r"[A-Za-z]:\\[^\s,;|<>]+", EntityKind::File),
+            (r"(?:/[A-Za-z0-9._+@-]+){2,}", EntityKind::File),
+            (r"\b[A-Za-z0-9_-]+\.(?:exe|dll|sys|ps1|vbs|js|hta|bat|cmd|msi|scr|lnk|docm?|xlsm?|zip|7z|rar|iso|jar|class|war|jsp|php|aspx?|py|sh|pl|elf|so|ko|bin|txt|conf|key|pem)\b", EntityKind::File),
+            (r"\b[A-Za-z0-9+/]{24,}={0,2}(?:\s|$|\}|,|\|)", EntityKind::Other),
+            (r"\b(?:[a-z0-9-]+\.)+(?:com|net|org|info|io|ru|cn|xyz|top|biz|co|local|lan|internal|onion)\b", EntityKind::Name),
+        ];
+        all.into_iter().filter_map(|(pattern, kind)| Some((Regex::new(pattern).ok()?, kind))).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(alert: &str, names: &[&str], times: usize) {
+        let seeds = of(&Alert::parse(alert.as_bytes()).unwrap());
+        let got: Vec<&str> = seeds.names.iter().map(|s| s.text.as_str()).collect();
+        assert_eq!(got, names);
+        assert_eq!(seeds.times.len(), times);
+    }
+
+    #[test]
+    fn what_an_alert_names_is_found_and_its_rule_is_not() {
+        check(
+            r#"{"id":"x-1","rule":{"title":"Shell from 1.2.3.4"},"host":"WEB-07","user":"CORP\\svc.web","event_time":"2024-01-02T03:04:05Z","description":"w3wp.exe ran C:\\Temp\\a.exe from 10.9.8.7"}"#,
+            &["C:\\Temp\\a.exe", "w3wp.exe", "a.exe", "10.9.8.7", "CORP\\svc.web", "svc.web", "WEB-07"],
+            1,
+        );
+        check(r#"{"event_ref":{"file":"evidence/a.log","line":7},"created_at":1700000000,"record":{"ts":1700000000.5,"uid":"CxYz12abcdEF"}}"#, &["CxYz12abcdEF"], 2);
+    }
+}

@@ -1,0 +1,342 @@
+//! A loaded folder of evidence.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::UNIX_EPOCH;
+
+use casebook_protocol::Timestamp;
+use casebook_protocol::hash::sha256_hex;
+use rusqlite::{Connection, OptionalExtension};
+
+use super::body::Hashing;
+use super::cut::OVERSIZE_KEPT;
+use super::fields::Shape;
+use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
+use super::load::{build, spool_folder};
+use super::walk::{Found, walk};
+use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
+
+/// Connections that are kept for the next call.
+const IDLE_MAX: usize = 4;
+
+/// A loaded folder of evidence: its sources, and its records by place. Shared between threads.
+#[derive(Debug)]
+pub struct Catalog {
+    root: PathBuf,
+    index: PathBuf,
+    sources: Vec<Source>,
+    inner: Vec<Inner>,
+    skipped: Vec<Skipped>,
+    fingerprint: String,
+    idle: Mutex<Vec<Connection>>,
+    /// By file: size and time of change for which the indexed part was found to be unchanged.
+    checked: Mutex<HashMap<usize, (u64, i64)>>,
+}
+
+/// What reading a source takes.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) shape: Arc<Shape>,
+    pub(crate) names: Vec<String>,
+    path: PathBuf,
+    evidence: Manifest,
+}
+
+impl Catalog {
+    /// Loads `evidence_dir`, with its index in the file `index_path`: reused when the evidence is
+    /// unchanged, else built anew. Beside it, `<index_path>.spool` holds what had to be decompressed.
+    ///
+    /// # Errors
+    /// The folder is missing, unreadable or holds nothing usable; the index cannot be written.
+    pub fn open(
+        evidence_dir: &Path,
+        index_path: &Path,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Self, LoadError> {
+        let (found, skipped) = walk(evidence_dir, index_path)?;
+        let meta = match index::meta(index_path) {
+            Some(meta) if unchanged(&meta, &found, index_path) => meta,
+            _ => build(evidence_dir, index_path, found, skipped, progress)?,
+        };
+        Ok(Self::new(evidence_dir, index_path, meta))
+    }
+
+    fn new(root: &Path, index: &Path, meta: Meta) -> Self {
+        let fingerprint = fingerprint(&meta.manifest);
+        let mut sources = Vec::new();
+        let mut inner = Vec::new();
+        for Stored { source, shape, names, spool } in meta.sources {
+            let path = match spool {
+                Some(name) => spool_folder(index).join(name),
+                None => root.join(&source.file),
+            };
+            let evidence = meta.manifest.iter().find(|m| m.file == source.file).cloned();
+            let evidence =
+                evidence.unwrap_or(Manifest { file: String::new(), size: 0, mtime: 0, sha256: String::new() });
+            inner.push(Inner { shape: Arc::new(shape), names, path, evidence });
+            sources.push(source);
+        }
+        Self {
+            root: root.to_path_buf(),
+            index: index.to_path_buf(),
+            sources,
+            inner,
+            skipped: meta.skipped,
+            fingerprint,
+            idle: Mutex::new(Vec::new()),
+            checked: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// The sources in order of file name.
+    #[must_use]
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Files that hold no records, each with the reason.
+    #[must_use]
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// SHA-256 over path, size and content of every file: the same evidence has the same fingerprint.
+    #[must_use]
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// The record that starts on `line` of `file`; the first of them where several do.
+    ///
+    /// # Errors
+    /// There is none; or the file has changed or cannot be read.
+    pub fn record(&self, file: &str, line: u64) -> Result<Record, ReadError> {
+        self.record_nth(file, line, 1)
+    }
+
+    /// The `nth` record (from 1) of those that start on `line` of `file`.
+    ///
+    /// # Errors
+    /// As [`Catalog::record`].
+    pub fn record_nth(&self, file: &str, line: u64, nth: u32) -> Result<Record, ReadError> {
+        let entry = self.find(file, line, nth)?;
+        let bytes = self.bytes(&entry, 0, kept(&entry))?;
+        Ok(self.record_of(&entry, bytes))
+    }
+
+    /// All bytes of the first record that starts on `line` of `file`, without its line end.
+    ///
+    /// # Errors
+    /// As [`Catalog::record`].
+    pub fn raw(&self, file: &str, line: u64) -> Result<Vec<u8>, ReadError> {
+        let entry = self.find(file, line, 1)?;
+        self.bytes(&entry, 0, u64::try_from(entry.length).unwrap_or(0))
+    }
+
+    /// Reads every file that was loaded and compares it with what it was then.
+    ///
+    /// # Errors
+    /// The first file that changed or cannot be read.
+    pub fn verify(&self) -> Result<(), ReadError> {
+        self.inner.iter().try_for_each(|inner| self.same_bytes(inner))
+    }
+
+    /// Where the record stands.
+    pub(crate) fn find(&self, file: &str, line: u64, nth: u32) -> Result<Entry, ReadError> {
+        let missing = |hint: String| ReadError::NoRecord { file: file.to_owned(), line, hint };
+        let Some(source) = self.source_of(file) else {
+            let known: Vec<&str> = self.sources.iter().take(20).map(|s| s.file.as_str()).collect();
+            return Err(missing(format!(": no such file is loaded; there are {}", known.join(", "))));
+        };
+        let wanted = i64::try_from(line).unwrap_or(i64::MAX);
+        let sql = format!(
+            "SELECT {ENTRY} FROM rec WHERE id BETWEEN
+               (SELECT first FROM block WHERE source=?1 AND last_line>=?2 ORDER BY first_line LIMIT 1)
+               AND (SELECT last FROM block WHERE source=?1 AND first_line<=?2 ORDER BY first_line DESC, last DESC LIMIT 1)
+             AND line=?2 AND nth=?3"
+        );
+        let place = i64::try_from(source).unwrap_or(i64::MAX);
+        let found = self.with_index(|db| {
+            Ok(db.prepare_cached(&sql)?.query_row((place, wanted, i64::from(nth)), index::entry).optional()?)
+        })?;
+        let lines = self.sources.get(source).map_or(0, |s| s.lines);
+        found.ok_or_else(|| {
+            missing(if line > lines || line == 0 {
+                format!(": the file has lines 1 to {lines}")
+            } else if nth > 1 {
+                format!(", number {nth} on that line")
+            } else {
+                ": the line is blank, a header, or inside a record that starts before it".to_owned()
+            })
+        })
+    }
+
+    /// The place of the source with this file name; a leading `evidence/` or `./` may be left on.
+    pub(crate) fn source_of(&self, file: &str) -> Option<usize> {
+        let place = |name: &str| self.sources.iter().position(|s| s.file == name);
+        let folder = self.root.file_name().map(|n| n.to_string_lossy().into_owned());
+        place(file).or_else(|| {
+            let rest = file.strip_prefix("./").unwrap_or(file);
+            let inner = folder.and_then(|f| rest.strip_prefix(&f)?.strip_prefix('/'));
+            place(inner.unwrap_or(rest))
+        })
+    }
+
+    pub(crate) fn inner(&self, source: i64) -> Result<(&Source, &Inner), ReadError> {
+        let place = usize::try_from(source).ok();
+        place
+            .and_then(|p| Some((self.sources.get(p)?, self.inner.get(p)?)))
+            .ok_or_else(|| ReadError::Query("the index names a source that does not exist".into()))
+    }
+
+    /// The evidence folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn index_path(&self) -> &Path {
+        &self.index
+    }
+
+    /// Runs `query` on a connection of the pool.
+    pub(crate) fn with_index<T>(
+        &self,
+        query: impl FnOnce(&Connection) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let db = match idle {
+            Some(db) => db,
+            None => index::open(&self.index)?,
+        };
+        let answer = query(&db);
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE_MAX {
+            idle.push(db);
+        }
+        drop(idle);
+        answer
+    }
+
+    /// The text of a source, open at its beginning and known to be what was indexed.
+    pub(crate) fn text(&self, source: i64) -> Result<File, ReadError> {
+        let (_, inner) = self.inner(source)?;
+        self.still_same(usize::try_from(source).unwrap_or(usize::MAX), inner)?;
+        File::open(&inner.path).map_err(|e| ReadError::Read { file: inner.evidence.file.clone(), source: e })
+    }
+
+    /// Bytes of a record from `offset` in it, at most `length`.
+    pub(crate) fn bytes(&self, entry: &Entry, offset: u64, length: u64) -> Result<Vec<u8>, ReadError> {
+        let (source, _) = self.inner(entry.source)?;
+        let mut file = self.text(entry.source)?;
+        read_part(&mut file, entry, offset, length)
+            .map_err(|e| ReadError::Read { file: source.file.clone(), source: e })
+    }
+
+    pub(crate) fn record_of(&self, entry: &Entry, bytes: Vec<u8>) -> Record {
+        let known = self.inner(entry.source).ok();
+        let stamp = |ns: Option<i64>| ns.and_then(|ns| Timestamp::from_nanosecond(ns.into()).ok());
+        let field = entry.field.and_then(|f| usize::try_from(f).ok());
+        Record {
+            id: u64::try_from(entry.id).unwrap_or(0),
+            source: known.map(|(s, _)| s.id.clone()).unwrap_or_default(),
+            file: known.map(|(s, _)| s.file.clone()).unwrap_or_default(),
+            line: u64::try_from(entry.line).unwrap_or(0),
+            nth: u32::try_from(entry.nth).unwrap_or(1),
+            time: stamp(entry.time),
+            time_basis: entry.basis,
+            time_field: field.and_then(|f| known.and_then(|(_, i)| i.names.get(f).cloned())),
+            precision: entry.time.map(|_| entry.precision),
+            ingested: stamp(entry.ingested),
+            malformed: entry.malformed,
+            oversize: entry.oversize,
+            length: u64::try_from(entry.length).unwrap_or(0),
+            bytes,
+            shape: known.map_or_else(|| Arc::new(Shape::of(super::Format::Plain)), |(_, i)| Arc::clone(&i.shape)),
+        }
+    }
+
+    /// Whether the evidence file is what was indexed: at once where size and time of change are the same,
+    /// else by reading what was indexed of it.
+    fn still_same(&self, place: usize, inner: &Inner) -> Result<(), ReadError> {
+        let file = &inner.evidence.file;
+        let failed = |source| ReadError::Read { file: file.clone(), source };
+        let meta = fs::metadata(self.root.join(file)).map_err(failed)?;
+        let now = (meta.len(), changed(&meta));
+        if now == (inner.evidence.size, inner.evidence.mtime) {
+            return Ok(());
+        }
+        if now.0 < inner.evidence.size {
+            return Err(ReadError::Changed(file.clone()));
+        }
+        let known = |checked: &HashMap<usize, (u64, i64)>| checked.get(&place) == Some(&now);
+        if known(&self.checked.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(());
+        }
+        self.same_bytes(inner)?;
+        self.checked.lock().unwrap_or_else(PoisonError::into_inner).insert(place, now);
+        Ok(())
+    }
+
+    fn same_bytes(&self, inner: &Inner) -> Result<(), ReadError> {
+        let file = &inner.evidence.file;
+        let hash = hash_of(&self.root.join(file), inner.evidence.size)
+            .map_err(|source| ReadError::Read { file: file.clone(), source })?;
+        if hash == inner.evidence.sha256 { Ok(()) } else { Err(ReadError::Changed(file.clone())) }
+    }
+}
+
+/// Bytes that are kept of a record for its text and fields.
+pub(crate) fn kept(entry: &Entry) -> u64 {
+    let length = u64::try_from(entry.length).unwrap_or(0);
+    if entry.oversize { length.min(OVERSIZE_KEPT as u64) } else { length }
+}
+
+pub(crate) fn read_part(file: &mut File, entry: &Entry, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let whole = u64::try_from(entry.length).unwrap_or(0);
+    let start = u64::try_from(entry.offset).unwrap_or(0);
+    let offset = offset.min(whole);
+    let length = length.min(whole - offset);
+    file.seek(SeekFrom::Start(start + offset))?;
+    let mut bytes = Vec::new();
+    let read = file.take(length).read_to_end(&mut bytes)?;
+    if (read as u64) < length {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is shorter than when it was loaded"));
+    }
+    Ok(bytes)
+}
+
+fn changed(meta: &fs::Metadata) -> i64 {
+    let since = meta.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+    since.and_then(|d| i64::try_from(d.as_nanos()).ok()).unwrap_or(0)
+}
+
+fn hash_of(path: &Path, size: u64) -> io::Result<String> {
+    Hashing::new(File::open(path)?.take(size)).finish()
+}
+
+fn fingerprint(manifest: &[Manifest]) -> String {
+    let lines: Vec<String> = manifest.iter().map(|m| format!("{}\t{}\t{}\n", m.file, m.size, m.sha256)).collect();
+    sha256_hex(lines.concat().as_bytes())
+}
+
+/// Whether the index is one of exactly these files.
+fn unchanged(meta: &Meta, found: &[Found], index: &Path) -> bool {
+    let spool = spool_folder(index);
+    let spooled = meta.sources.iter().all(|s| {
+        let size = |name: &String| fs::metadata(spool.join(name)).map(|m| m.len()).ok();
+        s.spool.as_ref().is_none_or(|name| size(name) == Some(s.source.bytes))
+    });
+    spooled
+        && meta.manifest.len() == found.len()
+        && meta.manifest.iter().zip(found).all(|(known, now)| {
+            known.file == now.file
+                && known.size == now.size
+                && (known.mtime == now.mtime
+                    || (!known.sha256.is_empty()
+                        && hash_of(&now.path, now.size).is_ok_and(|hash| hash == known.sha256)))
+        })
+}

@@ -1,0 +1,234 @@
+//! What a file is, by its content.
+
+use super::cut::{Cut, Join, JsonPlace, Lines};
+use super::fields::{Shape, access, auditd, json, keyvalue, syslog, table};
+use super::source::Format;
+
+/// Lines that are looked at.
+const LINES_MAX: usize = 200;
+
+/// How a file is cut into records, and records into fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Detected {
+    pub(crate) cut: Cut,
+    pub(crate) shape: Shape,
+    /// Bytes before the text: a byte order mark.
+    pub(crate) skip: u64,
+}
+
+/// Looks at the beginning of a file; `whole` where it is all of it.
+pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
+    let skip = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let text = String::from_utf8_lossy(head.get(skip..).unwrap_or_default());
+    let mut lines: Vec<&str> = text.split('\n').map(|l| l.strip_suffix('\r').unwrap_or(l)).collect();
+    if !whole && lines.len() > 1 {
+        lines.pop();
+    }
+    let lines: Vec<&str> = lines.into_iter().filter(|l| !l.trim().is_empty()).take(LINES_MAX).collect();
+    let (cut, shape) = headed(&lines)
+        .or_else(|| as_json(&text, &lines))
+        .or_else(|| as_xml(&text))
+        .or_else(|| as_table(&lines))
+        .unwrap_or_else(|| (plain_cut(), Shape::of(by_lines(&lines))));
+    Detected { cut, shape, skip: skip as u64 }
+}
+
+const fn plain_cut() -> Cut {
+    Cut::Lines(Lines { header: false, comments: false, join: Join::Never })
+}
+
+/// Zeek and W3C say what they are.
+fn headed(lines: &[&str]) -> Option<(Cut, Shape)> {
+    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never });
+    let head: Vec<&&str> = lines.iter().take_while(|l| l.starts_with('#')).collect();
+    if let Some(fields) = head.iter().find_map(|l| l.strip_prefix("#fields\t")) {
+        let columns = fields.split('\t').map(str::to_owned).collect();
+        return Some((cut, Shape { format: Format::ZeekTsv, columns, delimiter: b'\t' }));
+    }
+    let fields = head.iter().find_map(|l| l.strip_prefix("#Fields:"))?;
+    let columns = fields.split_whitespace().map(str::to_owned).collect();
+    Some((cut, Shape { format: Format::W3c, columns, delimiter: b' ' }))
+}
+
+fn as_json(text: &str, lines: &[&str]) -> Option<(Cut, Shape)> {
+    let start = text.trim_start();
+    let objects = lines.iter().filter(|l| json::is_object(l)).count();
+    if objects * 2 >= lines.len() && objects > 0 {
+        // Each line has to be such an object: a record may well hold a list of its own.
+        let keys = lines.first().and_then(|line| container(line));
+        let keys = keys.filter(|keys| lines.iter().take(20).all(|l| container(l).as_ref() == Some(keys)));
+        return match keys {
+            Some(keys) => Some(array(keys)),
+            None => Some((plain_cut(), Shape::of(Format::Ndjson))),
+        };
+    }
+    if let Some(inner) = start.strip_prefix('[') {
+        let inner = inner.trim_start();
+        let first = inner.trim_start_matches('[').trim_start();
+        return (first.starts_with(['{', '"', ']']) || first.is_empty()).then(|| array(Vec::new()));
+    }
+    if !start.starts_with('{') {
+        return None;
+    }
+    // `{"a": 1` … over several lines: an object must at least have a key.
+    if !start.trim_start_matches('{').trim_start().starts_with(['"', '}']) {
+        return None;
+    }
+    match container(start) {
+        Some(keys) => Some(array(keys)),
+        None => Some((Cut::Json(JsonPlace::Top), Shape::of(Format::JsonObjects))),
+    }
+}
+
+fn array(keys: Vec<String>) -> (Cut, Shape) {
+    (Cut::Json(JsonPlace::Array(keys)), Shape::of(Format::JsonArray))
+}
+
+/// Names that exporters give to the array with the records.
+const CONTAINERS: [&str; 20] = [
+    "records",
+    "value",
+    "values",
+    "events",
+    "logs",
+    "items",
+    "data",
+    "results",
+    "result",
+    "hits",
+    "entries",
+    "rows",
+    "logevents",
+    "auditlogs",
+    "activities",
+    "alerts",
+    "findings",
+    "list",
+    "resources",
+    "messages",
+];
+
+/// The keys to the one array of objects that an object consists of; none where it is a record itself.
+/// `text` begins with the object and may break off.
+fn container(text: &str) -> Option<Vec<String>> {
+    // (path to the array, elements, bytes of leaves)
+    let mut arrays: Vec<(Vec<String>, usize, usize)> = Vec::new();
+    let mut total = 0;
+    let _ = json::flatten(text, "", &mut |path, value| {
+        let size = path.len() + value.len();
+        total += size;
+        let segments: Vec<&str> = path.split('.').collect();
+        let at = segments.iter().position(|s| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit()));
+        // An element of an array of objects has a path that goes on behind the position.
+        let Some(at) = at.filter(|at| (1..=3).contains(at) && segments.len() > at + 1) else { return };
+        if arrays.len() >= 256 {
+            return;
+        }
+        let keys: Vec<String> = segments.iter().take(at).map(|s| (*s).to_owned()).collect();
+        let index = segments.get(at).and_then(|s| s.parse::<usize>().ok()).unwrap_or(0);
+        match arrays.iter_mut().find(|(known, ..)| *known == keys) {
+            Some((_, elements, bytes)) => {
+                *elements = (*elements).max(index + 1);
+                *bytes += size;
+            }
+            None => arrays.push((keys, index + 1, size)),
+        }
+    });
+    let named =
+        |keys: &[String]| keys.last().is_some_and(|key| CONTAINERS.contains(&key.to_ascii_lowercase().as_str()));
+    arrays
+        .into_iter()
+        .filter(|(keys, elements, bytes)| bytes * 2 > total && (named(keys) || *elements >= 8))
+        .max_by_key(|(_, _, bytes)| *bytes)
+        .map(|(keys, ..)| keys)
+}
+
+fn as_xml(text: &str) -> Option<(Cut, Shape)> {
+    let start = text.trim_start();
+    let events = start.starts_with("<Event") || (start.starts_with('<') && start.contains("<Event"));
+    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Events });
+    (events && start.contains("<System")).then(|| (cut, Shape::of(Format::XmlEvents)))
+}
+
+/// A header of names, and rows with as many cells.
+fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
+    let header = lines.first()?;
+    for (delimiter, least) in [(b',', 2), (b'\t', 2), (b';', 3), (b'|', 3)] {
+        let columns = table::cells(header, delimiter);
+        if columns.len() < least || !columns.iter().all(|c| names_a_column(c)) || repeated(&columns) {
+            continue;
+        }
+        let rows = lines.iter().skip(1).take(50);
+        let (mut fit, mut all) = (0, 0);
+        for row in rows.filter(|r| table::closed(r.as_bytes())) {
+            all += 1;
+            fit += usize::from(table::cells(row, delimiter).len() == columns.len());
+        }
+        if lines.len() == 1 || fit * 10 >= all * 7 {
+            let format = if delimiter == b'\t' { Format::Tsv } else { Format::Csv };
+            let columns = columns.iter().map(|c| c.trim().to_owned()).collect();
+            let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes });
+            return Some((cut, Shape { format, columns, delimiter }));
+        }
+    }
+    None
+}
+
+fn names_a_column(cell: &str) -> bool {
+    let cell = cell.trim();
+    let first = cell.chars().next();
+    cell.len() <= 64
+        && first.is_none_or(|c| c.is_alphabetic() || matches!(c, '_' | '@' | '#' | '$'))
+        && !cell.contains(['=', '{', '"'])
+        && cell.split_whitespace().count() <= 4
+        && super::time::text::prefix(cell, super::time::text::Reading::default()).is_none()
+}
+
+fn repeated(columns: &[String]) -> bool {
+    let mut names: Vec<&str> = columns.iter().map(|c| c.trim()).filter(|c| !c.is_empty()).collect();
+    let filled = names.len();
+    names.sort_unstable();
+    names.dedup();
+    names.len() < filled || filled * 2 < columns.len() || filled == 0
+}
+
+/// The format that at least half of the lines follow.
+fn by_lines(lines: &[&str]) -> Format {
+    let dated = |line: &str, dated: bool| syslog::header(line).is_some_and(|h| h.dated == dated && has_host(&h));
+    type Follows<'f> = &'f dyn Fn(&str) -> bool;
+    let candidates: [(Format, Follows<'_>); 6] = [
+        (Format::Cef, &|l| l.contains("EF:") && keyvalue::cef(l).is_some()),
+        (Format::AccessLog, &|l| access::fields(l).is_some()),
+        (Format::Auditd, &|l| {
+            l.contains("type=") && auditd::fields(l).is_some() && !dated(l, true) && !dated(l, false)
+        }),
+        (Format::Syslog, &|l| dated(l, false)),
+        (Format::SyslogIso, &|l| dated(l, true)),
+        (Format::KeyValue, &|l| begins_with_pair(l)),
+    ];
+    for (format, follows) in candidates {
+        let hits = lines.iter().filter(|l| follows(l)).count();
+        if hits > 0 && hits * 2 >= lines.len() {
+            return format;
+        }
+    }
+    Format::Plain
+}
+
+fn has_host(header: &syslog::Header<'_>) -> bool {
+    header.host.is_some() || header.pri.is_some()
+}
+
+fn begins_with_pair(line: &str) -> bool {
+    let body = match line.strip_prefix('<') {
+        Some(rest) => rest.split_once('>').map_or(line, |(_, body)| body),
+        None => line,
+    };
+    let head: String = body.chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')).collect();
+    let pairs = body.get(head.len()..).is_some_and(|rest| rest.starts_with('=')) && !head.is_empty();
+    (pairs && (keyvalue::looks_like_pairs(body) || keyvalue::comma_pairs(body).is_some()))
+        || (!pairs && keyvalue::looks_like_pairs(body))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The Linux audit log, raw or as a collector repeats it in a field.
+
+use super::keyvalue::{Pair, Reach, pairs};
+
+/// The fields of an audit record; none where `text` holds no `audit(time:serial)`. The time becomes
+/// `audit.time`, the serial `audit.serial`; hexadecimal values are decoded, their digits kept under
+/// `<name>.hex`; the arguments of an EXECVE also make up `cmdline`.
+pub(crate) fn fields(text: &str) -> Option<Vec<(String, String)>> {
+    let at = text.find("audit(")?;
+    let stamp = text.get(at + 6..)?;
+    let end = stamp.find(')')?;
+    let (time, serial) = stamp.get(..end)?.split_once(':')?;
+    if !time.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return None;
+    }
+    let mut out = Vec::new();
+    let before = text.get(..at).unwrap_or_default().trim_end_matches("msg=");
+    for pair in pairs(before, Reach::Word) {
+        out.push((pair.key.to_owned(), pair.value.to_owned()));
+    }
+    out.push(("audit.time".into(), time.to_owned()));
+    out.push(("audit.serial".into(), serial.to_owned()));
+    let execve = out.iter().any(|(k, v)| k == "type" && v.contains("EXECVE"));
+    let mut arguments = Vec::new();
+    for pair in pairs(stamp.get(end + 1..).unwrap_or_default(), Reach::Word) {
+        if pair.key == "msg" && pair.quote == Some('\'') {
+            for inner in pairs(pair.value, Reach::Word) {
+                add(&mut out, &inner, false);
+            }
+            continue;
+        }
+        let argument = execve && is_argument(pair.key) && !looks_like_address(&pair);
+        let value = add(&mut out, &pair, argument);
+        if argument {
+            arguments.push(value);
+        }
+    }
+    if !arguments.is_empty() && !out.iter().any(|(k, _)| k == "cmdline") {
+        out.push(("cmdline".into(), arguments.join(" ")));
+    }
+    Some(out)
+}
+
+fn is_argument(key: &str) -> bool {
+    key.strip_prefix('a').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// A collector that merges SYSCALL into EXECVE writes the registers `a0`…`a3` too: twelve digits or
+/// fewer than two, where an encoded argument has an even number of them.
+fn looks_like_address(pair: &Pair<'_>) -> bool {
+    pair.quote.is_none() && unhex(pair.value).is_none()
+}
+
+fn add(out: &mut Vec<(String, String)>, pair: &Pair<'_>, argument: bool) -> String {
+    let encoded = argument
+        || matches!(
+            pair.key,
+            "proctitle" | "name" | "cwd" | "exe" | "comm" | "cmd" | "data" | "acct" | "path" | "dir" | "ocomm"
+        );
+    let decoded = if pair.quote.is_none() && encoded { unhex(pair.value) } else { None };
+    match decoded {
+        Some(text) => {
+            out.push((pair.key.to_owned(), text.clone()));
+            out.push((format!("{}.hex", pair.key), pair.value.to_owned()));
+            text
+        }
+        None => {
+            out.push((pair.key.to_owned(), pair.value.to_owned()));
+            pair.value.to_owned()
+        }
+    }
+}
+
+/// The text that hexadecimal digits stand for, if it is text; NUL separates arguments.
+fn unhex(digits: &str) -> Option<String> {
+    if digits.len() < 4 || !digits.len().is_multiple_of(2) || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let bytes: Option<Vec<u8>> =
+        (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok()).collect();
+    let bytes: Vec<u8> = bytes?.into_iter().map(|b| if b == 0 { b' ' } else { b }).collect();
+    let text = String::from_utf8(bytes).ok()?;
+    let printable = text.chars().all(|c| !c.is_control() || c.is_whitespace());
+    printable.then(|| text.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &str) {
+        let got = fields(text)
+            .map_or("none".into(), |f| f.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" | "));
+        assert_eq!(got, expect, "{text}");
+    }
+
+    #[test]
+    fn raw_records() {
+        check(
+            r#"type=EXECVE msg=audit(1652292621.986:84138): argc=3 a0="sh" a1="-c" a2=6C73202F"#,
+            "type=EXECVE | audit.time=1652292621.986 | audit.serial=84138 | argc=3 | a0=sh | a1=-c | a2=ls / | a2.hex=6C73202F | cmdline=sh -c ls /",
+        );
+        check(
+            "node=web type=USER_AUTH msg=audit(1652292621.986:1): pid=1 uid=0 msg='op=PAM:authentication acct=\"root\" exe=\"/usr/sbin/sshd\" addr=1.2.3.4 res=failed'\u{1d}UID=\"root\"",
+            "node=web | type=USER_AUTH | audit.time=1652292621.986 | audit.serial=1 | pid=1 | uid=0 | op=PAM:authentication | acct=root | exe=/usr/sbin/sshd | addr=1.2.3.4 | res=failed | UID=root",
+        );
+        check(
+            "type=PROCTITLE msg=audit(1.5:2): proctitle=6361740061",
+            "type=PROCTITLE | audit.time=1.5 | audit.serial=2 | proctitle=cat a | proctitle.hex=6361740061",
+        );
+        check("no audit here", "none");
+    }
+}

@@ -1,0 +1,211 @@
+//! `key=value` text: audit records, firewalls, logfmt, CEF and LEEF.
+
+/// One pair, as slices of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Pair<'t> {
+    pub(crate) key: &'t str,
+    /// Without its quotes.
+    pub(crate) value: &'t str,
+    /// The quote that stood around the value.
+    pub(crate) quote: Option<char>,
+}
+
+/// How far a value without quotes reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To the next blank, except for keys that are known to hold free text.
+    Word,
+    /// To the next key.
+    NextKey,
+}
+
+/// The pairs of `text`, in order; text between them is left out.
+pub(crate) fn pairs(text: &str, reach: Reach) -> Vec<Pair<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some((start, key)) = next_key(text, at) {
+        let after = start + key.len() + 1;
+        let (value, quote, end) = value_at(text, after, free_text(key) || reach == Reach::NextKey);
+        found.push(Pair { key, value, quote });
+        at = end.max(after);
+    }
+    found
+}
+
+/// Whether a text without a better reading is `key=value` pairs: at least three, and nearly all of it.
+pub(crate) fn looks_like_pairs(text: &str) -> bool {
+    if memchr::memchr_iter(b'=', text.as_bytes()).nth(2).is_none() {
+        return false;
+    }
+    let found = pairs(text, Reach::Word);
+    let covered: usize = found.iter().map(|p| p.key.len() + p.value.len() + 2).sum();
+    found.len() >= 3 && covered * 2 > text.len()
+}
+
+/// Keys whose values run on over blanks even where others do not.
+fn free_text(key: &str) -> bool {
+    matches!(
+        key.to_ascii_lowercase().as_str(),
+        "proctitle" | "cmdline" | "cmd" | "command" | "commandline" | "msg" | "message" | "reason"
+    )
+}
+
+const fn in_key(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@')
+}
+
+/// The next key at or after byte `from`, with its place. A key stands at the beginning, or after a
+/// blank, `,`, `;`, `(`, `[`, `{` or `|`.
+fn next_key(text: &str, from: usize) -> Option<(usize, &str)> {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    loop {
+        let equals = at + memchr::memchr(b'=', bytes.get(at..)?)?;
+        let mut start = equals;
+        while start > from && bytes.get(start - 1).copied().is_some_and(in_key) {
+            start -= 1;
+        }
+        let before = start.checked_sub(1).and_then(|i| bytes.get(i));
+        let clean = before
+            .is_none_or(|b| blank(b) || matches!(b, b',' | b';' | b'(' | b'[' | b'{' | b'|' | b'>' | b'\'' | b'"'));
+        let named = bytes.get(start).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+        if clean && named && (1..=64).contains(&(equals - start)) && bytes.get(equals + 1) != Some(&b'=') {
+            return Some((start, text.get(start..equals)?));
+        }
+        at = equals + 1;
+    }
+}
+
+/// The value that begins at `from`: text, quote, and where it ends.
+fn value_at(text: &str, from: usize, to_next_key: bool) -> (&str, Option<char>, usize) {
+    let bytes = text.as_bytes();
+    let slice = |a: usize, b: usize| text.get(a..b).unwrap_or_default();
+    match bytes.get(from) {
+        Some(quote @ (b'"' | b'\'')) => {
+            let mut at = from + 1;
+            while let Some(b) = bytes.get(at) {
+                if b == quote {
+                    return (slice(from + 1, at), Some(char::from(*quote)), at + 1);
+                }
+                at += if *b == b'\\' { 2 } else { 1 };
+            }
+            (slice(from + 1, text.len()), Some(char::from(*quote)), text.len())
+        }
+        Some(b'[') => {
+            let end = memchr::memchr(b']', bytes.get(from..).unwrap_or_default())
+                .map_or_else(|| word_end(bytes, from), |n| from + n + 1);
+            (slice(from, end), None, end)
+        }
+        _ if to_next_key => {
+            let end = next_key(text, word_end(bytes, from)).map_or(text.len(), |(start, _)| start);
+            (slice(from, end).trim_end_matches([' ', ',', ';', '\t']), None, end)
+        }
+        _ => {
+            let end = word_end(bytes, from);
+            (slice(from, end).trim_end_matches([',', ';', ')', '|', '\'']), None, end)
+        }
+    }
+}
+
+fn word_end(bytes: &[u8], from: usize) -> usize {
+    let rest = bytes.get(from..).unwrap_or_default();
+    from + rest.iter().position(blank).unwrap_or(rest.len())
+}
+
+/// auditd sets what it resolved apart with the group separator.
+const fn blank(b: &u8) -> bool {
+    b.is_ascii_whitespace() || *b == 0x1d
+}
+
+/// Pairs of a firewall that separates them with commas and puts no blanks: `a=1,b=2`.
+pub(crate) fn comma_pairs(text: &str) -> Option<Vec<(String, String)>> {
+    if text.contains(' ') && !text.contains(", ") {
+        return None;
+    }
+    let parts: Vec<_> = text.split(',').map(|part| part.trim().split_once('=')).collect();
+    if parts.len() < 3 || parts.iter().any(|p| p.is_none_or(|(k, _)| !k.bytes().all(in_key))) {
+        return None;
+    }
+    let unquoted = |v: &str| v.trim_matches('"').to_owned();
+    Some(parts.into_iter().flatten().map(|(k, v)| (k.to_owned(), unquoted(v))).collect())
+}
+
+/// The fields of a CEF or LEEF text, wherever its header stands in `text`.
+pub(crate) fn cef(text: &str) -> Option<Vec<(String, String)>> {
+    const CEF: [&str; 7] =
+        ["cef_version", "device_vendor", "device_product", "device_version", "signature_id", "name", "severity"];
+    const LEEF: [&str; 5] = ["leef_version", "device_vendor", "device_product", "device_version", "event_id"];
+    let (names, rest): (&[&str], &str) = match (text.find("CEF:"), text.find("LEEF:")) {
+        (Some(at), _) => (&CEF, text.get(at + 4..)?),
+        (None, Some(at)) => (&LEEF, text.get(at + 5..)?),
+        (None, None) => return None,
+    };
+    let mut fields = Vec::new();
+    let mut rest = rest;
+    for name in names {
+        let end = bar(rest)?;
+        fields.push(((*name).to_owned(), rest.get(..end)?.replace("\\|", "|")));
+        rest = rest.get(end + 1..)?;
+    }
+    if rest.contains('\t') {
+        let split = rest.split('\t').filter_map(|part| part.split_once('='));
+        fields.extend(split.map(|(k, v)| (k.trim().to_owned(), v.trim().to_owned())));
+    } else {
+        let found = pairs(rest, Reach::NextKey);
+        fields.extend(found.iter().map(|p| (p.key.to_owned(), p.value.replace("\\=", "="))));
+    }
+    Some(fields)
+}
+
+/// The place of the next `|` that is not escaped.
+fn bar(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(b'|', bytes).find(|at| at.checked_sub(1).and_then(|i| bytes.get(i)) != Some(&b'\\'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, reach: Reach, expect: &str) {
+        let got: Vec<_> = pairs(text, reach).iter().map(|p| format!("{}→{}", p.key, p.value)).collect();
+        assert_eq!(got.join(" | "), expect, "{text}");
+    }
+
+    #[test]
+    fn pairs_in_the_wild() {
+        check(
+            "IN=eth0 OUT= SRC=1.2.3.4 ID=1 DF PROTO=TCP",
+            Reach::Word,
+            "IN→eth0 | OUT→ | SRC→1.2.3.4 | ID→1 | PROTO→TCP",
+        );
+        check(
+            r#"user=tomcat comm="http nio" path_name=["/sbin/dpkg query"] proctitle=/usr/bin/dpkg -S /bin/bash redactors= containerid="#,
+            Reach::Word,
+            "user→tomcat | comm→http nio | path_name→[\"/sbin/dpkg query\"] | proctitle→/usr/bin/dpkg -S /bin/bash | redactors→ | containerid→",
+        );
+        check(
+            "src=10.0.0.1 msg=user logged in dst=2.1.2.2",
+            Reach::Word,
+            "src→10.0.0.1 | msg→user logged in | dst→2.1.2.2",
+        );
+        check("java -Da=b --c=d if a==b", Reach::Word, "");
+    }
+
+    #[test]
+    fn cef_with_syslog_before_it() {
+        let fields =
+            cef("Sep 1 host CEF:0|Sec|fw\\|x|1.0|100|worm stopped|10|src=10.0.0.1 msg=two words dst=2.1.2.2").unwrap();
+        let get = |k: &str| fields.iter().find(|f| f.0 == k).unwrap().1.as_str();
+        assert_eq!(get("device_product"), "fw|x");
+        assert_eq!(get("msg"), "two words");
+        assert_eq!(get("dst"), "2.1.2.2");
+    }
+
+    #[test]
+    fn commas_between_pairs() {
+        let fields = comma_pairs(r#"a=1,b="x",c=3"#).unwrap();
+        assert_eq!(fields[1], ("b".into(), "x".into()));
+        assert!(comma_pairs("a,b=1,c=2").is_none());
+    }
+}

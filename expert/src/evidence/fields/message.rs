@@ -1,0 +1,78 @@
+//! The message text of Windows events: lines of `Key: value` under headings.
+
+/// The pairs of a Windows message; none where the text has fewer than three. A heading such as
+/// `Subject:` becomes the first part of the names of the indented lines below it.
+pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut heading: Option<String> = None;
+    for line in text.split('\n').map(|l| l.trim_end_matches('\r')) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let indented = line.starts_with(['\t', ' ']);
+        if !indented {
+            heading = None;
+        }
+        let Some((key, value)) = pair(line.trim()) else { continue };
+        if value.is_empty() && !indented {
+            heading = Some(key.to_owned());
+            continue;
+        }
+        let name = match &heading {
+            Some(above) if indented => format!("{above}.{key}"),
+            _ => key.to_owned(),
+        };
+        found.push((name, value.to_owned()));
+    }
+    if found.len() >= 3 { found } else { Vec::new() }
+}
+
+/// `Key: value` or `Key=value`; a key is a few words.
+fn pair(line: &str) -> Option<(&str, &str)> {
+    let colon = line.find(':');
+    let equals = line.find('=');
+    let at = match (colon, equals) {
+        (Some(c), Some(e)) => c.min(e),
+        (Some(at), None) | (None, Some(at)) => at,
+        (None, None) => return None,
+    };
+    let key = line.get(..at)?.trim_end();
+    let value = line.get(at + 1..)?;
+    let spaced = value.is_empty() || value.starts_with([' ', '\t']) || Some(at) == equals;
+    let words = key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'/' | b'(' | b')'));
+    let begins = key.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
+    let short = key.len() <= 48 && key.split(' ').count() <= 5;
+    (spaced && words && begins && short).then(|| (key, value.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: &[(&str, &str)]) {
+        let got = fields(text);
+        let got: Vec<_> = got.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(got, expect);
+    }
+
+    #[test]
+    fn messages_of_sysmon_security_and_powershell() {
+        check(
+            "Process Create:\r\nRuleName: -\r\nUtcTime: 2023-09-06 04:58:38.122\r\nCommandLine: netsh  trace stop\r\n",
+            &[("RuleName", "-"), ("UtcTime", "2023-09-06 04:58:38.122"), ("CommandLine", "netsh  trace stop")],
+        );
+        check(
+            "An account was logged on.\r\n\r\nSubject:\r\n\tSecurity ID:\t\tS-1-5-18\r\n\tAccount Name:\t\tDC$\r\n\r\nNew Logon:\r\n\tAccount Name:\t\tbob\r\n",
+            &[("Subject.Security ID", "S-1-5-18"), ("Subject.Account Name", "DC$"), ("New Logon.Account Name", "bob")],
+        );
+        check(
+            "Provider started.\r\n\r\nDetails: \r\n\tProviderName=Registry\r\n\tNewProviderState=Started\r\n\tHostApplication=C:\\a.exe -c $x=(1); y:z\r\n",
+            &[
+                ("Details.ProviderName", "Registry"),
+                ("Details.NewProviderState", "Started"),
+                ("Details.HostApplication", "C:\\a.exe -c $x=(1); y:z"),
+            ],
+        );
+        check("GET / HTTP/1.1\nHost: x\nAccept: */*\n", &[]);
+    }
+}

@@ -1,0 +1,219 @@
+//! From the bytes of a record to its fields.
+
+pub(crate) mod access;
+pub(crate) mod auditd;
+pub(crate) mod json;
+pub(crate) mod keyvalue;
+mod message;
+pub(crate) mod payload;
+pub(crate) mod syslog;
+pub(crate) mod table;
+pub(crate) mod xml;
+
+use serde::{Deserialize, Serialize};
+
+use super::source::Format;
+use super::time::text::{Reading, prefix};
+use json::Outcome;
+use payload::FIELDS_MAX;
+
+/// How the records of one source are cut into fields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Shape {
+    pub(crate) format: Format,
+    /// Names of the columns of a table.
+    pub(crate) columns: Vec<String>,
+    /// What separates the cells of a CSV or TSV.
+    pub(crate) delimiter: u8,
+}
+
+impl Shape {
+    pub(crate) const fn of(format: Format) -> Self {
+        Self { format, columns: Vec::new(), delimiter: b',' }
+    }
+}
+
+/// The fields of one record.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parsed {
+    /// Path and value, in the order of the record.
+    pub(crate) fields: Vec<(String, String)>,
+    /// The record does not follow the format.
+    pub(crate) malformed: bool,
+}
+
+/// Cuts a record into its fields. What does not follow the format is read as a line of text.
+pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parsed = Parsed::default();
+    parsed.malformed = !by_format(shape, &text, &mut parsed.fields);
+    if parsed.malformed && parsed.fields.is_empty() {
+        line(&text, &mut parsed.fields);
+    }
+    parsed
+}
+
+/// The fields of a record for which `wanted` holds, and perhaps others: quicker than all of them where
+/// the record is JSON. `inside` tells whether it is worth while to open what is packed into a value.
+pub(crate) fn parse_some(
+    shape: &Shape,
+    bytes: &[u8],
+    wanted: &dyn Fn(&str) -> bool,
+    inside: &dyn Fn(&str) -> bool,
+) -> Vec<(String, String)> {
+    if !matches!(shape.format, Format::Ndjson | Format::JsonArray | Format::JsonObjects) {
+        return parse(shape, bytes).fields;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let (mut out, mut seen) = (Vec::new(), 0);
+    let outcome = json::flatten(&text, "", &mut |path, value| {
+        seen += 1;
+        if seen > FIELDS_MAX {
+            return;
+        }
+        if payload::packed(&value) && inside(&value) {
+            payload::expand(path, &value, &mut out);
+        }
+        if wanted(path) {
+            out.push((path.to_owned(), value.into_owned()));
+        }
+    });
+    // A record that is no JSON, and one with more fields than are kept, are read in full.
+    if outcome == Outcome::Whole && seen <= FIELDS_MAX { out } else { parse(shape, bytes).fields }
+}
+
+fn by_format(shape: &Shape, text: &str, out: &mut Vec<(String, String)>) -> bool {
+    match shape.format {
+        Format::Ndjson | Format::JsonArray | Format::JsonObjects => from_json(text, out),
+        Format::Csv | Format::Tsv => {
+            let fits = table::name(&shape.columns, table::cells(text, shape.delimiter), out);
+            unpack_all(out);
+            fits
+        }
+        Format::ZeekTsv => table::name(&shape.columns, table::zeek_cells(text), out),
+        Format::W3c => table::name(&shape.columns, table::w3c_cells(text), out),
+        Format::Syslog | Format::SyslogIso => match syslog::header(text) {
+            Some(header) => {
+                syslog::fields(&header, out);
+                payload::expand("message", header.message, out);
+                true
+            }
+            None => false,
+        },
+        Format::Auditd => take(auditd::fields(text), out),
+        Format::AccessLog => take(access::fields(text), out),
+        Format::Cef => {
+            leading_header(text, out);
+            take(keyvalue::cef(text), out)
+        }
+        Format::KeyValue => pairs(text, out),
+        Format::XmlEvents => xml::flatten(text, "", &mut |p, v| out.push((p.to_owned(), v))) == Outcome::Whole,
+        Format::Plain => {
+            line(text, out);
+            true
+        }
+    }
+}
+
+fn from_json(text: &str, out: &mut Vec<(String, String)>) -> bool {
+    let outcome = json::flatten(text, "", &mut |path, value| {
+        if out.len() >= FIELDS_MAX {
+            return;
+        }
+        let packed = payload::packed(&value);
+        out.push((path.to_owned(), value.into_owned()));
+        if packed && let Some((path, value)) = out.last().cloned() {
+            payload::expand(&path, &value, out);
+        }
+    });
+    outcome == Outcome::Whole
+}
+
+/// Opens what is packed into the cells of a table.
+fn unpack_all(out: &mut Vec<(String, String)>) {
+    let packed: Vec<_> = out.iter().filter(|(_, v)| payload::packed(v)).cloned().collect();
+    for (path, value) in packed {
+        payload::expand(&path, &value, out);
+    }
+}
+
+fn take(found: Option<Vec<(String, String)>>, out: &mut Vec<(String, String)>) -> bool {
+    let any = found.is_some();
+    out.extend(found.unwrap_or_default());
+    any
+}
+
+/// The syslog header, or the time alone, before text of another form.
+fn leading_header(text: &str, out: &mut Vec<(String, String)>) {
+    let end = text.find("CEF:").or_else(|| text.find("LEEF:")).unwrap_or(0);
+    let before = text.get(..end).unwrap_or_default();
+    let before =
+        before.find('>').filter(|_| before.starts_with('<')).map_or(before, |n| before.get(n + 1..).unwrap_or(before));
+    let before = before.strip_prefix("1 ").unwrap_or(before);
+    if let Some((_, used)) = prefix(before, Reading::default()) {
+        out.push(("timestamp".into(), before.get(..used).unwrap_or_default().into()));
+        if let Some(host) = before.get(used..).and_then(|rest| rest.split_whitespace().next()) {
+            out.push(("host".into(), host.into()));
+        }
+    }
+}
+
+fn pairs(text: &str, out: &mut Vec<(String, String)>) -> bool {
+    let body = match syslog::header(text) {
+        Some(header) => {
+            syslog::fields(&header, out);
+            header.message
+        }
+        None => {
+            if let Some((_, used)) = prefix(text, Reading::default()) {
+                out.push(("timestamp".into(), text.get(..used).unwrap_or_default().into()));
+            }
+            text
+        }
+    };
+    let found: Vec<(String, String)> = keyvalue::comma_pairs(body).unwrap_or_else(|| {
+        keyvalue::pairs(body, keyvalue::Reach::Word).iter().map(|p| (p.key.to_owned(), p.value.to_owned())).collect()
+    });
+    let any = !found.is_empty();
+    out.extend(found);
+    any
+}
+
+/// A line of text: the time at its beginning, the rest as `message`, and what that packs.
+fn line(text: &str, out: &mut Vec<(String, String)>) {
+    if let Some(header) = syslog::header(text) {
+        syslog::fields(&header, out);
+        return payload::expand("message", header.message, out);
+    }
+    let open = text.len() - text.trim_start_matches(['[', ' ', '(']).len();
+    let body = text.get(open..).unwrap_or_default();
+    let message = match prefix(body, Reading::default()) {
+        Some((_, used)) => {
+            out.push(("timestamp".into(), body.get(..used).unwrap_or_default().into()));
+            body.get(used..).unwrap_or_default().trim_start_matches([']', ')', ' ', ':', '-', '\t', '|'])
+        }
+        None => labelled(text, out),
+    };
+    out.push(("message".into(), message.to_owned()));
+    payload::expand("message", message, out);
+}
+
+/// `Start-Date: 2024-01-01  10:00:00` and `#1650000000`: a line that is nothing but a time.
+fn labelled<'t>(text: &'t str, out: &mut Vec<(String, String)>) -> &'t str {
+    if let Some(stamp) = text.strip_prefix('#').filter(|s| super::time::text::epoch(s).is_some()) {
+        out.push(("timestamp".into(), stamp.into()));
+    } else if let Some((label, value)) = text.split_once(": ")
+        && label.len() <= 32
+        && !label.contains(' ')
+    {
+        let value = value.trim();
+        out.push((label.to_owned(), value.to_owned()));
+        if prefix(value, Reading::default()).is_some_and(|(_, used)| used == value.len()) {
+            out.push(("timestamp".into(), value.to_owned()));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

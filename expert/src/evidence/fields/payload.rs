@@ -1,0 +1,112 @@
+//! What is packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
+
+use super::json::{self, Outcome};
+use super::{auditd, keyvalue, message, xml};
+
+type Fields = Vec<(String, String)>;
+
+/// Levels of packing that are unpacked: a syslog line with JSON that holds XML has two.
+const LEVELS: u8 = 2;
+/// Fields of one record that are kept.
+pub(crate) const FIELDS_MAX: usize = 4_096;
+
+/// Appends the fields packed into `value`, each under `path`, if it packs any.
+pub(crate) fn expand(path: &str, value: &str, out: &mut Fields) {
+    unpack(path, value, LEVELS, out);
+}
+
+fn unpack(path: &str, value: &str, levels: u8, out: &mut Fields) {
+    if levels == 0 || value.len() < 6 || out.len() >= FIELDS_MAX {
+        return;
+    }
+    let inner = inner(value);
+    for (name, value) in inner {
+        let path = if path.is_empty() { name } else { format!("{path}.{name}") };
+        let at = out.len();
+        if at >= FIELDS_MAX {
+            return;
+        }
+        out.push((path, value));
+        if let Some((path, value)) = out.get(at).cloned().filter(|(_, v)| packed(v)) {
+            unpack(&path, &value, levels - 1, out);
+        }
+    }
+}
+
+/// Whether it is worth a closer look: nearly all values are not, and this is the hot path.
+pub(crate) fn packed(value: &str) -> bool {
+    value.len() >= 6
+        && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
+            || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
+            || value.contains("EF:"))
+}
+
+fn inner(value: &str) -> Fields {
+    let text = value.trim();
+    let mut found = Fields::new();
+    if text.starts_with(['{', '[']) && text.ends_with(['}', ']']) {
+        let outcome = json::flatten(text, "", &mut |p, v| found.push((p.to_owned(), v.into_owned())));
+        if outcome == Outcome::Whole {
+            found.truncate(FIELDS_MAX);
+            return found;
+        }
+        found.clear();
+    }
+    if text.starts_with("<Event") || text.starts_with("<?xml") {
+        let _ = xml::flatten(text, "", &mut |p, v| found.push((p.to_owned(), v)));
+        return found;
+    }
+    if text.contains("audit(")
+        && let Some(found) = auditd::fields(text)
+    {
+        return found;
+    }
+    if text.contains("EF:")
+        && let Some(found) = keyvalue::cef(text)
+    {
+        return found;
+    }
+    if text.contains('\n') {
+        let found = message::fields(text);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    if let Some(found) = keyvalue::comma_pairs(text) {
+        return found;
+    }
+    if keyvalue::looks_like_pairs(text) {
+        let own = |p: &keyvalue::Pair<'_>| (p.key.to_owned(), p.value.to_owned());
+        return keyvalue::pairs(text, keyvalue::Reach::Word).iter().map(own).collect();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: &str, expect: &str) {
+        let mut out = Vec::new();
+        expand("m", value, &mut out);
+        let got: Vec<_> = out.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        assert_eq!(got.join(" | "), expect, "{value}");
+    }
+
+    #[test]
+    fn each_packing_is_opened() {
+        check(
+            r#"{"a":{"b":1},"c":"<Event><System><EventID>4</EventID></System></Event>"}"#,
+            "m.a.b=1 | m.c=<Event><System><EventID>4</EventID></System></Event> | m.c.System.EventID=4",
+        );
+        check(
+            "type=X audit(1652292621.986:1): a=1 b=2",
+            "m.type=X | m.audit.time=1652292621.986 | m.audit.serial=1 | m.a=1 | m.b=2",
+        );
+        check("IN=eth0 OUT= SRC=1.2.3.4", "m.IN=eth0 | m.OUT= | m.SRC=1.2.3.4");
+        check("SHA1=AB,MD5=CD,SHA256=EF", "m.SHA1=AB | m.MD5=CD | m.SHA256=EF");
+        check("http://x/?a=1&b=2&c=3", "");
+        check("bash -c {echo,abc}|{base64,-d}|{bash,-i}", "");
+        check("{not json}", "");
+    }
+}

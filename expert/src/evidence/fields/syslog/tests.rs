@@ -1,0 +1,36 @@
+use super::*;
+
+fn check(line: &str, expect: &str) {
+    let mut out = Vec::new();
+    if let Some(header) = header(line) {
+        fields(&header, &mut out);
+    }
+    let got: Vec<_> = out.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    assert_eq!(got.join(" | "), expect, "{line}");
+}
+
+#[test]
+fn all_patterns_compile() {
+    assert_eq!(PATTERNS.len(), KNOWN.len());
+}
+
+#[test]
+fn lines_of_each_kind() {
+    check(
+        "Oct 10 13:55:36 web sshd[812]: Failed password for invalid user admin from 10.0.0.9 port 4022 ssh2",
+        "timestamp=Oct 10 13:55:36 | host=web | program=sshd | pid=812 | message=Failed password for invalid user admin from 10.0.0.9 port 4022 ssh2 | outcome=Failed | method=password | user=admin | src_ip=10.0.0.9 | src_port=4022",
+    );
+    check(
+        "2024-01-01T10:00:00.123456+00:00 web sudo:      bob : TTY=pts/0 ; PWD=/home/bob ; USER=root ; COMMAND=/bin/cat /etc/shadow",
+        "timestamp=2024-01-01T10:00:00.123456+00:00 | host=web | program=sudo | message=bob : TTY=pts/0 ; PWD=/home/bob ; USER=root ; COMMAND=/bin/cat /etc/shadow | user=bob | tty=pts/0 | cwd=/home/bob | target_user=root | command=/bin/cat /etc/shadow",
+    );
+    check(
+        "<165>1 2003-10-11T22:14:15.003Z mymachine evntslog 77 ID47 [exampleSDID@32473 iut=\"3\"] An event",
+        "timestamp=2003-10-11T22:14:15.003Z | pri=165 | host=mymachine | program=evntslog | pid=77 | message=An event | sd.iut=3",
+    );
+    check(
+        "Oct 10 13:55:36 web CRON[1]: pam_unix(cron:session): session opened for user root(uid=0) by (uid=0)",
+        "timestamp=Oct 10 13:55:36 | host=web | program=CRON | pid=1 | message=pam_unix(cron:session): session opened for user root(uid=0) by (uid=0) | service=cron | outcome=opened | user=root | uid=0 | by_user=",
+    );
+    check("just a line", "");
+}

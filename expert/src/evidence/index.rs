@@ -1,0 +1,225 @@
+//! The index: one SQLite file that says where each record stands and when it happened.
+//!
+//! It can always be built again from the evidence, so that it is written without a journal, under another
+//! name, and renamed when it is whole.
+
+use std::path::{Path, PathBuf};
+
+use casebook_protocol::{Precision, TimeBasis};
+use rusqlite::{Connection, OpenFlags, Row, params};
+use serde::{Deserialize, Serialize};
+
+use super::LoadError;
+use super::fields::Shape;
+use super::source::{Skipped, Source};
+
+/// Raised with every change of what is stored or of how it is found out.
+pub(crate) const VERSION: u32 = 1;
+
+/// One source as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) source: Source,
+    pub(crate) shape: Shape,
+    /// The fields that times were read from; `Entry::field` counts here.
+    pub(crate) names: Vec<String>,
+    /// The name of its spool file; none where the text is the evidence file itself.
+    pub(crate) spool: Option<String>,
+}
+
+/// A file of the evidence as it was loaded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    pub(crate) file: String,
+    pub(crate) size: u64,
+    pub(crate) mtime: i64,
+    /// Empty where the file was skipped unread.
+    pub(crate) sha256: String,
+}
+
+/// All that the index says apart from records.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Meta {
+    pub(crate) version: u32,
+    pub(crate) manifest: Vec<Manifest>,
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) sources: Vec<Stored>,
+}
+
+/// Where a record stands and when it happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) id: i64,
+    /// Place of its source in [`Meta::sources`].
+    pub(crate) source: i64,
+    pub(crate) line: i64,
+    pub(crate) nth: i64,
+    pub(crate) offset: i64,
+    pub(crate) length: i64,
+    /// Nanoseconds since 1970.
+    pub(crate) time: Option<i64>,
+    pub(crate) basis: TimeBasis,
+    pub(crate) precision: Precision,
+    pub(crate) field: Option<i64>,
+    pub(crate) ingested: Option<i64>,
+    pub(crate) malformed: bool,
+    pub(crate) oversize: bool,
+}
+
+/// Records that stand one after another in a file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Block {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) filter: Vec<u8>,
+}
+
+const SCHEMA: &str = "
+    CREATE TABLE meta(value TEXT NOT NULL);
+    CREATE TABLE rec(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, line INTEGER NOT NULL, nth INTEGER NOT NULL,
+        start INTEGER NOT NULL, length INTEGER NOT NULL, time INTEGER, basis INTEGER NOT NULL, precision INTEGER NOT NULL,
+        field INTEGER, ingested INTEGER, flags INTEGER NOT NULL);
+    CREATE TABLE block(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+        first_line INTEGER NOT NULL, last_line INTEGER NOT NULL, early INTEGER, late INTEGER, filter BLOB NOT NULL);
+";
+
+pub(crate) const ENTRY: &str = "id, source, line, nth, start, length, time, basis, precision, field, ingested, flags";
+
+/// Writes a new index.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    db: Connection,
+    building: PathBuf,
+    path: PathBuf,
+}
+
+impl Writer {
+    pub(crate) fn create(path: &Path) -> Result<Self, LoadError> {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".building");
+        let building = PathBuf::from(name);
+        if let Err(source) = std::fs::remove_file(&building)
+            && source.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(LoadError::Write { path: building, source });
+        }
+        let open = || -> rusqlite::Result<Connection> {
+            let db = Connection::open(&building)?;
+            db.execute_batch("PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-32768;")?;
+            db.execute_batch(SCHEMA)?;
+            db.execute_batch("BEGIN")?;
+            Ok(db)
+        };
+        match open() {
+            Ok(db) => Ok(Self { db, building, path: path.to_path_buf() }),
+            Err(source) => Err(LoadError::Index { path: building, source }),
+        }
+    }
+
+    pub(crate) fn add(&self, block: &Block) -> Result<(), LoadError> {
+        self.try_add(block).map_err(|source| LoadError::Index { path: self.building.clone(), source })
+    }
+
+    fn try_add(&self, block: &Block) -> rusqlite::Result<()> {
+        let (Some(first), Some(last)) = (block.entries.first(), block.entries.last()) else { return Ok(()) };
+        let mut insert = self.db.prepare_cached("INSERT INTO rec VALUES(?,?,?,?,?,?,?,?,?,?,?,?)")?;
+        for e in &block.entries {
+            let flags = i64::from(e.malformed) | i64::from(e.oversize) << 1;
+            insert.execute(params![
+                e.id,
+                e.source,
+                e.line,
+                e.nth,
+                e.offset,
+                e.length,
+                e.time,
+                basis_number(e.basis),
+                precision_number(e.precision),
+                e.field,
+                e.ingested,
+                flags
+            ])?;
+        }
+        let early = block.entries.iter().filter_map(|e| e.time).min();
+        let late = block.entries.iter().filter_map(|e| e.time).max();
+        self.db
+            .prepare_cached("INSERT INTO block(source, first, last, first_line, last_line, early, late, filter) VALUES(?,?,?,?,?,?,?,?)")?
+            .execute(params![first.source, first.id, last.id, first.line, last.line, early, late, block.filter])?;
+        Ok(())
+    }
+
+    /// Completes the index and puts it in its place.
+    pub(crate) fn finish(self, meta: &Meta) -> Result<(), LoadError> {
+        let json = serde_json::to_string(meta).unwrap_or_default();
+        let done = || -> rusqlite::Result<()> {
+            self.db.execute("INSERT INTO meta VALUES(?)", [json])?;
+            self.db.execute_batch(
+                "CREATE INDEX rec_time ON rec(time); CREATE INDEX block_place ON block(source, first_line); COMMIT; ANALYZE;",
+            )
+        };
+        done().map_err(|source| LoadError::Index { path: self.building.clone(), source })?;
+        drop(self.db);
+        std::fs::rename(&self.building, &self.path)
+            .map_err(|source| LoadError::Write { path: self.path.clone(), source })
+    }
+}
+
+/// Opens a finished index for reading.
+pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    db.execute_batch("PRAGMA query_only=ON; PRAGMA mmap_size=1073741824; PRAGMA cache_size=-8192;")?;
+    Ok(db)
+}
+
+/// What a finished index says; none where it is of another version or no index.
+pub(crate) fn meta(path: &Path) -> Option<Meta> {
+    let db = open(path).ok()?;
+    let json: String = db.query_row("SELECT value FROM meta", [], |row| row.get(0)).ok()?;
+    serde_json::from_str::<Meta>(&json).ok().filter(|meta| meta.version == VERSION)
+}
+
+/// Reads the columns of [`ENTRY`].
+pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+    let flags: i64 = row.get(11)?;
+    Ok(Entry {
+        id: row.get(0)?,
+        source: row.get(1)?,
+        line: row.get(2)?,
+        nth: row.get(3)?,
+        offset: row.get(4)?,
+        length: row.get(5)?,
+        time: row.get(6)?,
+        basis: basis_of(row.get(7)?),
+        precision: precision_of(row.get(8)?),
+        field: row.get(9)?,
+        ingested: row.get(10)?,
+        malformed: flags & 1 != 0,
+        oversize: flags & 2 != 0,
+    })
+}
+
+const BASES: [TimeBasis; 5] =
+    [TimeBasis::Inferred, TimeBasis::Aggregation, TimeBasis::Ingestion, TimeBasis::ClockCorrected, TimeBasis::Record];
+const PRECISIONS: [Precision; 6] = [
+    Precision::Nanosecond,
+    Precision::Microsecond,
+    Precision::Millisecond,
+    Precision::Second,
+    Precision::Minute,
+    Precision::Day,
+];
+
+fn basis_number(basis: TimeBasis) -> i64 {
+    BASES.iter().zip(0..).find(|(b, _)| **b == basis).map_or(0, |(_, n)| n)
+}
+
+pub(crate) fn basis_of(number: i64) -> TimeBasis {
+    usize::try_from(number).ok().and_then(|n| BASES.get(n)).copied().unwrap_or(TimeBasis::Inferred)
+}
+
+fn precision_number(precision: Precision) -> i64 {
+    PRECISIONS.iter().zip(0..).find(|(p, _)| **p == precision).map_or(3, |(_, n)| n)
+}
+
+fn precision_of(number: i64) -> Precision {
+    usize::try_from(number).ok().and_then(|n| PRECISIONS.get(n)).copied().unwrap_or(Precision::Second)
+}

@@ -1,0 +1,386 @@
+//! Loading: one thread cuts and reads the files, the other writes the index.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use casebook_protocol::{Precision, TimeBasis, Timestamp};
+
+use super::body::{self, Hashing, Look};
+use super::cut::{Cutter, Piece};
+use super::fields::{self, Shape};
+use super::index::{Block, Entry, Manifest, Meta, Stored, VERSION, Writer};
+use super::prepare::{self, Prepared};
+use super::profile::Profile;
+use super::readings::{self, Grams};
+use super::source::{Place, Progress, Skipped, Source};
+use super::time::plan::Resolver;
+use super::walk::{self, Found};
+use super::{LoadError, TimeRole};
+
+/// A block ends with the record that makes it this large.
+const BLOCK_BYTES: usize = 64 << 10;
+const BLOCK_RECORDS: usize = 512;
+/// Blocks that wait for the writer.
+const QUEUE: usize = 16;
+const EXAMPLES: usize = 5;
+
+/// What the reading thread says.
+enum Said {
+    Block(Batch),
+    Source(Box<(Stored, Manifest)>),
+}
+
+/// A block before its filter is made.
+struct Batch {
+    entries: Vec<Entry>,
+    /// The records' bytes, one after another.
+    raw: Vec<u8>,
+    ends: Vec<usize>,
+    shape: Arc<Shape>,
+    file: Arc<str>,
+    /// Bytes of the file up to here.
+    position: u64,
+}
+
+/// Where the spool of an index is.
+pub(crate) fn spool_folder(index: &Path) -> PathBuf {
+    let mut name = index.as_os_str().to_owned();
+    name.push(".spool");
+    PathBuf::from(name)
+}
+
+/// Builds the index of these files.
+pub(crate) fn build(
+    root: &Path,
+    index: &Path,
+    found: Vec<Found>,
+    mut skipped: Vec<Skipped>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Meta, LoadError> {
+    if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
+        std::fs::create_dir_all(folder).map_err(|source| LoadError::Write { path: folder.to_path_buf(), source })?;
+    }
+    let writer = Writer::create(index)?;
+    let spool = spool_folder(index);
+    match std::fs::remove_dir_all(&spool) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            return Err(LoadError::Write { path: spool, source });
+        }
+        _ => {}
+    }
+    let mut manifest = Vec::new();
+    let mut prepared = Vec::new();
+    let known: u64 = found.iter().map(|f| f.size).sum();
+    for (number, file) in found.into_iter().enumerate() {
+        progress(Progress { step: "looking at", file: &file.file, bytes_done: 0, bytes_total: known });
+        match body::look(&file, &spool.join(number.to_string()))? {
+            Look::Text(body) => prepared.push(Prepared::new(file, body)?),
+            Look::Skip(reason) => {
+                skipped.push(Skipped { file: file.file.clone(), reason });
+                let Found { file, size, mtime, .. } = file;
+                manifest.push(Manifest { file, size, mtime, sha256: String::new() });
+            }
+        }
+    }
+    if prepared.is_empty() {
+        return Err(nothing(root, &skipped));
+    }
+    prepare::share(&mut prepared);
+    let sources = run(prepared, &writer, &mut manifest, progress)?;
+    if sources.iter().all(|s| s.source.records == 0) {
+        return Err(nothing(root, &skipped));
+    }
+    progress(Progress { step: "finishing", file: "", bytes_done: known, bytes_total: known });
+    manifest.sort_by(|a, b| a.file.cmp(&b.file));
+    skipped.sort_by(|a, b| a.file.cmp(&b.file));
+    let meta = Meta { version: VERSION, manifest, skipped, sources };
+    writer.finish(&meta)?;
+    Ok(meta)
+}
+
+fn nothing(root: &Path, skipped: &[Skipped]) -> LoadError {
+    let why = match skipped {
+        [] => "it is empty".to_owned(),
+        _ => {
+            let listed: Vec<String> = skipped.iter().take(5).map(|s| format!("{} ({})", s.file, s.reason)).collect();
+            let more = if skipped.len() > 5 { ", …" } else { "" };
+            format!("{}{more}", listed.join(", "))
+        }
+    };
+    LoadError::NothingUsable { folder: root.to_path_buf(), why }
+}
+
+/// Runs both threads to the end.
+fn run(
+    prepared: Vec<Prepared>,
+    writer: &Writer,
+    manifest: &mut Vec<Manifest>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Stored>, LoadError> {
+    let total = prepared.iter().map(|p| p.body.size).sum();
+    let (say, hear) = sync_channel(QUEUE);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || read_all(prepared, &say));
+        let written = write_all(&hear, writer, manifest, total, progress);
+        // A writer that failed hangs up, which ends the reader.
+        drop(hear);
+        let read = reader.join().map_err(|_| LoadError::Stopped)?;
+        let sources = written?;
+        read.map(|()| sources)
+    })
+}
+
+fn write_all(
+    hear: &Receiver<Said>,
+    writer: &Writer,
+    manifest: &mut Vec<Manifest>,
+    total: u64,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Stored>, LoadError> {
+    let mut sources = Vec::new();
+    let mut grams = Grams::new();
+    let (mut before, mut shown) = (0u64, 0u64);
+    for said in hear {
+        match said {
+            Said::Block(batch) => {
+                let mut from = 0;
+                for end in &batch.ends {
+                    readings::each(&batch.shape, batch.raw.get(from..*end).unwrap_or_default(), &mut |lower| {
+                        grams.add(lower);
+                        false
+                    });
+                    from = *end;
+                }
+                writer.add(&Block { entries: batch.entries, filter: grams.take() })?;
+                let bytes_done = before + batch.position;
+                if bytes_done >= shown + (1 << 20) {
+                    shown = bytes_done;
+                    progress(Progress { step: "loading", file: &batch.file, bytes_done, bytes_total: total });
+                }
+            }
+            Said::Source(done) => {
+                let (stored, entry) = *done;
+                before += stored.source.bytes;
+                progress(Progress {
+                    step: "loading",
+                    file: &stored.source.file,
+                    bytes_done: before,
+                    bytes_total: total,
+                });
+                sources.push(stored);
+                manifest.push(entry);
+            }
+        }
+    }
+    Ok(sources)
+}
+
+fn read_all(prepared: Vec<Prepared>, say: &SyncSender<Said>) -> Result<(), LoadError> {
+    let files: Vec<String> = prepared.iter().map(|p| p.found.file.clone()).collect();
+    let mut next = 1;
+    for (number, (prepared, id)) in prepared.into_iter().zip(walk::ids(&files)).enumerate() {
+        let done = Reading::new(prepared, id, number, next)?.run(say)?;
+        let Some(done) = done else { return Ok(()) };
+        next += i64::try_from(done.0.source.records).unwrap_or(0);
+        if say.send(Said::Source(Box::new(done))).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// One source while it is read.
+struct Reading {
+    prepared: Prepared,
+    source: Source,
+    number: i64,
+    next: i64,
+    shape: Arc<Shape>,
+    file: Arc<str>,
+    resolver: Resolver,
+    profile: Profile,
+    entries: Vec<Entry>,
+    raw: Vec<u8>,
+    ends: Vec<usize>,
+    /// Line and place of the last record.
+    last: (u64, i64),
+    earliest: Option<i64>,
+    latest: Option<i64>,
+    /// Records by field and basis of their time.
+    times: std::collections::BTreeMap<(Option<u8>, TimeBasis), u64>,
+}
+
+impl Reading {
+    fn new(prepared: Prepared, id: String, number: usize, next: i64) -> Result<Self, LoadError> {
+        let source = Source {
+            id,
+            file: prepared.found.file.clone(),
+            format: prepared.detected.shape.format,
+            domain: prepared.belongs.domain().ok_or(LoadError::Stopped)?,
+            domain_reason: prepared.belongs.reason.clone(),
+            sensor: prepared.sensor(),
+            written_on_subject_host: prepared.belongs.on_host,
+            hosts: prepared.hosts.clone(),
+            records: 0,
+            malformed: 0,
+            oversize: 0,
+            untimed: 0,
+            lines: 0,
+            blank_lines: 0,
+            format_lines: 0,
+            bytes: prepared.body.size,
+            first_time: None,
+            last_time: None,
+            time_field: None,
+            time_basis: TimeBasis::Inferred,
+            notes: prepared.notes.clone(),
+            time_fields: prepared.time_fields.clone(),
+            fields: Vec::new(),
+            more_fields: false,
+            malformed_examples: Vec::new(),
+        };
+        Ok(Self {
+            shape: Arc::new(prepared.detected.shape.clone()),
+            file: source.file.as_str().into(),
+            resolver: Resolver::new(prepared.plan.clone()),
+            profile: Profile::default(),
+            number: i64::try_from(number).unwrap_or(i64::MAX),
+            next,
+            entries: Vec::new(),
+            raw: Vec::new(),
+            ends: Vec::new(),
+            last: (0, 0),
+            earliest: None,
+            latest: None,
+            times: std::collections::BTreeMap::new(),
+            prepared,
+            source,
+        })
+    }
+
+    /// Reads the file to its end; none where nobody listens any more.
+    fn run(mut self, say: &SyncSender<Said>) -> Result<Option<(Stored, Manifest)>, LoadError> {
+        let path = self.prepared.body.path.clone();
+        let failed = |source| LoadError::Read { path: path.clone(), source };
+        let file = File::open(&path).map_err(failed)?;
+        // What a file grows by while it is loaded is not read.
+        let mut hashing = Hashing::new(file.take(self.prepared.body.size));
+        let skip = self.prepared.detected.skip;
+        io::copy(&mut hashing.by_ref().take(skip), &mut io::sink()).map_err(failed)?;
+        let mut cutter = Cutter::new(&mut hashing, &self.prepared.detected.cut, skip, 1);
+        let mut bytes = Vec::new();
+        while let Some(piece) = cutter.next(&mut bytes).map_err(failed)? {
+            self.add(&piece, &bytes);
+            if (self.raw.len() >= BLOCK_BYTES || self.entries.len() >= BLOCK_RECORDS)
+                && !self.send(say, cutter.position())
+            {
+                return Ok(None);
+            }
+        }
+        let (position, tally) = (cutter.position(), cutter.tally());
+        if position < self.prepared.body.size {
+            return Err(LoadError::Changed(self.source.file));
+        }
+        if !self.send(say, position) {
+            return Ok(None);
+        }
+        let read = hashing.finish().map_err(failed)?;
+        let sha256 = self.prepared.body.sha256.take().unwrap_or(read);
+        (self.source.lines, self.source.blank_lines, self.source.format_lines) =
+            (tally.lines, tally.blank, tally.format);
+        Ok(Some(self.finish(sha256)))
+    }
+
+    fn add(&mut self, piece: &Piece, bytes: &[u8]) {
+        self.source.records += 1;
+        let parsed = fields::parse(&self.shape, bytes);
+        let mut fields = parsed.fields;
+        self.profile.add(self.source.records, &fields);
+        let (time, ingested) = self.resolver.resolve(&mut fields);
+        let malformed = piece.broken || (parsed.malformed && !piece.oversize);
+        if malformed {
+            self.source.malformed += 1;
+            if self.source.malformed_examples.len() < EXAMPLES {
+                self.source.malformed_examples.push(Place { file: self.source.file.clone(), line: piece.line });
+            }
+        }
+        self.source.oversize += u64::from(piece.oversize);
+        match time {
+            Some(time) => {
+                *self.times.entry((time.field, time.basis)).or_default() += 1;
+                self.earliest = Some(self.earliest.map_or(time.ns, |t| t.min(time.ns)));
+                self.latest = Some(self.latest.map_or(time.ns, |t| t.max(time.ns)));
+            }
+            None => self.source.untimed += 1,
+        }
+        self.last = if self.last.0 == piece.line { (piece.line, self.last.1 + 1) } else { (piece.line, 1) };
+        let number = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        self.entries.push(Entry {
+            id: self.next,
+            source: self.number,
+            line: number(piece.line),
+            nth: self.last.1,
+            offset: number(piece.offset),
+            length: number(piece.length),
+            time: time.map(|t| t.ns),
+            basis: time.map_or(TimeBasis::Inferred, |t| t.basis),
+            precision: time.map_or(Precision::Second, |t| t.precision),
+            field: time.and_then(|t| t.field).map(i64::from),
+            ingested,
+            malformed,
+            oversize: piece.oversize,
+        });
+        self.next += 1;
+        self.raw.extend_from_slice(bytes);
+        self.ends.push(self.raw.len());
+    }
+
+    /// Hands over what has gathered; false where nobody listens any more.
+    fn send(&mut self, say: &SyncSender<Said>, position: u64) -> bool {
+        let batch = Batch {
+            entries: std::mem::take(&mut self.entries),
+            raw: std::mem::replace(&mut self.raw, Vec::with_capacity(BLOCK_BYTES * 2)),
+            ends: std::mem::take(&mut self.ends),
+            shape: Arc::clone(&self.shape),
+            file: Arc::clone(&self.file),
+            position,
+        };
+        batch.entries.is_empty() || say.send(Said::Block(batch)).is_ok()
+    }
+
+    fn finish(self, sha256: String) -> (Stored, Manifest) {
+        let mut source = self.source;
+        let stamp = |ns: i64| Timestamp::from_nanosecond(ns.into()).ok();
+        source.first_time = self.earliest.and_then(stamp);
+        source.last_time = self.latest.and_then(stamp);
+        let names = self.resolver.names().to_vec();
+        if let Some(((field, basis), _)) = self.times.iter().max_by_key(|(_, n)| **n) {
+            source.time_basis = *basis;
+            source.time_field = field.and_then(|f| names.get(usize::from(f)).cloned());
+        }
+        if self.resolver.disbelieved > 0 {
+            source.notes.push(format!(
+                "in {} records {} is minutes or more out of line with the clock that the other records agree on: there the clock is used",
+                self.resolver.disbelieved,
+                names.first().map_or("the UTC time", String::as_str)
+            ));
+        }
+        let times: Vec<String> = source
+            .time_fields
+            .iter()
+            .filter(|f| f.role != TimeRole::Other || !f.note.is_empty())
+            .map(|f| f.name.clone())
+            .collect();
+        (source.fields, source.more_fields) = self.profile.finish(&times);
+        let found = self.prepared.found;
+        let spool =
+            self.prepared.body.spooled.then(|| {
+                self.prepared.body.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
+            });
+        let manifest = Manifest { file: found.file, size: found.size, mtime: found.mtime, sha256 };
+        (Stored { source, shape: Shape::clone(&self.shape), names, spool }, manifest)
+    }
+}

@@ -1,0 +1,240 @@
+//! A first look at each source: a sample of its records decides how the rest is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use super::LoadError;
+use super::belongs::{Belongs, Facts};
+use super::body::{Body, head};
+use super::cut::{Cut, Cutter};
+use super::detect::{Detected, detect};
+use super::fields::{self, Shape};
+use super::source::{Format, TimeField};
+use super::time::clock::{self, Offset};
+use super::time::plan::{PAIR, TimePlan, find_pair, join_pair};
+use super::time::roles::{self, Candidate};
+use super::time::text::{Reading, prefix};
+use super::time::{aggregate, year};
+use super::walk::Found;
+
+type Fields = Vec<(String, String)>;
+
+const HEAD: u64 = 1 << 20;
+/// Records and bytes of the sample: from the beginning, and from each of two other places.
+const FIRST: (usize, usize) = (1_500, 3 << 20);
+const LATER: (usize, usize) = (500, 1 << 20);
+
+/// What is known of a source before it is loaded.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) found: Found,
+    pub(crate) body: Body,
+    pub(crate) detected: Detected,
+    pub(crate) plan: TimePlan,
+    pub(crate) time_fields: Vec<TimeField>,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) belongs: Belongs,
+    pub(crate) notes: Vec<String>,
+    /// All hosts of the sample, in lower case.
+    machines: BTreeSet<String>,
+    /// Earliest and latest time in the sample, where times have a year.
+    range: Option<(i64, i64)>,
+    /// Dates with a year inside the texts of a log whose times have none.
+    hints: Option<(i64, i64)>,
+    /// First and last time in the sample, where they have none.
+    yearless: Option<(i64, i64)>,
+}
+
+impl Prepared {
+    /// Looks at one file.
+    pub(crate) fn new(found: Found, body: Body) -> Result<Self, LoadError> {
+        let read = |source| LoadError::Read { path: body.path.clone(), source };
+        let start = head(&body.path, HEAD.min(body.size)).map_err(read)?;
+        let detected = detect(&start, start.len() as u64 >= body.size);
+        let mut sample = sample(&body, &detected).map_err(read)?;
+        let pair = find_pair(&sample);
+        for fields in &mut sample {
+            join_pair(pair.as_ref(), fields);
+        }
+        let day_first = roles::day_first(&sample);
+        let candidates = roles::assign(&sample, Reading { day_first, numbers: false });
+        let (host, hosts) = super::belongs::hosts(&sample);
+        let mut notes = body.notes.clone();
+        let sums = candidates.first().and_then(|time| aggregate::reason(&sample, time));
+        let mut plan = TimePlan::new(&candidates, sums.is_some());
+        plan.pair = pair;
+        plan.day_first = day_first;
+        plan.host = host;
+        plan.carry = carries(detected.shape.format, &candidates, sample.len());
+        let of_record: Vec<String> = sample.iter().map(|fields| plan.host_of(fields)).collect();
+        plan.offsets = clock::offsets(&candidates, &of_record);
+        notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
+        notes.extend(zone_note(&plan, &candidates));
+        let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
+        Ok(Self {
+            range: range(&candidates),
+            yearless: yearless(&candidates),
+            hints: hints(&sample),
+            time_fields: time_fields(&candidates, &plan),
+            machines: of_record.into_iter().collect(),
+            found,
+            body,
+            detected,
+            plan,
+            hosts,
+            belongs,
+            notes,
+        })
+    }
+
+    /// What wrote the source, with the host where it is only one.
+    pub(crate) fn sensor(&self) -> String {
+        match self.hosts.as_slice() {
+            [host] => format!("{}@{host}", self.belongs.sensor),
+            _ => self.belongs.sensor.clone(),
+        }
+    }
+}
+
+/// Shares among all sources what only some of them show: clocks of hosts, and the year.
+pub(crate) fn share(all: &mut [Prepared]) {
+    let mut offsets: Vec<Offset> = Vec::new();
+    for offset in all.iter().flat_map(|p| &p.plan.offsets) {
+        let known = offsets.iter_mut().find(|o| o.host == offset.host && o.field == offset.field);
+        match known {
+            Some(known) if known.of < offset.of => *known = offset.clone(),
+            Some(_) => {}
+            None => offsets.push(offset.clone()),
+        }
+    }
+    let ranges: Vec<(i64, i64)> = all.iter().filter_map(|p| p.range).collect();
+    for prepared in all {
+        prepared.plan.adopt(&offsets);
+        let mine = |o: &&Offset| prepared.machines.contains(&o.host);
+        let offsets: Vec<Offset> = prepared.plan.offsets.iter().filter(mine).cloned().collect();
+        prepared.notes.extend(clock::notes(&offsets));
+        let Some((first, last)) = prepared.yearless else { continue };
+        let (year, from) = match vote(first, last, &ranges) {
+            Some(year) => (Some(year), "the other sources"),
+            None => match prepared.hints {
+                Some(near) => (year::of_first(first, last, near), "dates in its own texts"),
+                None => (
+                    year::of_first(first, last, year::before_change(prepared.found.mtime)),
+                    "the time its file was last changed, which is weak",
+                ),
+            },
+        };
+        prepared.plan.year = year;
+        if let Some(year) = year {
+            prepared.notes.push(format!("its times have no year: {year} for the first record, by {from}"));
+        }
+    }
+}
+
+/// The year that most of the other sources speak for.
+fn vote(first: i64, last: i64, ranges: &[(i64, i64)]) -> Option<i16> {
+    let mut votes: BTreeMap<i16, usize> = BTreeMap::new();
+    for near in ranges {
+        if let Some(year) = year::of_first(first, last, *near) {
+            *votes.entry(year).or_default() += 1;
+        }
+    }
+    votes.into_iter().max_by_key(|(_, n)| *n).map(|(year, _)| year)
+}
+
+fn sample(body: &Body, detected: &Detected) -> io::Result<Vec<Fields>> {
+    let mut file = File::open(&body.path)?;
+    file.seek(SeekFrom::Start(detected.skip))?;
+    let mut all = take(&mut file, &detected.cut, &detected.shape, FIRST)?;
+    // A file of lines can be entered anywhere; JSON over many lines only from its beginning.
+    if matches!(detected.cut, Cut::Lines(_)) && body.size > 8 << 20 {
+        for place in [body.size / 2, body.size - (2 << 20)] {
+            file.seek(SeekFrom::Start(place))?;
+            let cut = match detected.cut.clone() {
+                Cut::Lines(lines) => Cut::Lines(super::cut::Lines { header: true, ..lines }),
+                other @ Cut::Json(_) => other,
+            };
+            all.extend(take(&mut file, &cut, &detected.shape, LATER)?);
+        }
+    }
+    Ok(all)
+}
+
+fn take(file: &mut File, cut: &Cut, shape: &Shape, most: (usize, usize)) -> io::Result<Vec<Fields>> {
+    let mut cutter = Cutter::new(file.by_ref(), cut, 0, 1);
+    let (mut all, mut bytes, mut size) = (Vec::new(), Vec::new(), 0);
+    while all.len() < most.0 && size < most.1 {
+        let Some(piece) = cutter.next(&mut bytes)? else { break };
+        size += bytes.len();
+        let parsed = fields::parse(shape, &bytes);
+        if !(piece.broken || piece.oversize || (parsed.malformed && shape.format != Format::Syslog)) {
+            all.push(parsed.fields);
+        }
+    }
+    Ok(all)
+}
+
+/// Lines without a time belong to the line before them where only some lines have one.
+fn carries(format: Format, candidates: &[Candidate], records: usize) -> bool {
+    let timed = candidates.first().map_or(0, |c| c.filled);
+    matches!(format, Format::Plain | Format::Syslog | Format::SyslogIso)
+        && timed * 50 > records
+        && candidates.first().is_some_and(|c| c.path == "timestamp")
+}
+
+fn dated(candidates: &[Candidate]) -> impl Iterator<Item = i64> {
+    candidates.iter().take(1).flat_map(|c| &c.moments).flatten().filter(|m| m.dated).map(|m| m.ns)
+}
+
+fn range(candidates: &[Candidate]) -> Option<(i64, i64)> {
+    Some((dated(candidates).min()?, dated(candidates).max()?))
+}
+
+fn yearless(candidates: &[Candidate]) -> Option<(i64, i64)> {
+    let mut times = candidates.first()?.moments.iter().flatten().filter(|m| !m.dated).map(|m| m.ns);
+    let first = times.next()?;
+    Some((first, times.next_back().unwrap_or(first)))
+}
+
+/// Dates such as `2024-01-31` inside messages.
+fn hints(sample: &[Fields]) -> Option<(i64, i64)> {
+    let mut found: Vec<i64> = Vec::new();
+    for (_, value) in sample.iter().flatten().filter(|(path, _)| path == "message") {
+        for (at, _) in value.match_indices("20").take(8) {
+            let rest = value.get(at..).unwrap_or_default();
+            let shaped = rest.as_bytes().get(4) == Some(&b'-') && rest.as_bytes().get(7) == Some(&b'-');
+            if shaped && let Some((moment, _)) = prefix(rest, Reading::default()) {
+                found.push(moment.ns);
+            }
+        }
+    }
+    found.sort_unstable();
+    let middle = *found.get(found.len() / 2)?;
+    Some((middle, middle))
+}
+
+fn zone_note(plan: &TimePlan, candidates: &[Candidate]) -> Option<String> {
+    let own = candidates.first().filter(|_| !plan.own.is_empty())?;
+    let open = own.moments.iter().flatten().any(|m| !m.zoned);
+    let known = own.class == super::time::Class::Utc
+        || plan.offsets.iter().any(|o| plan.own.first().is_some_and(|f| f.key == o.field));
+    (open && !known).then(|| format!("the times of {} say no zone: they are read as UTC", own.path))
+}
+
+fn time_fields(candidates: &[Candidate], plan: &TimePlan) -> Vec<TimeField> {
+    let mut listed = roles::listed(candidates);
+    for field in &mut listed {
+        let own = plan.own.iter().find(|o| o.path == field.name);
+        if own.is_some_and(|o| o.basis == casebook_protocol::TimeBasis::Aggregation) {
+            field.role = super::TimeRole::Aggregation;
+            "a time of the period that the record sums up".clone_into(&mut field.note);
+        }
+        if field.name == PAIR
+            && let Some(pair) = &plan.pair
+        {
+            field.note = format!("{} and {} together; {}", pair.date, pair.clock, field.note);
+        }
+    }
+    listed
+}

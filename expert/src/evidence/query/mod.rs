@@ -1,0 +1,15 @@
+//! Finding records: by terms, by fields, by time. Every hit is checked against the record's own bytes.
+
+mod condition;
+mod page;
+mod scan;
+
+pub(crate) use condition::{Condition, Op, values};
+pub(crate) use page::{Order, Page, page};
+pub(crate) use scan::{Filter, scan};
+
+#[cfg(test)]
+pub(crate) use {condition::may_be, scan::may_pack};
+
+#[cfg(test)]
+mod tests;

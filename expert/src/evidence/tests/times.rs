@@ -1,0 +1,198 @@
+use super::*;
+
+fn line(catalog: &Catalog, file: &str, line: u64) -> String {
+    let r = catalog.record(file, line).unwrap();
+    format!(
+        "{} {:?} {:?} {}",
+        r.time.map_or("-".into(), |t| t.to_string()),
+        r.time_basis,
+        r.precision.unwrap_or(casebook_protocol::Precision::Day),
+        r.time_field.unwrap_or_default()
+    )
+}
+
+/// Checks the first record of a file of these lines.
+fn check(lines: &[String], expect: &str) {
+    let folder = Folder::of("a.log", &(lines.join("\n") + "\n"));
+    let catalog = folder.open();
+    assert_eq!(line(&catalog, "a.log", 1), expect, "{:?} {:?}", lines[0], catalog.sources()[0].time_fields);
+}
+
+fn many(line: impl Fn(usize) -> String) -> Vec<String> {
+    (0..20).map(line).collect()
+}
+
+#[test]
+fn the_events_own_time_is_found_by_name_and_behaviour() {
+    check(
+        &many(|i| format!(r#"{{"ts":1588205199.82437,"not_valid_after":1763661055.0,"n":{i}}}"#)),
+        "2020-04-30T00:06:39.82437Z Record Microsecond ts",
+    );
+    check(
+        &many(|i| format!(r#"{{"created_at":{},"actor_id":1711431195}}"#, 1_711_431_195_806u64 + i as u64)),
+        "2024-03-26T05:33:15.806Z Record Millisecond created_at",
+    );
+    check(
+        &many(|i| {
+            format!(r#"{{"eventTime":"2024-01-01T00:00:{i:02}Z","s":{{"creationDate":"2023-12-31T00:00:00Z"}}}}"#)
+        }),
+        "2024-01-01T00:00:00Z Record Second eventTime",
+    );
+    // Okta, Kubernetes, Office 365, Suricata, Azure.
+    check(
+        &many(|i| format!(r#"{{"published":"2024-01-01T00:00:{i:02}.5Z","eventType":"x"}}"#)),
+        "2024-01-01T00:00:00.5Z Record Millisecond published",
+    );
+    check(
+        &many(|i| {
+            format!(
+                r#"{{"requestReceivedTimestamp":"2024-01-01T00:00:{i:02}.000001Z","stageTimestamp":"2024-01-01T00:00:{i:02}.5Z"}}"#
+            )
+        }),
+        "2024-01-01T00:00:00.000001Z Record Microsecond requestReceivedTimestamp",
+    );
+    check(
+        &many(|i| format!(r#"{{"CreationTime":"2024-01-01T00:00:{i:02}","Operation":"x"}}"#)),
+        "2024-01-01T00:00:00Z Record Second CreationTime",
+    );
+    check(
+        &many(|i| {
+            format!(
+                r#"{{"timestamp":"2024-01-01T00:00:{i:02}.123456+0100","flow":{{"start":"2023-12-31T22:00:00.000000+0100"}}}}"#
+            )
+        }),
+        "2023-12-31T23:00:00.123456Z Record Microsecond timestamp",
+    );
+}
+
+#[test]
+fn a_shippers_time_is_ingestion_where_the_event_has_its_own() {
+    let lines = many(|i| {
+        format!(r#"{{"@timestamp":"2024-01-01T00:10:{i:02}.9Z","event":{{"when":"2024-01-01T00:09:{i:02}Z"}}}}"#)
+    });
+    check(&lines, "2024-01-01T00:09:00Z Record Second event.when");
+    let folder = Folder::of("a.log", &lines.join("\n"));
+    let record = folder.open().record("a.log", 1).unwrap();
+    assert_eq!(record.ingested.unwrap().to_string(), "2024-01-01T00:10:00.9Z");
+    check(
+        &many(|i| format!(r#"{{"_time_received":"2024-01-01T00:10:{i:02}Z"}}"#)),
+        "2024-01-01T00:10:00Z Ingestion Second _time_received",
+    );
+    check(
+        &many(|i| format!(r#"{{"@timestamp":"2024-01-01T00:10:{i:02}Z"}}"#)),
+        "2024-01-01T00:10:00Z Record Second @timestamp",
+    );
+}
+
+#[test]
+fn sums_are_told_from_events() {
+    check(
+        &many(|_| {
+            r#"{"TimeGenerated":"2024-01-01T00:10:00.5Z","LinksEstablished":1,"LinksTerminated":2,"BytesSent":5}"#
+                .to_owned()
+        }),
+        "2024-01-01T00:10:00.5Z Aggregation Millisecond TimeGenerated",
+    );
+    check(
+        &many(|i| format!(r#"{{"time":"2024-01-01T00:{i:02}:00Z","hit_count":1,"error_count":2}}"#)),
+        "2024-01-01T00:00:00Z Aggregation Second time",
+    );
+}
+
+#[test]
+fn a_clock_that_is_off_is_corrected_on_all_sources_of_its_host() {
+    let both = |i: usize| {
+        format!(
+            r#"{{"Hostname":"PC1","TimeCreated":"2024-01-01T01:00:{i:02}.100Z","UtcTime":"2024-01-01 20:00:{i:02}.090","EventID":1}}"#
+        )
+    };
+    let mut sysmon = many(both);
+    sysmon[7] = r#"{"Hostname":"PC1","TimeCreated":"2024-01-01T01:00:07.100Z","UtcTime":"2024-01-01 03:00:00.000","EventID":3}"#.to_owned();
+    let system =
+        many(|i| format!(r#"{{"Hostname":"pc1","TimeCreated":"2024-01-01T01:01:{i:02}.100Z","EventID":7036}}"#));
+    let other =
+        many(|i| format!(r#"{{"Hostname":"PC2","TimeCreated":"2024-01-01T20:01:{i:02}.100Z","EventID":7036}}"#));
+    let folder = Folder::new(&[
+        ("a.json", sysmon.join("\n").as_bytes()),
+        ("b.json", system.join("\n").as_bytes()),
+        ("c.json", other.join("\n").as_bytes()),
+    ]);
+    let catalog = folder.open();
+    assert_eq!(line(&catalog, "a.json", 1), "2024-01-01T20:00:00.09Z Record Millisecond UtcTime");
+    assert_eq!(line(&catalog, "a.json", 8), "2024-01-01T20:00:07.1Z ClockCorrected Millisecond TimeCreated");
+    assert_eq!(line(&catalog, "b.json", 1), "2024-01-01T20:01:00.1Z ClockCorrected Millisecond TimeCreated");
+    assert_eq!(line(&catalog, "c.json", 1), "2024-01-01T20:01:00.1Z Record Millisecond TimeCreated");
+    let notes = catalog.sources()[1].notes.join("; ");
+    assert!(notes.contains("+19:00:00 makes it UTC"), "{notes}");
+    assert!(catalog.sources()[0].notes.iter().any(|n| n.contains("in 1 records")), "{:?}", catalog.sources()[0].notes);
+    assert!(catalog.sources()[2].notes.is_empty());
+}
+
+#[test]
+fn local_time_beside_a_time_with_zone_is_recognised() {
+    check(
+        &many(|i| {
+            format!(
+                r#"{{"EventTime":"2024-01-01 19:55:{i:02}","@timestamp":"2024-01-01T23:55:{i:02}.9Z","Hostname":"x"}}"#
+            )
+        }),
+        "2024-01-01T23:55:00Z ClockCorrected Second EventTime",
+    );
+    // A few seconds or hours of delay that vary are no zone.
+    check(
+        &many(|i| {
+            format!(r#"{{"EventTime":"2024-01-01 20:00:{i:02}","@timestamp":"2024-01-01T2{}:{i:02}:30Z"}}"#, i % 4)
+        }),
+        "2024-01-01T20:00:00Z Record Second EventTime",
+    );
+}
+
+#[test]
+fn a_year_is_inferred_and_said_to_be() {
+    let syslog = "Dec 31 23:59:59 web sshd[1]: a\nJan  1 00:00:01 web sshd[1]: b\n";
+    let other = many(|i| format!(r#"{{"time":"2022-01-01T00:00:{i:02}Z"}}"#)).join("\n");
+    let folder = Folder::new(&[("auth.log", syslog.as_bytes()), ("x.json", other.as_bytes())]);
+    let catalog = folder.open();
+    assert_eq!(line(&catalog, "auth.log", 1), "2021-12-31T23:59:59Z Inferred Second timestamp");
+    assert_eq!(line(&catalog, "auth.log", 2), "2022-01-01T00:00:01Z Inferred Second timestamp");
+    assert!(catalog.sources()[0].notes.iter().any(|n| n.contains("by the other sources")));
+}
+
+#[test]
+fn two_columns_are_one_time() {
+    let folder = Folder::of(
+        "t.csv",
+        "date,time,timezone,MACB,sourcetype,desc\n01/02/2024,10:00:00,UTC,M...,x,y\n13/02/2024,10:00:01,UTC,M...,x,y\n",
+    );
+    let catalog = folder.open();
+    assert_eq!(line(&catalog, "t.csv", 2), "2024-02-01T10:00:00Z Record Second date+time");
+    let folder =
+        Folder::of("w3c.log", "#Fields: date time c-ip cs-method cs-uri-stem\n2024-01-02 10:00:00 1.2.3.4 GET /\n");
+    assert_eq!(line(&folder.open(), "w3c.log", 2), "2024-01-02T10:00:00Z Record Second date+time");
+    let folder = Folder::of("fw.log", "date=2024-01-02 time=10:00:00 devname=fw logid=1 srcip=1.2.3.4 tz=\"+0200\"\n");
+    assert_eq!(line(&folder.open(), "fw.log", 1), "2024-01-02T08:00:00Z Record Second date+time");
+}
+
+#[test]
+fn lines_without_a_time_take_that_of_the_line_before() {
+    let folder = Folder::of(
+        "history.log",
+        "Start-Date: 2024-01-01  10:00:00\nCommandline: apt install x\nEnd-Date: 2024-01-01  10:00:05\n\nStart-Date: 2024-01-02  10:00:00\nCommandline: apt install y\n",
+    );
+    let catalog = folder.open();
+    assert_eq!(line(&catalog, "history.log", 1), "2024-01-01T10:00:00Z Record Second timestamp");
+    assert_eq!(line(&catalog, "history.log", 2), "2024-01-01T10:00:00Z Inferred Second ");
+    assert_eq!(line(&catalog, "history.log", 6), "2024-01-02T10:00:00Z Inferred Second ");
+}
+
+#[test]
+fn raw_audit_records_and_access_logs() {
+    check(
+        &["type=SYSCALL msg=audit(1652292621.986:1): syscall=59".to_owned()],
+        "2022-05-11T18:10:21.986Z Record Millisecond audit.time",
+    );
+    check(
+        &["1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 1".to_owned()],
+        "2000-10-10T20:55:36Z Record Second timestamp",
+    );
+}

@@ -1,0 +1,158 @@
+//! Clocks that were off: found where records carry the same moment twice, once for certain in UTC.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::names::{self, Class};
+use super::roles::{Candidate, SECOND, modal};
+
+const QUARTER: i64 = 15 * 60 * SECOND;
+/// Records of a host that must agree before its clock is called off.
+const LEAST: usize = 3;
+
+/// The clock of one host, as one field shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Offset {
+    /// In lower case; empty where the records name none.
+    pub(crate) host: String,
+    /// The last part of the field's path, as [`names::key`] gives it.
+    pub(crate) field: String,
+    /// The field's path.
+    pub(crate) path: String,
+    /// Its texts say a zone.
+    pub(crate) zoned: bool,
+    /// To be added to the field's times to have UTC, in nanoseconds.
+    pub(crate) add: i64,
+    /// The field that is UTC.
+    pub(crate) by: String,
+    /// Records that agree, of those that have both.
+    pub(crate) agree: usize,
+    pub(crate) of: usize,
+}
+
+/// What a reader has to know: a sentence for each offset, whatever hosts and fields show it.
+pub(crate) fn notes(offsets: &[Offset]) -> Vec<String> {
+    let mut clocks: BTreeMap<(i64, &str), Vec<&Offset>> = BTreeMap::new();
+    for offset in offsets {
+        clocks.entry((offset.add, &offset.by)).or_default().push(offset);
+    }
+    clocks
+        .into_iter()
+        .map(|((add, by), offsets)| {
+            let seconds = add / SECOND;
+            let (sign, seconds) = if seconds < 0 { ('-', -seconds) } else { ('+', seconds) };
+            let (h, m, s) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+            let fields: BTreeSet<&str> = offsets.iter().map(|o| o.path.as_str()).collect();
+            let fields: Vec<&str> = fields.into_iter().collect();
+            let (agree, of) = offsets.first().map_or((0, 0), |o| (o.agree, o.of));
+            format!(
+                "the clock{} in {} is off: {sign}{h}:{m:02}:{s:02} makes it UTC, by {by} ({agree} of {of} records looked at agree)",
+                of_hosts(&offsets),
+                fields.join(", ")
+            )
+        })
+        .collect()
+}
+
+fn of_hosts(offsets: &[&Offset]) -> String {
+    let hosts: BTreeSet<&str> = offsets.iter().map(|o| o.host.as_str()).filter(|h| !h.is_empty()).collect();
+    let named: Vec<&str> = hosts.iter().take(5).copied().collect();
+    match hosts.len() {
+        0 => String::new(),
+        n if n > named.len() => format!(" of {} and {} more hosts", named.join(", "), n - named.len()),
+        _ => format!(" of {}", named.join(", ")),
+    }
+}
+
+/// The offsets that a sample shows. `hosts` names the host of each record, in lower case.
+pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String]) -> Vec<Offset> {
+    let mut found: Vec<Offset> = Vec::new();
+    let usable = |c: &&Candidate| !matches!(c.class, Class::Other | Class::Soft | Class::Ingestion);
+    for utc in candidates.iter().filter(|c| c.class == Class::Utc) {
+        for other in candidates.iter().filter(usable).filter(|c| c.class != Class::Utc) {
+            for (host, diffs) in by_host(utc, other, hosts) {
+                if let Some((add, agree)) = modal(&diffs, 2 * SECOND)
+                    && add.abs() >= QUARTER
+                    && agree >= LEAST
+                    && agree * 10 >= diffs.len() * 6
+                {
+                    keep(
+                        &mut found,
+                        Offset {
+                            host,
+                            field: names::key(&other.path),
+                            path: other.path.clone(),
+                            zoned: with_zone(other),
+                            add: rounded(add),
+                            by: utc.path.clone(),
+                            agree,
+                            of: diffs.len(),
+                        },
+                    );
+                }
+            }
+        }
+    }
+    for local in candidates.iter().filter(usable).filter(|c| c.class != Class::Utc && without_zone(c)) {
+        for zoned in candidates.iter().filter(|c| !matches!(c.class, Class::Other | Class::Soft) && with_zone(c)) {
+            for (host, diffs) in by_host(zoned, local, hosts) {
+                if let Some((add, agree)) = zone_of(&diffs) {
+                    let (field, path, by) = (names::key(&local.path), local.path.clone(), zoned.path.clone());
+                    keep(&mut found, Offset { host, field, path, zoned: false, add, by, agree, of: diffs.len() });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The first that was found stands: the field named UTC goes before the one with a zone.
+fn keep(found: &mut Vec<Offset>, offset: Offset) {
+    if !found.iter().any(|o| o.host == offset.host && o.field == offset.field) {
+        found.push(offset);
+    }
+}
+
+fn by_host(a: &Candidate, b: &Candidate, hosts: &[String]) -> BTreeMap<String, Vec<i64>> {
+    let mut diffs: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for (record, host) in hosts.iter().enumerate() {
+        if let (Some(a), Some(b)) = (a.at(record), b.at(record))
+            && a.dated
+            && b.dated
+        {
+            diffs.entry(host.clone()).or_default().push(a.ns - b.ns);
+        }
+    }
+    diffs
+}
+
+fn without_zone(candidate: &Candidate) -> bool {
+    candidate.moments.iter().flatten().all(|m| !m.zoned)
+}
+
+fn with_zone(candidate: &Candidate) -> bool {
+    candidate.moments.iter().flatten().all(|m| m.zoned)
+}
+
+/// A written time without zone beside one with it: whole quarters of an hour apart, and a short delay.
+fn zone_of(diffs: &[i64]) -> Option<(i64, usize)> {
+    if diffs.len() < 5 {
+        return None;
+    }
+    let mut sorted = diffs.to_vec();
+    sorted.sort_unstable();
+    let median = *sorted.get(sorted.len() / 2)?;
+    let add = (median + QUARTER / 2).div_euclid(QUARTER) * QUARTER;
+    let near = sorted.iter().filter(|d| (-5 * SECOND..=120 * SECOND).contains(&(**d - add))).count();
+    (add != 0 && add.abs() <= 15 * 3600 * SECOND && near * 10 >= sorted.len() * 9).then_some((add, near))
+}
+
+/// Clocks are off by whole minutes, or by whatever they are off, to the second.
+fn rounded(add: i64) -> i64 {
+    for unit in [60 * SECOND, SECOND] {
+        let nearest = (add + unit / 2).div_euclid(unit) * unit;
+        if (nearest - add).abs() <= 2 * SECOND {
+            return nearest;
+        }
+    }
+    add
+}

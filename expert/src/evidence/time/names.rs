@@ -1,0 +1,187 @@
+//! What the name of a field says about the times in it. A name alone decides nothing: see `roles`.
+
+/// What a name suggests, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Class {
+    /// The event's own time, said to be UTC, or written by the kernel.
+    Utc,
+    /// The event's own time, with the strength of the suggestion from 1 to 9.
+    Own(u8),
+    /// A name that some use for the event's time and others for that of ingestion.
+    Weak,
+    /// When a collector received it.
+    Ingestion,
+    /// A state of some thing that the record lists: used only where nothing else is there.
+    Soft,
+    /// Something else.
+    Other,
+}
+
+impl Class {
+    /// How much the name alone speaks for the event's own time.
+    pub(crate) fn strength(self) -> f64 {
+        match self {
+            Self::Utc => 10.0,
+            Self::Own(n) => f64::from(n),
+            Self::Weak => 4.0,
+            Self::Ingestion => 1.0,
+            Self::Soft => -4.0,
+            Self::Other => -20.0,
+        }
+    }
+}
+
+/// The last part of a path, in lower case without marks.
+pub(crate) fn key(path: &str) -> String {
+    norm(path.rsplit('.').next().unwrap_or(path))
+}
+
+fn norm(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether numbers under this name may be times.
+pub(crate) fn may_count(path: &str) -> bool {
+    const HINTS: [&str; 14] = [
+        "time", "date", "stamp", "epoch", "created", "start", "end", "seen", "expir", "when", "publish", "occur",
+        "begin", "valid",
+    ];
+    let key = key(path);
+    HINTS.iter().any(|hint| key.contains(hint))
+        || matches!(key.as_str(), "ts" | "t" | "at" | "rt" | "first" | "last" | "now")
+        || key.ends_with("at")
+        || key.ends_with("ts")
+}
+
+/// What the path suggests.
+pub(crate) fn class(path: &str) -> Class {
+    let key = key(path);
+    let inside: Vec<String> = path.rsplit('.').skip(1).map(norm).collect();
+    let has = |words: &[&str]| words.iter().any(|w| key.contains(w));
+    if path == "audit.time" || path.ends_with(".audit.time") {
+        return Class::Utc;
+    }
+    if key == "requestreceivedtimestamp" {
+        return Class::Own(8);
+    }
+    if has(&["expir", "notbefore", "notafter", "valid", "until", "deadline", "birth", "compile", "renew", "dueda"]) {
+        return Class::Other;
+    }
+    if has(&[
+        "ingest",
+        "receive",
+        "receipt",
+        "index",
+        "insert",
+        "collect",
+        "processed",
+        "arriv",
+        "stored",
+        "forwarded",
+        "uploaded",
+        "loaded",
+        "observed",
+        "exported",
+    ]) {
+        return Class::Ingestion;
+    }
+    const STATE: [&str; 16] = [
+        "modified",
+        "access",
+        "changed",
+        "lastlog",
+        "lastseen",
+        "firstseen",
+        "pwd",
+        "password",
+        "install",
+        "update",
+        "creationutc",
+        "creationdate",
+        "previous",
+        "sessionstart",
+        "boot",
+        "issued",
+    ];
+    if STATE.iter().any(|w| key.contains(w))
+        || key.starts_with("last")
+        || key.starts_with("first")
+        || key.starts_with("original")
+        || matches!(key.as_str(), "mtime" | "atime" | "ctime" | "crtime" | "btime")
+    {
+        return Class::Soft;
+    }
+    // Within a description of some other thing a time belongs to that thing.
+    let about_other = inside.iter().any(|s| {
+        [
+            "session",
+            "cert",
+            "parent",
+            "file",
+            "attributes",
+            "process",
+            "policy",
+            "target",
+            "objectref",
+            "requestobject",
+            "responseobject",
+            "requestparameters",
+            "responseelements",
+            "metadata",
+            "device",
+            "flow",
+            "tls",
+        ]
+        .iter()
+        .any(|w| s.contains(w))
+    });
+    let own = by_name(&key);
+    if about_other && !matches!(own, Class::Utc | Class::Own(8..)) {
+        return Class::Soft;
+    }
+    own
+}
+
+fn by_name(key: &str) -> Class {
+    match key {
+        "utctime" | "timeutc" | "timestamputc" | "utctimestamp" | "datetimeutc" | "eventtimeutc" => Class::Utc,
+        "eventtime" | "eventtimestamp" | "eventdatetime" | "eventcreationtime" | "activitydatetime"
+        | "createddatetime" | "creationtime" | "timecreated" | "systemtime" | "published" | "occurred"
+        | "occurredat" | "eventdate" | "devicetime" => Class::Own(8),
+        "ts" | "timestamp" | "time" | "datetime" | "when" | "logtime" | "date" | "isotime" => Class::Own(7),
+        "createdat" | "created" | "start" | "starttime" | "begin" | "begintime" | "rt" | "startdate" => Class::Own(6),
+        "timegenerated" | "unixtime" => Class::Weak,
+        "end" | "endtime" | "enddate" | "stop" | "finish" | "stagetimestamp" => Class::Own(2),
+        _ if key.contains("creat") => Class::Soft,
+        _ if key.contains("utc") => Class::Utc,
+        _ if key.contains("timestamp") || key.contains("eventtime") => Class::Own(5),
+        _ if key.contains("time") || key.contains("date") => Class::Own(4),
+        _ => Class::Own(2),
+    }
+}
+
+/// Names that shippers write beside the event's own time.
+pub(crate) fn of_shipper(path: &str) -> bool {
+    matches!(path, "@timestamp" | "_time" | "TimeGenerated" | "timestamp_received")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_suggest() {
+        assert_eq!(class("UtcTime"), Class::Utc);
+        assert_eq!(class("SyslogMessage.audit.time"), Class::Utc);
+        assert_eq!(class("eventTime"), Class::Own(8));
+        assert_eq!(class("userIdentity.sessionContext.attributes.creationDate"), Class::Soft);
+        assert_eq!(class("certificate_not_valid_before"), Class::Other);
+        assert_eq!(class("EventReceivedTime"), Class::Ingestion);
+        assert_eq!(class("CreationUtcTime"), Class::Soft);
+        assert_eq!(class("CreationTime"), Class::Own(8));
+        assert_eq!(class("process_kprobe.process.start_time"), Class::Soft);
+        assert_eq!(class("times_modified"), Class::Soft);
+        assert_eq!(class("SyslogMessage.System.TimeCreated.SystemTime"), Class::Own(8));
+        assert!(may_count("created_at") && !may_count("account_id") && !may_count("pid"));
+    }
+}

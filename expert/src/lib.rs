@@ -1,0 +1,8 @@
+//! Experts investigate: each in one domain, with the tools of its sources, and cite what they saw.
+//!
+//! [`evidence`] is the built-in toolset over a folder of logs, [`analyst`] what thinks when no language
+//! model is configured, [`actor`] the process shell.
+
+pub mod actor;
+pub mod analyst;
+pub mod evidence;

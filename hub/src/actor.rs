@@ -1,0 +1,371 @@
+//! The Hub as actors: one that opens, resumes and routes, and one for each open investigation. A
+//! shell: it hands batches of [`Work`] to the [`desk`] and decides nothing. With
+//! `casebook_agent::process` this is what names actix.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::prelude::*;
+use casebook_agent::worker::Env;
+use casebook_protocol::{InvestigationId, Phase, Report, TaskId};
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::desk::{self, Work, Worked};
+use crate::error::HubError;
+use crate::ledger::Ledger;
+
+mod handle;
+mod intake;
+
+pub use handle::{HubHandle, Opened, Run, investigation_id};
+
+/// Live steps that wait while the store is busy; more are dropped, since outcomes carry them, too.
+const STEPS_WAITING: usize = 1024;
+/// Work that is taken in at once.
+const BATCH: usize = 256;
+
+type Ending = Result<Box<Report>, HubError>;
+
+/// How the Hub is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct HubObservation {
+    /// It hands out no more tasks.
+    pub suspended: bool,
+    /// The investigations that are worked on here.
+    pub open: Vec<InvestigationObservation>,
+}
+
+/// How an open investigation is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InvestigationObservation {
+    /// The investigation.
+    pub investigation: InvestigationId,
+    /// Its phase.
+    pub phase: Phase,
+    /// Its round.
+    pub round: u32,
+    /// The last event in its log.
+    pub seq: u64,
+    /// The tasks under way.
+    pub in_flight: Vec<TaskId>,
+    /// Work that waits for the store.
+    pub waiting: usize,
+}
+
+/// Opens, resumes, routes.
+struct Hub {
+    env: Env,
+    sweep: Duration,
+    open: BTreeMap<InvestigationId, Addr<Investigation>>,
+    failed: BTreeMap<InvestigationId, HubError>,
+    suspended: bool,
+}
+
+/// Works on an investigation from now on; no effect if it is worked on already. One that failed here
+/// is only tried again when a person asks for it, or a full disk would be tried without end.
+#[derive(Message)]
+#[rtype(result = "Result<Addr<Investigation>, HubError>")]
+struct Activate {
+    investigation: InvestigationId,
+    asked: bool,
+}
+
+/// Who works on an investigation, or why nobody does any more.
+#[derive(Message)]
+#[rtype(result = "Result<Option<Addr<Investigation>>, HubError>")]
+struct Find(InvestigationId);
+
+/// The address of the Hub.
+type HubAddr = Addr<Hub>;
+/// The address of an open investigation.
+type InvestigationAddr = Addr<Investigation>;
+
+/// An investigation is over, or cannot be worked on.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Ended(InvestigationId, Option<HubError>);
+
+/// Hand out no more tasks; answered with those who have to know.
+#[derive(Message)]
+#[rtype(result = "Vec<Addr<Investigation>>")]
+struct SuspendAll;
+
+/// Everyone who works, and whether the Hub is suspended.
+#[derive(Message)]
+#[rtype(result = "(bool, Vec<Addr<Investigation>>)")]
+struct Everyone;
+
+/// Starts the Hub on the actix system of this thread.
+fn start(env: Env, sweep: Duration) -> Addr<Hub> {
+    Hub { env, sweep, open: BTreeMap::new(), failed: BTreeMap::new(), suspended: false }.start()
+}
+
+impl Actor for Hub {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        tokio::spawn(intake::take_outcomes(self.env.clone(), ctx.address()));
+        tokio::spawn(intake::take_steps(self.env.clone(), ctx.address()));
+    }
+}
+
+impl Handler<Activate> for Hub {
+    type Result = Result<Addr<Investigation>, HubError>;
+
+    fn handle(&mut self, Activate { investigation: id, asked }: Activate, ctx: &mut Self::Context) -> Self::Result {
+        if let Some(addr) = self.open.get(&id) {
+            return Ok(addr.clone());
+        }
+        if self.suspended {
+            return Err(HubError::Suspended);
+        }
+        if let Some(error) = self.failed.get(&id).filter(|_| !asked) {
+            return Err(error.clone());
+        }
+        self.failed.remove(&id);
+        let addr = Investigation::new(id.clone(), self.env.clone(), self.sweep, ctx.address()).start();
+        self.open.insert(id, addr.clone());
+        Ok(addr)
+    }
+}
+
+impl Handler<Find> for Hub {
+    type Result = Result<Option<Addr<Investigation>>, HubError>;
+
+    fn handle(&mut self, Find(id): Find, _: &mut Self::Context) -> Self::Result {
+        match self.failed.get(&id) {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.open.get(&id).cloned()),
+        }
+    }
+}
+
+impl Handler<Ended> for Hub {
+    type Result = ();
+
+    fn handle(&mut self, Ended(id, error): Ended, _: &mut Self::Context) {
+        self.open.remove(&id);
+        if let Some(error) = error {
+            tracing::error!(investigation = %id, %error, "an investigation cannot go on");
+            self.failed.insert(id, error);
+        }
+    }
+}
+
+impl Handler<SuspendAll> for Hub {
+    type Result = MessageResult<SuspendAll>;
+
+    fn handle(&mut self, _: SuspendAll, _: &mut Self::Context) -> Self::Result {
+        self.suspended = true;
+        MessageResult(self.open.values().cloned().collect())
+    }
+}
+
+impl Handler<Everyone> for Hub {
+    type Result = MessageResult<Everyone>;
+
+    fn handle(&mut self, _: Everyone, _: &mut Self::Context) -> Self::Result {
+        MessageResult((self.suspended, self.open.values().cloned().collect()))
+    }
+}
+
+/// Works on one investigation, one batch at a time.
+struct Investigation {
+    id: InvestigationId,
+    env: Env,
+    sweep: Duration,
+    hub: Addr<Hub>,
+    ledger: Option<Ledger>,
+    queue: VecDeque<Work>,
+    /// Tasks on their way into a queue that may be full.
+    leaving: BTreeSet<TaskId>,
+    onward: bool,
+    waiters: Vec<oneshot::Sender<Ending>>,
+    ended: Option<Ending>,
+    seen: InvestigationObservation,
+}
+
+/// Do this.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Take(Work);
+
+/// Say how it ends.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Wait(oneshot::Sender<Ending>);
+
+/// Hand out no more tasks; what is recorded from now on waits for whoever resumes.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Suspend(oneshot::Sender<()>);
+
+/// Say how it is.
+#[derive(Message)]
+#[rtype(result = "Result<InvestigationObservation, ()>")]
+struct ObserveOne;
+
+impl Investigation {
+    fn new(id: InvestigationId, env: Env, sweep: Duration, hub: Addr<Hub>) -> Self {
+        let seen = InvestigationObservation {
+            investigation: id.clone(),
+            phase: Phase::Discovery,
+            round: 0,
+            seq: 0,
+            in_flight: Vec::new(),
+            waiting: 0,
+        };
+        let queue = VecDeque::from([Work::Sweep]);
+        Self {
+            id,
+            env,
+            sweep,
+            hub,
+            ledger: None,
+            queue,
+            leaving: BTreeSet::new(),
+            onward: true,
+            waiters: Vec::new(),
+            ended: None,
+            seen,
+        }
+    }
+
+    /// Starts on what waits, unless the ledger is away on a batch already.
+    fn turn(&mut self, ctx: &mut Context<Self>) {
+        if self.queue.is_empty() || self.ended.is_some() {
+            return;
+        }
+        let Some(ledger) = self.ledger.take() else { return };
+        let batch: Vec<Work> = self.queue.drain(..self.queue.len().min(BATCH)).collect();
+        let work = desk::work(ledger, batch, self.onward);
+        ctx.spawn(work.into_actor(self).map(|done, this, ctx| this.done(done, ctx)));
+    }
+
+    fn done(&mut self, done: Result<(Ledger, Worked), HubError>, ctx: &mut Context<Self>) {
+        match done {
+            Ok((ledger, worked)) => {
+                self.see(&ledger);
+                self.ledger = Some(ledger);
+                worked.tasks.into_iter().for_each(|task| self.send_out(task, ctx));
+                match worked.report {
+                    Some(report) => self.end(Ok(report), ctx),
+                    None => self.turn(ctx),
+                }
+            }
+            Err(error) => self.end(Err(error), ctx),
+        }
+    }
+
+    fn see(&mut self, ledger: &Ledger) {
+        let state = ledger.state();
+        self.seen.phase = state.phase;
+        self.seen.round = state.round;
+        self.seen.seq = state.last_seq();
+        self.seen.in_flight = state.in_flight().map(|(id, _)| id.clone()).collect();
+    }
+
+    /// Enqueues beside the batches: a queue that is full of tasks must not keep outcomes from being
+    /// recorded.
+    fn send_out(&mut self, task: casebook_protocol::Task, ctx: &mut Context<Self>) {
+        // A suspended Hub hands out nothing: what is requested stands in the log for whoever resumes.
+        if !self.onward || !self.leaving.insert(task.id.clone()) {
+            return;
+        }
+        let bus = Arc::clone(&self.env.bus);
+        let sent = async move {
+            if let Err(error) = desk::enqueue(bus.as_ref(), &task).await {
+                tracing::warn!(task = %task.id, %error, "a task was not enqueued: the sweep tries again");
+            }
+            task.id
+        };
+        ctx.spawn(sent.into_actor(self).map(|id, this, _| {
+            this.leaving.remove(&id);
+        }));
+    }
+
+    /// Tells the Hub, then whoever waits, and goes. What is left in the queue is dropped with it:
+    /// deliveries come again, and the log knows the rest.
+    fn end(&mut self, ending: Ending, ctx: &mut Context<Self>) {
+        let told = self.hub.send(Ended(self.id.clone(), ending.as_ref().err().cloned()));
+        self.ended = Some(ending.clone());
+        self.queue.clear();
+        ctx.spawn(told.into_actor(self).map(move |_, this, ctx| {
+            for waiter in this.waiters.drain(..) {
+                let _ = waiter.send(ending.clone());
+            }
+            ctx.stop();
+        }));
+    }
+}
+
+impl Actor for Investigation {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let (env, id) = (self.env.clone(), self.id.clone());
+        let load = async move {
+            let ledger = Ledger::load(&env, &id).await?;
+            if ledger.state().case.is_none() { Err(HubError::Unknown(id)) } else { Ok((ledger, Worked::default())) }
+        };
+        ctx.spawn(load.into_actor(self).map(|done, this, ctx| this.done(done, ctx)));
+        ctx.run_interval(self.sweep, |this, ctx| {
+            if !this.queue.iter().any(|w| matches!(w, Work::Sweep)) {
+                this.queue.push_back(Work::Sweep);
+            }
+            this.turn(ctx);
+        });
+    }
+}
+
+impl Handler<Take> for Investigation {
+    type Result = ();
+
+    fn handle(&mut self, Take(work): Take, ctx: &mut Self::Context) {
+        if self.ended.is_some() || (matches!(work, Work::Call(..)) && self.queue.len() >= STEPS_WAITING) {
+            return;
+        }
+        self.queue.push_back(work);
+        self.turn(ctx);
+    }
+}
+
+impl Handler<Wait> for Investigation {
+    type Result = ();
+
+    fn handle(&mut self, Wait(reply): Wait, _: &mut Self::Context) {
+        match &self.ended {
+            Some(ending) => drop(reply.send(ending.clone())),
+            None if !self.onward => drop(reply.send(Err(HubError::Suspended))),
+            None => self.waiters.push(reply),
+        }
+    }
+}
+
+impl Handler<Suspend> for Investigation {
+    type Result = ();
+
+    fn handle(&mut self, Suspend(reply): Suspend, ctx: &mut Self::Context) {
+        self.onward = false;
+        for waiter in self.waiters.drain(..) {
+            let _ = waiter.send(Err(HubError::Suspended));
+        }
+        if self.ended.is_none() {
+            self.queue.push_back(Work::Mark(reply));
+            self.turn(ctx);
+        }
+    }
+}
+
+impl Handler<ObserveOne> for Investigation {
+    type Result = Result<InvestigationObservation, ()>;
+
+    fn handle(&mut self, _: ObserveOne, _: &mut Self::Context) -> Self::Result {
+        Ok(InvestigationObservation { waiting: self.queue.len(), ..self.seen.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,373 @@
+//! The whole Hub over the in-memory bus and store, with faults from a seed, crashes and a store that
+//! fails. What the team answers depends on the task alone, so every run ends in the same report.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use casebook_agent::bus::Bus;
+use casebook_agent::bus::memory::{Faults, MemoryBus};
+use casebook_agent::clock::TickingClock;
+use casebook_agent::mind::Analyst;
+use casebook_agent::process::{RoleActor, run};
+use casebook_agent::store::{Once, Store, StoreError};
+use casebook_agent::tools::{NoTools, Tools};
+use casebook_agent::worker::{Fixed, Worker};
+use casebook_protocol::{ArtifactId, Domain, Event, Recorded, Role, Toolset, subject};
+use serde_json::Value;
+
+use super::*;
+use crate::Case;
+use crate::memory::MemoryStore;
+use crate::report::stable;
+use crate::script::{case, domain, member, search, think};
+use crate::verify::verify;
+
+const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
+const SWEEP: Duration = Duration::from_millis(30);
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The search of the script, with a count of how often each query was made.
+struct Search(Domain, Arc<Mutex<BTreeMap<String, u32>>>);
+
+#[async_trait]
+impl Tools for Search {
+    fn toolset(&self) -> Toolset {
+        member(self.0.as_str()).toolset
+    }
+
+    async fn call(&self, _: &str, arguments: &str) -> Result<String, String> {
+        *self.1.lock().unwrap().entry(arguments.to_owned()).or_default() += 1;
+        Ok(search(arguments))
+    }
+}
+
+#[derive(Clone)]
+struct World {
+    env: Env,
+    bus: MemoryBus,
+    made: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+fn world(store: Arc<dyn Store>, faults: Faults) -> World {
+    let bus = MemoryBus::new(faults);
+    let env = Env { bus: Arc::new(bus.clone()), store, clock: Arc::new(TickingClock::default()) };
+    World { env, bus, made: Arc::default() }
+}
+
+/// Starts the Hub and the team; must be called in a system.
+fn begin(world: &World) -> HubHandle {
+    begin_with(world, SWEEP)
+}
+
+fn begin_with(world: &World, sweep: Duration) -> HubHandle {
+    let worker =
+        |tools: Arc<dyn Tools>| Worker::new(world.env.clone(), Arc::new(Analyst(think)), Arc::new(Fixed(tools)));
+    for role in [Role::Director, Role::Critic] {
+        let _ = RoleActor::start_on(subject::tasks(role, None), worker(Arc::new(NoTools)), 2);
+    }
+    for name in ROSTER {
+        let tools = Arc::new(Search(domain(name), Arc::clone(&world.made)));
+        let _ = RoleActor::start_on(subject::tasks(Role::Expert, Some(&domain(name))), worker(tools), 2);
+    }
+    HubHandle::start(world.env.clone(), sweep)
+}
+
+async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(DEADLINE, future).await.expect("stuck")
+}
+
+/// One whole investigation in this world.
+fn investigate(world: &World) -> Result<Report, HubError> {
+    run(async {
+        let hub = begin(world);
+        let opened = hub.open(case(&ROSTER), Run::SameIfUnfinished).await?;
+        let report = soon(hub.wait(&opened.investigation)).await;
+        world.bus.close();
+        report
+    })
+    .unwrap()
+}
+
+fn undisturbed() -> Value {
+    stable(&investigate(&world(Arc::new(MemoryStore::default()), Faults::default())).unwrap())
+}
+
+#[test]
+fn an_investigation_runs_to_its_report_and_can_be_verified() {
+    let world = world(Arc::new(MemoryStore::default()), Faults::default());
+    let report = investigate(&world).unwrap();
+    assert_eq!(report.verdict, casebook_protocol::Verdict::TruePositive);
+    assert_eq!((report.findings.len(), report.usage.rounds), (10, 3));
+    assert!(report.findings.iter().all(|f| f.citations.iter().all(|c| c.holds)), "{:?}", report.findings);
+    let found = run(verify(world.env.store.as_ref(), &report.investigation)).unwrap().unwrap();
+    assert_eq!((found.problems, found.findings, found.report), (vec![], 10, true));
+    let summaries = run(crate::archive::summaries(world.env.store.as_ref())).unwrap().unwrap();
+    assert_eq!(summaries.len(), 1);
+    assert_eq!((summaries[0].title.as_str(), summaries[0].verdict), ("Module loaded", Some(report.verdict)));
+}
+
+#[test]
+fn the_embedded_home_gives_the_same_report_and_keeps_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Arc::new(crate::SqliteStore::open(folder.path()).unwrap());
+    let report = investigate(&world(open(), Faults::default())).unwrap();
+    assert_eq!(stable(&report), undisturbed());
+    let store = open();
+    let found = run(verify(store.as_ref(), &report.investigation)).unwrap().unwrap();
+    assert_eq!((found.problems, found.report), (vec![], true));
+    assert_eq!(run(crate::archive::report(store.as_ref(), &report.investigation)).unwrap().unwrap(), report);
+}
+
+#[test]
+fn many_investigations_go_on_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = world(Arc::new(crate::SqliteStore::open(folder.path()).unwrap()), Faults::default());
+    run(async {
+        let hub = begin(&world);
+        let mut opened = Vec::new();
+        for n in 0..25 {
+            let case = Case { alert: alert(&format!("a{n}")), ..case(&ROSTER) };
+            opened.push(hub.open(case, Run::Once).await.unwrap().investigation);
+        }
+        for id in &opened {
+            assert_eq!(soon(hub.wait(id)).await.unwrap().findings.len(), 10);
+        }
+        assert_eq!(hub.observe().await.unwrap().open, []);
+        world.bus.close();
+    })
+    .unwrap();
+}
+
+#[test]
+fn loss_doubles_and_disorder_on_the_bus_change_nothing() {
+    let expect = undisturbed();
+    for seed in 0..8 {
+        let faults = Faults { seed, lose: 250, double: 250, reorder: 250 };
+        let report = investigate(&world(Arc::new(MemoryStore::default()), faults)).unwrap();
+        assert_eq!(stable(&report), expect, "seed {seed}");
+    }
+}
+
+/// Works until the log has so many events, and is then gone without a word.
+fn killed_after(world: &World, events: u64) -> bool {
+    let world = World { bus: MemoryBus::default(), ..world.clone() };
+    let world = World { env: Env { bus: Arc::new(world.bus.clone()), ..world.env.clone() }, ..world };
+    run(async {
+        let mut heard = world.bus.subscribe("casebook.events.>").await.unwrap();
+        let hub = begin(&world);
+        hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
+        loop {
+            let entry: Recorded = serde_json::from_slice(&soon(heard.next()).await.unwrap().bytes).unwrap();
+            if entry.event == (Event::Closed {}) {
+                return false;
+            }
+            if entry.seq >= events {
+                return true;
+            }
+        }
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_hub_that_dies_anywhere_is_resumed_to_the_same_report_and_no_recorded_call_is_made_again() {
+    let expect = undisturbed();
+    for events in (1..70).step_by(3) {
+        let store = MemoryStore::default();
+        let world = world(Arc::new(store.clone()), Faults::default());
+        if !killed_after(&world, events) {
+            break;
+        }
+        let id = investigation_id(&case(&ROSTER).alert.id, 1);
+        // Each query is made twice: once, and again for the citation that counts.
+        let recorded = recorded_calls(&store, &id);
+        let made = world.made.lock().unwrap().clone();
+        let report = investigate(&world).unwrap();
+        assert_eq!(stable(&report), expect, "killed after event {events}");
+        for (query, times) in &*world.made.lock().unwrap() {
+            let (made, recorded) = (made.get(query).unwrap_or(&0), recorded.get(query).unwrap_or(&0));
+            assert_eq!(*times, made + (2 - recorded), "{query}: {made} made and {recorded} recorded when killed");
+        }
+    }
+}
+
+/// How often each query stands recorded.
+fn recorded_calls(store: &MemoryStore, id: &InvestigationId) -> BTreeMap<String, u32> {
+    let mut all = BTreeMap::new();
+    for bytes in store.recorded_under(id, "call/") {
+        let call: casebook_protocol::ToolCall = serde_json::from_slice(&bytes).unwrap();
+        *all.entry(call.arguments).or_default() += 1;
+    }
+    all
+}
+
+#[test]
+fn the_same_alert_goes_on_or_begins_anew_as_the_run_says() {
+    let world = world(Arc::new(MemoryStore::default()), Faults::default());
+    run(async {
+        let hub = begin(&world);
+        let first = hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
+        let same = hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
+        assert_eq!((first.fresh, same.fresh, &same.investigation), (true, false, &first.investigation));
+        let elsewhere = Case { evidence: "/other".into(), ..case(&ROSTER) };
+        let other = hub.open(elsewhere, Run::SameIfUnfinished).await.unwrap();
+        assert!(other.fresh && other.investigation != first.investigation);
+        soon(hub.wait(&first.investigation)).await.unwrap();
+        let once = hub.open(case(&ROSTER), Run::Once).await.unwrap();
+        assert_eq!((once.fresh, &once.investigation), (false, &first.investigation));
+        soon(hub.wait(&other.investigation)).await.unwrap();
+        let anew = hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
+        assert!(anew.fresh && anew.investigation != first.investigation);
+        soon(hub.wait(&anew.investigation)).await.unwrap();
+        hub.resume(&first.investigation).await.unwrap();
+        soon(hub.wait(&first.investigation)).await.unwrap();
+        assert_eq!(hub.list().await.unwrap().len(), 3);
+        let unknown = InvestigationId::new("none").unwrap();
+        assert_eq!(hub.resume(&unknown).await, Err(HubError::Unknown(unknown.clone())));
+        assert_eq!(hub.wait(&unknown).await, Err(HubError::Unknown(unknown)));
+        let nobody = hub.open(Case { alert: alert("b"), ..case(&[]) }, Run::Once).await;
+        assert_eq!(nobody, Err(HubError::Rejected(crate::decide::Rejection::NoExperts)));
+    })
+    .unwrap();
+}
+
+fn alert(id: &str) -> casebook_protocol::Alert {
+    casebook_protocol::Alert::parse(format!("{{\"id\":\"{id}\"}}").as_bytes()).unwrap()
+}
+
+#[test]
+fn a_stop_goes_to_the_report_and_a_suspension_can_be_resumed() {
+    let world = world(Arc::new(MemoryStore::default()), Faults::default());
+    let (stopped, suspended) = run(async {
+        // Without a team every task waits: the Hub decides alone what happens.
+        let hub = HubHandle::start(world.env.clone(), SWEEP);
+        let stopped = hub.open(case(&ROSTER), Run::Once).await.unwrap().investigation;
+        hub.stop(&stopped, "the person said so").await.unwrap();
+        assert!(matches!(hub.stop(&stopped, "again").await, Err(HubError::Rejected(_))));
+        let suspended = hub.open(Case { alert: alert("b"), ..case(&ROSTER) }, Run::Once).await.unwrap().investigation;
+        let waiting = tokio::spawn({
+            let (hub, id) = (hub.clone(), suspended.clone());
+            async move { hub.wait(&id).await }
+        });
+        tokio::task::yield_now().await;
+        soon(hub.suspend()).await.unwrap();
+        assert_eq!(soon(waiting).await.unwrap(), Err(HubError::Suspended));
+        let seen = hub.observe().await.unwrap();
+        assert!(seen.suspended && seen.open.len() == 2 && seen.open.iter().all(|o| o.in_flight.len() == 1), "{seen:?}");
+        assert_eq!(hub.open(Case { alert: alert("c"), ..case(&ROSTER) }, Run::Once).await, Err(HubError::Suspended));
+        (stopped, suspended)
+    })
+    .unwrap();
+    run(async {
+        let hub = begin(&world);
+        for id in [&stopped, &suspended] {
+            hub.resume(id).await.unwrap();
+        }
+        let report = soon(hub.wait(&stopped)).await.unwrap();
+        assert_eq!(report.stop_reason.as_deref(), Some("the person said so"));
+        assert_eq!(soon(hub.wait(&suspended)).await.unwrap().stop_reason, None);
+        world.bus.close();
+    })
+    .unwrap();
+}
+
+#[test]
+fn everything_is_told_in_order_and_whole() {
+    let world = world(Arc::new(MemoryStore::default()), Faults::default());
+    run(async {
+        let mut heard = world.bus.subscribe("casebook.>").await.unwrap();
+        // No sweep comes to its help: notices alone carry it.
+        let hub = begin_with(&world, Duration::from_secs(3600));
+        let id = hub.open(case(&ROSTER), Run::Once).await.unwrap().investigation;
+        let report = soon(hub.wait(&id)).await.unwrap();
+        let (mut events, mut versions) = (Vec::new(), Vec::new());
+        loop {
+            let message = soon(heard.next()).await.unwrap();
+            if message.subject == subject::events(&id) {
+                events.push(serde_json::from_slice::<Recorded>(&message.bytes).unwrap());
+            } else if message.subject == subject::timeline(&id) {
+                versions.push(serde_json::from_slice::<casebook_protocol::Timeline>(&message.bytes).unwrap().version);
+            } else if message.subject == subject::REPORTS {
+                assert_eq!(serde_json::from_slice::<Report>(&message.bytes).unwrap(), report);
+                break;
+            }
+        }
+        assert_eq!(events, world.env.store.log(&id, 1).await.unwrap());
+        assert_eq!(versions, [1, 2, 3]);
+        world.bus.close();
+    })
+    .unwrap();
+}
+
+/// A store whose disk is full from the `n`th append on, until it is mended.
+struct Failing(MemoryStore, AtomicU32);
+
+#[async_trait]
+impl Store for Failing {
+    async fn append(&self, id: &InvestigationId, after: u64, entries: &[Recorded]) -> Result<(), StoreError> {
+        if self.1.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err() {
+            return Err(StoreError::Unavailable { doing: "append".into(), reason: "no room is left".into() });
+        }
+        self.0.append(id, after, entries).await
+    }
+    async fn log(&self, id: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        self.0.log(id, from).await
+    }
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
+        self.0.investigations().await
+    }
+    async fn record_once(&self, id: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        self.0.record_once(id, key, bytes).await
+    }
+    async fn recorded(&self, id: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.recorded(id, key).await
+    }
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
+        self.0.put(bytes).await
+    }
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.0.get(id).await
+    }
+}
+
+#[test]
+fn a_store_that_fails_stops_the_investigation_with_the_cause_and_loses_nothing() {
+    let expect = undisturbed();
+    for appends in [1, 2, 5, 9] {
+        let memory = MemoryStore::default();
+        let failing = Arc::new(Failing(memory, AtomicU32::new(appends)));
+        let world = world(failing.clone(), Faults::default());
+        run(async {
+            let hub = begin(&world);
+            let id = hub.open(case(&ROSTER), Run::Once).await.unwrap().investigation;
+            let error = soon(hub.wait(&id)).await.unwrap_err();
+            assert_eq!(error.to_string(), "cannot append: no room is left");
+            assert_eq!(soon(hub.wait(&id)).await.unwrap_err(), error, "whoever asks later learns it, too");
+            failing.1.store(u32::MAX, Ordering::SeqCst);
+            hub.resume(&id).await.unwrap();
+            assert_eq!(stable(&soon(hub.wait(&id)).await.unwrap()), expect);
+            world.bus.close();
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn two_hubs_on_one_store_never_both_win() {
+    let expect = undisturbed();
+    let world = world(Arc::new(MemoryStore::default()), Faults { seed: 3, double: 500, ..Faults::default() });
+    run(async {
+        let (one, two) = (begin(&world), HubHandle::start(world.env.clone(), SWEEP));
+        let (a, b) = tokio::join!(one.open(case(&ROSTER), Run::Once), two.open(case(&ROSTER), Run::Once));
+        let (a, b) = (a.unwrap(), b.unwrap());
+        assert!(a.investigation == b.investigation && a.fresh != b.fresh, "{a:?} {b:?}");
+        let (a, b) = tokio::join!(soon(one.wait(&a.investigation)), soon(two.wait(&b.investigation)));
+        let (a, b) = (a.unwrap(), b.unwrap());
+        assert_eq!((stable(&a), &a), (expect, &b));
+        let found = verify(world.env.store.as_ref(), &a.investigation).await.unwrap();
+        assert_eq!(found.problems, []);
+        world.bus.close();
+    })
+    .unwrap();
+}

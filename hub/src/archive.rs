@@ -1,0 +1,126 @@
+//! What is recorded, read again: for lists, exports and checks. No Hub has to run for it.
+
+use casebook_agent::store::{Once, Store, StoreError};
+use casebook_protocol::{AlertId, InvestigationId, Phase, Recorded, Report, Severity, Timestamp, Verdict};
+
+use crate::error::HubError;
+use crate::report;
+use crate::state::State;
+
+/// Where the report of an investigation is recorded.
+pub const REPORT_KEY: &str = "report";
+
+/// An investigation in a list.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Summary {
+    /// Its id.
+    pub investigation: InvestigationId,
+    /// Its alert.
+    pub alert: Option<AlertId>,
+    /// The alert's title.
+    pub title: String,
+    /// How urgent the alert is.
+    pub severity: Option<Severity>,
+    /// Where its evidence is.
+    pub evidence: String,
+    /// When it was opened.
+    pub opened: Option<Timestamp>,
+    /// When it was closed; none while it is not.
+    pub closed: Option<Timestamp>,
+    /// The phase that it is in.
+    pub phase: Phase,
+    /// The round that it is in.
+    pub round: u32,
+    /// Its verdict, once there is one.
+    pub verdict: Option<Verdict>,
+    /// Why it cannot be read, if it cannot.
+    pub trouble: Option<String>,
+}
+
+/// The log of an investigation, checked to be intact. An unknown one has an empty log.
+///
+/// # Errors
+/// When the store fails or the log is not what was recorded.
+pub async fn log(store: &dyn Store, investigation: &InvestigationId) -> Result<Vec<Recorded>, HubError> {
+    let log = store.log(investigation, 1).await?;
+    Recorded::verify(investigation, &log)
+        .map_err(|reason| HubError::Broken { investigation: investigation.clone(), reason })?;
+    Ok(log)
+}
+
+/// The state of an investigation; the empty one if there is no such investigation.
+///
+/// # Errors
+/// As [`log`].
+pub async fn replay(store: &dyn Store, investigation: &InvestigationId) -> Result<State, HubError> {
+    Ok(State::replay(&log(store, investigation).await?))
+}
+
+/// The state of an investigation that there is.
+///
+/// # Errors
+/// [`HubError::Unknown`] if there is none, and as [`log`].
+pub async fn state(store: &dyn Store, investigation: &InvestigationId) -> Result<State, HubError> {
+    let state = replay(store, investigation).await?;
+    if state.case.is_none() {
+        return Err(HubError::Unknown(investigation.clone()));
+    }
+    Ok(state)
+}
+
+/// The report of an investigation: what is recorded so far, if it is not closed.
+///
+/// # Errors
+/// [`HubError::Unknown`] if there is none, and as [`log`].
+pub async fn report(store: &dyn Store, investigation: &InvestigationId) -> Result<Report, HubError> {
+    let state = state(store, investigation).await?;
+    report::build(&state).ok_or_else(|| HubError::Unknown(investigation.clone()))
+}
+
+/// Records the report of a closed investigation once, for [`verify`](crate::verify) to hold the log
+/// against.
+///
+/// # Errors
+/// When the store fails.
+pub async fn keep(store: &dyn Store, report: &Report) -> Result<Once, HubError> {
+    let unwritable = |e: serde_json::Error| StoreError::Corrupt {
+        what: format!("the report of {}", report.investigation),
+        reason: e.to_string(),
+    };
+    let json = serde_json::to_vec(report).map_err(unwritable)?;
+    Ok(store.record_once(&report.investigation, REPORT_KEY, &json).await?)
+}
+
+/// Every investigation, the latest opened first. One that cannot be read is in the list with its
+/// trouble.
+///
+/// # Errors
+/// When the store cannot say which there are.
+pub async fn summaries(store: &dyn Store) -> Result<Vec<Summary>, HubError> {
+    let mut all = Vec::new();
+    for id in store.investigations().await? {
+        all.push(match state(store, &id).await {
+            Ok(state) => summary(id, &state, None),
+            Err(error) => summary(id, &State::default(), Some(error.to_string())),
+        });
+    }
+    all.sort_by(|a, b| (b.opened, &a.investigation).cmp(&(a.opened, &b.investigation)));
+    Ok(all)
+}
+
+fn summary(investigation: InvestigationId, state: &State, trouble: Option<String>) -> Summary {
+    let case = state.case.as_ref();
+    Summary {
+        investigation,
+        alert: case.map(|c| c.alert.id.clone()),
+        title: case.map(|c| c.alert.title.clone()).unwrap_or_default(),
+        severity: case.map(|c| c.alert.severity),
+        evidence: case.map(|c| c.evidence.clone()).unwrap_or_default(),
+        opened: state.opened,
+        closed: state.closed,
+        phase: state.phase,
+        round: state.round,
+        verdict: state.conclusion.as_ref().map(|(_, ruling)| ruling.verdict),
+        trouble,
+    }
+}

@@ -1,0 +1,356 @@
+//! What may happen next, and what a proposal becomes: `decide(&State, &Command)` is pure and gives
+//! the events to append, or says why not. A [`Rejection`] is an answer, no fault: most are a notice
+//! that came twice.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use casebook_protocol::{
+    ArtifactId, Domain, Event, Exhibits, Guard, Headroom, Move, Outcome, Phase, Question, Review, Rule, TaskId,
+    TaskKind, Timestamp, ToolCall, Usage,
+};
+
+use crate::state::{Case, Progress, State, TaskState, limit_name};
+
+mod answer;
+
+/// How long a task may go on after the investigation has to stop, before it counts as failed: a
+/// worker that is gone must not keep the report from being written.
+pub const GRACE: Duration = Duration::from_secs(900);
+
+/// More findings than this in one answer are dropped: each costs the Critic attention.
+pub const MAX_FINDINGS: usize = 200;
+
+/// The question of the discovery round when the Director gives none.
+pub const DEFAULT_QUESTION: &str = "What do your sources show of the activity in the alert: what came before it, what it did, what followed, and what would explain it?";
+
+/// What is to happen.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Begin.
+    Open(Box<Case>),
+    /// Begin a pass through a phase.
+    StartRound {
+        /// The phase.
+        phase: Phase,
+        /// The round: one more than the last.
+        round: u32,
+    },
+    /// Request a task of this round.
+    RequestTask {
+        /// What it is.
+        kind: TaskKind,
+        /// The Expert, for `investigate`.
+        domain: Option<Domain>,
+        /// Its view, as an artifact.
+        view: ArtifactId,
+    },
+    /// Record a tool call of a task that goes on.
+    RecordCall {
+        /// The task.
+        task: TaskId,
+        /// The call.
+        call: ToolCall,
+    },
+    /// Record the end of a task.
+    RecordOutcome {
+        /// The outcome as its worker recorded it.
+        outcome: Box<Outcome>,
+        /// The calls that its citations name, with the bytes of their results.
+        exhibits: Exhibits,
+        /// When.
+        now: Timestamp,
+    },
+    /// Record that a task ends without an outcome.
+    FailTask {
+        /// The task.
+        task: TaskId,
+        /// Why.
+        reason: String,
+        /// When.
+        now: Timestamp,
+    },
+    /// Record that there is nothing to review: no Expert found anything in this round. The Critic is
+    /// not asked, and the Director must not take the Review of an earlier round for this one's.
+    ReviewNothing,
+    /// Go to `conclude` as soon as the tasks under way have ended.
+    Stop {
+        /// Why.
+        reason: String,
+    },
+    /// Time has passed.
+    Tick {
+        /// The time.
+        now: Timestamp,
+    },
+    /// End.
+    Close,
+}
+
+/// Why a command changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// It has begun.
+    #[error("the investigation is open already")]
+    AlreadyOpen,
+    /// It has not begun.
+    #[error("the investigation is not open")]
+    NotOpen,
+    /// It is over.
+    #[error("the investigation is closed")]
+    Closed,
+    /// Nobody could be asked.
+    #[error("the roster has no Expert: give at least one source of evidence")]
+    NoExperts,
+    /// Two Experts of one domain cannot be told apart.
+    #[error("the roster names the domain {0} twice")]
+    DomainTwice(Domain),
+    /// Not what comes next.
+    #[error("{0} is not what comes next")]
+    OutOfTurn(String),
+    /// Not on the roster.
+    #[error("there is no Expert for {0} on the roster")]
+    NotOnRoster(Domain),
+    /// Requested before.
+    #[error("task {0} is requested already")]
+    AlreadyRequested(TaskId),
+    /// Never requested.
+    #[error("task {0} was never requested")]
+    UnknownTask(TaskId),
+    /// It has ended.
+    #[error("task {0} has ended already")]
+    AlreadyAnswered(TaskId),
+    /// The call is on record.
+    #[error("the call is recorded already")]
+    AlreadyRecorded,
+    /// It is stopping.
+    #[error("the investigation is stopping already: {0}")]
+    AlreadyStopping(String),
+}
+
+/// The events that `command` brings about.
+///
+/// # Errors
+/// The [`Rejection`] when it brings none about.
+pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection> {
+    match (&state.case, command) {
+        (None, Command::Open(case)) => return open(case),
+        (Some(_), Command::Open(_)) => return Err(Rejection::AlreadyOpen),
+        (None, _) => return Err(Rejection::NotOpen),
+        (Some(_), _) if state.closed.is_some() => return Err(Rejection::Closed),
+        (Some(_), _) => {}
+    }
+    match command {
+        Command::Open(_) => Err(Rejection::AlreadyOpen),
+        Command::StartRound { phase, round } => start_round(state, *phase, *round),
+        Command::RequestTask { kind, domain, view } => request(state, *kind, domain.as_ref(), view),
+        Command::RecordCall { task, call } => {
+            under_way(state, task)?;
+            if state.calls.contains_key(&call.id) {
+                return Err(Rejection::AlreadyRecorded);
+            }
+            Ok(vec![Event::CallRecorded { task: task.clone(), call: call.clone() }])
+        }
+        Command::RecordOutcome { outcome, exhibits, now } => {
+            let task = under_way(state, &outcome.task)?;
+            Ok(ended(
+                state,
+                task,
+                &outcome.task,
+                answer::outcome(state, task, outcome, exhibits, *now),
+                &outcome.usage,
+                *now,
+            ))
+        }
+        Command::FailTask { task: id, reason, now } => {
+            let task = under_way(state, id)?;
+            Ok(ended(
+                state,
+                task,
+                id,
+                answer::failure(state, task, id, reason, &Usage::default()),
+                &Usage::default(),
+                *now,
+            ))
+        }
+        Command::ReviewNothing => review_nothing(state),
+        Command::Stop { reason } => match &state.stop_reason {
+            Some(reason) => Err(Rejection::AlreadyStopping(reason.clone())),
+            None if state.phase == Phase::Conclude => Err(Rejection::AlreadyStopping("it concludes".into())),
+            None => Ok(vec![Event::Stopping { reason: reason.clone() }]),
+        },
+        Command::Tick { now } => Ok(tick(state, *now)),
+        Command::Close if state.conclusion.is_some() && state.in_flight().next().is_none() => {
+            Ok(vec![Event::Closed {}])
+        }
+        Command::Close => Err(Rejection::OutOfTurn("closing".into())),
+    }
+}
+
+fn open(case: &Case) -> Result<Vec<Event>, Rejection> {
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = case.roster.iter().find(|m| !seen.insert(&m.domain)) {
+        return Err(Rejection::DomainTwice(twice.domain.clone()));
+    }
+    if case.roster.is_empty() {
+        return Err(Rejection::NoExperts);
+    }
+    let Case { alert, budget, roster, evidence } = case.clone();
+    Ok(vec![Event::Opened { alert, budget, roster, evidence }])
+}
+
+fn start_round(state: &State, phase: Phase, round: u32) -> Result<Vec<Event>, Rejection> {
+    let first = state.round == 0 && phase == Phase::Trace;
+    if round != state.round + 1
+        || phase < state.phase
+        || first
+        || state.phase == Phase::Conclude
+        || state.in_flight().next().is_some()
+    {
+        return Err(Rejection::OutOfTurn(format!("round {round} of {}", phase.name())));
+    }
+    Ok(vec![Event::RoundStarted { phase, round }])
+}
+
+fn request(state: &State, kind: TaskKind, domain: Option<&Domain>, view: &ArtifactId) -> Result<Vec<Event>, Rejection> {
+    let task = TaskId::of(state.round, kind, domain);
+    if state.tasks.contains_key(&task) {
+        return Err(Rejection::AlreadyRequested(task));
+    }
+    if state.round == 0
+        || domain.is_some() != (kind == TaskKind::Investigate)
+        || (kind == TaskKind::Report) != (state.phase == Phase::Conclude)
+    {
+        return Err(Rejection::OutOfTurn(format!("task {task}")));
+    }
+    if let Some(domain) = domain.filter(|d| state.member(d).is_none()) {
+        return Err(Rejection::NotOnRoster(domain.clone()));
+    }
+    Ok(vec![Event::TaskRequested { task, kind, domain: domain.cloned(), view: view.clone() }])
+}
+
+fn under_way<'a>(state: &'a State, id: &TaskId) -> Result<&'a TaskState, Rejection> {
+    let task = state.tasks.get(id).ok_or_else(|| Rejection::UnknownTask(id.clone()))?;
+    match task.progress {
+        Progress::Requested => Ok(task),
+        Progress::Answered | Progress::Failed(_) => Err(Rejection::AlreadyAnswered(id.clone())),
+    }
+}
+
+fn review_nothing(state: &State) -> Result<Vec<Event>, Rejection> {
+    match state.this_round() {
+        Some(round)
+            if round.question.is_some()
+                && round.findings.is_empty()
+                && round.review.is_none()
+                && state.in_flight().next().is_none() =>
+        {
+            let summary = "No Expert submitted a finding in this round: there is nothing to review.".to_owned();
+            Ok(vec![Event::Reviewed { review: Review { round: state.round, summary, findings: Vec::new() } }])
+        }
+        _ => Err(Rejection::OutOfTurn("an empty Review".into())),
+    }
+}
+
+/// The events of a task's end with what the budget says to it. Usage is weighed only when nothing
+/// else is under way, which is when it can take effect, so that parallel Experts bring about the same
+/// events whoever ends first.
+fn ended(
+    state: &State,
+    task: &TaskState,
+    id: &TaskId,
+    mut events: Vec<Event>,
+    usage: &Usage,
+    now: Timestamp,
+) -> Vec<Event> {
+    let alone = state.in_flight().all(|(other, _)| other == id);
+    let leaves = |e: &Event| match e {
+        Event::Stopping { .. } => true,
+        Event::Decided { decision, .. } => task.phase == Phase::Trace && decision.next == Move::Advance,
+        _ => false,
+    };
+    if !alone || task.phase == Phase::Conclude || state.stop_reason.is_some() || events.iter().any(leaves) {
+        return events;
+    }
+    let mut total = state.usage;
+    total += *usage;
+    let rounds = if task.kind == TaskKind::Decide { task.round } else { task.round.saturating_sub(1) };
+    events.extend(weigh(state, &total, rounds, state.worked_until(now).as_secs()));
+    events
+}
+
+/// `BudgetNear` once for each limit, `Stopping` at the first that is reached.
+fn weigh(state: &State, usage: &Usage, rounds: u32, seconds: u64) -> Vec<Event> {
+    let Some(mut budget) = state.case.as_ref().map(|case| case.budget) else { return Vec::new() };
+    let mut events = Vec::new();
+    if let Headroom::Spent(limit) = budget.headroom(usage, rounds, seconds) {
+        return vec![Event::Stopping { reason: format!("the budget is spent: {limit}") }];
+    }
+    // The nearest limit hides the others, so one that was named is lifted out of the way.
+    let mut named = state.warned.clone();
+    loop {
+        for name in &named {
+            match name.as_str() {
+                "model calls" => budget.model_calls = u64::MAX,
+                "tool calls" => budget.tool_calls = u64::MAX,
+                "tokens" => budget.tokens = u64::MAX,
+                "cost" => budget.cost_micros = u64::MAX,
+                "rounds" => budget.rounds = u32::MAX,
+                _ => budget.seconds = u64::MAX,
+            }
+        }
+        let Headroom::Near(limit) = budget.headroom(usage, rounds, seconds) else { return events };
+        if !named.insert(limit_name(&limit).to_owned()) {
+            return events;
+        }
+        events.push(Event::BudgetNear { limit });
+    }
+}
+
+/// The budget of time, and the tasks that outstay it.
+fn tick(state: &State, now: Timestamp) -> Vec<Event> {
+    let worked = state.worked_until(now);
+    let limit = state.case.as_ref().map_or(u64::MAX, |case| case.budget.seconds);
+    let spent = worked.as_secs() >= limit;
+    if spent && state.stop_reason.is_none() && state.phase != Phase::Conclude {
+        return vec![Event::Stopping { reason: format!("the budget is spent: time: {} of {limit}", worked.as_secs()) }];
+    }
+    if !spent && state.stop_reason.is_none() {
+        return Vec::new();
+    }
+    let overdue = state
+        .in_flight()
+        .filter(|(_, task)| worked.saturating_sub(task.requested_after.max(state.stopped_after)) >= GRACE);
+    let reason = format!("it had not ended {} s after the investigation had to stop", GRACE.as_secs());
+    overdue.flat_map(|(id, task)| answer::failure(state, task, id, &reason, &Usage::default())).collect()
+}
+
+/// The question as it goes out: in discovery to everyone, in trace to those on the roster.
+fn address(state: &State, task: &TaskState, mut question: Question) -> (Question, Vec<Guard>) {
+    let mut guards = Vec::new();
+    let mut seen = BTreeSet::new();
+    let asked = std::mem::take(&mut question.to);
+    let named = !asked.is_empty();
+    for domain in asked {
+        if state.member(&domain).is_none() {
+            let effect = format!("there is no Expert for {domain}: the question does not go to it");
+            guards.push(Guard { rule: Rule::NotOnRoster, subject: domain.to_string(), effect });
+        } else if seen.insert(domain.clone()) {
+            question.to.push(domain);
+        }
+    }
+    if task.phase == Phase::Discovery && named {
+        question.to.clear();
+        if seen.len() < state.roster().len() {
+            let effect = "in discovery every Expert examines its sources: the question goes to everyone".to_owned();
+            guards.push(Guard { rule: Rule::DiscoveryAsksAll, subject: "question".into(), effect });
+        }
+    } else if named && question.to.is_empty() {
+        let effect = "none of the Experts named is on the roster: the question goes to everyone".to_owned();
+        guards.push(Guard { rule: Rule::NotOnRoster, subject: "question".into(), effect });
+    }
+    (question, guards)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! What the end of a task becomes: its calls, its Journal entries, and its answer after the rules.
+
+use std::collections::BTreeSet;
+
+use casebook_protocol::rule::{self, TIMELINE_THRESHOLD};
+use casebook_protocol::{
+    Answer, Checked, Conclusion, Domain, EntryDraft, Event, Exhibits, Finding, FindingDraft, FindingId, Guard,
+    JournalEntry, Outcome, Phase, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft,
+    Timestamp, Usage, Verdict,
+};
+
+use super::{DEFAULT_QUESTION, MAX_FINDINGS, address};
+use crate::state::{State, TaskState};
+
+/// The events of an outcome, the budget aside.
+pub(super) fn outcome(
+    state: &State,
+    task: &TaskState,
+    outcome: &Outcome,
+    exhibits: &Exhibits,
+    now: Timestamp,
+) -> Vec<Event> {
+    let id = &outcome.task;
+    let mut seen = BTreeSet::new();
+    let fresh = outcome.calls.iter().filter(|call| !state.calls.contains_key(&call.id) && seen.insert(&call.id));
+    let mut events: Vec<Event> =
+        fresh.map(|call| Event::CallRecorded { task: id.clone(), call: call.clone() }).collect();
+    let (end, follow) = match &outcome.result {
+        Ok(answer) if answer.kind() == task.kind => {
+            let answered =
+                Event::TaskAnswered { task: id.clone(), player: outcome.player.clone(), usage: outcome.usage };
+            (answered, accept(state, task, answer, exhibits))
+        }
+        // A rejection would leave the task requested for ever, since the outcome stands recorded.
+        Ok(answer) => split(failure(
+            state,
+            task,
+            id,
+            &format!("answered with a {} what asks for a {}", answer.kind().name(), task.kind.name()),
+            &outcome.usage,
+        )),
+        Err(reason) => split(failure(state, task, id, reason, &outcome.usage)),
+    };
+    events.push(end);
+    if matches!(task.kind, TaskKind::Plan | TaskKind::Decide | TaskKind::Report) {
+        events.extend(journal(state, task, &outcome.journal, now));
+    }
+    events.extend(follow);
+    events
+}
+
+fn split(failure: Vec<Event>) -> (Event, Vec<Event>) {
+    let mut events = failure.into_iter();
+    let first = events.next().unwrap_or(Event::Stopping { reason: "a task failed".into() });
+    (first, events.collect())
+}
+
+/// A failure and what follows from it, so that the flow always goes on.
+pub(super) fn failure(state: &State, task: &TaskState, id: &TaskId, reason: &str, usage: &Usage) -> Vec<Event> {
+    let mut events = vec![Event::TaskFailed { task: id.clone(), reason: reason.to_owned(), usage: *usage }];
+    let stop =
+        |what: &str| Event::Stopping { reason: format!("the Director {what} in round {}: {reason}", task.round) };
+    match task.kind {
+        TaskKind::Plan if task.phase == Phase::Discovery => {
+            let question = Question { text: DEFAULT_QUESTION.into(), to: Vec::new(), follow: Vec::new() };
+            events.push(Event::Asked { round: task.round, question });
+        }
+        TaskKind::Plan if state.stop_reason.is_none() => events.push(stop("asked nothing")),
+        TaskKind::Decide if state.stop_reason.is_none() => events.push(stop("did not decide")),
+        TaskKind::Report => events.push(no_conclusion(reason)),
+        TaskKind::Plan | TaskKind::Decide | TaskKind::Investigate | TaskKind::Review | TaskKind::Timeline => {}
+    }
+    events
+}
+
+/// Without a conclusion nothing is concluded: a false all-clear is worse than a loud error.
+fn no_conclusion(reason: &str) -> Event {
+    let conclusion = Conclusion {
+        verdict: Verdict::Inconclusive,
+        summary: format!(
+            "The Director gave no conclusion ({reason}). The findings and the Timeline stand as they were recorded; what they mean is for a person to judge."
+        ),
+        root_cause: "not determined".into(),
+        actions: vec!["Have a person read the findings and judge the alert.".into()],
+        open_questions: vec!["What do the findings amount to?".into()],
+        findings: Vec::new(),
+    };
+    let missing = vec![format!("a conclusion of the Director: {reason}")];
+    Event::Concluded {
+        conclusion,
+        ruling: Ruling {
+            verdict: Verdict::Inconclusive,
+            proposed: Verdict::Inconclusive,
+            grounds: Vec::new(),
+            missing,
+        },
+    }
+}
+
+fn guard(rule: Rule, subject: impl Into<String>, effect: impl Into<String>) -> Event {
+    Event::Guarded { guard: Guard { rule, subject: subject.into(), effect: effect.into() } }
+}
+
+fn threshold() -> Score {
+    Score::clamped(TIMELINE_THRESHOLD)
+}
+
+/// The Director's entries, stamped. A reference to nothing is dropped, the entry stays.
+fn journal(state: &State, task: &TaskState, drafts: &[EntryDraft], now: Timestamp) -> Vec<Event> {
+    let known: BTreeSet<&FindingId> = state.findings().map(|f| &f.finding.id).collect();
+    let mut events = Vec::new();
+    for (draft, seq) in drafts.iter().zip(u32::try_from(state.journal.len()).unwrap_or(u32::MAX).saturating_add(1)..) {
+        let mut entry = draft.clone();
+        let subject = format!("Journal #{seq}");
+        if let Some(old) = entry.supersedes.filter(|old| *old == 0 || *old >= seq) {
+            entry.supersedes = None;
+            events.push(guard(
+                Rule::UnknownEntry,
+                subject.as_str(),
+                format!("there is no earlier entry #{old} that it could correct: dropped from it"),
+            ));
+        }
+        for id in draft.citations.iter().filter(|id| !known.contains(id)) {
+            events.push(guard(
+                Rule::UnknownFinding,
+                subject.as_str(),
+                format!("there is no finding {id}: dropped from it"),
+            ));
+        }
+        entry.citations.retain(|id| known.contains(id));
+        events.push(Event::Journaled {
+            entry: JournalEntry { seq, phase: task.phase, round: task.round, at: now, entry },
+        });
+    }
+    events
+}
+
+fn accept(state: &State, task: &TaskState, answer: &Answer, exhibits: &Exhibits) -> Vec<Event> {
+    match answer {
+        Answer::Plan(question) => {
+            let (question, guards) = address(state, task, question.clone());
+            let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
+            guards.chain([Event::Asked { round: task.round, question }]).collect()
+        }
+        Answer::Investigate(findings) => match &task.domain {
+            Some(domain) => submit(task.round, domain, findings, exhibits),
+            None => Vec::new(),
+        },
+        Answer::Review(draft) => review(state, task, draft),
+        Answer::Timeline(draft) => timeline(state, task, draft),
+        Answer::Decide(decision) => vec![Event::Decided { round: task.round, decision: decision.clone() }],
+        Answer::Report(conclusion) => conclude(state, conclusion),
+    }
+}
+
+fn submit(round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exhibits) -> Vec<Event> {
+    let mut events = Vec::new();
+    if findings.len() > MAX_FINDINGS {
+        events.push(guard(
+            Rule::TooManyFindings,
+            domain.as_str(),
+            format!("{} submitted, the first {MAX_FINDINGS} kept", findings.len()),
+        ));
+    }
+    for (draft, n) in findings.iter().take(MAX_FINDINGS).zip(1..) {
+        let id = FindingId::of(round, domain, n);
+        let checked = exhibits.check(draft);
+        let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft: draft.clone() };
+        events.extend([Event::FindingSubmitted { finding }, Event::FindingChecked { finding: id, checked }]);
+    }
+    events
+}
+
+fn review(state: &State, task: &TaskState, draft: &ReviewDraft) -> Vec<Event> {
+    let findings = state.rounds.get(&task.round).map(|r| &r.findings);
+    let submitted: Vec<(Finding, Checked)> =
+        findings.into_iter().flat_map(|f| f.values()).map(|f| (f.finding.clone(), f.checked.clone())).collect();
+    let (review, guards) = rule::review(task.round, draft.clone(), &submitted, &state.sources());
+    let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
+    guards.chain([Event::Reviewed { review }]).collect()
+}
+
+fn timeline(state: &State, task: &TaskState, draft: &TimelineDraft) -> Vec<Event> {
+    let version = state.timeline.as_ref().map_or(1, |t| t.version.saturating_add(1));
+    let (timeline, guards) = rule::timeline(task.round, version, draft.clone(), &state.known, threshold());
+    let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
+    guards.chain([Event::TimelineRewritten { timeline }]).collect()
+}
+
+fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
+    let mut conclusion = proposed.clone();
+    let mut events = Vec::new();
+    let mut seen = BTreeSet::new();
+    conclusion.findings.retain(|id| match state.known.get(id) {
+        Some(finding) if rule::credible(finding, threshold()) => seen.insert(id.clone()),
+        Some(finding) => {
+            events.push(guard(
+                Rule::UnknownFinding,
+                id.as_str(),
+                format!("it scores {} or lacks valid evidence: the conclusion cannot rest on it", finding.score),
+            ));
+            false
+        }
+        None => {
+            events.push(guard(
+                Rule::UnknownFinding,
+                id.as_str(),
+                "no reviewed finding has this id: the conclusion cannot rest on it",
+            ));
+            false
+        }
+    });
+    let (ruling, guards) = rule::verdict(conclusion.verdict, &state.known, &state.sources(), threshold());
+    events.extend(guards.into_iter().map(|guard| Event::Guarded { guard }));
+    events.push(Event::Concluded { conclusion, ruling });
+    events
+}

@@ -1,0 +1,141 @@
+//! The work of one investigation, batched: whatever waits is taken in with one pass and one append.
+
+use std::collections::BTreeSet;
+
+use casebook_agent::bus::{Bus, Delivery};
+use casebook_agent::wire;
+use casebook_protocol::{Report, Task, TaskId, ToolCall, subject};
+use tokio::sync::oneshot;
+
+use crate::decide::{Command, Rejection};
+use crate::error::HubError;
+use crate::ledger::{Ledger, Passed};
+use crate::state::State;
+
+/// Something to do.
+pub enum Work {
+    /// The outcome of a task is recorded; the notice is answered when it is in the log.
+    Outcome(TaskId, Box<dyn Delivery>),
+    /// A task made a call and goes on.
+    Call(TaskId, ToolCall),
+    /// Someone wants it to stop, for this reason.
+    Stop(String, oneshot::Sender<Result<(), Rejection>>),
+    /// Someone wants to know the state.
+    State(oneshot::Sender<State>),
+    /// Look for outcomes that nobody told of, and hand out again what nobody works on.
+    Sweep,
+    /// Someone wants to know when all before this is done.
+    Mark(oneshot::Sender<()>),
+}
+
+/// What the work gave.
+#[derive(Debug, Default)]
+pub struct Worked {
+    /// The tasks to enqueue.
+    pub tasks: Vec<Task>,
+    /// The report, if the investigation is closed.
+    pub report: Option<Box<Report>>,
+}
+
+/// Does all of `batch`. If that fails, deliveries go back to their queue and whoever waits for an
+/// answer gets none: the log says how far it came.
+///
+/// # Errors
+/// When the store fails.
+pub async fn work(ledger: Ledger, batch: Vec<Work>, onward: bool) -> Result<(Ledger, Worked), HubError> {
+    let mut sheet = Sheet::default();
+    for work in batch {
+        sheet.add(&ledger, work).await?;
+    }
+    let (ledger, passed) = ledger.pass(std::mem::take(&mut sheet.commands), onward).await?;
+    let worked = sheet.close(&ledger, passed, onward).await?;
+    Ok((ledger, worked))
+}
+
+#[derive(Default)]
+struct Sheet {
+    commands: Vec<Command>,
+    taken: BTreeSet<TaskId>,
+    deliveries: Vec<Box<dyn Delivery>>,
+    stops: Vec<(usize, oneshot::Sender<Result<(), Rejection>>)>,
+    states: Vec<oneshot::Sender<State>>,
+    marks: Vec<oneshot::Sender<()>>,
+    again: BTreeSet<TaskId>,
+}
+
+impl Sheet {
+    async fn add(&mut self, ledger: &Ledger, work: Work) -> Result<(), HubError> {
+        match work {
+            Work::Outcome(task, delivery) => {
+                self.outcome(ledger, task).await?;
+                self.deliveries.push(delivery);
+            }
+            Work::Call(task, call) => self.commands.push(Command::RecordCall { task, call }),
+            Work::Stop(reason, reply) => {
+                self.stops.push((self.commands.len(), reply));
+                self.commands.push(Command::Stop { reason });
+            }
+            Work::State(reply) => self.states.push(reply),
+            Work::Mark(reply) => self.marks.push(reply),
+            Work::Sweep => {
+                let waiting: Vec<TaskId> = ledger.state().in_flight().map(|(id, _)| id.clone()).collect();
+                for task in waiting {
+                    self.outcome(ledger, task).await?;
+                }
+                self.commands.push(Command::Tick { now: ledger.now() });
+            }
+        }
+        Ok(())
+    }
+
+    async fn outcome(&mut self, ledger: &Ledger, task: TaskId) -> Result<(), HubError> {
+        if self.taken.contains(&task) {
+            return Ok(());
+        }
+        match ledger.outcome(&task).await? {
+            Some(command) => {
+                self.commands.push(command);
+                self.taken.insert(task);
+            }
+            None => {
+                self.again.insert(task);
+            }
+        }
+        Ok(())
+    }
+
+    async fn close(self, ledger: &Ledger, passed: Passed, onward: bool) -> Result<Worked, HubError> {
+        let Passed { mut tasks, answers } = passed;
+        let waiting = ledger.state().in_flight().map(|(id, _)| id).filter(|id| self.again.contains(id));
+        for id in waiting.filter(|_| onward) {
+            tasks.extend(ledger.task_again(id).await?);
+        }
+        for delivery in self.deliveries {
+            if let Err(error) = delivery.done().await {
+                tracing::warn!(%error, "a notice was not acknowledged and will come again");
+            }
+        }
+        // Whoever asked may have gone in the meantime.
+        for (place, reply) in self.stops {
+            let _ = reply.send(answers.get(place).cloned().unwrap_or(Ok(())));
+        }
+        for reply in self.states {
+            let _ = reply.send(ledger.state().clone());
+        }
+        for reply in self.marks {
+            let _ = reply.send(());
+        }
+        Ok(Worked { tasks, report: ledger.report().await? })
+    }
+}
+
+/// Puts a task into its queue. One that waits there already is not put in twice.
+///
+/// # Errors
+/// When the bus fails: the next sweep tries again.
+pub async fn enqueue(bus: &dyn Bus, task: &Task) -> Result<(), HubError> {
+    let queue = subject::tasks(task.view.kind().role(), task.domain.as_ref());
+    let id = format!("{}/{}", task.investigation, task.id);
+    let bytes = wire::encode(task).map_err(|e| HubError::Defect(e.to_string()))?;
+    bus.enqueue(&queue, &id, bytes).await.map_err(|e| HubError::Bus(e.to_string()))
+}

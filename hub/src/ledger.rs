@@ -1,0 +1,209 @@
+//! The log of one investigation as the Hub writes it: a pass is decided, its views are stored, its
+//! events appended with the expected last sequence, and then told to whoever listens.
+
+use std::sync::Arc;
+
+use casebook_agent::store::StoreError;
+use casebook_agent::worker::{Env, outcome_key};
+use casebook_protocol::{
+    Answer, Event, Exhibits, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View, subject,
+};
+
+use crate::advance::{Advanced, advance};
+use crate::decide::{Command, Rejection};
+use crate::error::HubError;
+use crate::state::{Progress, State};
+use crate::{archive, report, view};
+
+/// So often a pass is decided again because another Hub was first.
+const ATTEMPTS: u32 = 16;
+
+/// The log of one investigation and the state that it folds to. A method that fails takes it along:
+/// what is stored stands, and [`Ledger::load`] reads it again.
+pub struct Ledger {
+    env: Env,
+    investigation: InvestigationId,
+    state: State,
+    told: u64,
+}
+
+/// What a pass gave.
+#[derive(Debug, Default)]
+pub struct Passed {
+    /// The tasks to enqueue.
+    pub tasks: Vec<Task>,
+    /// One for each command.
+    pub answers: Vec<Result<(), Rejection>>,
+}
+
+impl Ledger {
+    /// Reads the log, checks that it is intact, and folds it. An empty log is an investigation that
+    /// can be opened.
+    ///
+    /// # Errors
+    /// When the store fails or the log is not intact.
+    pub async fn load(env: &Env, investigation: &InvestigationId) -> Result<Self, HubError> {
+        let state = archive::replay(env.store.as_ref(), investigation).await?;
+        let told = state.last_seq();
+        Ok(Self { env: env.clone(), investigation: investigation.clone(), state, told })
+    }
+
+    /// The state.
+    #[must_use]
+    pub const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The time, as its environment has it.
+    #[must_use]
+    pub fn now(&self) -> casebook_protocol::Timestamp {
+        self.env.clock.now()
+    }
+
+    /// Takes `commands` in and, if `onward` says so, goes on with the flow. When another Hub wrote to
+    /// the log in between, the log is read and everything decided again.
+    ///
+    /// # Errors
+    /// When the store fails: then nothing of the pass is recorded.
+    pub async fn pass(mut self, commands: Vec<Command>, onward: bool) -> Result<(Self, Passed), HubError> {
+        let commands = Arc::new(commands);
+        for _ in 0..ATTEMPTS {
+            let after = self.state.last_seq();
+            let pass = self.decided(Arc::clone(&commands), onward).await?;
+            if let Some(defect) = pass.defect {
+                return Err(HubError::Defect(defect));
+            }
+            for view in &pass.views {
+                self.env.store.put(view).await?;
+            }
+            if !pass.recorded.is_empty() {
+                match self.env.store.append(&self.investigation, after, &pass.recorded).await {
+                    Ok(()) => {}
+                    Err(StoreError::Conflict { .. }) => {
+                        self.state = archive::replay(self.env.store.as_ref(), &self.investigation).await?;
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            self.state = pass.state;
+            self.tell(&pass.recorded).await?;
+            return Ok((self, Passed { tasks: pass.tasks, answers: pass.answers }));
+        }
+        Err(HubError::Contended(self.investigation))
+    }
+
+    /// Checking citations reads megabytes: that is work for a thread that may block.
+    async fn decided(&mut self, commands: Arc<Vec<Command>>, onward: bool) -> Result<Advanced, HubError> {
+        let (state, id, now) = (std::mem::take(&mut self.state), self.investigation.clone(), self.now());
+        let pass = tokio::task::spawn_blocking(move || advance(state, &id, &commands, now, onward)).await;
+        pass.map_err(|e| HubError::Defect(format!("a pass was not decided: {e}")))
+    }
+
+    /// Tells the events in order. Nobody has to listen: what is missed is in the log, so a bus that
+    /// fails here stops nothing.
+    async fn tell(&mut self, recorded: &[Recorded]) -> Result<(), HubError> {
+        let missed = match recorded.first() {
+            Some(first) if first.seq > self.told + 1 => self.env.store.log(&self.investigation, self.told + 1).await?,
+            Some(_) => Vec::new(),
+            None => return Ok(()),
+        };
+        let news = if missed.is_empty() { recorded } else { &missed };
+        for entry in news.iter().filter(|e| e.seq > self.told) {
+            self.publish(&subject::events(&self.investigation), serde_json::to_vec(entry)).await;
+            if let Event::TimelineRewritten { timeline } = &entry.event {
+                self.publish(&subject::timeline(&self.investigation), serde_json::to_vec(timeline)).await;
+            }
+        }
+        self.told = self.state.last_seq();
+        Ok(())
+    }
+
+    /// The report of a closed investigation. It is published until it is recorded: at least once,
+    /// whoever is killed in between.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn report(&self) -> Result<Option<Box<Report>>, HubError> {
+        let Some(report) = self.state.closed.and_then(|_| report::build(&self.state)) else { return Ok(None) };
+        let store = self.env.store.as_ref();
+        if store.recorded(&self.investigation, archive::REPORT_KEY).await?.is_none() {
+            self.publish(subject::REPORTS, serde_json::to_vec(&report)).await;
+            archive::keep(store, &report).await?;
+        }
+        Ok(Some(Box::new(report)))
+    }
+
+    async fn publish(&self, subject: &str, json: serde_json::Result<Vec<u8>>) {
+        let told = match json {
+            Ok(bytes) => self.env.bus.publish(subject, bytes).await.map_err(|e| e.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = told {
+            tracing::warn!(subject, error, "cannot publish");
+        }
+    }
+
+    /// The command that takes in the recorded outcome of a task. None when nothing is recorded yet,
+    /// and for a task that is not under way.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn outcome(&self, task: &TaskId) -> Result<Option<Command>, HubError> {
+        let Some(waits) = self.state.tasks.get(task).filter(|t| t.progress == Progress::Requested) else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.env.store.recorded(&self.investigation, &outcome_key(task)).await? else {
+            return Ok(None);
+        };
+        let now = self.now();
+        let fail = |reason: String| Ok(Some(Command::FailTask { task: task.clone(), reason, now }));
+        let outcome: Box<Outcome> = match serde_json::from_slice(&bytes) {
+            Ok(outcome) => outcome,
+            Err(error) => return fail(format!("its recorded outcome cannot be read: {error}")),
+        };
+        if outcome.task != *task {
+            return fail(format!("its recorded outcome is that of task {}", outcome.task));
+        }
+        let cited = cited(&outcome);
+        let mut parts: Vec<(ToolCall, bool, Vec<u8>)> = Vec::new();
+        for call in cited {
+            if let Some(bytes) = self.env.store.get(&call.result).await? {
+                parts.push((call.clone(), self.state.repeatable(waits.domain.as_ref(), &call.tool), bytes));
+            }
+        }
+        let exhibits = tokio::task::spawn_blocking(move || exhibits(parts))
+            .await
+            .map_err(|e| HubError::Defect(format!("evidence was not read: {e}")))?;
+        Ok(Some(Command::RecordOutcome { outcome, exhibits, now }))
+    }
+
+    /// A task that was requested and has not ended, as it went out the first time.
+    ///
+    /// # Errors
+    /// When the store fails or its view is gone.
+    pub async fn task_again(&self, id: &TaskId) -> Result<Option<Task>, HubError> {
+        let Some(waits) = self.state.tasks.get(id) else { return Ok(None) };
+        let what = || format!("the view {} of task {id}", waits.view);
+        let corrupt = |reason: String| HubError::Store(StoreError::Corrupt { what: what(), reason });
+        let bytes = self.env.store.get(&waits.view).await?.ok_or_else(|| corrupt("it is not in the store".into()))?;
+        let view: View = serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
+        Ok(view::task(&self.state, id, view))
+    }
+}
+
+/// The calls of an outcome that its findings cite, and the same calls made again.
+fn cited(outcome: &Outcome) -> Vec<&ToolCall> {
+    let Ok(Answer::Investigate(findings)) = &outcome.result else { return Vec::new() };
+    let citations = findings.iter().flat_map(|f| &f.citations);
+    let ids: std::collections::BTreeSet<_> =
+        citations.flat_map(|c| std::iter::once(c.call()).chain(c.again())).collect();
+    outcome.calls.iter().filter(|call| ids.contains(&call.id)).collect()
+}
+
+fn exhibits(parts: Vec<(ToolCall, bool, Vec<u8>)>) -> Exhibits {
+    parts.into_iter().fold(Exhibits::default(), |mut all, (call, repeatable, bytes)| {
+        all.add(call, repeatable, &bytes);
+        all
+    })
+}

@@ -1,0 +1,40 @@
+//! The memory of Casebook: it keeps the log of every investigation, folds it into [`state`], checks
+//! what agents propose ([`decide`]), says what comes next ([`flow`]) and what each task may know
+//! ([`view`]). All of that is pure; [`advance`] joins it into one pass from commands to events and
+//! tasks. [`ledger`] performs a pass on a store and a bus, [`desk`] batches the work of one
+//! investigation, and [`actor`] is the shell with the public [`HubHandle`]. What is recorded is read
+//! again by [`archive`], [`report`] and [`verify`]. The embedded home of all of it is
+//! [`SqliteStore`].
+
+pub mod error;
+pub mod state;
+
+pub mod decide;
+pub mod flow;
+pub mod view;
+
+pub mod advance;
+pub mod ledger;
+
+pub mod actor;
+pub mod desk;
+
+pub mod archive;
+pub mod report;
+pub mod verify;
+
+pub mod memory;
+pub mod sqlite;
+
+pub use actor::{HubHandle, HubObservation, InvestigationObservation, Opened, Run, investigation_id};
+pub use archive::Summary;
+pub use error::HubError;
+pub use memory::MemoryStore;
+pub use sqlite::{OpenError, SqliteStore};
+pub use state::{Case, Progress, Round, State, TaskState};
+pub use verify::Verification;
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod script;

@@ -1,0 +1,123 @@
+//! The store inside one process, for simulation: the same promises as the others, kept until the
+//! process ends. Clones are the same store.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use casebook_agent::store::{Once, Store, StoreError};
+use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
+
+#[derive(Debug, Default)]
+struct Shelves {
+    logs: BTreeMap<InvestigationId, Vec<Recorded>>,
+    results: BTreeMap<(InvestigationId, String), Vec<u8>>,
+    artifacts: BTreeMap<ArtifactId, Vec<u8>>,
+}
+
+/// The store inside one process.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<Shelves>>);
+
+impl MemoryStore {
+    fn shelves(&self) -> MutexGuard<'_, Shelves> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is recorded under keys that begin with `prefix`.
+    #[cfg(test)]
+    pub(crate) fn recorded_under(&self, investigation: &InvestigationId, prefix: &str) -> Vec<Vec<u8>> {
+        let shelves = self.shelves();
+        let results = shelves.results.iter().filter(|((id, key), _)| id == investigation && key.starts_with(prefix));
+        results.map(|(_, bytes)| bytes.clone()).collect()
+    }
+
+    /// Replaces the bytes of an artifact, as a failing disk would. For tests of what notices it.
+    pub fn spoil(&self, id: &ArtifactId, bytes: &[u8]) {
+        self.shelves().artifacts.insert(id.clone(), bytes.to_vec());
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn append(
+        &self,
+        investigation: &InvestigationId,
+        after: u64,
+        entries: &[Recorded],
+    ) -> Result<(), StoreError> {
+        let mut shelves = self.shelves();
+        let found = shelves.logs.get(investigation).map_or(0, |log| log.len() as u64);
+        follows(investigation, after, found, entries)?;
+        shelves.logs.entry(investigation.clone()).or_default().extend_from_slice(entries);
+        Ok(())
+    }
+
+    async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        let shelves = self.shelves();
+        let log = shelves.logs.get(investigation).into_iter().flatten();
+        Ok(log.filter(|e| e.seq >= from).cloned().collect())
+    }
+
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
+        Ok(self.shelves().logs.keys().cloned().collect())
+    }
+
+    async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        let mut shelves = self.shelves();
+        let place = (investigation.clone(), key.to_owned());
+        if let Some(stands) = shelves.results.get(&place) {
+            return Ok(Once::Stands(stands.clone()));
+        }
+        shelves.results.insert(place, bytes.to_vec());
+        Ok(Once::Recorded)
+    }
+
+    async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.shelves().results.get(&(investigation.clone(), key.to_owned())).cloned())
+    }
+
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
+        let id = ArtifactId::of(bytes);
+        self.shelves().artifacts.entry(id.clone()).or_insert_with(|| bytes.to_vec());
+        Ok(id)
+    }
+
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes = self.shelves().artifacts.get(id).cloned();
+        bytes.map(|bytes| intact(id, bytes)).transpose()
+    }
+}
+
+/// Entries follow each other and the end of the log, or nothing is appended.
+pub(crate) fn follows(
+    investigation: &InvestigationId,
+    after: u64,
+    found: u64,
+    entries: &[Recorded],
+) -> Result<(), StoreError> {
+    if after != found {
+        return Err(StoreError::Conflict { investigation: investigation.clone(), expected: after, found });
+    }
+    match entries
+        .iter()
+        .zip(after + 1..)
+        .find(|(entry, seq)| entry.seq != *seq || entry.investigation != *investigation)
+    {
+        None => Ok(()),
+        Some((entry, seq)) => {
+            let reason = format!("event {} of {} was to be appended as event {seq}", entry.seq, entry.investigation);
+            Err(StoreError::Unavailable { doing: format!("append to the log of {investigation}"), reason })
+        }
+    }
+}
+
+/// The bytes are those that the id names.
+pub(crate) fn intact(id: &ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    let found = ArtifactId::of(&bytes);
+    if found == *id {
+        return Ok(bytes);
+    }
+    let reason = format!("its bytes have the hash {found}: they were changed after they were stored");
+    Err(StoreError::Corrupt { what: format!("artifact {id}"), reason })
+}

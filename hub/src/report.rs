@@ -1,0 +1,245 @@
+//! The report, made from the state alone (design, section 7): the same log gives the same report.
+//! Everything stands in order of round, domain and number, whoever ended first.
+
+use std::collections::BTreeSet;
+
+use casebook_protocol::report::{
+    Disagreement, REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
+};
+use casebook_protocol::{
+    CallId, CheckedFinding, Coherence, Conclusion, FindingId, Phase, Report, Ruling, Score, TaskId, TaskKind, Timeline,
+    ToolCall, Verdict, one_line,
+};
+use serde_json::Value;
+
+use crate::state::{Progress, State, TaskState};
+
+/// The domains that an organisation has evidence of: one that has no source is a blind spot.
+pub const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
+
+/// Expert and Critic disagree from this difference on.
+pub const DISAGREEMENT: f64 = 0.3;
+
+/// The report of what the state holds; none before it is opened. While it is not closed the report
+/// says so: inconclusive, and `closed` is the time of the last event.
+#[must_use]
+pub fn build(state: &State) -> Option<Report> {
+    let case = state.case.as_ref()?;
+    let (conclusion, ruling) = state.conclusion.clone().unwrap_or_else(unfinished);
+    let rounds = state.rounds.values().filter(|r| r.phase != Phase::Conclude).count();
+    Some(Report {
+        casebook_report: REPORT_VERSION,
+        investigation: state.investigation.clone()?,
+        opened: state.opened?,
+        closed: state.closed.or(state.last_at)?,
+        alert: case.alert.clone(),
+        verdict: ruling.verdict,
+        ruling,
+        stop_reason: state.stop_reason.clone(),
+        summary: conclusion.summary,
+        root_cause: conclusion.root_cause,
+        actions: conclusion.actions,
+        open_questions: conclusion.open_questions,
+        rests_on: conclusion.findings,
+        timeline: timeline(state.timeline.as_ref()),
+        findings: state.findings().map(|f| finding(state, f)).collect(),
+        disagreements: disagreements(state),
+        blind_spots: blind_spots(state),
+        journal: state.journal.clone(),
+        guards: guards(state),
+        calls: calls(state),
+        usage: ReportUsage {
+            rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+            total: state.usage,
+            tasks: tasks(state),
+        },
+    })
+}
+
+/// The report as JSON without what alone may differ between two runs on the same input: the id and
+/// the times of the run itself.
+#[must_use]
+pub fn stable(report: &Report) -> Value {
+    let mut value = serde_json::to_value(report).unwrap_or_default();
+    let blank = |value: Option<&mut Value>| {
+        if let Some(value) = value {
+            *value = Value::Null;
+        }
+    };
+    for key in ["investigation", "opened", "closed"] {
+        blank(value.get_mut(key));
+    }
+    for (list, keys) in [("journal", &["at"][..]), ("calls", &["started", "ended"])] {
+        for item in value.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
+            keys.iter().for_each(|key| blank(item.get_mut(key)));
+        }
+    }
+    value
+}
+
+fn unfinished() -> (Conclusion, Ruling) {
+    let conclusion = Conclusion {
+        verdict: Verdict::Inconclusive,
+        summary: "The investigation is not finished: this is what is recorded so far.".into(),
+        root_cause: "not determined".into(),
+        actions: Vec::new(),
+        open_questions: Vec::new(),
+        findings: Vec::new(),
+    };
+    let missing = vec!["a conclusion: the investigation is not finished".to_owned()];
+    (
+        conclusion,
+        Ruling { verdict: Verdict::Inconclusive, proposed: Verdict::Inconclusive, grounds: Vec::new(), missing },
+    )
+}
+
+fn timeline(timeline: Option<&Timeline>) -> ReportTimeline {
+    let Some(timeline) = timeline else {
+        let narrative = "No Timeline was written.".to_owned();
+        return ReportTimeline {
+            narrative,
+            score: Score::ZERO,
+            label: Coherence::of(Score::ZERO),
+            events: Vec::new(),
+            gaps: Vec::new(),
+        };
+    };
+    let events = timeline.events.iter().map(|event| ReportEvent {
+        time: event.time.at,
+        when: event.time.clone(),
+        description: event.description.clone(),
+        score: event.score,
+        findings: event.findings.clone(),
+        evidence: event.evidence.clone(),
+    });
+    ReportTimeline {
+        narrative: timeline.narrative.clone(),
+        score: timeline.score,
+        label: timeline.label,
+        events: events.collect(),
+        gaps: timeline.gaps.clone(),
+    }
+}
+
+fn finding(state: &State, CheckedFinding { finding, checked }: &CheckedFinding) -> ReportFinding {
+    let known = state.known.get(&finding.id);
+    let checks = finding.draft.citations.iter().zip(&checked.citations);
+    let citations = checks.map(|(citation, check)| ReportCitation {
+        citation: citation.clone(),
+        holds: check.holds,
+        note: check.note.clone(),
+        artifact: check.artifact.clone(),
+        records: check.records.clone(),
+    });
+    ReportFinding {
+        finding: finding.clone(),
+        score: known.map(|k| k.score),
+        label: known.map(|k| k.label),
+        capped_by: known.map(|k| k.capped_by.clone()).unwrap_or_default(),
+        rationale: known.map_or_else(|| "never reviewed".into(), |k| k.rationale.clone()),
+        corroborated_by: known.map(|k| k.corroborated_by.clone()).unwrap_or_default(),
+        contradicted_by: known.map(|k| k.contradicted_by.clone()).unwrap_or_default(),
+        citations: citations.collect(),
+        faults: checked.faults.clone(),
+    }
+}
+
+fn disagreements(state: &State) -> Vec<Disagreement> {
+    let submitted: BTreeSet<&FindingId> = state.findings().map(|f| &f.finding.id).collect();
+    let mut said = BTreeSet::new();
+    let mut all = Vec::new();
+    for known in state.findings().filter_map(|f| state.known.get(&f.finding.id)) {
+        let (id, sure) = (&known.finding.id, known.finding.draft.confidence);
+        if (sure.get() - known.score.get()).abs() >= DISAGREEMENT {
+            let about = format!("the Expert is sure at {sure}, the Critic's score is {}", known.score);
+            all.push(Disagreement { findings: vec![id.clone()], about });
+        }
+        for other in known.contradicted_by.iter().filter(|other| *other != id && submitted.contains(other)) {
+            if said.insert((id.min(other), id.max(other))) {
+                all.push(Disagreement {
+                    findings: vec![id.clone(), other.clone()],
+                    about: "they cannot both be true".into(),
+                });
+            }
+        }
+    }
+    all
+}
+
+fn blind_spots(state: &State) -> Vec<String> {
+    let mut spots = Vec::new();
+    for domain in DOMAINS {
+        if !state.roster().iter().any(|m| m.domain.as_str() == domain) {
+            spots.push(format!("{domain}: no source of evidence"));
+        }
+    }
+    for member in state.roster() {
+        if member.sources.is_empty() {
+            spots.push(format!("{}: its Expert names no source", member.domain));
+        }
+        for source in member.sources.iter().filter(|s| s.records == 0) {
+            spots.push(format!("{}: source {} holds no record", member.domain, one_line(&source.source, 80)));
+        }
+    }
+    for (_, task) in state.tasks_in_order() {
+        if let Progress::Failed(reason) = &task.progress {
+            spots.push(failed(state, task, &one_line(reason, 200)));
+        }
+    }
+    spots
+}
+
+fn failed(state: &State, task: &TaskState, reason: &str) -> String {
+    let round = task.round;
+    match (&task.domain, task.kind) {
+        (Some(domain), _) => format!("{domain}: its Expert failed in round {round}: {reason}"),
+        (None, TaskKind::Review) => {
+            let unscored = state.rounds.get(&round).map_or(0, |r| r.findings.len());
+            format!("the Review of round {round} failed, so that {unscored} findings have no score: {reason}")
+        }
+        (None, TaskKind::Timeline) => format!("the Timeline was not rewritten in round {round}: {reason}"),
+        (None, kind) => format!("the {} task of round {round} failed: {reason}", kind.name()),
+    }
+}
+
+fn guards(state: &State) -> Vec<casebook_protocol::Guard> {
+    let mut guards: Vec<_> = state.guards.iter().collect();
+    // Stable: those of one task stay in the order in which the rules were applied.
+    guards.sort_by(|a, b| a.by.cmp(&b.by));
+    guards.into_iter().map(|g| g.guard.clone()).collect()
+}
+
+fn calls(state: &State) -> Vec<ToolCall> {
+    let mut calls: Vec<_> = state.calls.values().collect();
+    calls.sort_by_cached_key(|(task, call)| {
+        let by = state.tasks.get(task).map(|t| (t.round, t.kind, t.domain.clone()));
+        (by, place(task, &call.id), call.id.clone())
+    });
+    calls.into_iter().map(|(_, call)| call.clone()).collect()
+}
+
+/// Turn and place of a call in its task, as numbers: as text `t10` comes before `t2`.
+fn place(task: &TaskId, call: &CallId) -> (u32, u32) {
+    let rest = call.as_str().strip_prefix(task.as_str()).and_then(|r| r.strip_prefix(".t")).unwrap_or_default();
+    let mut parts = rest.split('.').map(|n| n.parse().unwrap_or(u32::MAX));
+    (parts.next().unwrap_or(u32::MAX), parts.next().unwrap_or(u32::MAX))
+}
+
+fn tasks(state: &State) -> Vec<TaskUsage> {
+    let usage = |(id, task): (&TaskId, &TaskState)| TaskUsage {
+        task: id.clone(),
+        kind: task.kind,
+        domain: task.domain.clone(),
+        phase: task.phase,
+        player: task.player.clone(),
+        failed: match &task.progress {
+            Progress::Failed(reason) => Some(reason.clone()),
+            Progress::Requested | Progress::Answered => None,
+        },
+        usage: task.usage,
+    };
+    state.tasks_in_order().into_iter().map(usage).collect()
+}
+
+#[cfg(test)]
+mod tests;

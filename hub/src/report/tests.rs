@@ -1,0 +1,135 @@
+use casebook_agent::mind::Thought;
+use casebook_protocol::{Answer, Recorded, Score, View};
+
+use super::*;
+use crate::script::{Driver, case, think};
+
+#[test]
+fn a_report_is_whole_in_order_and_says_what_nobody_saw() {
+    let mut narrow = case(&["endpoint", "network"]);
+    narrow.roster[0].sources[0].records = 0;
+    let mut driver = Driver::open(&narrow);
+    driver.run(
+        &|task, done| match task.id.as_str() {
+            "r2.investigate.network" => Thought::GiveUp("the tool is away".into()),
+            "r3.review" => Thought::GiveUp("confused".into()),
+            _ => think(task, done, false),
+        },
+        |n| n - 1,
+    );
+    let report = build(&driver.state).unwrap();
+    let ids: Vec<_> = report.findings.iter().map(|f| f.finding.id.as_str()).collect();
+    assert_eq!(ids, ["r1-endpoint-1", "r1-endpoint-2", "r1-network-1", "r1-network-2", "r3-network-1", "r3-network-2"]);
+    assert_eq!((report.findings[0].score.map(Score::get), report.findings[5].score), (Some(0.8), None));
+    assert_eq!(report.findings[5].rationale, "never reviewed");
+    assert_eq!(
+        report.blind_spots,
+        [
+            "identity: no source of evidence",
+            "cloud: no source of evidence",
+            "configuration: no source of evidence",
+            "application: no source of evidence",
+            "endpoint: source endpoint-log holds no record",
+            "network: its Expert failed in round 2: the tool is away",
+            "the Review of round 3 failed, so that 2 findings have no score: confused",
+        ]
+    );
+    let calls: Vec<_> = report.calls.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(
+        calls[..3],
+        ["r1.investigate.endpoint.t1.0", "r1.investigate.endpoint.t1002.0", "r1.investigate.network.t1.0"]
+    );
+    let tasks: Vec<_> = report.usage.tasks.iter().map(|t| t.task.as_str()).collect();
+    assert_eq!(tasks[..4], ["r1.plan", "r1.investigate.endpoint", "r1.investigate.network", "r1.review"]);
+    let total = report.usage.tasks.iter().fold(casebook_protocol::Usage::default(), |mut sum, t| {
+        sum += t.usage;
+        sum
+    });
+    assert_eq!((total, report.usage.rounds), (report.usage.total, 3));
+}
+
+#[test]
+fn calls_stand_in_order_of_turn_and_place_as_numbers() {
+    let task = TaskId::new("r1.plan").unwrap();
+    let at = |turn, n| place(&task, &CallId::of(&task, turn, n));
+    assert!(at(2, 0) < at(10, 0) && at(10, 2) < at(10, 11));
+}
+
+#[test]
+fn expert_and_critic_may_disagree_and_the_reader_knows() {
+    let mut driver = Driver::open(&case(&["network"]));
+    driver.run(
+        &|task, done| {
+            let Thought::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
+            if let (Answer::Review(draft), 1, View::Review(_)) = (answer.as_mut(), task.round, &task.view) {
+                let other = draft.judgements[1].finding.clone();
+                draft.judgements[0].score = Score::clamped(0.4);
+                draft.judgements[0].contradicted_by = vec![other.clone(), FindingId::new("r9-x-1").unwrap()];
+                draft.judgements[1].contradicted_by = vec![draft.judgements[0].finding.clone(), other];
+            }
+            Thought::Answer(answer)
+        },
+        |_| 0,
+    );
+    let said: Vec<_> =
+        build(&driver.state).unwrap().disagreements.into_iter().map(|d| (d.findings.len(), d.about)).collect();
+    assert_eq!(
+        said,
+        [(1, "the Expert is sure at 0.90, the Critic's score is 0.40".into()), (2, "they cannot both be true".into())]
+    );
+}
+
+#[test]
+fn what_is_not_finished_says_so() {
+    let driver = Driver::open(&case(&["network"]));
+    let report = build(&driver.state).unwrap();
+    assert_eq!(report.verdict, Verdict::Inconclusive);
+    assert!(report.summary.contains("not finished"));
+    assert_eq!(build(&State::default()), None);
+}
+
+#[test]
+fn two_runs_differ_in_ids_and_times_of_the_run_alone() {
+    let one = Driver::honest();
+    let mut two = Driver::open(&case(&["endpoint", "identity", "network"]));
+    two.seconds += 1_000_000;
+    two.run(&|task, done| think(task, done, false), |n| n - 1);
+    let [one, two] = [one, two].map(|driver| build(&driver.state).unwrap());
+    assert_ne!(one, two);
+    assert_eq!(stable(&one).to_string(), stable(&two).to_string());
+}
+
+#[test]
+fn what_the_rules_did_stands_in_order_of_the_tasks_whoever_ended_first() {
+    let guards = |pick: fn(usize) -> usize| {
+        let mut driver = Driver::open(&case(&["endpoint", "network"]));
+        let mind = |task: &casebook_protocol::Task, done: &[casebook_agent::mind::Done]| match (
+            think(task, done, false),
+            task.round,
+        ) {
+            (Thought::Answer(answer), 1) => match *answer {
+                Answer::Investigate(found) => {
+                    Thought::Answer(Box::new(Answer::Investigate(vec![found[0].clone(); 201])))
+                }
+                other => Thought::Answer(Box::new(other)),
+            },
+            (other, _) => other,
+        };
+        driver.run(&mind, pick);
+        build(&driver.state).unwrap().guards
+    };
+    let first = guards(|_| 0);
+    assert_eq!((first[0].subject.as_str(), first[1].subject.as_str()), ("endpoint", "network"));
+    assert_eq!(first, guards(|n| n - 1));
+}
+
+/// A log as version 1 wrote it. The file never changes: what was written once can be read for ever.
+#[test]
+fn a_log_of_version_1_is_read_for_ever() {
+    let text = include_str!("../../fixtures/log-v1.ndjson");
+    let log: Vec<Recorded> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    Recorded::verify(&log[0].investigation, &log).unwrap();
+    let report = build(&State::replay(&log)).unwrap();
+    let expect: Report = serde_json::from_str(include_str!("../../fixtures/report-v1.json")).unwrap();
+    assert_eq!(report, expect);
+}

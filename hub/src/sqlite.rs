@@ -1,0 +1,298 @@
+//! The embedded home: everything in one data folder, in an SQLite file.
+//!
+//! One thread writes. It takes what waits and commits it in one transaction, synced to disk
+//! (`synchronous=FULL`) before anyone is answered; each request inside it has a savepoint, so that one
+//! that fails takes nothing else along. Reads have connections of their own. The folder belongs to
+//! one process at a time.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use casebook_agent::store::{Once, Store, StoreError};
+use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::memory::intact;
+
+mod fault;
+mod writer;
+
+pub use fault::OpenError;
+use fault::fault;
+use writer::{Job, Request};
+
+/// The version of the tables that is written. Every earlier one is read.
+const SCHEMA_VERSION: i64 = 1;
+/// Requests that wait for the writer before the next one waits to be put there.
+const WAITING: usize = 1024;
+/// Reading connections that are kept.
+const READERS: usize = 4;
+
+const SCHEMA: &str = "
+CREATE TABLE events (investigation TEXT NOT NULL, seq INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (investigation, seq)) WITHOUT ROWID;
+CREATE TABLE results (investigation TEXT NOT NULL, key TEXT NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (investigation, key));
+CREATE TABLE artifacts (id TEXT NOT NULL PRIMARY KEY, bytes BLOB NOT NULL);
+";
+
+/// The store in a data folder. Clones are the same store; the folder is free for another process when
+/// the last one is gone.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    folder: PathBuf,
+    file: PathBuf,
+    readers: Mutex<Vec<Connection>>,
+    requests: Option<mpsc::Sender<Job>>,
+    writer: Option<std::thread::JoinHandle<()>>,
+    /// Held as long as the store lives.
+    _lock: File,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The writer ends when nobody can ask it any more; the lock is let go after that.
+        drop(self.requests.take());
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+impl SqliteStore {
+    /// Opens the data folder and makes it if it is not there.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what is wrong with the folder and what to do.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let folder = folder.as_ref().to_path_buf();
+        let lock = lock(&folder)?;
+        let file = folder.join("casebook.db");
+        let failed = |error: rusqlite::Error| OpenError::of(&folder, &file, &error);
+        let mut connection = Connection::open(&file).map_err(failed)?;
+        prepare(&mut connection).map_err(failed)?;
+        let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+        if found > SCHEMA_VERSION {
+            return Err(OpenError::Newer { folder, found, known: SCHEMA_VERSION });
+        }
+        if found == 0 {
+            create(&mut connection).map_err(failed)?;
+        }
+        let (requests, waiting) = mpsc::channel(WAITING);
+        let name = file.display().to_string();
+        let spawned = std::thread::Builder::new()
+            .name("casebook-writer".into())
+            .spawn(move || writer::run(connection, waiting, &name));
+        let writer = spawned.map_err(|e| OpenError::NotWritable { folder: folder.clone(), reason: e.to_string() })?;
+        let inner = Inner {
+            folder,
+            file,
+            readers: Mutex::default(),
+            requests: Some(requests),
+            writer: Some(writer),
+            _lock: lock,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The data folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        doing: String,
+        request: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Request,
+    ) -> Result<T, StoreError> {
+        let gone = || StoreError::Unavailable {
+            doing: doing.clone(),
+            reason: "the writing thread of the store has ended".into(),
+        };
+        let (reply, answer) = oneshot::channel();
+        let requests = self.inner.requests.as_ref().ok_or_else(gone)?;
+        requests.send(Job { doing: doing.clone(), request: request(reply) }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        doing: String,
+        query: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let inner = Arc::clone(&self.inner);
+        let what = doing.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let failed = |error: &rusqlite::Error| fault(&doing, &inner.file.display().to_string(), error);
+            let connection = inner.reader().map_err(|e| failed(&e))?;
+            let result = query(&connection).map_err(|e| failed(&e));
+            inner.give_back(connection);
+            result
+        });
+        done.await.map_err(|e| StoreError::Unavailable { doing: what, reason: e.to_string() })?
+    }
+}
+
+impl Inner {
+    fn reader(&self) -> Result<Connection, rusqlite::Error> {
+        let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(connection) = idle {
+            return Ok(connection);
+        }
+        let connection = Connection::open_with_flags(
+            &self.file,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.pragma_update(None, "query_only", true)?;
+        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        Ok(connection)
+    }
+
+    fn give_back(&self, connection: Connection) {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < READERS {
+            readers.push(connection);
+        }
+    }
+}
+
+/// Takes the folder for this process. The lock is the system's, so that it ends with the process
+/// however that ends.
+fn lock(folder: &Path) -> Result<File, OpenError> {
+    let not_writable =
+        |error: std::io::Error| OpenError::NotWritable { folder: folder.to_path_buf(), reason: error.to_string() };
+    std::fs::create_dir_all(folder).map_err(not_writable)?;
+    let path = folder.join("casebook.lock");
+    let mut file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(not_writable)?;
+    match file.try_lock() {
+        Ok(()) => {
+            // Only for the message to a second process: that it cannot be written is no reason to stop.
+            let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+            Ok(file)
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut process = String::new();
+            let _ = file.read_to_string(&mut process);
+            Err(OpenError::Locked { folder: folder.to_path_buf(), process })
+        }
+        Err(TryLockError::Error(error)) => Err(not_writable(error)),
+    }
+}
+
+fn prepare(connection: &mut Connection) -> Result<(), rusqlite::Error> {
+    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    // A table or index that is damaged is found when it is opened, not when it is needed.
+    let _: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(())
+}
+
+fn create(connection: &mut Connection) -> Result<(), rusqlite::Error> {
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(SCHEMA)?;
+    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    transaction.commit()
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn append(
+        &self,
+        investigation: &InvestigationId,
+        after: u64,
+        entries: &[Recorded],
+    ) -> Result<(), StoreError> {
+        let doing = format!("append to the log of {investigation}");
+        let unwritable = |e: serde_json::Error| StoreError::Unavailable { doing: doing.clone(), reason: e.to_string() };
+        crate::memory::follows(investigation, after, after, entries)?;
+        let json = entries.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(unwritable)?;
+        let investigation = investigation.clone();
+        self.write(doing, |reply| Request::Append { investigation, after, json, reply }).await
+    }
+
+    async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        let (id, doing) = (investigation.to_string(), format!("read the log of {investigation}"));
+        let rows = self.read(doing, move |db| {
+            let mut query =
+                db.prepare_cached("SELECT seq, json FROM events WHERE investigation = ?1 AND seq >= ?2 ORDER BY seq")?;
+            let rows = query.query_map(params![id, i64::try_from(from).unwrap_or(i64::MAX)], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            rows.collect::<Result<Vec<(i64, String)>, _>>()
+        });
+        let corrupt = |seq: i64, e: &serde_json::Error| StoreError::Corrupt {
+            what: format!("event {seq} of {investigation}"),
+            reason: e.to_string(),
+        };
+        rows.await?.into_iter().map(|(seq, json)| serde_json::from_str(&json).map_err(|e| corrupt(seq, &e))).collect()
+    }
+
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
+        let rows = self.read("list the investigations".into(), |db| {
+            let mut query = db.prepare_cached("SELECT DISTINCT investigation FROM events ORDER BY investigation")?;
+            query.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
+        });
+        let corrupt = |e: casebook_protocol::InvalidId| StoreError::Corrupt {
+            what: "the id of an investigation".into(),
+            reason: e.to_string(),
+        };
+        rows.await?.into_iter().map(|id| InvestigationId::new(id).map_err(corrupt)).collect()
+    }
+
+    async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        let (investigation, key, bytes) = (investigation.clone(), key.to_owned(), bytes.to_vec());
+        self.write(format!("record {key} of {investigation}"), |reply| Request::Once {
+            investigation,
+            key,
+            bytes,
+            reply,
+        })
+        .await
+    }
+
+    async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let (id, key) = (investigation.to_string(), key.to_owned());
+        let doing = format!("read {key} of {investigation}");
+        self.read(doing, move |db| {
+            let mut query = db.prepare_cached("SELECT bytes FROM results WHERE investigation = ?1 AND key = ?2")?;
+            query.query_row(params![id, key], |row| row.get(0)).optional()
+        })
+        .await
+    }
+
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
+        let id = ArtifactId::of(bytes);
+        let known = id.to_string();
+        let stored = self.read(format!("look for artifact {id}"), move |db| {
+            db.prepare_cached("SELECT 1 FROM artifacts WHERE id = ?1")?.exists(params![known])
+        });
+        if !stored.await? {
+            let (artifact, bytes) = (id.clone(), bytes.to_vec());
+            self.write(format!("store artifact {id}"), |reply| Request::Put { id: artifact, bytes, reply }).await?;
+        }
+        Ok(id)
+    }
+
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
+        let wanted = id.to_string();
+        let bytes = self.read(format!("read artifact {id}"), move |db| {
+            db.prepare_cached("SELECT bytes FROM artifacts WHERE id = ?1")?
+                .query_row(params![wanted], |row| row.get(0))
+                .optional()
+        });
+        bytes.await?.map(|bytes| intact(id, bytes)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! What goes wrong with an SQLite file, in words for the person who has to mend it.
+
+use std::path::{Path, PathBuf};
+
+use casebook_agent::store::StoreError;
+use rusqlite::ErrorCode;
+
+/// Why a data folder cannot be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error(
+        "data folder {} is in use by another casebook (process {process}): wait for it to end, or use another folder with --data",
+        folder.display()
+    )]
+    Locked {
+        /// The folder.
+        folder: PathBuf,
+        /// Its process id, as it wrote it.
+        process: String,
+    },
+    /// It cannot be written to.
+    #[error("cannot write to data folder {}: {reason}: make it writable, or use another folder with --data", folder.display())]
+    NotWritable {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system says.
+        reason: String,
+    },
+    /// There is no room.
+    #[error("no room is left for data folder {}: free some, then try again", folder.display())]
+    Full {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A newer casebook wrote it.
+    #[error("data folder {} has format {found}, this casebook reads up to {known}: use a newer casebook", folder.display())]
+    Newer {
+        /// The folder.
+        folder: PathBuf,
+        /// The version found.
+        found: i64,
+        /// The newest version known.
+        known: i64,
+    },
+    /// It is no database, or a damaged one.
+    #[error(
+        "{} cannot be read: {reason}: move it away, with the files -wal and -shm beside it, and restore it from a copy if there is one",
+        file.display()
+    )]
+    Corrupt {
+        /// The file.
+        file: PathBuf,
+        /// What SQLite says.
+        reason: String,
+    },
+}
+
+impl OpenError {
+    pub(super) fn of(folder: &Path, file: &Path, error: &rusqlite::Error) -> Self {
+        let (folder, file, reason) = (folder.to_path_buf(), file.to_path_buf(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { file, reason },
+            Some(ErrorCode::DiskFull) => Self::Full { folder },
+            _ => Self::NotWritable { folder, reason },
+        }
+    }
+}
+
+/// What the store answers when SQLite answers `error`.
+pub(super) fn fault(doing: &str, file: &str, error: &rusqlite::Error) -> StoreError {
+    let reason = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            return StoreError::Corrupt { what: file.to_owned(), reason: error.to_string() };
+        }
+        Some(ErrorCode::DiskFull) => format!("no room is left for {file}: free some, then resume"),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            format!("{file} cannot be written: {error}: make it writable, then resume")
+        }
+        _ => format!("{file}: {error}"),
+    };
+    StoreError::Unavailable { doing: doing.to_owned(), reason }
+}

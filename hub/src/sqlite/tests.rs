@@ -1,0 +1,136 @@
+use super::*;
+use crate::conformance::entries;
+
+fn id(text: &str) -> InvestigationId {
+    InvestigationId::new(text).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_when_it_is_opened_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = entries(&id("a"), None, 3, "x");
+    let store = SqliteStore::open(folder.path()).unwrap();
+    store.append(&id("a"), 0, &log).await.unwrap();
+    store.record_once(&id("a"), "k", b"v").await.unwrap();
+    let artifact = store.put(b"bytes").await.unwrap();
+    drop(store);
+    let store = SqliteStore::open(folder.path()).unwrap();
+    assert_eq!(store.log(&id("a"), 1).await.unwrap(), log);
+    assert_eq!(store.recorded(&id("a"), "k").await.unwrap().as_deref(), Some(&b"v"[..]));
+    assert_eq!(store.get(&artifact).await.unwrap().as_deref(), Some(&b"bytes"[..]));
+}
+
+#[test]
+fn a_folder_belongs_to_one_process_and_the_second_learns_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = SqliteStore::open(folder.path()).unwrap();
+    let error = SqliteStore::open(folder.path()).unwrap_err();
+    assert_eq!(error, OpenError::Locked { folder: folder.path().into(), process: std::process::id().to_string() });
+    assert!(error.to_string().contains("wait for it to end"), "{error}");
+    drop(first);
+    SqliteStore::open(folder.path()).unwrap();
+}
+
+#[test]
+fn a_format_of_the_future_is_refused_with_both_named() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(SqliteStore::open(folder.path()).unwrap());
+    let db = Connection::open(folder.path().join("casebook.db")).unwrap();
+    db.pragma_update(None, "user_version", 9).unwrap();
+    drop(db);
+    let error = SqliteStore::open(folder.path()).unwrap_err().to_string();
+    assert!(error.ends_with("has format 9, this casebook reads up to 1: use a newer casebook"), "{error}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_and_a_file_that_is_no_database_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("casebook.db");
+    std::fs::write(&file, vec![b'x'; 8192]).unwrap();
+    let error = SqliteStore::open(folder.path()).unwrap_err();
+    assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
+    let error = SqliteStore::open(&file).unwrap_err();
+    assert!(matches!(&error, OpenError::NotWritable { .. }) && error.to_string().contains("--data"), "{error}");
+}
+
+#[tokio::test]
+async fn damage_is_loud() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let artifact = store.put(b"bytes").await.unwrap();
+    store.append(&id("a"), 0, &entries(&id("a"), None, 2, "x")).await.unwrap();
+    drop(store);
+    let db = Connection::open(folder.path().join("casebook.db")).unwrap();
+    db.execute("UPDATE artifacts SET bytes = x'00'", []).unwrap();
+    db.execute("UPDATE events SET json = '{' WHERE seq = 2", []).unwrap();
+    drop(db);
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let error = store.get(&artifact).await.unwrap_err();
+    assert!(matches!(&error, StoreError::Corrupt { what, .. } if *what == format!("artifact {artifact}")), "{error}");
+    let error = store.log(&id("a"), 1).await.unwrap_err().to_string();
+    assert!(error.starts_with("event 2 of a is stored but cannot be read"), "{error}");
+}
+
+/// The writer on a database that may not grow: what a full disk answers.
+#[tokio::test]
+async fn a_full_disk_fails_what_does_not_fit_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("casebook.db");
+    drop(SqliteStore::open(folder.path()).unwrap());
+    let mut db = Connection::open(&file).unwrap();
+    prepare(&mut db).unwrap();
+    db.pragma_update(None, "max_page_count", 24).unwrap();
+    let (requests, waiting) = mpsc::channel(WAITING);
+    let put = |n: u8, size: usize| {
+        let (reply, answer) = oneshot::channel();
+        let bytes = vec![n; size];
+        (
+            Job { doing: format!("store {n}"), request: Request::Put { id: ArtifactId::of(&bytes), bytes, reply } },
+            answer,
+        )
+    };
+    // The first three wait together and share a transaction, which SQLite gives up as a whole.
+    let mut replies = Vec::new();
+    for (job, answer) in [put(0, 100), put(1, 400_000), put(2, 100)] {
+        requests.send(job).await.unwrap_or_else(|_| panic!());
+        replies.push(answer);
+    }
+    let writer = std::thread::spawn(move || writer::run(db, waiting, "casebook.db"));
+    let mut stored = Vec::new();
+    for answer in replies {
+        stored.push(answer.await.unwrap());
+    }
+    let why = stored[1].clone().unwrap_err().to_string();
+    assert_eq!(why, "cannot store 1: no room is left for casebook.db: free some, then resume");
+    let (job, answer) = put(3, 100);
+    requests.send(job).await.unwrap_or_else(|_| panic!());
+    stored.push(answer.await.unwrap());
+    assert_eq!(stored[3], Ok(()), "what fits goes on");
+    drop(requests);
+    writer.join().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    for (n, size) in [(0, 100), (1, 400_000), (2, 100), (3, 100)] {
+        let id = ArtifactId::of(&vec![n; size]);
+        let there = store.get(&id).await.unwrap().is_some();
+        assert_eq!(there, stored[usize::from(n)].is_ok(), "what is acknowledged is there, and nothing else");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_writers_share_a_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let writers: Vec<_> = (0..200)
+        .map(|n| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let id = id(&format!("i{n}"));
+                store.append(&id, 0, &entries(&id, None, 3, "x")).await.unwrap();
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    assert_eq!(store.investigations().await.unwrap().len(), 200);
+}

@@ -1,0 +1,162 @@
+//! The one thread that writes: it takes what waits and commits it together.
+
+use casebook_agent::store::{Once, StoreError};
+use casebook_protocol::{ArtifactId, InvestigationId};
+use rusqlite::{Connection, OptionalExtension, Savepoint, Transaction, TransactionBehavior, params};
+use tokio::sync::{mpsc, oneshot};
+
+use super::fault::fault;
+
+/// Requests in one transaction, at most.
+const GROUP: usize = 256;
+
+type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
+
+/// A request with what it is for, in words for an error.
+pub(super) struct Job {
+    pub(super) doing: String,
+    pub(super) request: Request,
+}
+
+pub(super) enum Request {
+    Append { investigation: InvestigationId, after: u64, json: Vec<String>, reply: Reply<()> },
+    Once { investigation: InvestigationId, key: String, bytes: Vec<u8>, reply: Reply<Once> },
+    Put { id: ArtifactId, bytes: Vec<u8>, reply: Reply<()> },
+}
+
+/// An answer that is given when the transaction is on disk: `None` for done, or why it is not.
+type Answer = Box<dyn FnOnce(Option<StoreError>)>;
+
+/// Serves requests until nobody can make any more.
+pub(super) fn run(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, file: &str) {
+    while let Some(first) = waiting.blocking_recv() {
+        let mut group = vec![first];
+        while let Some(next) = (group.len() < GROUP).then(|| waiting.try_recv().ok()).flatten() {
+            group.push(next);
+        }
+        commit(&mut connection, group, file);
+    }
+}
+
+fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
+    let mut transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
+        Ok(transaction) => transaction,
+        Err(error) => {
+            for job in group {
+                let failed = fault(&job.doing, file, &error);
+                job.request.fail(failed);
+            }
+            return;
+        }
+    };
+    let mut answers: Vec<(String, Answer)> = Vec::new();
+    let mut lost = false;
+    for job in group {
+        // A full disk makes SQLite give up the whole transaction: nothing more may be written after
+        // that, or it would stand alone.
+        lost |= transaction.is_autocommit();
+        if lost {
+            let doing = job.doing.clone();
+            job.request.fail(given_up(&doing, file));
+        } else {
+            answers.push((job.doing.clone(), perform(&mut transaction, job, file)));
+        }
+    }
+    lost |= transaction.is_autocommit();
+    let committed = if lost { Ok(()) } else { transaction.commit() };
+    for (doing, answer) in answers {
+        answer(match &committed {
+            Ok(()) if lost => Some(given_up(&doing, file)),
+            Ok(()) => None,
+            Err(error) => Some(fault(&doing, file, error)),
+        });
+    }
+}
+
+fn given_up(doing: &str, file: &str) -> StoreError {
+    StoreError::Unavailable {
+        doing: doing.to_owned(),
+        reason: format!("{file} gave up the transaction that this was part of: no room is left, or the disk fails"),
+    }
+}
+
+fn perform(transaction: &mut Transaction<'_>, Job { doing, request }: Job, file: &str) -> Answer {
+    match request {
+        Request::Append { investigation, after, json, reply } => {
+            answer(reply, in_savepoint(transaction, &doing, file, |db| append(db, &investigation, after, &json)))
+        }
+        Request::Once { investigation, key, bytes, reply } => {
+            answer(reply, in_savepoint(transaction, &doing, file, |db| once(db, &investigation, &key, &bytes).map(Ok)))
+        }
+        Request::Put { id, bytes, reply } => {
+            answer(reply, in_savepoint(transaction, &doing, file, |db| put(db, &id, &bytes).map(Ok)))
+        }
+    }
+}
+
+impl Request {
+    fn fail(self, error: StoreError) {
+        match self {
+            Self::Append { reply, .. } | Self::Put { reply, .. } => drop(reply.send(Err(error))),
+            Self::Once { reply, .. } => drop(reply.send(Err(error))),
+        }
+    }
+}
+
+/// The answer to give once it is known whether the transaction is on disk. Whoever asked may have
+/// gone in the meantime.
+fn answer<T: 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Answer {
+    Box::new(move |failed| {
+        let _ = reply.send(result.and_then(|value| failed.map_or(Ok(value), Err)));
+    })
+}
+
+/// A request that fails leaves nothing behind and takes nothing else along.
+fn in_savepoint<T>(
+    transaction: &mut Transaction<'_>,
+    doing: &str,
+    file: &str,
+    work: impl FnOnce(&Savepoint<'_>) -> Result<Result<T, StoreError>, rusqlite::Error>,
+) -> Result<T, StoreError> {
+    let failed = |error: rusqlite::Error| fault(doing, file, &error);
+    let savepoint = transaction.savepoint().map_err(failed)?;
+    let done = work(&savepoint).map_err(failed)?;
+    if done.is_ok() {
+        savepoint.commit().map_err(failed)?;
+    }
+    done
+}
+
+fn append(
+    db: &Connection,
+    investigation: &InvestigationId,
+    after: u64,
+    json: &[String],
+) -> Result<Result<(), StoreError>, rusqlite::Error> {
+    let mut last = db.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE investigation = ?1")?;
+    let found: u64 = last.query_row(params![investigation.as_str()], |row| row.get::<_, i64>(0))?.unsigned_abs();
+    if found != after {
+        return Ok(Err(StoreError::Conflict { investigation: investigation.clone(), expected: after, found }));
+    }
+    let mut insert = db.prepare_cached("INSERT INTO events (investigation, seq, json) VALUES (?1, ?2, ?3)")?;
+    for (json, seq) in json.iter().zip(after + 1..) {
+        insert.execute(params![investigation.as_str(), i64::try_from(seq).unwrap_or(i64::MAX), json])?;
+    }
+    Ok(Ok(()))
+}
+
+fn once(db: &Connection, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, rusqlite::Error> {
+    let mut insert =
+        db.prepare_cached("INSERT OR IGNORE INTO results (investigation, key, bytes) VALUES (?1, ?2, ?3)")?;
+    if insert.execute(params![investigation.as_str(), key, bytes])? == 1 {
+        return Ok(Once::Recorded);
+    }
+    let mut query = db.prepare_cached("SELECT bytes FROM results WHERE investigation = ?1 AND key = ?2")?;
+    let stands = query.query_row(params![investigation.as_str(), key], |row| row.get(0)).optional()?;
+    Ok(stands.map_or(Once::Recorded, Once::Stands))
+}
+
+fn put(db: &Connection, id: &ArtifactId, bytes: &[u8]) -> Result<(), rusqlite::Error> {
+    let mut insert = db.prepare_cached("INSERT OR IGNORE INTO artifacts (id, bytes) VALUES (?1, ?2)")?;
+    insert.execute(params![id.as_str(), bytes]).map(drop)
+}

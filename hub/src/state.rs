@@ -1,0 +1,377 @@
+//! The state of an investigation: nothing but the fold of its log (design, section 5).
+//!
+//! Experts work in parallel and end in any order. Whatever is kept here is kept by what it is (round,
+//! domain, number), never by when it came, so that the report does not depend on that order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use casebook_protocol::check::Checked;
+use casebook_protocol::{
+    Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding, FindingId, Guard,
+    InvestigationId, JournalEntry, Member, Phase, Player, Question, Recorded, Review, Reviewed, Ruling, SourceInfo,
+    TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+};
+
+/// The longest silence between two events that counts as work. A longer one is a process that was not
+/// there: the budget of time is counted only while somebody works.
+pub const SILENCE: Duration = Duration::from_secs(600);
+
+/// What an investigation is opened with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The alert.
+    pub alert: Alert,
+    /// Its limits.
+    pub budget: Budget,
+    /// The Experts.
+    pub roster: Vec<Member>,
+    /// Where the evidence is; empty when Experts bring their own.
+    pub evidence: String,
+}
+
+/// How far a task has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Progress {
+    /// It was requested, and has not ended.
+    Requested,
+    /// It ended with an answer.
+    Answered,
+    /// It ended without one, for this reason.
+    Failed(String),
+}
+
+/// A task as far as it has come.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskState {
+    /// What it is.
+    pub kind: TaskKind,
+    /// The Expert that it is for.
+    pub domain: Option<Domain>,
+    /// The round it belongs to.
+    pub round: u32,
+    /// The phase it belongs to.
+    pub phase: Phase,
+    /// Its view, as an artifact.
+    pub view: ArtifactId,
+    /// How long the investigation had been worked on when it was requested.
+    pub requested_after: Duration,
+    /// How far it has come.
+    pub progress: Progress,
+    /// Who played it, once it is answered.
+    pub player: Option<Player>,
+    /// What it used, once it has ended.
+    pub usage: Usage,
+}
+
+/// One pass through a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Round {
+    /// The phase.
+    pub phase: Phase,
+    /// What the Director asked.
+    pub question: Option<Question>,
+    /// What the Experts found, by domain and number.
+    pub findings: BTreeMap<(Domain, usize), CheckedFinding>,
+    /// The Review.
+    pub review: Option<Review>,
+    /// What the Director decided.
+    pub decision: Option<Decision>,
+}
+
+/// A guard with the task whose proposal it changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guarded {
+    /// Round, kind and domain of the task: what guards are sorted by.
+    pub by: (u32, Option<TaskKind>, Option<Domain>),
+    /// What was done.
+    pub guard: Guard,
+}
+
+/// The state of an investigation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// Its id, once there is an event.
+    pub investigation: Option<InvestigationId>,
+    /// What it was opened with; none before that.
+    pub case: Option<Case>,
+    /// When it was opened.
+    pub opened: Option<Timestamp>,
+    /// When it was closed.
+    pub closed: Option<Timestamp>,
+    /// The phase that it is in.
+    pub phase: Phase,
+    /// The round that it is in, over all phases; 0 before the first.
+    pub round: u32,
+    /// Every round.
+    pub rounds: BTreeMap<u32, Round>,
+    /// Every task requested.
+    pub tasks: BTreeMap<TaskId, TaskState>,
+    /// Every tool call with the task that made it.
+    pub calls: BTreeMap<CallId, (TaskId, ToolCall)>,
+    /// The Director's Journal.
+    pub journal: Vec<JournalEntry>,
+    /// The latest Review.
+    pub review: Option<Review>,
+    /// Every finding reviewed so far, with its latest score.
+    pub known: BTreeMap<FindingId, Reviewed>,
+    /// The Timeline.
+    pub timeline: Option<Timeline>,
+    /// What the rules did, in the order of the log.
+    pub guards: Vec<Guarded>,
+    /// What was used.
+    pub usage: Usage,
+    /// The limits that the Director was warned of.
+    pub warned: BTreeSet<String>,
+    /// Why it goes to `conclude` for another reason than the Director's decision.
+    pub stop_reason: Option<String>,
+    /// How long it had been worked on when that was decided.
+    pub stopped_after: Duration,
+    /// The conclusion and the ruling on it.
+    pub conclusion: Option<(Conclusion, Ruling)>,
+    /// Sequence number and hash of the last event.
+    pub last: Option<(u64, String)>,
+    /// When the last event was recorded.
+    pub last_at: Option<Timestamp>,
+    /// How long it has been worked on, silences over [`SILENCE`] cut to that.
+    pub worked: Duration,
+    /// The task that ended last: what a guard that follows belongs to.
+    ended: Option<TaskId>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            investigation: None,
+            case: None,
+            opened: None,
+            closed: None,
+            phase: Phase::Discovery,
+            round: 0,
+            rounds: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            journal: Vec::new(),
+            review: None,
+            known: BTreeMap::new(),
+            timeline: None,
+            guards: Vec::new(),
+            usage: Usage::default(),
+            warned: BTreeSet::new(),
+            stop_reason: None,
+            stopped_after: Duration::ZERO,
+            conclusion: None,
+            last: None,
+            last_at: None,
+            worked: Duration::ZERO,
+            ended: None,
+        }
+    }
+}
+
+impl State {
+    /// The state after a whole log.
+    #[must_use]
+    pub fn replay(log: &[Recorded]) -> Self {
+        log.iter().fold(Self::default(), |mut state, entry| {
+            state.apply(entry);
+            state
+        })
+    }
+
+    /// Takes in the next event of the log.
+    pub fn apply(&mut self, entry: &Recorded) {
+        self.worked = self.worked_until(entry.at);
+        self.investigation.get_or_insert_with(|| entry.investigation.clone());
+        self.last = Some((entry.seq, entry.hash.clone()));
+        self.last_at = Some(entry.at);
+        match &entry.event {
+            Event::Opened { alert, budget, roster, evidence } => {
+                self.case = Some(Case {
+                    alert: alert.clone(),
+                    budget: *budget,
+                    roster: roster.clone(),
+                    evidence: evidence.clone(),
+                });
+                self.opened = Some(entry.at);
+            }
+            Event::RoundStarted { phase, round } => {
+                (self.phase, self.round) = (*phase, *round);
+                let fresh =
+                    Round { phase: *phase, question: None, findings: BTreeMap::new(), review: None, decision: None };
+                self.rounds.insert(*round, fresh);
+            }
+            Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
+            Event::CallRecorded { task, call } => {
+                self.calls.entry(call.id.clone()).or_insert_with(|| (task.clone(), call.clone()));
+            }
+            Event::TaskAnswered { task, player, usage } => self.ended(task, Progress::Answered, Some(player), usage),
+            Event::TaskFailed { task, reason, usage } => {
+                self.ended(task, Progress::Failed(reason.clone()), None, usage)
+            }
+            Event::Stopping { reason } => {
+                self.stop_reason.get_or_insert_with(|| reason.clone());
+                self.stopped_after = self.worked;
+            }
+            Event::BudgetNear { limit } => {
+                self.warned.insert(limit_name(limit).to_owned());
+            }
+            Event::Concluded { conclusion, ruling } => self.conclusion = Some((conclusion.clone(), ruling.clone())),
+            Event::Closed {} => self.closed = Some(entry.at),
+            Event::Journaled { entry } => self.journal.push(entry.clone()),
+            Event::Guarded { guard } => self.guarded(guard),
+            proposal => self.accepted(proposal),
+        }
+    }
+
+    /// What agents proposed and the rules let through.
+    fn accepted(&mut self, event: &Event) {
+        match event {
+            Event::Asked { round, question } => self.in_round(*round, |r| r.question = Some(question.clone())),
+            Event::FindingSubmitted { finding } => self.submitted(finding),
+            Event::FindingChecked { finding, checked } => self.checked(finding, checked),
+            Event::Reviewed { review } => {
+                self.in_round(review.round, |r| r.review = Some(review.clone()));
+                self.known.extend(review.findings.iter().map(|f| (f.finding.id.clone(), f.clone())));
+                self.review = Some(review.clone());
+            }
+            Event::TimelineRewritten { timeline } => self.timeline = Some(timeline.clone()),
+            Event::Decided { round, decision } => self.in_round(*round, |r| r.decision = Some(decision.clone())),
+            _ => {}
+        }
+    }
+
+    fn in_round(&mut self, round: u32, change: impl FnOnce(&mut Round)) {
+        if let Some(round) = self.rounds.get_mut(&round) {
+            change(round);
+        }
+    }
+
+    fn requested(&mut self, task: &TaskId, kind: TaskKind, domain: Option<&Domain>, view: &ArtifactId) {
+        let fresh = TaskState {
+            kind,
+            domain: domain.cloned(),
+            round: self.round,
+            phase: self.phase,
+            view: view.clone(),
+            requested_after: self.worked,
+            progress: Progress::Requested,
+            player: None,
+            usage: Usage::default(),
+        };
+        self.tasks.insert(task.clone(), fresh);
+    }
+
+    fn ended(&mut self, task: &TaskId, progress: Progress, player: Option<&Player>, usage: &Usage) {
+        if let Some(state) = self.tasks.get_mut(task) {
+            state.progress = progress;
+            state.player = player.cloned();
+            state.usage = *usage;
+        }
+        self.usage += *usage;
+        self.ended = Some(task.clone());
+    }
+
+    fn submitted(&mut self, finding: &Finding) {
+        let place = (finding.domain.clone(), number(&finding.id));
+        let unchecked = Checked { citations: Vec::new(), faults: Vec::new() };
+        self.in_round(finding.round, |r| {
+            r.findings.insert(place, CheckedFinding { finding: finding.clone(), checked: unchecked });
+        });
+    }
+
+    fn checked(&mut self, id: &FindingId, checked: &Checked) {
+        let mut latest_first = self.rounds.values_mut().rev().flat_map(|r| r.findings.values_mut());
+        if let Some(found) = latest_first.find(|f| f.finding.id == *id) {
+            found.checked = checked.clone();
+        }
+    }
+
+    fn guarded(&mut self, guard: &Guard) {
+        let task = self.ended.as_ref().and_then(|id| self.tasks.get(id));
+        let by = task.map_or((self.round, None, None), |t| (t.round, Some(t.kind), t.domain.clone()));
+        self.guards.push(Guarded { by, guard: guard.clone() });
+    }
+
+    /// How long it will have been worked on at `now`, if it is worked on now.
+    #[must_use]
+    pub fn worked_until(&self, now: Timestamp) -> Duration {
+        let silence = self
+            .last_at
+            .map_or(Duration::ZERO, |last| Duration::try_from(now.duration_since(last)).unwrap_or(Duration::ZERO));
+        self.worked + silence.min(SILENCE)
+    }
+
+    /// The round that it is in.
+    #[must_use]
+    pub fn this_round(&self) -> Option<&Round> {
+        self.rounds.get(&self.round)
+    }
+
+    /// The tasks that were requested and have not ended, in order of id.
+    pub fn in_flight(&self) -> impl Iterator<Item = (&TaskId, &TaskState)> {
+        self.tasks.iter().filter(|(_, task)| task.progress == Progress::Requested)
+    }
+
+    /// The task of a kind in this round, as far as it has come.
+    #[must_use]
+    pub fn task(&self, kind: TaskKind, domain: Option<&Domain>) -> Option<&TaskState> {
+        self.tasks.get(&TaskId::of(self.round, kind, domain))
+    }
+
+    /// The tasks in the order of the investigation: round, kind, domain.
+    #[must_use]
+    pub fn tasks_in_order(&self) -> Vec<(&TaskId, &TaskState)> {
+        let mut tasks: Vec<_> = self.tasks.iter().collect();
+        tasks.sort_by_key(|(_, t)| (t.round, t.kind, t.domain.clone()));
+        tasks
+    }
+
+    /// Every finding in order of round, domain and number.
+    pub fn findings(&self) -> impl Iterator<Item = &CheckedFinding> {
+        self.rounds.values().flat_map(|r| r.findings.values())
+    }
+
+    /// The Experts; none before it is opened.
+    #[must_use]
+    pub fn roster(&self) -> &[Member] {
+        self.case.as_ref().map_or(&[], |case| &case.roster)
+    }
+
+    /// The Expert of a domain.
+    #[must_use]
+    pub fn member(&self, domain: &Domain) -> Option<&Member> {
+        self.roster().iter().find(|m| m.domain == *domain)
+    }
+
+    /// Every source on the roster, by its id in tool results.
+    #[must_use]
+    pub fn sources(&self) -> BTreeMap<String, SourceInfo> {
+        let all = self.roster().iter().flat_map(|m| &m.sources);
+        all.map(|source| (source.source.clone(), source.clone())).collect()
+    }
+
+    /// The same call of this tool on unchanged evidence gives the same answer.
+    #[must_use]
+    pub fn repeatable(&self, domain: Option<&Domain>, tool: &str) -> bool {
+        let member = domain.and_then(|d| self.member(d));
+        member.is_some_and(|m| m.toolset.tools.iter().any(|t| t.name == tool && t.repeatable))
+    }
+
+    /// Sequence number of the last event; 0 before the first.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.last.as_ref().map_or(0, |(seq, _)| *seq)
+    }
+}
+
+/// The number of a finding within its task, from 1: ids end in it.
+fn number(id: &FindingId) -> usize {
+    id.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// The limit that a warning such as `tokens: 8 of 10` is about.
+#[must_use]
+pub fn limit_name(warning: &str) -> &str {
+    warning.split(':').next().unwrap_or(warning)
+}

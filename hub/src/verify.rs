@@ -1,0 +1,166 @@
+//! Checks an investigation against its stored bytes: whether the log, the artifacts, the result of
+//! every check of a citation and the report are still what was recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_agent::store::{Store, StoreError};
+use casebook_protocol::{
+    ArtifactId, CallId, CheckedFinding, Event, Exhibits, InvestigationId, Recorded, Report, TaskId, TaskKind,
+};
+
+use crate::archive::REPORT_KEY;
+use crate::error::HubError;
+use crate::report;
+use crate::state::State;
+
+/// What the verification found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Verification {
+    /// Events in the log.
+    pub events: u64,
+    /// Artifacts that the log names, each read whole and hashed.
+    pub artifacts: u64,
+    /// Findings that were checked again.
+    pub findings: u64,
+    /// Their citations.
+    pub citations: u64,
+    /// The recorded report was held against the log; false while none is recorded.
+    pub report: bool,
+    /// What is not as it was recorded. Empty: all is well.
+    pub problems: Vec<Problem>,
+}
+
+/// Something that is not as it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Problem {
+    /// The event concerned, where there is one.
+    pub seq: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Checks an investigation; what is wrong with it is in the answer, not an error.
+///
+/// # Errors
+/// [`HubError::Unknown`] if there is none of this id, and when the store cannot be read at all.
+pub async fn verify(store: &dyn Store, investigation: &InvestigationId) -> Result<Verification, HubError> {
+    let mut found = Verification::default();
+    let log = match store.log(investigation, 1).await {
+        Ok(log) if log.is_empty() => return Err(HubError::Unknown(investigation.clone())),
+        Ok(log) => log,
+        Err(StoreError::Corrupt { what, reason }) => {
+            found.problem(None, format!("{what} cannot be read: {reason}"));
+            return Ok(found);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    found.events = log.len() as u64;
+    if let Err(error) = Recorded::verify(investigation, &log) {
+        found.problem(None, error.to_string());
+    }
+    let state = State::replay(&log);
+    found.artifacts(store, &log).await?;
+    found.findings(store, &state).await?;
+    found.report(store, &state).await?;
+    Ok(found)
+}
+
+impl Verification {
+    fn problem(&mut self, seq: Option<u64>, what: String) {
+        self.problems.push(Problem { seq, what });
+    }
+
+    /// The bytes of an artifact, or none and the problem noted.
+    async fn artifact(
+        &mut self,
+        store: &dyn Store,
+        seq: Option<u64>,
+        id: &ArtifactId,
+    ) -> Result<Option<Vec<u8>>, HubError> {
+        match store.get(id).await {
+            Ok(Some(bytes)) => return Ok(Some(bytes)),
+            Ok(None) => self.problem(seq, format!("artifact {id} is named in the log and not in the store")),
+            Err(StoreError::Corrupt { what, reason }) => self.problem(seq, format!("{what}: {reason}")),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(None)
+    }
+
+    async fn artifacts(&mut self, store: &dyn Store, log: &[Recorded]) -> Result<(), HubError> {
+        let mut seen = BTreeSet::new();
+        for entry in log {
+            let id = match &entry.event {
+                Event::TaskRequested { view, .. } => view,
+                Event::CallRecorded { call, .. } => &call.result,
+                _ => continue,
+            };
+            if seen.insert(id) && self.artifact(store, Some(entry.seq), id).await?.is_some() {
+                self.artifacts += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks every finding again, with the bytes of one task's calls in memory at a time.
+    async fn findings(&mut self, store: &dyn Store, state: &State) -> Result<(), HubError> {
+        let mut by_task: BTreeMap<_, Vec<&CheckedFinding>> = BTreeMap::new();
+        for finding in state.findings() {
+            by_task.entry((finding.finding.round, &finding.finding.domain)).or_default().push(finding);
+        }
+        for findings in by_task.into_values() {
+            let exhibits = exhibits(store, state, &findings).await?;
+            for CheckedFinding { finding, checked } in findings {
+                self.findings += 1;
+                self.citations += finding.draft.citations.len() as u64;
+                let again = exhibits.check(&finding.draft);
+                if again != *checked {
+                    self.problem(
+                        None,
+                        format!("finding {} was recorded as {checked:?} and is now {again:?}", finding.id),
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn report(&mut self, store: &dyn Store, state: &State) -> Result<(), HubError> {
+        let Some(bytes) = store
+            .recorded(
+                &state.investigation.clone().ok_or_else(|| HubError::Defect("a log without an id".into()))?,
+                REPORT_KEY,
+            )
+            .await?
+        else {
+            return Ok(());
+        };
+        self.report = true;
+        match serde_json::from_slice::<Report>(&bytes) {
+            Ok(recorded) if Some(&recorded) == report::build(state).as_ref() => {}
+            Ok(_) => self.problem(None, "the recorded report is not what the log gives".into()),
+            Err(error) => self.problem(None, format!("the recorded report cannot be read: {error}")),
+        }
+        Ok(())
+    }
+}
+
+/// The calls of their own task that the findings cite, with their bytes. What cannot be read was
+/// noted before and is left out.
+async fn exhibits(store: &dyn Store, state: &State, findings: &[&CheckedFinding]) -> Result<Exhibits, HubError> {
+    let mut exhibits = Exhibits::default();
+    let Some(first) = findings.first().map(|f| &f.finding) else { return Ok(exhibits) };
+    let (own, domain) = (TaskId::of(first.round, TaskKind::Investigate, Some(&first.domain)), Some(&first.domain));
+    let citations = findings.iter().flat_map(|f| &f.finding.draft.citations);
+    let ids: BTreeSet<&CallId> = citations.flat_map(|c| std::iter::once(c.call()).chain(c.again())).collect();
+    for (_, call) in ids.into_iter().filter_map(|id| state.calls.get(id)).filter(|(task, _)| *task == own) {
+        match store.get(&call.result).await {
+            Ok(Some(bytes)) => exhibits.add(call.clone(), state.repeatable(domain, &call.tool), &bytes),
+            Ok(None) | Err(StoreError::Corrupt { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(exhibits)
+}
+
+#[cfg(test)]
+mod tests;

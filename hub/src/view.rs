@@ -1,0 +1,179 @@
+//! What each task may know: the table of the design, section 1, and nothing else.
+//!
+//! A view is built when its task is requested and stored as an artifact; a task that is handed out
+//! again gets the stored one, so that it may know the same however much has happened since.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_protocol::{
+    Allowance, Bearing, CheckedFinding, Citation, DirectorView, Domain, DomainToolset, EntityKind, ExpertView, Finding,
+    FindingKind, Headroom, MemberState, Review, ReviewView, Task, TaskId, TaskKind, TimelineView, View, one_line,
+};
+
+use crate::state::{Progress, State};
+
+/// Earlier findings that are shown to the Critic with those that contradict them, at most.
+const MAX_CONTRADICTED: usize = 20;
+
+/// The view of a task of this round. None before the investigation is open, for a domain that is not
+/// on the roster, and for a Timeline without a Review.
+#[must_use]
+pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<View> {
+    Some(match kind {
+        TaskKind::Plan => View::Plan(Box::new(director(state)?)),
+        TaskKind::Decide => View::Decide(Box::new(director(state)?)),
+        TaskKind::Report => View::Report(Box::new(director(state)?)),
+        TaskKind::Investigate => View::Investigate(Box::new(expert(state, domain?)?)),
+        TaskKind::Review => View::Review(Box::new(critic(state)?)),
+        TaskKind::Timeline => View::Timeline(Box::new(TimelineView {
+            journal: state.journal.clone(),
+            review: state.this_round()?.review.clone()?,
+            previous: state.timeline.clone(),
+        })),
+    })
+}
+
+/// A requested task with its view, as it goes out.
+#[must_use]
+pub fn task(state: &State, id: &TaskId, view: View) -> Option<Task> {
+    let requested = state.tasks.get(id)?;
+    Some(Task {
+        id: id.clone(),
+        investigation: state.investigation.clone()?,
+        domain: requested.domain.clone(),
+        phase: requested.phase,
+        round: requested.round,
+        view,
+        allowance: allowance(state, requested.round, requested.kind),
+    })
+}
+
+/// What is left of the budget of tool calls, shared by the tasks of one step. Only earlier steps
+/// count, so that a task that is handed out again has the same allowance.
+fn allowance(state: &State, round: u32, kind: TaskKind) -> Allowance {
+    let full = Allowance::default();
+    let before = state.tasks.values().filter(|t| (t.round, t.kind) < (round, kind));
+    let used: u64 = before.map(|t| t.usage.tool_calls).sum();
+    let sharers = state.tasks.values().filter(|t| (t.round, t.kind) == (round, kind)).count().max(1);
+    let limit = state.case.as_ref().map_or(0, |case| case.budget.tool_calls);
+    let share = limit.saturating_sub(used).div_ceil(sharers as u64);
+    Allowance { tool_calls: full.tool_calls.min(u32::try_from(share).unwrap_or(u32::MAX)), ..full }
+}
+
+fn director(state: &State) -> Option<DirectorView> {
+    let case = state.case.as_ref()?;
+    let seconds = state.worked.as_secs();
+    let warning = match case.budget.headroom(&state.usage, rounds_finished(state), seconds) {
+        Headroom::Enough => None,
+        Headroom::Near(limit) | Headroom::Spent(limit) => Some(limit),
+    };
+    Some(DirectorView {
+        alert: case.alert.clone(),
+        journal: state.journal.clone(),
+        review: state.review.as_ref().map(derived),
+        timeline: state.timeline.clone(),
+        roster: roster(state),
+        used: state.usage,
+        warning,
+        stop_reason: state.stop_reason.clone(),
+    })
+}
+
+fn rounds_finished(state: &State) -> u32 {
+    let finished = state.rounds.values().filter(|r| r.decision.is_some()).count();
+    u32::try_from(finished).unwrap_or(u32::MAX)
+}
+
+/// The Review without what it quotes: the Director sees derived text alone, and a quotation is bytes
+/// of the evidence, as likely as not an attacker's (rule 3.7).
+fn derived(review: &Review) -> Review {
+    let mut review = review.clone();
+    for finding in &mut review.findings {
+        for citation in &mut finding.finding.draft.citations {
+            match citation {
+                Citation::Literal { quote, .. } => quote.clear(),
+                Citation::Aggregate { value, .. } => value.clear(),
+                Citation::Count { .. } | Citation::Absence { .. } => {}
+            }
+        }
+        for check in &mut finding.checked.citations {
+            check.note = if check.holds { "holds" } else { "does not hold" }.into();
+        }
+    }
+    review
+}
+
+fn roster(state: &State) -> Vec<MemberState> {
+    let mut last: BTreeMap<&Domain, (u32, &Progress)> = BTreeMap::new();
+    for task in state.tasks.values() {
+        if let Some(domain) = &task.domain
+            && last.get(domain).is_none_or(|(round, _)| *round < task.round)
+        {
+            last.insert(domain, (task.round, &task.progress));
+        }
+    }
+    let trouble = |domain: &Domain| match last.get(domain) {
+        Some((round, Progress::Failed(reason))) => Some(format!("failed in round {round}: {}", one_line(reason, 200))),
+        _ => None,
+    };
+    let members = state.roster().iter();
+    members
+        .map(|m| MemberState {
+            domain: m.domain.clone(),
+            description: m.description.clone(),
+            trouble: trouble(&m.domain),
+        })
+        .collect()
+}
+
+fn expert(state: &State, domain: &Domain) -> Option<ExpertView> {
+    let member = state.member(domain)?;
+    Some(ExpertView {
+        alert: state.case.as_ref()?.alert.clone(),
+        journal: state.journal.clone(),
+        question: state.this_round()?.question.clone()?,
+        toolset: member.toolset.clone(),
+        sources: member.sources.clone(),
+    })
+}
+
+fn critic(state: &State) -> Option<ReviewView> {
+    let findings: Vec<CheckedFinding> = state.this_round()?.findings.values().cloned().collect();
+    let earlier = state.rounds.range(..state.round).flat_map(|(_, r)| r.findings.values());
+    let contradicted = earlier.filter(|old| findings.iter().any(|new| contradicts(&new.finding, &old.finding)));
+    let toolsets =
+        state.roster().iter().map(|m| DomainToolset { domain: m.domain.clone(), toolset: m.toolset.clone() });
+    Some(ReviewView {
+        journal: state.journal.clone(),
+        contradicted: contradicted.take(MAX_CONTRADICTED).cloned().collect(),
+        toolsets: toolsets.collect(),
+        findings,
+    })
+}
+
+/// Two findings that may not both be right, as far as code can tell: they point opposite ways about
+/// an entity they share, or one says that something is absent and the other that it happened, of a
+/// name that both put in `backquotes`. A shared host is no contradiction: most findings share one.
+fn contradicts(a: &Finding, b: &Finding) -> bool {
+    let opposite = matches!(
+        (a.draft.bearing, b.draft.bearing),
+        (Bearing::Incriminating, Bearing::Exonerating) | (Bearing::Exonerating, Bearing::Incriminating)
+    );
+    let absent = matches!(
+        (a.draft.kind, b.draft.kind),
+        (FindingKind::Absence, FindingKind::Occurrence) | (FindingKind::Occurrence, FindingKind::Absence)
+    );
+    (opposite && !entities(a).is_disjoint(&entities(b))) || (absent && !names(a).is_disjoint(&names(b)))
+}
+
+fn entities(finding: &Finding) -> BTreeSet<(EntityKind, String)> {
+    let telling = finding.draft.entities.iter().filter(|e| e.kind != EntityKind::Host);
+    telling.map(|e| (e.kind, e.value.to_lowercase())).collect()
+}
+
+fn names(finding: &Finding) -> BTreeSet<String> {
+    finding.draft.claim.split('`').skip(1).step_by(2).map(str::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests;

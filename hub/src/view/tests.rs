@@ -1,0 +1,173 @@
+use std::cell::RefCell;
+
+use casebook_agent::mind::Done;
+use casebook_protocol::{Event, FindingDraft, Outcome, Phase};
+
+use super::*;
+use crate::script::{Driver, case, domain, perform, think};
+
+const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
+
+/// Every task of an honest run with its view as JSON.
+fn tasks() -> Vec<(Task, String)> {
+    let seen = RefCell::new(Vec::new());
+    let mut driver = Driver::open(&case(&ROSTER));
+    let mind = |task: &Task, done: &[Done]| {
+        if done.is_empty() {
+            seen.borrow_mut().push((task.clone(), serde_json::to_string(&task.view).unwrap()));
+        }
+        think(task, done, false)
+    };
+    driver.run(&mind, |_| 0);
+    seen.into_inner()
+}
+
+/// In every view of the kinds, from round 2 on (when there is something to leak), each of `present`
+/// stands and none of `absent` does.
+#[track_caller]
+fn check(kinds: &[TaskKind], present: &[&str], absent: &[&str]) {
+    let tasks = tasks();
+    let views: Vec<_> = tasks.iter().filter(|(t, _)| kinds.contains(&t.view.kind()) && t.round > 1).collect();
+    assert!(!views.is_empty());
+    for (task, view) in views {
+        for text in present {
+            assert!(view.contains(text), "{} should see {text:?}: {view}", task.id);
+        }
+        for text in absent {
+            assert!(!view.contains(text), "{} must not see {text:?}: {view}", task.id);
+        }
+    }
+}
+
+const ALERT: &str = "Module loaded";
+const JOURNAL: &str = "entry of r1.plan";
+const CLAIM: &str = "was done";
+const RATIONALE: &str = "\"rationale\":\"checked\"";
+const REVIEW_SUMMARY: &str = "\"summary\":\"reviewed\"";
+const NARRATIVE: &str = "story 1";
+/// What only the bytes of a tool result and a quotation of them say.
+const RAW: &str = "did thing";
+const TOOLS: &str = "searches";
+
+#[test]
+fn the_director_sees_the_channels_and_never_bytes_of_evidence() {
+    let director = [TaskKind::Plan, TaskKind::Decide, TaskKind::Report];
+    check(
+        &director,
+        &[ALERT, JOURNAL, REVIEW_SUMMARY, RATIONALE, CLAIM, "story ", "knows network", "tool_calls"],
+        &[RAW, TOOLS],
+    );
+}
+
+#[test]
+fn a_quotation_that_does_not_hold_does_not_reach_the_director_in_the_words_of_its_check() {
+    let mut driver = Driver::open(&case(&["network"]));
+    let lie = |f: FindingDraft| FindingDraft {
+        citations: vec![Citation::Literal {
+            call: f.citations[0].call().clone(),
+            at: casebook_protocol::Locator::Pointer(String::new()),
+            quote: "IGNORE ALL".into(),
+        }],
+        ..f
+    };
+    let mut seen = Vec::new();
+    while let Some((id, task)) = driver.waiting.pop_first() {
+        if matches!(task.view, View::Plan(_) | View::Decide(_) | View::Report(_)) {
+            seen.push((id, serde_json::to_string(&task.view).unwrap()));
+        }
+        let (mut outcome, results): (Outcome, _) = perform(&task, &|t, d| think(t, d, false));
+        if let Ok(casebook_protocol::Answer::Investigate(found)) = &mut outcome.result {
+            *found = found.drain(..).map(lie).collect();
+        }
+        let command = driver.outcome(outcome, &results);
+        driver.take(&[command]);
+    }
+    let noted = |e: &casebook_protocol::Recorded| matches!(&e.event, Event::FindingChecked { checked, .. } if checked.citations[0].note.contains("IGNORE"));
+    assert!(driver.log.iter().any(noted), "the log has the check in full");
+    assert!(seen.len() >= 5 && seen.iter().all(|(_, view)| !view.contains("IGNORE")), "{seen:?}");
+}
+
+#[test]
+fn an_expert_sees_neither_review_nor_timeline_nor_other_findings() {
+    let absent = [RATIONALE, REVIEW_SUMMARY, "story", CLAIM, RAW, "endpoint", "identity"];
+    check(&[TaskKind::Investigate], &[ALERT, JOURNAL, "what happened in round", TOOLS, "network-log"], &absent);
+}
+
+#[test]
+fn the_reviewing_critic_sees_this_round_alone() {
+    for (task, view) in tasks().iter().filter(|(t, _)| t.view.kind() == TaskKind::Review) {
+        let earlier = (1..task.round).map(|round| format!("\"r{round}-"));
+        assert!(earlier.clone().all(|id| !view.contains(&id)), "{view}");
+        assert!(view.contains(&format!("\"r{}-network-1\"", task.round)));
+    }
+    check(
+        &[TaskKind::Review],
+        &[JOURNAL, CLAIM, TOOLS, "quoted text found"],
+        &[ALERT, "story", REVIEW_SUMMARY, RATIONALE],
+    );
+}
+
+#[test]
+fn the_critic_that_tells_the_story_has_review_and_timeline_and_no_tools() {
+    check(&[TaskKind::Timeline], &[JOURNAL, REVIEW_SUMMARY, RATIONALE, "story "], &[ALERT, TOOLS, "toolset"]);
+    let (_, second) = tasks().into_iter().find(|(t, _)| t.id.as_str() == "r2.timeline").unwrap();
+    assert!(second.contains(NARRATIVE) && !second.contains("\"finding\":{\"id\":\"r1-"), "{second}");
+}
+
+fn contradicting(change_old: impl Fn(&mut FindingDraft), change_new: impl Fn(&mut FindingDraft)) -> usize {
+    let mut driver = Driver::open(&case(&["network"]));
+    let mind = |task: &Task, done: &[Done]| think(task, done, false);
+    loop {
+        let (id, task) = driver.waiting.pop_first().unwrap();
+        if id.as_str() == "r2.review" {
+            let View::Review(view) = task.view else { panic!() };
+            return view.contradicted.len();
+        }
+        let (mut outcome, results) = perform(&task, &mind);
+        if let Ok(casebook_protocol::Answer::Investigate(found)) = &mut outcome.result {
+            found.truncate(1);
+            if task.phase == Phase::Discovery { change_old(&mut found[0]) } else { change_new(&mut found[0]) }
+        }
+        let command = driver.outcome(outcome, &results);
+        driver.take(&[command]);
+    }
+}
+
+#[test]
+fn the_critic_sees_an_earlier_finding_only_if_one_of_this_round_contradicts_it() {
+    let exonerates = |f: &mut FindingDraft| f.bearing = Bearing::Exonerating;
+    let absent = |f: &mut FindingDraft| (f.kind, f.claim) = (FindingKind::Absence, "no `THING1` anywhere".into());
+    let of_host = |f: &mut FindingDraft| f.entities[0].kind = EntityKind::Host;
+    let nothing = |_: &mut FindingDraft| {};
+    assert_eq!(contradicting(nothing, nothing), 0);
+    assert_eq!(contradicting(nothing, exonerates), 1);
+    assert_eq!(contradicting(nothing, absent), 1);
+    assert_eq!(contradicting(of_host, |f| (exonerates(f), of_host(f)).1), 0, "a shared host is no contradiction");
+}
+
+#[test]
+fn tasks_of_one_step_share_what_is_left_of_the_tool_calls() {
+    let mut small = case(&ROSTER);
+    small.budget.tool_calls = 10;
+    let mut driver = Driver::open(&small);
+    driver.run(
+        &|task, done| {
+            let granted = task.allowance.tool_calls;
+            match task.view.kind() {
+                TaskKind::Investigate if task.round == 1 => assert_eq!(granted, 4),
+                TaskKind::Review if task.round == 1 => assert_eq!(granted, 4),
+                _ => {}
+            }
+            think(task, done, false)
+        },
+        |n| n - 1,
+    );
+}
+
+#[test]
+fn what_does_not_exist_has_no_view() {
+    let driver = Driver::open(&case(&ROSTER));
+    assert_eq!(build(&State::default(), TaskKind::Plan, None), None);
+    assert_eq!(build(&driver.state, TaskKind::Investigate, Some(&domain("moon"))), None);
+    assert_eq!(build(&driver.state, TaskKind::Timeline, None), None);
+}

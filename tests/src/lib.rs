@@ -1,0 +1,5 @@
+//! The harness: scoring of whole investigations, generated logs, and what the integration tests share.
+
+pub mod generate;
+pub mod run;
+pub mod score;

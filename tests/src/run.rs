@@ -1,0 +1,31 @@
+//! Runs whole investigations in this process, in a data folder of their own.
+
+use std::path::Path;
+
+use casebook_agent::process;
+use casebook_cli::embedded::{self, Nobody, Options};
+use casebook_cli::stop::Stop;
+use casebook_protocol::{Alert, Budget, Report};
+
+/// Investigates an alert over a folder of evidence with the built-in analyst.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report, String> {
+    let data = tempfile::tempdir().map_err(|e| e.to_string())?;
+    investigate_in(alert, evidence, data.path())
+}
+
+/// The same in the data folder `data`.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn investigate_in(alert: &Path, evidence: &Path, data: &Path) -> Result<Report, String> {
+    let bytes = std::fs::read(alert).map_err(|e| format!("{}: {e}", alert.display()))?;
+    let alert = Alert::parse(&bytes).map_err(|e| format!("{}: {e}", alert.display()))?;
+    let options = Options { alert, evidence: evidence.to_path_buf(), data: data.to_path_buf(), budget: Budget::default() };
+    let (_stopper, mut stop) = Stop::by_hand();
+    process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })
+        .map_err(|e| e.to_string())?
+        .map_err(|e| e.to_string())
+}

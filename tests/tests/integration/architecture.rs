@@ -1,0 +1,116 @@
+//! The dependency rules of the design, section 4, proved from the manifest and the sources.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+}
+
+/// The packages that each of our packages reaches through normal dependencies.
+fn reach() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let name = |id: &Value| {
+        let package = metadata["packages"].as_array().unwrap().iter().find(|p| p["id"] == *id).unwrap();
+        package["name"].as_str().unwrap().to_owned()
+    };
+    let mut direct: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for node in metadata["resolve"]["nodes"].as_array().unwrap() {
+        let normal = |d: &&Value| d["dep_kinds"].as_array().unwrap().iter().any(|k| k["kind"].is_null());
+        let deps = node["deps"].as_array().unwrap().iter().filter(normal).map(|d| name(&d["pkg"]));
+        direct.entry(name(&node["id"])).or_default().extend(deps);
+    }
+    let ours = direct.keys().filter(|n| n.starts_with("casebook-")).cloned();
+    ours.map(|package| {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![package.clone()];
+        while let Some(next) = open.pop() {
+            for dep in direct.get(&next).into_iter().flatten() {
+                if reached.insert(dep.clone()) {
+                    open.push(dep.clone());
+                }
+            }
+        }
+        (package, reached)
+    })
+    .collect()
+}
+
+#[test]
+fn protocol_reaches_no_runtime_no_actors_and_no_broker() {
+    let reach = reach();
+    for forbidden in ["tokio", "actix", "async-nats", "bincode", "rusqlite", "futures-util"] {
+        assert!(!reach["casebook-protocol"].contains(forbidden), "protocol reaches {forbidden}");
+    }
+    assert!(reach["casebook-agent"].contains("tokio"), "the test sees dependencies at all");
+}
+
+#[test]
+fn crates_depend_in_one_direction() {
+    let reach = reach();
+    let ours = |package: &str| -> Vec<String> {
+        reach[package].iter().filter_map(|n| n.strip_prefix("casebook-")).map(str::to_owned).collect()
+    };
+    assert_eq!(ours("casebook-protocol"), Vec::<String>::new());
+    assert_eq!(ours("casebook-agent"), ["protocol"]);
+    for role in ["hub", "director", "expert", "critic"] {
+        assert_eq!(ours(&format!("casebook-{role}")), ["agent", "protocol"], "{role}");
+    }
+    assert_eq!(ours("casebook-cli"), ["agent", "critic", "director", "expert", "hub", "protocol"]);
+}
+
+fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The files of our crates that contain `needle` in their code, relative to the workspace.
+fn naming(needle: &str) -> BTreeSet<String> {
+    let root = root();
+    let mut files = Vec::new();
+    for member in ["protocol", "agent", "hub", "director", "expert", "critic", "cli"] {
+        sources(&root.join(member).join("src"), &mut files);
+    }
+    let code = |text: &str| text.lines().filter(|l| !l.trim_start().starts_with("//")).any(|l| l.contains(needle));
+    let hits = files.into_iter().filter(|f| code(&std::fs::read_to_string(f).unwrap()));
+    hits.map(|f| f.strip_prefix(&root).unwrap().display().to_string()).collect()
+}
+
+#[test]
+fn only_the_shell_names_actix() {
+    for file in naming("actix") {
+        let shell = file.ends_with("/src/actor.rs") || file.contains("/src/actor/") || file == "agent/src/process.rs";
+        assert!(shell, "{file} names actix");
+    }
+    assert!(naming("actix").len() >= 4, "the test sees the shells at all");
+}
+
+#[test]
+fn only_the_wire_names_bincode() {
+    assert_eq!(naming("bincode").into_iter().collect::<Vec<_>>(), ["agent/src/wire.rs"]);
+}
+
+#[test]
+fn pure_deciders_name_no_clock_no_chance_and_no_async() {
+    let pure = ["hub/src/decide", "hub/src/state", "hub/src/flow", "hub/src/view", "agent/src/turn.rs", "protocol/src"];
+    for needle in ["async fn", ".await", "Timestamp::now", "SystemTime", "Instant::now", "thread_rng", "rand::"] {
+        for file in naming(needle) {
+            assert!(!pure.iter().any(|p| file.starts_with(p)), "{file} contains {needle}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! One binary for all tests across crates.
+
+mod architecture;
+mod sim;

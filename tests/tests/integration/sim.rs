@@ -1,0 +1,194 @@
+//! Simulation: the real Hub, Director, Experts and Critic over the in-memory bus, which loses, doubles
+//! and reorders from a seed, and over a store that dies after any number of writes.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use casebook_agent::bus::memory::{Faults, MemoryBus};
+use casebook_agent::clock::TickingClock;
+use casebook_agent::process;
+use casebook_agent::store::{Once, Store, StoreError};
+use casebook_agent::worker::Env;
+use casebook_cli::roster::{Seat, seats};
+use casebook_expert::evidence::Catalog;
+use casebook_hub::{Case, HubHandle, MemoryStore, Run, report, verify};
+use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report};
+use casebook_tests::generate;
+
+/// A store that dies: after `left` writes every further one fails, as if the process were killed just
+/// before it. It counts finished calls that were made again.
+#[derive(Clone)]
+struct Mortal {
+    kept: MemoryStore,
+    left: Arc<AtomicU64>,
+    writes: Arc<AtomicU64>,
+    again: Arc<AtomicU64>,
+}
+
+impl Mortal {
+    fn new(kept: MemoryStore, lives: u64) -> Self {
+        Self { kept, left: Arc::new(AtomicU64::new(lives)), writes: Arc::default(), again: Arc::default() }
+    }
+
+    fn spend(&self) -> Result<(), StoreError> {
+        self.writes.fetch_add(1, Ordering::SeqCst);
+        let spent = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        spent.map(|_| ()).map_err(|_| StoreError::Unavailable { doing: "write".into(), reason: "the process is dead".into() })
+    }
+}
+
+#[async_trait]
+impl Store for Mortal {
+    async fn append(&self, id: &InvestigationId, after: u64, entries: &[Recorded]) -> Result<(), StoreError> {
+        self.spend()?;
+        self.kept.append(id, after, entries).await
+    }
+    async fn log(&self, id: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        self.kept.log(id, from).await
+    }
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
+        self.kept.investigations().await
+    }
+    async fn record_once(&self, id: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        self.spend()?;
+        let once = self.kept.record_once(id, key, bytes).await?;
+        if key.starts_with("call/") && matches!(once, Once::Stands(_)) {
+            self.again.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(once)
+    }
+    async fn recorded(&self, id: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.kept.recorded(id, key).await
+    }
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
+        self.spend()?;
+        self.kept.put(bytes).await
+    }
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.kept.get(id).await
+    }
+}
+
+struct World {
+    catalog: Arc<Catalog>,
+    alert: Alert,
+    _folder: tempfile::TempDir,
+}
+
+fn world() -> World {
+    let folder = tempfile::tempdir().unwrap();
+    let evidence = folder.path().join("evidence");
+    generate::write(&evidence, 400_000, 7).unwrap();
+    let catalog = Catalog::open(&evidence, &folder.path().join("index.db"), &mut |_| {}).unwrap();
+    World { catalog: Arc::new(catalog), alert: Alert::parse(generate::ALERT.as_bytes()).unwrap(), _folder: folder }
+}
+
+impl World {
+    /// One life: runs until the report is there or the store is dead.
+    async fn live(&self, store: &Mortal, faults: Faults) -> Option<Report> {
+        let bus = MemoryBus::new(faults);
+        let env = Env { bus: Arc::new(bus.clone()), store: Arc::new(store.clone()), clock: Arc::new(TickingClock::default()) };
+        let seats: Vec<Seat> = seats(&self.catalog);
+        let roster = seats.iter().map(|s| s.member.clone()).collect();
+        casebook_director::actor::start(env.clone());
+        casebook_critic::actor::start(env.clone());
+        for seat in seats {
+            casebook_expert::actor::start(env.clone(), &seat.member.domain, seat.tools);
+        }
+        let hub = HubHandle::start(env, Duration::from_millis(100));
+        let case = Case { alert: self.alert.clone(), budget: Budget::default(), roster, evidence: String::new() };
+        let work = async {
+            let opened = hub.open(case, Run::Once).await.ok()?;
+            hub.wait(&opened.investigation).await.ok()
+        };
+        let dead = async {
+            while store.left.load(Ordering::SeqCst) > 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+            // What is under way when a process dies gets a moment to run into the dead store.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let report = tokio::select! {
+            report = work => report,
+            () = dead => None,
+        };
+        bus.close();
+        report
+    }
+}
+
+fn stable(report: &Report) -> String {
+    serde_json::to_string_pretty(&report::stable(report)).unwrap()
+}
+
+async fn undisturbed(world: &World) -> (String, u64) {
+    let store = Mortal::new(MemoryStore::default(), u64::MAX);
+    let report = world.live(&store, Faults::default()).await.unwrap();
+    (stable(&report), store.writes.load(Ordering::SeqCst))
+}
+
+async fn intact(kept: &MemoryStore) {
+    for id in kept.investigations().await.unwrap() {
+        let found = verify::verify(kept, &id).await.unwrap();
+        assert!(found.problems.is_empty(), "{:?}", found.problems);
+    }
+}
+
+#[test]
+fn killed_at_every_write_it_ends_in_the_same_report_and_repeats_nothing() {
+    process::run(async {
+        let world = world();
+        let (expected, writes) = undisturbed(&world).await;
+        assert!(writes > 100, "only {writes} writes: the test kills at too few places");
+        // Every write of the first 60 (opening, planning, first calls), then a spread over the rest.
+        let places = (0..60).chain((60..writes).step_by(((writes as usize) / 60).max(1)));
+        for lives in places {
+            let kept = MemoryStore::default();
+            let mut dying = Mortal::new(kept.clone(), lives);
+            let mut report = world.live(&dying, Faults::default()).await;
+            let mut again = dying.again.load(Ordering::SeqCst);
+            if report.is_none() {
+                dying = Mortal::new(kept.clone(), u64::MAX);
+                report = world.live(&dying, Faults::default()).await;
+                again += dying.again.load(Ordering::SeqCst);
+            }
+            assert_eq!(stable(&report.unwrap()), expected, "killed before write {lives}");
+            assert_eq!(again, 0, "killed before write {lives}: a finished call was made again");
+            intact(&kept).await;
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn whatever_the_bus_loses_doubles_and_reorders_the_report_is_the_same() {
+    process::run(async {
+        let world = world();
+        let (expected, _) = undisturbed(&world).await;
+        for seed in 0..12 {
+            let faults = Faults { seed, lose: 150, double: 150, reorder: 300 };
+            let kept = MemoryStore::default();
+            let store = Mortal::new(kept.clone(), u64::MAX);
+            let report = world.live(&store, faults).await.unwrap();
+            assert_eq!(stable(&report), expected, "seed {seed}");
+            intact(&kept).await;
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_library_user_needs_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    generate::write(&folder.path().join("evidence"), 100_000, 1).unwrap();
+    std::fs::write(folder.path().join("alert.json"), generate::ALERT).unwrap();
+    let run = |name: &str| {
+        let at = |p: &str| folder.path().join(p);
+        casebook_tests::run::investigate_in(&at("alert.json"), &at("evidence"), Path::new(&at(name))).unwrap()
+    };
+    let (first, second) = (run("one"), run("two"));
+    assert_eq!(stable(&first), stable(&second), "the same input gives the same report");
+}
