@@ -11,6 +11,8 @@ use super::Case;
 
 /// An operation that alerts claim, and the records that it leaves.
 struct Operation {
+    /// Programs that do it, or only look as if they did.
+    done_by: &'static [&'static str],
     /// Words in the alert's title or description, all of one line.
     claimed_by: &'static [&'static str],
     /// Its ATT&CK technique.
@@ -24,9 +26,9 @@ struct Operation {
 }
 
 const OPERATIONS: &[Operation] = &[
-    Operation { claimed_by: &["kernel module", "kmod", "modprobe", "insmod", "rootkit module"], technique: "T1547.006", name: "loading of a kernel module", leaves: &["init_module", "finit_module", "insmod"], watched_by: "process_start" },
-    Operation { claimed_by: &["lsass", "credential dump", "memory dump"], technique: "T1003.001", name: "reading of the memory of `lsass`", leaves: &["lsass.exe"], watched_by: "TargetImage" },
-    Operation { claimed_by: &["log cleared", "log deletion", "clear event log"], technique: "T1070.001", name: "clearing of an event log", leaves: &["wevtutil", "Clear-EventLog", "1102"], watched_by: "EventID" },
+    Operation { done_by: &["modprobe", "insmod", "rmmod"], claimed_by: &["kernel module", "kmod", "modprobe", "insmod", "rootkit module"], technique: "T1547.006", name: "loading of a kernel module", leaves: &["init_module", "finit_module", "insmod"], watched_by: "process_start" },
+    Operation { done_by: &["lsass.exe"], claimed_by: &["lsass", "credential dump", "memory dump"], technique: "T1003.001", name: "reading of the memory of `lsass`", leaves: &["lsass.exe"], watched_by: "TargetImage" },
+    Operation { done_by: &["wevtutil"], claimed_by: &["log cleared", "log deletion", "clear event log"], technique: "T1070.001", name: "clearing of an event log", leaves: &["wevtutil", "Clear-EventLog", "1102"], watched_by: "EventID" },
 ];
 
 /// Half of the window that is searched, in seconds.
@@ -43,6 +45,11 @@ fn claimed(alert: &Alert) -> Option<&'static Operation> {
 pub(super) fn techniques(alert: &Alert) -> Vec<String> {
     let named = alert.body.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').filter(|w| w.len() >= 5 && w.starts_with('T') && w.chars().skip(1).take(4).all(|c| c.is_ascii_digit()));
     named.map(str::to_owned).chain(claimed(alert).map(|o| o.technique.to_owned())).collect()
+}
+
+/// The programs that do what the alert claims, or only look as if they did.
+pub(super) fn programs(alert: &Alert) -> &'static [&'static str] {
+    claimed(alert).map_or(&[], |o| o.done_by)
 }
 
 /// The searches for the operation that the alert claims.

@@ -16,7 +16,7 @@ use super::rec::Rec;
 use super::{Case, say};
 
 /// Findings of one Expert in one round, the most telling first.
-const MOST: usize = 60;
+const MOST: usize = 40;
 /// Records of one kind of activity that are told one by one; of more, only the first and the last.
 const ONE_BY_ONE: usize = 8;
 /// Citations of one finding.
@@ -68,13 +68,15 @@ fn few_around<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
         (Some(at), Some(anchor)) => (seconds(at, anchor).abs() * 1000.0) as u64,
         _ => u64::MAX,
     };
-    let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(|p| p.kin == Kin::Near && p.rank < 90);
-    near.sort_by_key(|p| (distance(p), p.rec.file.clone(), p.rec.line));
+    let context = |p: &Pick<'_>| (p.kin == Kin::Near && p.rank < 90) || (p.kin == Kin::Named && case.round > 1 && !grave(p.rec));
+    let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(context);
+    near.sort_by_key(|p| (!case.shares_actor(p.rec), distance(p), p.rec.file.clone(), p.rec.line));
+    let shared: BTreeSet<&str> = near.iter().filter(|p| case.shares_actor(p.rec)).map(|p| p.rec.source.as_str()).collect();
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     near.retain(|p| {
         let count = taken.entry(p.rec.source.as_str()).or_default();
         *count += 1;
-        *count <= FEW
+        *count <= FEW && (p.kin == Kin::Named || case.shares_actor(p.rec) || !shared.contains(p.rec.source.as_str()))
     });
     kept.extend(near);
     kept
@@ -111,11 +113,12 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         Kin::Core | Kin::Same => 150,
         Kin::Ancestor => 220,
         Kin::Descendant => 100,
-        Kin::Named => 120,
+        Kin::Between | Kin::Named => 120,
         Kin::Near => 0,
     };
     let told = weight(against).max(weight(telling(Bearing::Exonerating)));
-    if kin == Kin::Near && rec.shows.iter().any(|b| b.explains.iter().any(|t| case.claims.contains(t))) {
+    let explains = || rec.shows.iter().any(|b| b.explains.iter().any(|t| case.claims.contains(t)));
+    if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.iter().any(|p| rec.names(p)) && explains() {
         return Some(130);
     }
     let near = match (rec.time, case.anchor) {
@@ -243,7 +246,7 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
     let confidence = match close {
         Kin::Core => 0.9,
         Kin::Same | Kin::Ancestor | Kin::Descendant => 0.85,
-        Kin::Named => 0.75,
+        Kin::Between | Kin::Named => 0.75,
         Kin::Near => 0.6,
     };
     Some(FindingDraft {

@@ -19,6 +19,8 @@ pub(crate) enum Kin {
     Ancestor,
     /// A process below it.
     Descendant,
+    /// It goes on between two machines that are both under suspicion.
+    Between,
     /// It shares a rare name with the alert.
     Named,
     /// It shares host, user or address with the alert, near it in time.
@@ -205,7 +207,7 @@ impl Links {
             let near = matches!((rec.time, anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= FOLLOWED_SECONDS);
             let ends = [Facet::SrcIp, Facet::DstIp].into_iter().filter(|f| rec.facets.get(*f).is_some_and(|v| suspects.iter().any(|s| s.as_str() == v)));
             if near && ends.count() == 2 && followed.iter().any(|f| rec.names(f)) {
-                self.add(index, Kin::Named);
+                self.add(index, Kin::Between);
             }
         }
     }

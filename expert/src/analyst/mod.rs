@@ -80,6 +80,8 @@ struct Case {
     actors: BTreeSet<String>,
     /// The techniques that the alert claims.
     claims: Vec<String>,
+    /// The programs that do what the alert claims.
+    programs: &'static [&'static str],
     /// What the Journal says already.
     told: Vec<String>,
     round: u32,
@@ -119,8 +121,9 @@ impl Case {
         let hosts = core.iter().filter_map(|i| recs.get(*i)?.facets.get(facet::Facet::Host)).map(str::to_owned).chain(host).collect::<BTreeSet<_>>();
         let actors = subjects(&recs, &core, &seeds).into_iter().filter(|s| !hosts.contains(s) && s != "root").collect();
         let claims = absent::techniques(&view.alert);
+        let programs = absent::programs(&view.alert);
         let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
-        Self { alert: view.alert.clone(), ground, seeds, follow, recs, core, anchor, links, actors, claims, told, round }
+        Self { alert: view.alert.clone(), ground, seeds, follow, recs, core, anchor, links, actors, claims, programs, told, round }
     }
 }
 

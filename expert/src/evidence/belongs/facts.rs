@@ -43,9 +43,9 @@ impl<'a> Facts<'a> {
         names.iter().find_map(|name| self.names.get(*name)).map(String::as_str)
     }
 
-    /// How many of these fields occur.
-    pub(crate) fn some(&self, names: &[&str]) -> usize {
-        names.iter().filter(|name| self.names.contains(**name)).count()
+    /// How many of these fields occur; `names` are separated by blanks.
+    pub(crate) fn some(&self, names: &str) -> usize {
+        names.split_whitespace().filter(|name| self.names.contains(*name)).count()
     }
 
     /// The values of a field, by its plain path or the end of it: each record's first.

@@ -1,6 +1,7 @@
 //! Which Expert a source belongs to, and what wrote it: by the fields and values it holds.
 
 mod facts;
+mod kinds;
 mod rules;
 
 pub(crate) use facts::{Facts, hosts};
@@ -25,7 +26,7 @@ const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configu
 impl Belongs {
     /// Sorts a source.
     pub(crate) fn of(facts: &Facts<'_>) -> Self {
-        rules::special(facts).or_else(|| rules::by_fields(facts)).or_else(|| rules::by_text(facts)).unwrap_or_else(
+        rules::special(facts).or_else(|| kinds::by_fields(facts)).or_else(|| kinds::by_text(facts)).unwrap_or_else(
             || Self {
                 domain: "application",
                 reason: "nothing in it points to another domain".into(),

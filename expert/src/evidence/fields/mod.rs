@@ -53,33 +53,45 @@ pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
     parsed
 }
 
-/// The fields of a record for which `wanted` holds, and perhaps others: quicker than all of them where
-/// the record is JSON. `inside` tells whether it is worth while to open what is packed into a value.
-pub(crate) fn parse_some(
-    shape: &Shape,
-    bytes: &[u8],
-    wanted: &dyn Fn(&str) -> bool,
-    inside: &dyn Fn(&str) -> bool,
-) -> Vec<(String, String)> {
+/// Which fields of a record are asked for.
+pub(crate) struct Wanted<'a> {
+    /// Whether a path may be one of them.
+    pub(crate) may_be: &'a dyn Fn(&str) -> bool,
+    /// Whether it is worth while to open what is packed into this value.
+    pub(crate) inside: &'a dyn Fn(&str) -> bool,
+    /// Whether these fields are enough, whatever is packed into others.
+    pub(crate) enough: &'a dyn Fn(&[(String, String)]) -> bool,
+}
+
+/// The wanted fields of a record, and perhaps others: quicker than all of them where the record is JSON.
+pub(crate) fn parse_some(shape: &Shape, bytes: &[u8], wanted: &Wanted<'_>) -> Vec<(String, String)> {
     if !matches!(shape.format, Format::Ndjson | Format::JsonArray | Format::JsonObjects) {
         return parse(shape, bytes).fields;
     }
     let text = String::from_utf8_lossy(bytes);
-    let (mut out, mut seen) = (Vec::new(), 0);
-    let outcome = json::flatten(&text, "", &mut |path, value| {
-        seen += 1;
-        if seen > FIELDS_MAX {
-            return;
-        }
-        if payload::packed(&value) && inside(&value) {
-            payload::expand(path, &value, &mut out);
-        }
-        if wanted(path) {
-            out.push((path.to_owned(), value.into_owned()));
-        }
-    });
+    let some = |unpack: bool| {
+        let (mut out, mut seen) = (Vec::new(), 0);
+        let outcome = json::flatten(&text, "", &mut |path, value| {
+            seen += 1;
+            if seen > FIELDS_MAX {
+                return;
+            }
+            let packed = unpack && payload::packed(&value) && (wanted.inside)(&value);
+            if packed {
+                out.push((path.to_owned(), value.clone().into_owned()));
+                payload::expand(path, &value, &mut out);
+            } else if (wanted.may_be)(path) {
+                out.push((path.to_owned(), value.into_owned()));
+            }
+        });
+        (outcome == Outcome::Whole && seen <= FIELDS_MAX).then_some(out)
+    };
     // A record that is no JSON, and one with more fields than are kept, are read in full.
-    if outcome == Outcome::Whole && seen <= FIELDS_MAX { out } else { parse(shape, bytes).fields }
+    match some(false) {
+        Some(out) if (wanted.enough)(&out) => out,
+        Some(_) => some(true).unwrap_or_else(|| parse(shape, bytes).fields),
+        None => parse(shape, bytes).fields,
+    }
 }
 
 fn by_format(shape: &Shape, text: &str, out: &mut Vec<(String, String)>) -> bool {
@@ -200,7 +212,7 @@ fn line(text: &str, out: &mut Vec<(String, String)>) {
 
 /// `Start-Date: 2024-01-01  10:00:00` and `#1650000000`: a line that is nothing but a time.
 fn labelled<'t>(text: &'t str, out: &mut Vec<(String, String)>) -> &'t str {
-    if let Some(stamp) = text.strip_prefix('#').filter(|s| super::time::text::epoch(s).is_some()) {
+    if let Some(stamp) = text.strip_prefix('#').filter(|s| super::time::epoch::epoch(s).is_some()) {
         out.push(("timestamp".into(), stamp.into()));
     } else if let Some((label, value)) = text.split_once(": ")
         && label.len() <= 32

@@ -171,6 +171,12 @@ pub(crate) fn may_have<'p>(mut paths: impl Iterator<Item = &'p str>, wanted: &st
     })
 }
 
+/// Whether `fields` has a value under exactly this name, so that no other path counts. What is packed into
+/// a value has a path of at least two parts.
+pub(crate) fn is_settled(fields: &[(String, String)], wanted: &str) -> bool {
+    !wanted.contains('.') && fields.iter().any(|(path, _)| path.eq_ignore_ascii_case(wanted))
+}
+
 /// A quick no to most paths that are not `wanted`.
 pub(crate) fn may_be(path: &str, wanted: &str) -> bool {
     let tail = |p: &str| p.rsplit('.').find(|s| !is_position(s)).map(str::to_owned).unwrap_or_default();

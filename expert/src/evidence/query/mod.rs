@@ -6,10 +6,10 @@ mod scan;
 
 pub(crate) use condition::{Condition, Op, values};
 pub(crate) use page::{Order, Page, page};
-pub(crate) use scan::{Filter, scan};
+pub(crate) use scan::{Filter, has_field, scan};
 
 #[cfg(test)]
-pub(crate) use {condition::may_be, scan::may_pack};
+pub(crate) use scan::parse_fields;
 
 #[cfg(test)]
 mod tests;

@@ -2,13 +2,13 @@
 
 use std::fs::File;
 
-use crate::evidence::ReadError;
+use crate::evidence::{ReadError, Source};
 use crate::evidence::catalog::{Catalog, Inner, kept, read_part};
-use crate::evidence::fields;
+use crate::evidence::fields::{self, Shape, Wanted};
 use crate::evidence::index::{self, ENTRY, Entry};
 use crate::evidence::readings::{Term, cannot_hold, holds, may_hold};
 
-use super::condition::{Condition, may_be, may_have};
+use super::condition::{Condition, is_settled, may_be, may_have};
 
 /// Bytes of records that one query looks at. What lies beyond is said to be left out.
 const SCAN_MAX: u64 = 8 << 30;
@@ -79,10 +79,10 @@ pub(crate) fn scan(
             let (source, inner) = catalog.inner(number)?;
             let here =
                 |field: &str| source.more_fields || may_have(source.fields.iter().map(|f| f.name.as_str()), field);
-            if !filter.conditions.iter().all(|c| c.of_missing() || here(c.field())) {
+            if !filter.conditions.iter().all(|c| c.of_missing() || has_field(source, c.field())) {
                 continue;
             }
-            let needed = needed.filter(|field| here(field));
+            let needed = needed.filter(|field| has_field(source, field));
             let look = Look::new(filter, needed, inner);
             let mut file = catalog.text(number)?;
             let sql = format!(
@@ -112,6 +112,11 @@ pub(crate) fn scan(
         }
         Ok(Scanned { whole: true })
     })
+}
+
+/// Whether some record of a source may have the field.
+pub(crate) fn has_field(source: &Source, field: &str) -> bool {
+    source.more_fields || may_have(source.fields.iter().map(|f| f.name.as_str()), field)
 }
 
 /// How the records of one source are looked at.
@@ -167,8 +172,7 @@ impl<'a> Look<'a> {
         let fields = if self.fields.is_empty() {
             Vec::new()
         } else {
-            let wanted = |path: &str| self.fields.iter().any(|field| may_be(path, field));
-            fields::parse_some(shape, raw, &wanted, &|value| may_pack(value, &self.fields))
+            parse_fields(shape, raw, &self.fields)
         };
         if self.filter.conditions.iter().all(|c| c.is_true(&fields)) {
             sink(&Hit { entry, fields: &fields });
@@ -176,8 +180,18 @@ impl<'a> Look<'a> {
     }
 }
 
+/// The fields of a record that have one of these names, and perhaps others.
+pub(crate) fn parse_fields(shape: &Shape, raw: &[u8], names: &[&str]) -> Vec<(String, String)> {
+    let wanted = Wanted {
+        may_be: &|path| names.iter().any(|name| may_be(path, name)),
+        inside: &|value| may_pack(value, names),
+        enough: &|fields| names.iter().all(|name| is_settled(fields, name)),
+    };
+    fields::parse_some(shape, raw, &wanted)
+}
+
 /// Whether a value may pack one of the fields: it holds the name, or its form makes names of its own.
-pub(crate) fn may_pack(value: &str, fields: &[&str]) -> bool {
+fn may_pack(value: &str, fields: &[&str]) -> bool {
     if ["audit(", "EF:", "<Data", "\\u"].iter().any(|mark| value.contains(mark)) {
         return true;
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod aggregate;
 pub(crate) mod clock;
+pub(crate) mod epoch;
 mod names;
 pub(crate) mod plan;
 pub(crate) mod roles;

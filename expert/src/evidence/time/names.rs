@@ -53,90 +53,39 @@ pub(crate) fn may_count(path: &str) -> bool {
         || key.ends_with("ts")
 }
 
+const VALIDITY: &str = "expir notbefore notafter valid until deadline birth compile renew dueda";
+const INGESTION: &str = "ingest receive receipt index insert collect processed arriv stored forwarded uploaded loaded \
+    observed exported";
+const STATE: &str = "modified access changed lastlog lastseen firstseen pwd password install update creationutc \
+    creationdate previous sessionstart boot issued";
+/// Within a description of some other thing a time belongs to that thing.
+const THINGS: &str = "session cert parent file attributes process policy target objectref requestobject responseobject \
+    requestparameters responseelements metadata device flow tls";
+
 /// What the path suggests.
 pub(crate) fn class(path: &str) -> Class {
     let key = key(path);
-    let inside: Vec<String> = path.rsplit('.').skip(1).map(norm).collect();
-    let has = |words: &[&str]| words.iter().any(|w| key.contains(w));
+    let has = |words: &str| words.split_whitespace().any(|word| key.contains(word));
     if path == "audit.time" || path.ends_with(".audit.time") {
         return Class::Utc;
     }
     if key == "requestreceivedtimestamp" {
         return Class::Own(8);
     }
-    if has(&["expir", "notbefore", "notafter", "valid", "until", "deadline", "birth", "compile", "renew", "dueda"]) {
+    if has(VALIDITY) {
         return Class::Other;
     }
-    if has(&[
-        "ingest",
-        "receive",
-        "receipt",
-        "index",
-        "insert",
-        "collect",
-        "processed",
-        "arriv",
-        "stored",
-        "forwarded",
-        "uploaded",
-        "loaded",
-        "observed",
-        "exported",
-    ]) {
+    if has(INGESTION) {
         return Class::Ingestion;
     }
-    const STATE: [&str; 16] = [
-        "modified",
-        "access",
-        "changed",
-        "lastlog",
-        "lastseen",
-        "firstseen",
-        "pwd",
-        "password",
-        "install",
-        "update",
-        "creationutc",
-        "creationdate",
-        "previous",
-        "sessionstart",
-        "boot",
-        "issued",
-    ];
-    if STATE.iter().any(|w| key.contains(w))
-        || key.starts_with("last")
-        || key.starts_with("first")
-        || key.starts_with("original")
-        || matches!(key.as_str(), "mtime" | "atime" | "ctime" | "crtime" | "btime")
-    {
+    let of_file = matches!(key.as_str(), "mtime" | "atime" | "ctime" | "crtime" | "btime");
+    if has(STATE) || of_file || ["last", "first", "original"].iter().any(|word| key.starts_with(word)) {
         return Class::Soft;
     }
-    // Within a description of some other thing a time belongs to that thing.
-    let about_other = inside.iter().any(|s| {
-        [
-            "session",
-            "cert",
-            "parent",
-            "file",
-            "attributes",
-            "process",
-            "policy",
-            "target",
-            "objectref",
-            "requestobject",
-            "responseobject",
-            "requestparameters",
-            "responseelements",
-            "metadata",
-            "device",
-            "flow",
-            "tls",
-        ]
-        .iter()
-        .any(|w| s.contains(w))
-    });
     let own = by_name(&key);
-    if about_other && !matches!(own, Class::Utc | Class::Own(8..)) {
+    let inside = path.rsplit('.').skip(1).map(norm);
+    let of_thing = inside.into_iter().any(|part| THINGS.split_whitespace().any(|thing| part.contains(thing)));
+    if of_thing && !matches!(own, Class::Utc | Class::Own(8..)) {
         return Class::Soft;
     }
     own

@@ -9,7 +9,7 @@ use super::args::Args;
 use super::find::{put, stamp, window};
 use crate::evidence::index::Entry;
 use crate::evidence::profile::cut;
-use crate::evidence::query::{Filter, scan, values};
+use crate::evidence::query::{Filter, Order, has_field, page, scan, values};
 
 pub(super) const COUNT: &[&str] = &["field", "terms", "mode", "where", "from", "to", "sources", "top"];
 
@@ -59,7 +59,8 @@ impl EvidenceTools {
         let top = usize::try_from(args.number("top", 1, 1_000)?.unwrap_or(20)).unwrap_or(20);
         let mut counted = Counted::default();
         let needed = if let By::Field(field) = by { Some(field) } else { None };
-        let scanned = scan(&self.catalog, &filter, needed, &mut |hit| {
+        let rest = self.count_missing(&filter, needed, &mut counted)?;
+        let scanned = scan(&self.catalog, &rest, needed, &mut |hit| {
             counted.total += 1;
             let mut found: Vec<&str> = Vec::new();
             let made;
@@ -78,6 +79,21 @@ impl EvidenceTools {
         })
         .map_err(|e| e.to_string())?;
         Ok(self.counted(&filter, counted, scanned.whole, top))
+    }
+
+    /// Counts the sources that do not have the field at all, where that needs no look at their records; what
+    /// is left to look at.
+    fn count_missing(&self, filter: &Filter, field: Option<&str>, counted: &mut Counted) -> Result<Filter, String> {
+        let mut rest = filter.clone();
+        let Some(field) = field.filter(|_| filter.by_time_only()) else { return Ok(rest) };
+        let has = |place: &usize| self.catalog.sources().get(*place).is_some_and(|s| has_field(s, field));
+        let (with, without) = filter.sources.iter().copied().partition(has);
+        rest.sources = without;
+        let found = page(&self.catalog, &rest, Order::File, 0, 0).map_err(|e| e.to_string())?;
+        counted.total += found.total;
+        counted.missing += found.total;
+        rest.sources = with;
+        Ok(rest)
     }
 
     fn counted(&self, filter: &Filter, counted: Counted, whole: bool, top: usize) -> Value {
