@@ -18,7 +18,9 @@ pub fn abort_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
-        eprintln!("casebook stops: this is a defect; what is recorded is safe, and `casebook resume` goes on from there");
+        eprintln!(
+            "casebook stops: this is a defect; what is recorded is safe, and `casebook resume` goes on from there"
+        );
         std::process::abort();
     }));
 }

@@ -53,7 +53,8 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the log ends elsewhere.
-    async fn append(&self, investigation: &InvestigationId, after: u64, entries: &[Recorded]) -> Result<(), StoreError>;
+    async fn append(&self, investigation: &InvestigationId, after: u64, entries: &[Recorded])
+    -> Result<(), StoreError>;
 
     /// The log from sequence `from` (1: all) to its end, in order.
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError>;

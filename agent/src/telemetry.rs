@@ -53,7 +53,8 @@ macro_rules! tool_span {
 /// (`info`, `casebook_hub=debug`, …); without it only warnings show. A second call changes nothing.
 pub fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_env("CASEBOOK_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE);
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE);
     // An error says that a subscriber is there already, as in tests.
     let _ = match format {
         LogFormat::Text => lines.try_init(),

@@ -83,7 +83,10 @@ impl TurnLoop {
             Input::Thought(Thought::Answer(answer)) => self.answered(answer),
             Input::Thought(Thought::Call(requests)) if self.last() => {
                 let asked: Vec<_> = requests.into_iter().map(|r| r.tool).collect();
-                vec![Effect::Finish(Err(format!("asked for {} when no more tool call was granted, and gave no answer", asked.join(", "))))]
+                vec![Effect::Finish(Err(format!(
+                    "asked for {} when no more tool call was granted, and gave no answer",
+                    asked.join(", ")
+                )))]
             }
             Input::Thought(Thought::Call(requests)) if requests.is_empty() => {
                 vec![Effect::Finish(Err("neither called a tool nor answered".into()))]
@@ -100,7 +103,10 @@ impl TurnLoop {
         for (request, place) in requests.into_iter().zip(0..) {
             let id = CallId::of(&self.task, turn, place);
             let refused = if self.calls >= self.allowance.tool_calls {
-                Some(format!("no more than {} tool calls are granted: answer with what you have", self.allowance.tool_calls))
+                Some(format!(
+                    "no more than {} tool calls are granted: answer with what you have",
+                    self.allowance.tool_calls
+                ))
             } else if self.tools.contains_key(&request.tool) {
                 None
             } else {
@@ -133,7 +139,11 @@ impl TurnLoop {
     /// once more, by code, before it counts (rule 3.2).
     fn answered(&mut self, mut answer: Box<Answer>) -> Vec<Effect> {
         if answer.kind() != self.kind {
-            return vec![Effect::Finish(Err(format!("answered a {} task as if it were {}", self.kind.name(), answer.kind().name())))];
+            return vec![Effect::Finish(Err(format!(
+                "answered a {} task as if it were {}",
+                self.kind.name(),
+                answer.kind().name()
+            )))];
         }
         let Answer::Investigate(findings) = answer.as_mut() else {
             return vec![Effect::Finish(Ok(answer))];
@@ -144,7 +154,11 @@ impl TurnLoop {
             if matches!(citation, Citation::Literal { .. }) {
                 continue;
             }
-            let Some(first) = self.done.iter().find(|d| d.call.id == *citation.call() && d.call.status == CallStatus::Answered) else { continue };
+            let Some(first) =
+                self.done.iter().find(|d| d.call.id == *citation.call() && d.call.status == CallStatus::Answered)
+            else {
+                continue;
+            };
             if self.tools.get(&first.call.tool) != Some(&true) {
                 continue;
             }

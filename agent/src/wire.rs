@@ -15,7 +15,9 @@ pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The other end speaks another version.
-    #[error("message has protocol version {found}, this process speaks {WIRE_VERSION}: run the same casebook on both ends")]
+    #[error(
+        "message has protocol version {found}, this process speaks {WIRE_VERSION}: run the same casebook on both ends"
+    )]
     Version {
         /// Its version.
         found: u16,

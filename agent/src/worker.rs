@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use casebook_protocol::subject;
-use casebook_protocol::{Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, Outcome, Task, TaskId, ToolCall, Usage, View, hash::canonical_json};
+use casebook_protocol::{
+    Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, Outcome, Task, TaskId, ToolCall, Usage, View,
+    hash::canonical_json,
+};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
@@ -150,7 +153,8 @@ impl Worker {
             let key = outcome_key(&task.id);
             if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
                 let outcome = self.perform(&task).await?;
-                let json = serde_json::to_vec(&outcome).map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
+                let json = serde_json::to_vec(&outcome)
+                    .map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
                 self.env.store.record_once(&task.investigation, &key, &json).await?;
             }
             let notice = OutcomeNotice { investigation: task.investigation.clone(), task: task.id.clone() };
@@ -194,34 +198,56 @@ impl Worker {
         }
     }
 
-    async fn call(&self, task: &Arc<Task>, tools: &Arc<dyn Tools>, id: CallId, request: CallRequest, refused: Option<String>) -> Result<Done, WorkError> {
+    async fn call(
+        &self,
+        task: &Arc<Task>,
+        tools: &Arc<dyn Tools>,
+        id: CallId,
+        request: CallRequest,
+        refused: Option<String>,
+    ) -> Result<Done, WorkError> {
         let key = call_key(&id);
         if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
             return self.recall(&key, &bytes).await;
         }
         let span = tool_span!(id, request.tool.as_str());
         let started = self.env.clock.now();
-        let arguments = serde_json::from_str(&request.arguments).map(|v| canonical_json(&v)).unwrap_or_else(|_| request.arguments.clone());
+        let arguments = serde_json::from_str(&request.arguments)
+            .map(|v| canonical_json(&v))
+            .unwrap_or_else(|_| request.arguments.clone());
         let result = match refused {
             Some(why) => Err(why),
             None => tools.call(&request.tool, &arguments).instrument(span).await,
         };
         let limit = task.allowance.result_bytes;
         let (status, text) = match result {
-            Ok(text) if text.len() as u64 > limit => {
-                (CallStatus::Failed, format!("the result has {} bytes, more than the {limit} that are kept: ask for less", text.len()))
-            }
+            Ok(text) if text.len() as u64 > limit => (
+                CallStatus::Failed,
+                format!("the result has {} bytes, more than the {limit} that are kept: ask for less", text.len()),
+            ),
             Ok(text) => (CallStatus::Answered, text),
             Err(why) => (CallStatus::Failed, why),
         };
         let result = self.env.store.put(text.as_bytes()).await?;
         let ended = self.env.clock.now();
-        let call = ToolCall { id, domain: task.domain.clone(), tool: request.tool, arguments, status, result, bytes: text.len() as u64, started, ended };
-        let json = serde_json::to_vec(&call).map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
+        let call = ToolCall {
+            id,
+            domain: task.domain.clone(),
+            tool: request.tool,
+            arguments,
+            status,
+            result,
+            bytes: text.len() as u64,
+            started,
+            ended,
+        };
+        let json =
+            serde_json::to_vec(&call).map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
         if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, &key, &json).await? {
             return self.recall(&key, &bytes).await;
         }
-        let notice = StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), call: call.clone() };
+        let notice =
+            StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), call: call.clone() };
         self.env.bus.publish(subject::STEPS, wire::encode(&notice)?).await?;
         Ok(Done { call, result: text.into() })
     }
@@ -236,7 +262,11 @@ impl Worker {
 
     fn outcome(&self, task: &Task, machine: &TurnLoop, result: Result<Answer, String>) -> Outcome {
         let calls: Vec<ToolCall> = machine.done().iter().map(|d| d.call.clone()).collect();
-        let usage = Usage { tool_calls: calls.len() as u64, result_bytes: calls.iter().map(|c| c.bytes).sum(), ..Usage::default() };
+        let usage = Usage {
+            tool_calls: calls.len() as u64,
+            result_bytes: calls.iter().map(|c| c.bytes).sum(),
+            ..Usage::default()
+        };
         let journal = if is_directors(&task.view) { journal_entries(&calls) } else { Vec::new() };
         Outcome { task: task.id.clone(), player: self.mind.player(), result, journal, calls, usage }
     }

@@ -78,11 +78,18 @@ pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &m
     let seats = seated(&evidence, &home, observer, stop).await?;
     let recorded_as = evidence.display().to_string();
     let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
-    let before = all.iter().find(|s| s.closed.is_none() && s.alert.as_ref() == Some(&options.alert.id) && s.evidence == recorded_as);
+    let before = all
+        .iter()
+        .find(|s| s.closed.is_none() && s.alert.as_ref() == Some(&options.alert.id) && s.evidence == recorded_as);
     if let Some(before) = before {
         same_evidence(&home, &before.investigation, &seats).await?;
     }
-    let case = Case { alert: options.alert, budget: options.budget, roster: seats.iter().map(|s| s.member.clone()).collect(), evidence: recorded_as };
+    let case = Case {
+        alert: options.alert,
+        budget: options.budget,
+        roster: seats.iter().map(|s| s.member.clone()).collect(),
+        evidence: recorded_as,
+    };
     let team = Team::start(&home, seats).await?;
     let opened = team.hub.open(case, Run::SameIfUnfinished).await.map_err(|e| hub_failure(&e))?;
     observer.begun(&opened.investigation, if opened.fresh { Begun::Fresh } else { Begun::Continued });
@@ -94,7 +101,13 @@ pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &m
 ///
 /// # Errors
 /// As [`investigate`].
-pub async fn resume(home: &Home, id: &InvestigationId, moved: Option<&Path>, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
+pub async fn resume(
+    home: &Home,
+    id: &InvestigationId,
+    moved: Option<&Path>,
+    observer: &mut dyn Observer,
+    stop: &mut Stop,
+) -> Result<Report, Failure> {
     let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
     if state.closed.is_some() {
         return archive::report(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e));
@@ -109,7 +122,12 @@ pub async fn resume(home: &Home, id: &InvestigationId, moved: Option<&Path>, obs
     team.finish(id, observer, stop).await
 }
 
-async fn seated(evidence: &Path, home: &Home, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Vec<Seat>, Failure> {
+async fn seated(
+    evidence: &Path,
+    home: &Home,
+    observer: &mut dyn Observer,
+    stop: &mut Stop,
+) -> Result<Vec<Seat>, Failure> {
     let catalog = load(evidence, &home.folder, stop, &mut |loading| observer.loading(loading)).await?;
     observer.loaded(&catalog);
     Ok(roster::seats(&catalog))
@@ -150,7 +168,12 @@ impl Team {
     }
 
     /// Shows what is recorded until the report is there or someone asks to stop.
-    async fn finish(mut self, id: &InvestigationId, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
+    async fn finish(
+        mut self,
+        id: &InvestigationId,
+        observer: &mut dyn Observer,
+        stop: &mut Stop,
+    ) -> Result<Report, Failure> {
         let hub = self.hub.clone();
         let ending = hub.wait(id);
         tokio::pin!(ending);
@@ -177,7 +200,13 @@ impl Team {
     }
 
     /// Shows `entry`, and before it what the bus lost: the log has all of it.
-    async fn show(&self, id: &InvestigationId, entry: Recorded, next: &mut Option<u64>, observer: &mut dyn Observer) -> Result<(), Failure> {
+    async fn show(
+        &self,
+        id: &InvestigationId,
+        entry: Recorded,
+        next: &mut Option<u64>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Failure> {
         let expected = *next.get_or_insert(entry.seq);
         if entry.seq < expected {
             return Ok(());
@@ -203,7 +232,12 @@ impl Team {
         if state.closed.is_some() {
             return archive::report(self.store.as_ref(), id).await.map_err(|e| hub_failure(&e));
         }
-        let advice = format!("go on with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));
-        Err(Failure { exit: Exit::Unfinished, what: format!("stopped; what investigation {id} has recorded is safe"), advice })
+        let advice =
+            format!("go on with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));
+        Err(Failure {
+            exit: Exit::Unfinished,
+            what: format!("stopped; what investigation {id} has recorded is safe"),
+            advice,
+        })
     }
 }

@@ -61,14 +61,20 @@ impl Failure {
 
     /// What must not happen.
     pub fn defect(what: impl fmt::Display) -> Self {
-        Self { exit: Exit::Defect, what: what.to_string(), advice: "this is a defect of casebook: what is recorded is safe; please report it".into() }
+        Self {
+            exit: Exit::Defect,
+            what: what.to_string(),
+            advice: "this is a defect of casebook: what is recorded is safe; please report it".into(),
+        }
     }
 
     /// A file or folder cannot be written.
     #[must_use]
     pub fn write(path: &Path, error: &std::io::Error) -> Self {
         let advice = match error.kind() {
-            std::io::ErrorKind::StorageFull => "free some space on that disk, then run the same command again: what is recorded is safe",
+            std::io::ErrorKind::StorageFull => {
+                "free some space on that disk, then run the same command again: what is recorded is safe"
+            }
             std::io::ErrorKind::PermissionDenied => "choose a folder that you may write to",
             _ => "choose another place, or see to it that this one can be written",
         };

@@ -59,14 +59,22 @@ fn chosen(all: &[InvestigationId], text: &str) -> Result<InvestigationId, Failur
     if let Some(exact) = all.iter().find(|id| id.as_str() == text) {
         return Ok(exact.clone());
     }
-    let matching: Vec<&InvestigationId> = all.iter().filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect();
+    let matching: Vec<&InvestigationId> =
+        all.iter().filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect();
     match matching.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
-            let advice = if all.is_empty() { "there are no investigations yet".to_owned() } else { format!("there {}", named(&all.iter().collect::<Vec<_>>())) };
+            let advice = if all.is_empty() {
+                "there are no investigations yet".to_owned()
+            } else {
+                format!("there {}", named(&all.iter().collect::<Vec<_>>()))
+            };
             Err(Failure::usage(format!("no investigation has an id that begins with {:?}", safe(text, 80)), advice))
         }
-        several => Err(Failure::usage(format!("{} investigations have an id that begins with {text:?}", several.len()), format!("there {}: give more of the id", named(several)))),
+        several => Err(Failure::usage(
+            format!("{} investigations have an id that begins with {text:?}", several.len()),
+            format!("there {}: give more of the id", named(several)),
+        )),
     }
 }
 
@@ -74,7 +82,11 @@ fn named(ids: &[&InvestigationId]) -> String {
     let names: Vec<&str> = ids.iter().take(NAMED).map(|id| id.as_str()).collect();
     let more = ids.len().saturating_sub(NAMED);
     let are = if ids.len() == 1 { "is" } else { "are" };
-    if more == 0 { format!("{are} {}", names.join(", ")) } else { format!("{are} {}, and {more} more (`casebook list`)", names.join(", ")) }
+    if more == 0 {
+        format!("{are} {}", names.join(", "))
+    } else {
+        format!("{are} {}, and {more} more (`casebook list`)", names.join(", "))
+    }
 }
 
 fn open_failure(error: &OpenError) -> Failure {
@@ -87,7 +99,11 @@ fn open_failure(error: &OpenError) -> Failure {
 #[must_use]
 pub fn store_failure(error: &StoreError) -> Failure {
     match error {
-        StoreError::Corrupt { .. } => Failure { exit: Exit::NotIntact, what: error.to_string(), advice: "restore the data folder from a copy; `casebook verify` says how much is concerned".into() },
+        StoreError::Corrupt { .. } => Failure {
+            exit: Exit::NotIntact,
+            what: error.to_string(),
+            advice: "restore the data folder from a copy; `casebook verify` says how much is concerned".into(),
+        },
         _ => Failure::failed(error, "what is recorded is safe: mend this, then run the same command again"),
     }
 }
@@ -97,9 +113,19 @@ pub fn store_failure(error: &StoreError) -> Failure {
 pub fn hub_failure(error: &HubError) -> Failure {
     match error {
         HubError::Store(error) => store_failure(error),
-        HubError::Unknown(_) | HubError::NotRunning(_) | HubError::Rejected(_) => Failure::usage(error, "`casebook list` shows what there is"),
-        HubError::Broken { .. } => Failure { exit: Exit::NotIntact, what: error.to_string(), advice: "do not rely on it; restore the data folder from a copy".into() },
-        HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => Failure { exit: Exit::Unfinished, what: error.to_string(), advice: "`casebook resume ID` goes on from there".into() },
+        HubError::Unknown(_) | HubError::NotRunning(_) | HubError::Rejected(_) => {
+            Failure::usage(error, "`casebook list` shows what there is")
+        }
+        HubError::Broken { .. } => Failure {
+            exit: Exit::NotIntact,
+            what: error.to_string(),
+            advice: "do not rely on it; restore the data folder from a copy".into(),
+        },
+        HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => Failure {
+            exit: Exit::Unfinished,
+            what: error.to_string(),
+            advice: "`casebook resume ID` goes on from there".into(),
+        },
         HubError::Defect(_) => Failure::defect(error),
     }
 }
@@ -117,7 +143,10 @@ mod tests {
         };
         check("9", "9c00-3");
         check("3f2a-1", "3f2a-1");
-        check("3f", "2 investigations have an id that begins with \"3f\"; there are 3f2a-1, 3f2b-2: give more of the id");
+        check(
+            "3f",
+            "2 investigations have an id that begins with \"3f\"; there are 3f2a-1, 3f2b-2: give more of the id",
+        );
         check("x\u{1b}", "no investigation has an id that begins with \"x⟨U+001B⟩\"; there are 3f2a-1, 3f2b-2, 9c00-3");
         check("", "no investigation has an id that begins with \"\"; there are 3f2a-1, 3f2b-2, 9c00-3");
     }

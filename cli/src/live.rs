@@ -58,7 +58,11 @@ impl Teller {
             Event::TaskAnswered { task, .. } | Event::TaskFailed { task, .. } => {
                 let calls = self.calls.remove(task).unwrap_or(0);
                 let rest = calls.saturating_sub(CALLS) % CALLS_AT_ONCE;
-                let mut out = if rest > 0 && !self.every_call { vec![said("", &paint(DIM, format_args!("{task}: {rest} more calls")))] } else { Vec::new() };
+                let mut out = if rest > 0 && !self.every_call {
+                    vec![said("", &paint(DIM, format_args!("{task}: {rest} more calls")))]
+                } else {
+                    Vec::new()
+                };
                 out.extend(lines(event));
                 out
             }
@@ -78,7 +82,11 @@ impl Teller {
             return vec![line];
         }
         let more = *calls - CALLS;
-        if more.is_multiple_of(CALLS_AT_ONCE) { vec![said("", &paint(DIM, format_args!("{task}: {CALLS_AT_ONCE} more calls")))] } else { Vec::new() }
+        if more.is_multiple_of(CALLS_AT_ONCE) {
+            vec![said("", &paint(DIM, format_args!("{task}: {CALLS_AT_ONCE} more calls")))]
+        } else {
+            Vec::new()
+        }
     }
 
     /// A text, or the entry of this round that said it.
@@ -91,15 +99,29 @@ impl Teller {
 fn lines(event: &Event) -> Vec<String> {
     match event {
         Event::Opened { alert, roster, .. } => opened(&alert.title, roster),
-        Event::RoundStarted { phase, round } => vec![String::new(), paint(BOLD, format_args!("Round {round}, {}", phase.name()))],
+        Event::RoundStarted { phase, round } => {
+            vec![String::new(), paint(BOLD, format_args!("Round {round}, {}", phase.name()))]
+        }
         Event::FindingSubmitted { finding: found } => vec![finding(found)],
         Event::FindingChecked { finding, checked } => faults(finding.as_str(), checked),
-        Event::Guarded { guard } => vec![said("rule", &paint(DIM, format_args!("{} on {}: {}", guard.rule.name(), safe(&guard.subject, 60), safe(&guard.effect, WIDTH))))],
+        Event::Guarded { guard } => vec![said(
+            "rule",
+            &paint(
+                DIM,
+                format_args!("{} on {}: {}", guard.rule.name(), safe(&guard.subject, 60), safe(&guard.effect, WIDTH)),
+            ),
+        )],
         Event::Reviewed { review: all } => review(all),
         Event::TimelineRewritten { timeline: story } => timeline(story),
-        Event::TaskFailed { task, reason, .. } => vec![said("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, WIDTH))))],
-        Event::BudgetNear { limit } => vec![said("hub", &paint(YELLOW, format_args!("a limit is near: {}", safe(limit, WIDTH))))],
-        Event::Stopping { reason } => vec![said("hub", &paint(YELLOW, format_args!("goes on to conclude: {}", safe(reason, WIDTH))))],
+        Event::TaskFailed { task, reason, .. } => {
+            vec![said("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, WIDTH))))]
+        }
+        Event::BudgetNear { limit } => {
+            vec![said("hub", &paint(YELLOW, format_args!("a limit is near: {}", safe(limit, WIDTH))))]
+        }
+        Event::Stopping { reason } => {
+            vec![said("hub", &paint(YELLOW, format_args!("goes on to conclude: {}", safe(reason, WIDTH))))]
+        }
         _ => Vec::new(),
     }
 }
@@ -127,7 +149,10 @@ fn call(call: &ToolCall) -> Option<String> {
         casebook_protocol::CallStatus::Answered => String::new(),
         casebook_protocol::CallStatus::Failed => paint(RED, "  refused"),
     };
-    Some(said(who, &format!("{}{failed}", paint(DIM, format_args!("{} {}", safe(&call.tool, 40), arguments(&call.arguments))))))
+    Some(said(
+        who,
+        &format!("{}{failed}", paint(DIM, format_args!("{} {}", safe(&call.tool, 40), arguments(&call.arguments)))),
+    ))
 }
 
 /// Arguments as `key=value`, short: what is looked for first, then where and when, then how much;
@@ -136,7 +161,10 @@ fn arguments(json: &str) -> String {
     let Ok(Value::Object(map)) = serde_json::from_str(json) else {
         return safe(json, ARGUMENTS);
     };
-    let mut words: Vec<(u8, String)> = map.iter().filter_map(|(key, value)| Some((rank(key, value)?, format!("{key}={}", safe(&plain(value), 70))))).collect();
+    let mut words: Vec<(u8, String)> = map
+        .iter()
+        .filter_map(|(key, value)| Some((rank(key, value)?, format!("{key}={}", safe(&plain(value), 70)))))
+        .collect();
     words.sort_by_key(|(rank, _)| *rank);
     let words: Vec<String> = words.into_iter().map(|(_, word)| word).collect();
     safe(&words.join(" "), ARGUMENTS)
@@ -179,17 +207,25 @@ fn scored(score: Score, label: &str) -> String {
 
 fn review(review: &Review) -> Vec<String> {
     let mut out = vec![said("critic", &safe(&review.summary, 2 * WIDTH))];
-    out.extend(review.findings.iter().map(|f| said("", &format!("{} {}", scored(f.score, f.label.name()), f.finding.id))));
+    out.extend(
+        review.findings.iter().map(|f| said("", &format!("{} {}", scored(f.score, f.label.name()), f.finding.id))),
+    );
     out
 }
 
 fn timeline(timeline: &Timeline) -> Vec<String> {
     let count = timeline.events.len();
     let plural = if count == 1 { "event" } else { "events" };
-    let mut out = vec![said("timeline", &format!("{} {count} {plural}", scored(timeline.score, timeline.label.name()).trim_end()))];
+    let mut out = vec![said(
+        "timeline",
+        &format!("{} {count} {plural}", scored(timeline.score, timeline.label.name()).trim_end()),
+    )];
     for event in &timeline.events {
         let time = event.time.at.strftime("%Y-%m-%d %H:%M:%S%.fZ");
-        out.push(said("", &format!("{time} {} {}", paint(of_score(event.score), event.score), safe(&event.description, WIDTH))));
+        out.push(said(
+            "",
+            &format!("{time} {} {}", paint(of_score(event.score), event.score), safe(&event.description, WIDTH)),
+        ));
     }
     for gap in &timeline.gaps {
         let kind = format!("{:?}", gap.kind).to_lowercase();
@@ -241,8 +277,15 @@ mod tests {
 
     #[test]
     fn hostile_text_never_reaches_the_terminal_raw() {
-        let entry = EntryDraft::new(EntryKind::Observation, Priority::High, "see \u{1b}]8;;http://evil\u{7}this\u{202e}\nforged line");
+        let entry = EntryDraft::new(
+            EntryKind::Observation,
+            Priority::High,
+            "see \u{1b}]8;;http://evil\u{7}this\u{202e}\nforged line",
+        );
         let entry = JournalEntry { seq: 3, phase: Phase::Trace, round: 2, at: Timestamp::UNIX_EPOCH, entry };
-        assert_eq!(shown(&Event::Journaled { entry }), "  journal       #3 observation: see ⟨U+001B⟩]8;;http://evil⟨U+0007⟩this⟨U+202E⟩ forged line");
+        assert_eq!(
+            shown(&Event::Journaled { entry }),
+            "  journal       #3 observation: see ⟨U+001B⟩]8;;http://evil⟨U+0007⟩this⟨U+202E⟩ forged line"
+        );
     }
 }

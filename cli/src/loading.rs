@@ -28,7 +28,12 @@ pub struct Loading {
 ///
 /// # Errors
 /// The evidence cannot be loaded, the index not written; or someone asked to stop.
-pub async fn load(evidence: &Path, data: &Path, stop: &mut Stop, show: &mut (dyn FnMut(&Loading) + Send)) -> Result<Arc<Catalog>, Failure> {
+pub async fn load(
+    evidence: &Path,
+    data: &Path,
+    stop: &mut Stop,
+    show: &mut (dyn FnMut(&Loading) + Send),
+) -> Result<Arc<Catalog>, Failure> {
     let index = index_file(evidence, data)?;
     let (tell, mut told) = mpsc::channel(16);
     let (finish, mut finished) = oneshot::channel();
@@ -38,7 +43,12 @@ pub async fn load(evidence: &Path, data: &Path, stop: &mut Stop, show: &mut (dyn
     let started = std::thread::Builder::new().name("evidence".into()).spawn(move || {
         let mut progress = |p: Progress<'_>| {
             // A full channel: the next report says more than this one.
-            let _ = tell.try_send(Loading { step: p.step, file: p.file.to_owned(), done: p.bytes_done, total: p.bytes_total });
+            let _ = tell.try_send(Loading {
+                step: p.step,
+                file: p.file.to_owned(),
+                done: p.bytes_done,
+                total: p.bytes_total,
+            });
         };
         // Nobody waits any more when someone asked to stop.
         let _ = finish.send(Catalog::open(&folder, &index, &mut progress));
@@ -58,7 +68,11 @@ pub async fn load(evidence: &Path, data: &Path, stop: &mut Stop, show: &mut (dyn
 }
 
 fn stopped() -> Failure {
-    Failure { exit: Exit::Unfinished, what: "stopped while the evidence was loading: nothing was investigated yet".into(), advice: "run the same command again".into() }
+    Failure {
+        exit: Exit::Unfinished,
+        what: "stopped while the evidence was loading: nothing was investigated yet".into(),
+        advice: "run the same command again".into(),
+    }
 }
 
 /// The index of a folder: the same folder has the same index, so that it is built once.
@@ -75,21 +89,42 @@ fn index_file(evidence: &Path, data: &Path) -> Result<PathBuf, Failure> {
 /// There is no such folder.
 pub fn whole_path(evidence: &Path) -> Result<PathBuf, Failure> {
     let found = evidence.canonicalize();
-    let found = found.map_err(|e| Failure::usage(format!("evidence folder {}: {e}", evidence.display()), "give the folder that holds the log files: --evidence DIR"))?;
+    let found = found.map_err(|e| {
+        Failure::usage(
+            format!("evidence folder {}: {e}", evidence.display()),
+            "give the folder that holds the log files: --evidence DIR",
+        )
+    })?;
     if found.is_dir() {
         return Ok(found);
     }
-    Err(Failure::usage(format!("evidence {} is no folder", evidence.display()), "give the folder that holds the file: --evidence DIR"))
+    Err(Failure::usage(
+        format!("evidence {} is no folder", evidence.display()),
+        "give the folder that holds the file: --evidence DIR",
+    ))
 }
 
 fn failure(error: &LoadError) -> Failure {
     match error {
-        LoadError::NoFolder(_) | LoadError::NotAFolder(_) => Failure::usage(error, "give the folder that holds the log files: --evidence DIR"),
-        LoadError::NothingUsable { .. } => Failure::usage(error, "put the log files there as text or gzip: JSON lines, CSV, TSV, Zeek, syslog, auditd or plain lines"),
+        LoadError::NoFolder(_) | LoadError::NotAFolder(_) => {
+            Failure::usage(error, "give the folder that holds the log files: --evidence DIR")
+        }
+        LoadError::NothingUsable { .. } => Failure::usage(
+            error,
+            "put the log files there as text or gzip: JSON lines, CSV, TSV, Zeek, syslog, auditd or plain lines",
+        ),
         LoadError::Read { .. } => Failure::failed(error, "see to it that it can be read"),
         LoadError::Write { path, source } => Failure::write(path, source),
-        LoadError::Index { path, .. } => Failure::failed(error, format!("if the disk is not full, delete {} and try again: it is built anew from the evidence", path.display())),
-        LoadError::Changed(_) => Failure::failed(error, "copy the evidence to a folder that nothing writes to, and investigate that"),
+        LoadError::Index { path, .. } => Failure::failed(
+            error,
+            format!(
+                "if the disk is not full, delete {} and try again: it is built anew from the evidence",
+                path.display()
+            ),
+        ),
+        LoadError::Changed(_) => {
+            Failure::failed(error, "copy the evidence to a folder that nothing writes to, and investigate that")
+        }
         LoadError::Stopped => Failure::defect(error),
     }
 }

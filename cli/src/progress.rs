@@ -27,7 +27,8 @@ impl Bar {
             return Self::Plain(Instant::now());
         }
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-        let style = ProgressStyle::with_template("{msg}\n{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+        let style =
+            ProgressStyle::with_template("{msg}\n{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
         if let Ok(style) = style {
             bar.set_style(style.progress_chars("━╸─"));
         }

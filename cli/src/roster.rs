@@ -40,7 +40,13 @@ fn seat(catalog: &Arc<Catalog>, domain: Domain, sources: &[&Source]) -> Seat {
 }
 
 fn info(source: &Source) -> SourceInfo {
-    SourceInfo { source: source.id.clone(), sensor: source.sensor.clone(), on_subject_host: source.written_on_subject_host, records: source.records, about: about(source) }
+    SourceInfo {
+        source: source.id.clone(),
+        sensor: source.sensor.clone(),
+        on_subject_host: source.written_on_subject_host,
+        records: source.records,
+        about: about(source),
+    }
 }
 
 fn about(source: &Source) -> String {
@@ -49,20 +55,30 @@ fn about(source: &Source) -> String {
         _ => "without times".to_owned(),
     };
     let damage = if source.malformed > 0 { format!(", {} of them malformed", source.malformed) } else { String::new() };
-    format!("{}{damage}, {}, by {}, {period}", words::count(source.records, "record"), source.format.words(), one_line(&source.sensor, 80))
+    format!(
+        "{}{damage}, {}, by {}, {period}",
+        words::count(source.records, "record"),
+        source.format.words(),
+        one_line(&source.sensor, 80)
+    )
 }
 
 /// Why the evidence is not what an investigation began with: its citations would lead elsewhere.
 #[must_use]
 pub fn difference(before: &[Member], now: &[Seat]) -> Option<String> {
     let list = |members: Vec<&Member>| -> BTreeMap<String, u64> {
-        members.iter().flat_map(|m| m.sources.iter().map(|s| (format!("{} for {}", s.source, m.domain), s.records))).collect()
+        members
+            .iter()
+            .flat_map(|m| m.sources.iter().map(|s| (format!("{} for {}", s.source, m.domain), s.records)))
+            .collect()
     };
     let (before, now) = (list(before.iter().collect()), list(now.iter().map(|seat| &seat.member).collect()));
     for (source, records) in &before {
         match now.get(source) {
             None => return Some(format!("source {source} is gone")),
-            Some(found) if found != records => return Some(format!("source {source} had {records} records and has {found}")),
+            Some(found) if found != records => {
+                return Some(format!("source {source} had {records} records and has {found}"));
+            }
             Some(_) => {}
         }
     }

@@ -18,7 +18,11 @@ pub fn whole(path: &Path, text: &str) -> Result<(), Failure> {
         _ => Path::new("."),
     };
     let failed = |error: &std::io::Error| Failure::write(path, error);
-    let mut file = tempfile::Builder::new().prefix(".casebook-").permissions(ordinary()).tempfile_in(folder).map_err(|e| failed(&e))?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".casebook-")
+        .permissions(ordinary())
+        .tempfile_in(folder)
+        .map_err(|e| failed(&e))?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(|e| failed(&e))?;
     file.persist(path).map_err(|e| failed(&e.error))?;
     Ok(())

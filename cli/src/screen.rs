@@ -104,7 +104,9 @@ impl Screen {
     pub fn finish(self) -> Result<(), Failure> {
         match self.failed {
             None => Ok(()),
-            Some(error) => Err(Failure::failed(format!("cannot write to standard output: {error}"), "send it somewhere else")),
+            Some(error) => {
+                Err(Failure::failed(format!("cannot write to standard output: {error}"), "send it somewhere else"))
+            }
         }
     }
 }

@@ -20,7 +20,9 @@ struct CriticTools;
 impl ToolsFor for CriticTools {
     fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools> {
         match &task.view {
-            View::Review(view) => Arc::new(RecordTools::new(task.investigation.clone(), view.toolsets.clone(), Arc::clone(&env.store))),
+            View::Review(view) => {
+                Arc::new(RecordTools::new(task.investigation.clone(), view.toolsets.clone(), Arc::clone(&env.store)))
+            }
             _ => Arc::new(NoTools),
         }
     }

@@ -26,7 +26,9 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             Thought::Call(requests)
         }
         View::Timeline(view) => answer(Answer::Timeline(story::tell(view))),
-        other => Thought::GiveUp(format!("a Critic reviews and keeps the Timeline; this is a {} task", other.kind().name())),
+        other => {
+            Thought::GiveUp(format!("a Critic reviews and keeps the Timeline; this is a {} task", other.kind().name()))
+        }
     }
 }
 
@@ -54,11 +56,17 @@ fn audit(view: &ReviewView, done: &[Done]) -> Vec<CallRequest> {
 
 fn look(finding: &CheckedFinding) -> Option<CallRequest> {
     match finding.finding.draft.citations.first()? {
-        Citation::Literal { call: id, at: Locator::Pointer(pointer), .. } => Some(call("get_tool_result", &json!({"call": id, "pointer": pointer}))),
-        Citation::Literal { call: id, quote, .. } => Some(call("get_tool_result", &json!({"call": id, "search": quote}))),
+        Citation::Literal { call: id, at: Locator::Pointer(pointer), .. } => {
+            Some(call("get_tool_result", &json!({"call": id, "pointer": pointer})))
+        }
+        Citation::Literal { call: id, quote, .. } => {
+            Some(call("get_tool_result", &json!({"call": id, "search": quote})))
+        }
         Citation::Count { call: id, at: Locator::Pointer(pointer), .. }
         | Citation::Aggregate { call: id, at: Locator::Pointer(pointer), .. }
-        | Citation::Absence { call: id, at: Locator::Pointer(pointer), .. } => Some(call("get_tool_result", &json!({"call": id, "pointer": pointer}))),
+        | Citation::Absence { call: id, at: Locator::Pointer(pointer), .. } => {
+            Some(call("get_tool_result", &json!({"call": id, "pointer": pointer})))
+        }
         _ => None,
     }
 }
@@ -74,9 +82,13 @@ impl Seen {
     fn of(done: &[Done]) -> Self {
         let mut seen = Self::default();
         for done in done.iter().filter(|d| d.call.tool == "get_tool_call") {
-            let asked: Option<String> = serde_json::from_str::<Value>(&done.call.arguments).ok().and_then(|a| Some(a.get("call")?.as_str()?.to_owned()));
+            let asked: Option<String> = serde_json::from_str::<Value>(&done.call.arguments)
+                .ok()
+                .and_then(|a| Some(a.get("call")?.as_str()?.to_owned()));
             let Some(asked) = asked else { continue };
-            let tool = serde_json::from_str::<Value>(&done.result).ok().and_then(|c| Some(c.get("tool")?.as_str()?.to_owned()));
+            let tool = serde_json::from_str::<Value>(&done.result)
+                .ok()
+                .and_then(|c| Some(c.get("tool")?.as_str()?.to_owned()));
             match tool.filter(|_| done.call.status == CallStatus::Answered) {
                 Some(tool) => {
                     seen.calls.insert(asked, tool);

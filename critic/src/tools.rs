@@ -51,7 +51,8 @@ impl RecordTools {
                 json!({"text": piece, "offset": offset, "next_offset": (offset + piece.len() < text.len()).then_some(offset + piece.len())})
             }
         };
-        Ok(json!({"call": call.id, "artifact": call.result, "bytes": call.bytes, "status": call.status, "page": page}).to_string())
+        Ok(json!({"call": call.id, "artifact": call.result, "bytes": call.bytes, "status": call.status, "page": page})
+            .to_string())
     }
 
     fn toolset(&self, arguments: &ToolsetArguments) -> Result<String, String> {
@@ -62,7 +63,11 @@ impl RecordTools {
         let wanted = |t: &&ToolSpec| arguments.tool.as_ref().is_none_or(|name| *name == t.name);
         let tools: Vec<&ToolSpec> = member.toolset.tools.iter().filter(wanted).collect();
         if tools.is_empty() {
-            return Err(format!("Expert {} has no tool {:?}", arguments.domain, arguments.tool.as_deref().unwrap_or_default()));
+            return Err(format!(
+                "Expert {} has no tool {:?}",
+                arguments.domain,
+                arguments.tool.as_deref().unwrap_or_default()
+            ));
         }
         Ok(json!({"domain": member.domain, "toolset": member.toolset.name, "about": member.toolset.about, "tools": tools}).to_string())
     }
@@ -124,7 +129,8 @@ fn found(text: &str, needle: &str) -> Value {
 }
 
 fn pointed(text: &str, pointer: &str) -> Result<Value, String> {
-    let json: Value = serde_json::from_str(text).map_err(|_| "the result is not JSON: page through it instead".to_owned())?;
+    let json: Value =
+        serde_json::from_str(text).map_err(|_| "the result is not JSON: page through it instead".to_owned())?;
     let value = json.pointer(pointer).ok_or_else(|| format!("nothing stands at {pointer:?} in the result"))?;
     let written = value.to_string();
     if written.len() > PAGE {
@@ -145,15 +151,27 @@ impl Tools for RecordTools {
             name: "record".into(),
             about: "what the Experts of this investigation called, and what they saw".into(),
             tools: vec![
-                spec("get_tool_call", "The tool, arguments, status and size of a recorded tool call, and whose it was.", r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"}}}"#),
+                spec(
+                    "get_tool_call",
+                    "The tool, arguments, status and size of a recorded tool call, and whose it was.",
+                    r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"}}}"#,
+                ),
                 spec(
                     "get_tool_result",
                     "The whole result that a tool call returned, exactly as the Expert had it: a page from `offset`, the places at which `search` stands, or the value at a JSON `pointer`.",
                     r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"offset":{"type":["integer","null"],"minimum":0},"search":{"type":["string","null"]},"pointer":{"type":["string","null"]}}}"#,
                 ),
-                spec("get_toolset_info", "The toolset of an Expert with each tool's own documentation and schema.", info),
+                spec(
+                    "get_toolset_info",
+                    "The toolset of an Expert with each tool's own documentation and schema.",
+                    info,
+                ),
                 spec("get_tool_info", "The same as get_toolset_info.", info),
-                spec("list_toolsets", "All toolsets by Expert.", r#"{"type":"object","additionalProperties":false,"properties":{}}"#),
+                spec(
+                    "list_toolsets",
+                    "All toolsets by Expert.",
+                    r#"{"type":"object","additionalProperties":false,"properties":{}}"#,
+                ),
             ],
         }
     }

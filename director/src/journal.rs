@@ -34,7 +34,8 @@ impl Tools for JournalTools {
         if tool != JOURNAL_TOOL {
             return Err(format!("there is no tool {tool:?}: the Director has {JOURNAL_TOOL}"));
         }
-        let entry: EntryDraft = serde_json::from_str(arguments).map_err(|e| format!("the entry cannot be read: {e}"))?;
+        let entry: EntryDraft =
+            serde_json::from_str(arguments).map_err(|e| format!("the entry cannot be read: {e}"))?;
         if entry.text.trim().is_empty() {
             return Err("the entry has no text".into());
         }

@@ -55,7 +55,9 @@ pub struct Alert {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AlertError {
     /// Over [`MAX_ALERT_BYTES`].
-    #[error("alert has {bytes} bytes, more than the {MAX_ALERT_BYTES} that are accepted: send the alert itself and leave the evidence in files")]
+    #[error(
+        "alert has {bytes} bytes, more than the {MAX_ALERT_BYTES} that are accepted: send the alert itself and leave the evidence in files"
+    )]
     TooLarge {
         /// Its size.
         bytes: usize,
@@ -113,8 +115,22 @@ impl Alert {
             Some(Value::Number(id)) => AlertId::new(id.to_string())?,
             _ => AlertId::new(format!("sha256-{}", sha256_hex(body.as_bytes())))?,
         };
-        let title = first_text(&value, &["/rule/title", "/rule/name", "/title", "/name", "/rule_name", "/signature", "/alert/signature", "/record/note", "/description", "/message"])
-            .unwrap_or_else(|| id.to_string());
+        let title = first_text(
+            &value,
+            &[
+                "/rule/title",
+                "/rule/name",
+                "/title",
+                "/name",
+                "/rule_name",
+                "/signature",
+                "/alert/signature",
+                "/record/note",
+                "/description",
+                "/message",
+            ],
+        )
+        .unwrap_or_else(|| id.to_string());
         let severity = first_text(&value, &["/severity", "/rule/level", "/rule/severity", "/level", "/priority"])
             .and_then(|text| Severity::read(&text))
             .unwrap_or(Severity::Medium);

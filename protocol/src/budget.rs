@@ -53,7 +53,14 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { model_calls: 1_000, tool_calls: 2_000, tokens: 20_000_000, cost_micros: 50_000_000, rounds: 50, seconds: 6 * 3600 }
+        Self {
+            model_calls: 1_000,
+            tool_calls: 2_000,
+            tokens: 20_000_000,
+            cost_micros: 50_000_000,
+            rounds: 50,
+            seconds: 6 * 3600,
+        }
     }
 }
 

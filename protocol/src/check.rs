@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::claim::{self, Corpus};
-use crate::{ArtifactId, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, TimeBasis, Timestamp, ToolCall};
+use crate::{
+    ArtifactId, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, TimeBasis, Timestamp, ToolCall,
+};
 
 /// A record of evidence: file and line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -113,7 +115,13 @@ impl Exhibits {
     }
 
     fn citation(&self, citation: &Citation, corpus: &mut Corpus, times: &mut Vec<CitedTime>) -> CitationCheck {
-        let mut check = CitationCheck { holds: false, note: String::new(), artifact: None, records: Vec::new(), sources: Vec::new() };
+        let mut check = CitationCheck {
+            holds: false,
+            note: String::new(),
+            artifact: None,
+            records: Vec::new(),
+            sources: Vec::new(),
+        };
         match self.examine(citation, corpus, times, &mut check) {
             Ok(note) => {
                 check.holds = true;
@@ -124,7 +132,13 @@ impl Exhibits {
         check
     }
 
-    fn examine(&self, citation: &Citation, corpus: &mut Corpus, times: &mut Vec<CitedTime>, check: &mut CitationCheck) -> Result<String, String> {
+    fn examine(
+        &self,
+        citation: &Citation,
+        corpus: &mut Corpus,
+        times: &mut Vec<CitedTime>,
+        check: &mut CitationCheck,
+    ) -> Result<String, String> {
         let id = citation.call();
         let exhibit = self.0.get(id).ok_or_else(|| format!("no tool call {id} is on record"))?;
         check.artifact = Some(exhibit.call.result.clone());
@@ -167,7 +181,12 @@ impl Exhibits {
 
     /// The value at `at`, the same in the call made again. A tool that is not repeatable is taken at
     /// its recorded word (issue: Experts are configuration).
-    fn recomputed<'a>(&'a self, exhibit: &'a Exhibit, at: &Locator, again: Option<&CallId>) -> Result<&'a Value, String> {
+    fn recomputed<'a>(
+        &'a self,
+        exhibit: &'a Exhibit,
+        at: &Locator,
+        again: Option<&CallId>,
+    ) -> Result<&'a Value, String> {
         let found = exhibit.value(at)?;
         if let Some(false) = exhibit.json.as_ref().and_then(|j| j.get("total_is_exact")).and_then(Value::as_bool) {
             return Err("the result says itself that its total is not exact".to_owned());
@@ -221,7 +240,14 @@ struct CitedTime {
     basis: TimeBasis,
 }
 
-fn literal(exhibit: &Exhibit, at: &Locator, quote: &str, corpus: &mut Corpus, times: &mut Vec<CitedTime>, check: &mut CitationCheck) -> Result<String, String> {
+fn literal(
+    exhibit: &Exhibit,
+    at: &Locator,
+    quote: &str,
+    corpus: &mut Corpus,
+    times: &mut Vec<CitedTime>,
+    check: &mut CitationCheck,
+) -> Result<String, String> {
     if quote.trim().chars().count() < 3 {
         return Err("a quotation has at least three characters".to_owned());
     }
@@ -231,7 +257,11 @@ fn literal(exhibit: &Exhibit, at: &Locator, quote: &str, corpus: &mut Corpus, ti
             let index = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
             let text = exhibit.text.lines().nth(index).filter(|_| *line > 0);
             local.add_text(text.ok_or_else(|| format!("the result has no line {line}"))?);
-            check.records.push(RecordRef { source: exhibit.call.tool.clone(), file: format!("artifact:{}", exhibit.call.result), line: *line });
+            check.records.push(RecordRef {
+                source: exhibit.call.tool.clone(),
+                file: format!("artifact:{}", exhibit.call.result),
+                line: *line,
+            });
             check.sources.push(exhibit.call.tool.clone());
         }
         Locator::Pointer(pointer) => {
@@ -263,7 +293,8 @@ fn cite_record(exhibit: &Exhibit, record: &Value, times: &mut Vec<CitedTime>, ch
     let line = record.get("line").and_then(Value::as_u64).unwrap_or_default();
     check.sources.push(source.clone());
     check.records.push(RecordRef { source, file, line });
-    let basis = record.get("time_basis").and_then(|b| serde_json::from_value(b.clone()).ok()).unwrap_or(TimeBasis::Inferred);
+    let basis =
+        record.get("time_basis").and_then(|b| serde_json::from_value(b.clone()).ok()).unwrap_or(TimeBasis::Inferred);
     if let Some(at) = text("time").and_then(|t| t.parse().ok()) {
         times.push(CitedTime { at, basis });
     }
@@ -287,9 +318,8 @@ fn queried(exhibit: &Exhibit, corpus: &mut Corpus, check: &mut CitationCheck) ->
 
 /// The window that the tool searched covers the window that is claimed.
 fn covers(exhibit: &Exhibit, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<(), String> {
-    let edge = |key: &str| -> Option<Timestamp> {
-        exhibit.json.as_ref()?.get("window")?.get(key)?.as_str()?.parse().ok()
-    };
+    let edge =
+        |key: &str| -> Option<Timestamp> { exhibit.json.as_ref()?.get("window")?.get(key)?.as_str()?.parse().ok() };
     let early_enough = match (edge("from"), from) {
         (None, _) => true,
         (Some(searched), Some(claimed)) => searched <= claimed,

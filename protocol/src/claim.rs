@@ -76,7 +76,11 @@ impl Corpus {
     /// The name stands somewhere, in either case; a name cut with `…` stands for its beginning.
     #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
-        let name = squeeze(&name.strip_suffix('…').unwrap_or(name).to_lowercase());
+        if let Some(beginning) = name.strip_suffix('…') {
+            let beginning = squeeze(&beginning.to_lowercase());
+            return beginning.len() >= 3 && self.lower.iter().any(|text| text.contains(&beginning));
+        }
+        let name = squeeze(&name.to_lowercase());
         !name.is_empty() && self.lower.iter().any(|text| holds_token(text, &name, false))
     }
 
@@ -105,8 +109,13 @@ fn holds_token(text: &str, token: &str, strict: bool) -> bool {
         let rest = text.get(at + token.len()..).unwrap_or_default();
         let after = rest.chars().next();
         let dotted = strict && after == Some('.') && rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
-        let dotted_before = strict && before == Some('.') && text.get(..at.saturating_sub(1)).and_then(|t| t.chars().next_back()).is_some_and(|c| c.is_ascii_digit());
-        !goes_on(token.chars().next(), before) && !goes_on(token.chars().next_back(), after) && !dotted && !dotted_before
+        let dotted_before = strict
+            && before == Some('.')
+            && text.get(..at.saturating_sub(1)).and_then(|t| t.chars().next_back()).is_some_and(|c| c.is_ascii_digit());
+        !goes_on(token.chars().next(), before)
+            && !goes_on(token.chars().next_back(), after)
+            && !dotted
+            && !dotted_before
     })
 }
 
@@ -115,8 +124,15 @@ fn holds_token(text: &str, token: &str, strict: bool) -> bool {
 #[must_use]
 pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> {
     let (names, rest) = quoted(claim);
-    let mut faults: Vec<String> = names.iter().filter(|name| !corpus.has_name(name)).map(|name| format!("`{name}` does not occur in what is cited")).collect();
-    let words: Vec<&str> = rest.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '"' | '“' | '”')).filter(|w| !w.is_empty()).collect();
+    let mut faults: Vec<String> = names
+        .iter()
+        .filter(|name| !corpus.has_name(name))
+        .map(|name| format!("`{name}` does not occur in what is cited"))
+        .collect();
+    let words: Vec<&str> = rest
+        .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '"' | '“' | '”'))
+        .filter(|w| !w.is_empty())
+        .collect();
     for (i, word) in words.iter().enumerate() {
         let word = word.trim_end_matches(['.', ':', '!', '?', '\'']).trim_start_matches('\'');
         let next = words.get(i + 1).map_or("", |w| w.trim_end_matches(['.', ':']));
@@ -197,7 +213,11 @@ fn is_clock(word: &str) -> bool {
 fn shows(at: Timestamp, word: &str) -> bool {
     let bare = word.trim_end_matches(['Z', 'z']);
     let full = format!("{at:.9}");
-    if bare.contains(['T', 't']) { full.starts_with(&bare.to_uppercase()) } else { full.get(11..).is_some_and(|clock| clock.starts_with(bare)) }
+    if bare.contains(['T', 't']) {
+        full.starts_with(&bare.to_uppercase())
+    } else {
+        full.get(11..).is_some_and(|clock| clock.starts_with(bare))
+    }
 }
 
 #[cfg(test)]
@@ -206,9 +226,12 @@ mod tests {
 
     fn check(claim: &str, expect: &[&str]) {
         let mut corpus = Corpus::default();
-        corpus.add_value(&serde_json::json!({"src": "192.168.2.60", "cmd": "bash  -c 'id'", "path": "C:\\Windows\\System32\\reg.exe",
-            "n": 376, "wrapped": "{\"user\":\"Tomcat\"}", "md5": "d41d8cd98f00b204e9800998ecf8427e"}));
-        let times: Vec<Timestamp> = ["2022-05-11T18:10:22.138Z", "2022-05-11T18:11:21.2Z"].iter().map(|t| t.parse().unwrap()).collect();
+        corpus.add_value(
+            &serde_json::json!({"src": "192.168.2.60", "cmd": "bash  -c 'id'", "path": "C:\\Windows\\System32\\reg.exe",
+            "n": 376, "wrapped": "{\"user\":\"Tomcat\"}", "md5": "d41d8cd98f00b204e9800998ecf8427e"}),
+        );
+        let times: Vec<Timestamp> =
+            ["2022-05-11T18:10:22.138Z", "2022-05-11T18:11:21.2Z"].iter().map(|t| t.parse().unwrap()).collect();
         assert_eq!(faults(claim, &corpus, &times), expect);
     }
 
@@ -216,7 +239,7 @@ mod tests {
     fn what_the_evidence_states_may_be_stated() {
         check("at 18:10:22 `tomcat` ran `bash -c 'id'` from 192.168.2.60, 376 times", &[]);
         check("2022-05-11T18:10:22.138Z: `c:\\windows\\system32\\REG.exe` (d41d8cd98f00b204e9800998ecf8427e)", &[]);
-        check("59 s later it ran `bash -c…`", &[]);
+        check("59 s later it ran `bash -c…` and `C:\\Windows\\Sys…`", &[]);
         check("T1059.004 by pid-less process", &[]);
     }
 
@@ -228,6 +251,9 @@ mod tests {
         check("377 times", &["the number 377 does not occur in what is cited"]);
         check("37 times", &["the number 37 does not occur in what is cited"]);
         check("70 seconds later", &["the duration 70 does not occur in what is cited"]);
-        check("hash d41d8cd98f00b204e9800998ecf8427f", &["the hash d41d8cd98f00b204e9800998ecf8427f does not occur in what is cited"]);
+        check(
+            "hash d41d8cd98f00b204e9800998ecf8427f",
+            &["the hash d41d8cd98f00b204e9800998ecf8427f does not occur in what is cited"],
+        );
     }
 }

@@ -7,8 +7,8 @@ use crate::check::Checked;
 use crate::hash::{canonical_json, sha256_hex};
 use crate::rule::{Guard, Ruling};
 use crate::{
-    Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member, Phase, Player, Question,
-    Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+    Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member,
+    Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
 };
 
 /// The version of stored events that is written. Every earlier one is read.
@@ -206,7 +206,8 @@ impl Recorded {
     pub fn after(investigation: &InvestigationId, last: Option<(u64, &str)>, at: Timestamp, event: Event) -> Self {
         let seq = last.map_or(1, |(seq, _)| seq + 1);
         let prev = last.map_or_else(|| Self::genesis(investigation), |(_, hash)| hash.to_owned());
-        let mut entry = Self { v: EVENT_VERSION, investigation: investigation.clone(), seq, at, prev, hash: String::new(), event };
+        let mut entry =
+            Self { v: EVENT_VERSION, investigation: investigation.clone(), seq, at, prev, hash: String::new(), event };
         entry.hash = entry.content_hash();
         entry
     }

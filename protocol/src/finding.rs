@@ -144,7 +144,10 @@ impl Citation {
     #[must_use]
     pub const fn call(&self) -> &CallId {
         match self {
-            Self::Literal { call, .. } | Self::Count { call, .. } | Self::Aggregate { call, .. } | Self::Absence { call, .. } => call,
+            Self::Literal { call, .. }
+            | Self::Count { call, .. }
+            | Self::Aggregate { call, .. }
+            | Self::Absence { call, .. } => call,
         }
     }
 
@@ -162,7 +165,9 @@ impl Citation {
     pub fn called_again_as(mut self, id: CallId) -> Self {
         match &mut self {
             Self::Literal { .. } => {}
-            Self::Count { again, .. } | Self::Aggregate { again, .. } | Self::Absence { again, .. } => *again = Some(id),
+            Self::Count { again, .. } | Self::Aggregate { again, .. } | Self::Absence { again, .. } => {
+                *again = Some(id)
+            }
         }
         self
     }

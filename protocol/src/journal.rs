@@ -75,7 +75,14 @@ impl EntryDraft {
     /// A plain entry.
     #[must_use]
     pub fn new(kind: EntryKind, priority: Priority, text: impl Into<String>) -> Self {
-        Self { kind, text: text.into(), priority: Some(priority), follow_ups: Vec::new(), citations: Vec::new(), supersedes: None }
+        Self {
+            kind,
+            text: text.into(),
+            priority: Some(priority),
+            follow_ups: Vec::new(),
+            citations: Vec::new(),
+            supersedes: None,
+        }
     }
 }
 
@@ -99,7 +106,8 @@ pub struct JournalEntry {
 /// the limit at a time so that the folded prefix changes seldom; a line says how many.
 #[must_use]
 pub fn render(entries: &[JournalEntry], limit: usize) -> String {
-    let lines: Vec<(Option<Priority>, String)> = entries.iter().map(|entry| (entry.entry.priority, line(entry))).collect();
+    let lines: Vec<(Option<Priority>, String)> =
+        entries.iter().map(|entry| (entry.entry.priority, line(entry))).collect();
     let total: usize = lines.iter().map(|(_, text)| text.len()).sum();
     let mut folded = vec![false; lines.len()];
     if total > limit {

@@ -43,8 +43,9 @@ pub use review::{Judgement, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};
 pub use rule::{Guard, Rule, Ruling, Verdict};
 pub use task::{
-    Allowance, Answer, CheckedFinding, Conclusion, Decision, DirectorView, DomainToolset, ExpertView, Member, MemberState, Move, Outcome, Phase, Player,
-    Question, ReviewView, Role, SourceInfo, Task, TaskKind, TimelineView, View,
+    Allowance, Answer, CheckedFinding, Conclusion, Decision, DirectorView, DomainToolset, ExpertView, Member,
+    MemberState, Move, Outcome, Phase, Player, Question, ReviewView, Role, SourceInfo, Task, TaskKind, TimelineView,
+    View,
 };
 pub use time::{EventTime, Precision, TimeBasis, Timestamp};
 pub use timeline::{EventDraft, Gap, GapKind, Timeline, TimelineDraft, TimelineEvent};

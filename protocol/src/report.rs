@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::check::RecordRef;
 use crate::rule::{Guard, Ruling};
 use crate::{
-    Alert, ArtifactId, Citation, Coherence, Credibility, Domain, EventTime, Finding, FindingId, Gap, InvestigationId, JournalEntry, Phase, Player,
-    Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,
+    Alert, ArtifactId, Citation, Coherence, Credibility, Domain, EventTime, Finding, FindingId, Gap, InvestigationId,
+    JournalEntry, Phase, Player, Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,
 };
 
 /// The version of the report that is written.

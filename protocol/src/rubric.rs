@@ -25,11 +25,7 @@ impl Score {
     /// # Errors
     /// [`NotAScore`] outside 0.0 to 1.0, and for what is no number.
     pub fn new(value: f64) -> Result<Self, NotAScore> {
-        if (0.0..=1.0).contains(&value) {
-            Ok(Self((value * 1000.0).round() / 1000.0))
-        } else {
-            Err(NotAScore(value))
-        }
+        if (0.0..=1.0).contains(&value) { Ok(Self((value * 1000.0).round() / 1000.0)) } else { Err(NotAScore(value)) }
     }
 
     /// The nearest score to `value`; 0.0 for what is no number.
@@ -110,7 +106,8 @@ fn band(score: Score) -> usize {
 }
 
 impl Credibility {
-    const BANDS: [Self; 5] = [Self::Misguided, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
+    const BANDS: [Self; 5] =
+        [Self::Misguided, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
 
     /// The label of a score: labels come from the score in code.
     #[must_use]
@@ -132,7 +129,8 @@ impl Credibility {
 }
 
 impl Coherence {
-    const BANDS: [Self; 5] = [Self::Invalid, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
+    const BANDS: [Self; 5] =
+        [Self::Invalid, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
 
     /// The label of a score.
     #[must_use]

@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::check::Checked;
-use crate::{Bearing, Coherence, EventTime, Finding, FindingId, Review, ReviewDraft, Reviewed, Score, SourceInfo, Timeline, TimelineDraft, TimelineEvent, Weight};
+use crate::{
+    Bearing, Coherence, EventTime, Finding, FindingId, Review, ReviewDraft, Reviewed, Score, SourceInfo, Timeline,
+    TimelineDraft, TimelineEvent, Weight,
+};
 use crate::{Credibility, Judgement, claim, timeline::MAX_GAPS};
 
 /// A rule that capped, dropped or changed a proposal.
@@ -85,21 +88,37 @@ pub const CAP_SINGLE_SOURCE: f64 = 0.89;
 pub const TIMELINE_THRESHOLD: f64 = 0.5;
 
 /// The sensors behind sources; a source that is not on the roster counts as its own sensor.
-fn sensors<'a>(sources: impl IntoIterator<Item = &'a str>, known: &'a BTreeMap<String, SourceInfo>) -> BTreeSet<&'a str> {
+fn sensors<'a>(
+    sources: impl IntoIterator<Item = &'a str>,
+    known: &'a BTreeMap<String, SourceInfo>,
+) -> BTreeSet<&'a str> {
     sources.into_iter().map(|source| known.get(source).map_or(source, |info| info.sensor.as_str())).collect()
 }
 
 /// Rule 3.3: the Review that counts, from the proposed one. Every submitted finding is in it.
 #[must_use]
-pub fn review(round: u32, draft: ReviewDraft, submitted: &[(Finding, Checked)], sources: &BTreeMap<String, SourceInfo>) -> (Review, Vec<Guard>) {
+pub fn review(
+    round: u32,
+    draft: ReviewDraft,
+    submitted: &[(Finding, Checked)],
+    sources: &BTreeMap<String, SourceInfo>,
+) -> (Review, Vec<Guard>) {
     let mut guards = Vec::new();
     let ids: BTreeSet<&FindingId> = submitted.iter().map(|(f, _)| &f.id).collect();
     let mut judgements: BTreeMap<FindingId, Judgement> = BTreeMap::new();
     for judgement in draft.judgements {
         if !ids.contains(&judgement.finding) {
-            guards.push(guard(Rule::NotSubmitted, judgement.finding.as_str(), "the Review judges a finding that was not submitted in this round: dropped"));
+            guards.push(guard(
+                Rule::NotSubmitted,
+                judgement.finding.as_str(),
+                "the Review judges a finding that was not submitted in this round: dropped",
+            ));
         } else if judgements.contains_key(&judgement.finding) {
-            guards.push(guard(Rule::NotSubmitted, judgement.finding.as_str(), "the Review judges the finding a second time: the first judgement stands"));
+            guards.push(guard(
+                Rule::NotSubmitted,
+                judgement.finding.as_str(),
+                "the Review judges the finding a second time: the first judgement stands",
+            ));
         } else {
             judgements.insert(judgement.finding.clone(), judgement);
         }
@@ -127,10 +146,19 @@ fn reviewed(
     let judgement = judgement.unwrap_or_else(|| {
         capped_by.push(Rule::NotReviewed);
         guards.push(guard(Rule::NotReviewed, finding.id.as_str(), "the Review says nothing of it: 0.00"));
-        Judgement { finding: finding.id.clone(), score: Score::ZERO, rationale: "not reviewed".into(), corroborated_by: vec![], contradicted_by: vec![] }
+        Judgement {
+            finding: finding.id.clone(),
+            score: Score::ZERO,
+            rationale: "not reviewed".into(),
+            corroborated_by: vec![],
+            contradicted_by: vec![],
+        }
     });
-    let supporting: Vec<FindingId> =
-        judgement.corroborated_by.into_iter().filter(|id| *id != finding.id && checks.get(id).is_some_and(|c| c.valid())).collect();
+    let supporting: Vec<FindingId> = judgement
+        .corroborated_by
+        .into_iter()
+        .filter(|id| *id != finding.id && checks.get(id).is_some_and(|c| c.valid()))
+        .collect();
     let proposed = judgement.score;
     let mut score = proposed;
     let mut cap = |rule: Rule, at: f64, why: String| {
@@ -175,15 +203,26 @@ pub fn credible(finding: &Reviewed, threshold: Score) -> bool {
 /// Rule 3.4: the Timeline that counts, from the proposed one. `known` holds every finding reviewed so
 /// far, with its latest score.
 #[must_use]
-pub fn timeline(round: u32, version: u32, draft: TimelineDraft, known: &BTreeMap<FindingId, Reviewed>, threshold: Score) -> (Timeline, Vec<Guard>) {
+pub fn timeline(
+    round: u32,
+    version: u32,
+    draft: TimelineDraft,
+    known: &BTreeMap<FindingId, Reviewed>,
+    threshold: Score,
+) -> (Timeline, Vec<Guard>) {
     let mut guards = Vec::new();
     let mut events: Vec<TimelineEvent> = Vec::new();
     let mut placed: BTreeSet<FindingId> = BTreeSet::new();
     for (place, event) in draft.events.into_iter().enumerate() {
         let subject = event.findings.first().map_or_else(|| format!("event {}", place + 1), ToString::to_string);
-        let standing: Vec<&Reviewed> = event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f, threshold)).collect();
+        let standing: Vec<&Reviewed> =
+            event.findings.iter().filter_map(|id| known.get(id)).filter(|f| credible(f, threshold)).collect();
         if standing.is_empty() {
-            guards.push(guard(Rule::NotCredible, subject, format!("no finding of it has {threshold} or more and valid evidence: dropped")));
+            guards.push(guard(
+                Rule::NotCredible,
+                subject,
+                format!("no finding of it has {threshold} or more and valid evidence: dropped"),
+            ));
             continue;
         }
         let fresh: Vec<&Reviewed> = standing.into_iter().filter(|f| placed.insert(f.finding.id.clone())).collect();
@@ -211,7 +250,11 @@ pub fn timeline(round: u32, version: u32, draft: TimelineDraft, known: &BTreeMap
     }
     let mut score = draft.score;
     if events.is_empty() && score.get() > CAP_UNSUPPORTED {
-        guards.push(guard(Rule::EmptyTimeline, "coherence", format!("{score} capped at {CAP_UNSUPPORTED}: the Timeline has no event")));
+        guards.push(guard(
+            Rule::EmptyTimeline,
+            "coherence",
+            format!("{score} capped at {CAP_UNSUPPORTED}: the Timeline has no event"),
+        ));
         score = Score::clamped(CAP_UNSUPPORTED);
     }
     (Timeline { version, round, narrative: draft.narrative, events, gaps, score, label: Coherence::of(score) }, guards)
@@ -239,20 +282,34 @@ fn make_event(time: EventTime, description: String, findings: &[&Reviewed]) -> T
     let mut seen = BTreeSet::new();
     let evidence = findings.iter().flat_map(|f| f.checked.records()).filter(|r| seen.insert(r.clone())).collect();
     let score = findings.iter().map(|f| f.score.get()).fold(0.0, f64::max);
-    TimelineEvent { time, description, findings: findings.iter().map(|f| f.finding.id.clone()).collect(), score: Score::clamped(score), evidence }
+    TimelineEvent {
+        time,
+        description,
+        findings: findings.iter().map(|f| f.finding.id.clone()).collect(),
+        score: Score::clamped(score),
+        evidence,
+    }
 }
 
 /// Two events of one moment that rest on the same record are one occurrence.
 fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<TimelineEvent> {
     let mut merged: Vec<TimelineEvent> = Vec::new();
     for event in events {
-        let same = merged.iter_mut().rev().take_while(|e| e.time.at == event.time.at).find(|e| e.evidence.iter().any(|r| event.evidence.contains(r)));
+        let same = merged
+            .iter_mut()
+            .rev()
+            .take_while(|e| e.time.at == event.time.at)
+            .find(|e| e.evidence.iter().any(|r| event.evidence.contains(r)));
         let Some(first) = same else {
             merged.push(event);
             continue;
         };
         let subject = event.findings.first().map(ToString::to_string).unwrap_or_default();
-        guards.push(guard(Rule::Duplicate, subject, "the same record at the same time stands in another event: merged"));
+        guards.push(guard(
+            Rule::Duplicate,
+            subject,
+            "the same record at the same time stands in another event: merged",
+        ));
         first.findings.extend(event.findings);
         for record in event.evidence {
             if !first.evidence.contains(&record) {
@@ -316,9 +373,17 @@ pub struct Ruling {
 /// two independent checked sources that the alert's subject does not control, and nothing grave that
 /// speaks against it.
 #[must_use]
-pub fn verdict(proposed: Verdict, known: &BTreeMap<FindingId, Reviewed>, sources: &BTreeMap<String, SourceInfo>, threshold: Score) -> (Ruling, Vec<Guard>) {
+pub fn verdict(
+    proposed: Verdict,
+    known: &BTreeMap<FindingId, Reviewed>,
+    sources: &BTreeMap<String, SourceInfo>,
+    threshold: Score,
+) -> (Ruling, Vec<Guard>) {
     let credible: Vec<&Reviewed> = known.values().filter(|f| credible(f, threshold)).collect();
-    let grave: Vec<&&Reviewed> = credible.iter().filter(|f| f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate).collect();
+    let grave: Vec<&&Reviewed> = credible
+        .iter()
+        .filter(|f| f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate)
+        .collect();
     let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new() };
     let rule = match proposed {
         Verdict::Inconclusive => return (ruling, Vec::new()),
@@ -354,15 +419,23 @@ fn grounds(grave: &[&&Reviewed]) -> Vec<String> {
         let key = |f: &Reviewed| (f.finding.draft.weight, f.finding.draft.about_alert);
         key(b).cmp(&key(a)).then(b.score.get().total_cmp(&a.score.get())).then(a.finding.id.cmp(&b.finding.id))
     });
-    let mut told: Vec<String> =
-        sorted.iter().take(TOLD).map(|f| format!("{} ({}): {}", f.finding.id, f.score, crate::one_line(&f.finding.draft.claim, 240))).collect();
+    let mut told: Vec<String> = sorted
+        .iter()
+        .take(TOLD)
+        .map(|f| format!("{} ({}): {}", f.finding.id, f.score, crate::one_line(&f.finding.draft.claim, 240)))
+        .collect();
     if sorted.len() > TOLD {
         told.push(format!("and {} more findings that point to an attack", sorted.len() - TOLD));
     }
     told
 }
 
-fn dismissal(credible: &[&Reviewed], grave: &[&&Reviewed], sources: &BTreeMap<String, SourceInfo>, ruling: &mut Ruling) {
+fn dismissal(
+    credible: &[&Reviewed],
+    grave: &[&&Reviewed],
+    sources: &BTreeMap<String, SourceInfo>,
+    ruling: &mut Ruling,
+) {
     let mut independent: BTreeMap<&str, &FindingId> = BTreeMap::new();
     let mut controlled: BTreeSet<&str> = BTreeSet::new();
     for finding in credible {
@@ -382,7 +455,12 @@ fn dismissal(credible: &[&Reviewed], grave: &[&&Reviewed], sources: &BTreeMap<St
             }
         }
     }
-    ruling.grounds = independent.iter().map(|(sensor, id)| format!("{id} explains the alerted activity from {sensor}, which its subject does not control")).collect();
+    ruling.grounds = independent
+        .iter()
+        .map(|(sensor, id)| {
+            format!("{id} explains the alerted activity from {sensor}, which its subject does not control")
+        })
+        .collect();
     if independent.len() < 2 {
         ruling.missing.push(format!(
             "two independent checked sources that the alert's subject does not control and that explain the activity: there {}",
@@ -393,11 +471,17 @@ fn dismissal(credible: &[&Reviewed], grave: &[&&Reviewed], sources: &BTreeMap<St
         ));
         if !controlled.is_empty() {
             let names: Vec<&str> = controlled.into_iter().collect();
-            ruling.missing.push(format!("{} explain it, too, but are written on the subject's own host and so prove nothing alone", names.join(", ")));
+            ruling.missing.push(format!(
+                "{} explain it, too, but are written on the subject's own host and so prove nothing alone",
+                names.join(", ")
+            ));
         }
     }
     for finding in grave {
-        ruling.missing.push(format!("an innocent explanation of {} ({}), which points to an attack", finding.finding.id, finding.score));
+        ruling.missing.push(format!(
+            "an innocent explanation of {} ({}), which points to an attack",
+            finding.finding.id, finding.score
+        ));
     }
 }
 

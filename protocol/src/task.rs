@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::Checked;
 use crate::{
-    Alert, Domain, Finding, FindingDraft, FindingId, InvestigationId, JournalEntry, Review, ReviewDraft, TaskId, Timeline, TimelineDraft,
-    Toolset, Usage, Verdict, journal::EntryDraft,
+    Alert, Domain, Finding, FindingDraft, FindingId, InvestigationId, JournalEntry, Review, ReviewDraft, TaskId,
+    Timeline, TimelineDraft, Toolset, Usage, Verdict, journal::EntryDraft,
 };
 
 /// How far the investigation has come.

@@ -85,7 +85,8 @@ pub fn score(folder: &Path, report: &Report) -> Result<Score, String> {
         let tolerance = key.tolerance_seconds.max(1.0);
         let records: BTreeSet<(String, u64)> = key.evidence.iter().map(|p| (base(&p.file), p.line)).collect();
         let apart = |at: Timestamp| (at.as_nanosecond() - key.time_utc.as_nanosecond()).abs() as f64 / 1e9;
-        let hits = events.iter().zip(&cited).filter(|(e, c)| !c.is_disjoint(&records) && apart(e.time) <= tolerance).count();
+        let hits =
+            events.iter().zip(&cited).filter(|(e, c)| !c.is_disjoint(&records) && apart(e.time) <= tolerance).count();
         if hits > 0 {
             told.insert(&key.id);
         }
@@ -97,9 +98,12 @@ pub fn score(folder: &Path, report: &Report) -> Result<Score, String> {
         (!wanted.is_empty()).then(|| hits as f64 / wanted.len() as f64)
     };
     let lines = line_counts(&folder.join("evidence"));
-    let exists = |c: &BTreeSet<(String, u64)>| c.iter().any(|(f, l)| *l >= 1 && lines.iter().any(|(known, n)| known == f && l <= n));
+    let exists = |c: &BTreeSet<(String, u64)>| {
+        c.iter().any(|(f, l)| *l >= 1 && lines.iter().any(|(known, n)| known == f && l <= n))
+    };
     let grounded = cited.iter().filter(|c| exists(c)).count();
-    let right: Vec<Verdict> = truth.acceptable_verdicts.unwrap_or_else(|| vec![truth.verdict]).iter().filter_map(|v| verdict(v)).collect();
+    let right: Vec<Verdict> =
+        truth.acceptable_verdicts.unwrap_or_else(|| vec![truth.verdict]).iter().filter_map(|v| verdict(v)).collect();
     Ok(Score {
         verdict: match report.verdict {
             v if right.contains(&v) => "right",
@@ -113,7 +117,12 @@ pub fn score(folder: &Path, report: &Report) -> Result<Score, String> {
         ordered: events.is_sorted_by_key(|e| e.time),
         duplicates,
         gaps: report.timeline.gaps.len(),
-        missed: truth.key_events.iter().filter(|k| k.importance == "must" && !told.contains(k.id.as_str())).map(|k| k.id.clone()).collect(),
+        missed: truth
+            .key_events
+            .iter()
+            .filter(|k| k.importance == "must" && !told.contains(k.id.as_str()))
+            .map(|k| k.id.clone())
+            .collect(),
     })
 }
 

@@ -69,7 +69,12 @@ impl MemoryBus {
     #[must_use]
     pub fn new(faults: Faults) -> Self {
         let state = State { random: faults.seed ^ 0x9e37_79b9_7f4a_7c15, ..State::default() };
-        Self { state: Arc::new(Mutex::new(state)), changed: Arc::new(Notify::new()), heard: broadcast::channel(BACKLOG).0, faults }
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            changed: Arc::new(Notify::new()),
+            heard: broadcast::channel(BACKLOG).0,
+            faults,
+        }
     }
 
     /// Ends every wait with [`BusError::Closed`].
@@ -251,7 +256,9 @@ impl Subscription for Listener {
                 Ok(message) if matches(&self.pattern, &message.subject) => return Some(message),
                 Ok(_) => {}
                 // What was missed is in the log: a listener that must not miss anything reads it there.
-                Err(broadcast::error::RecvError::Lagged(missed)) => tracing::warn!(missed, pattern = self.pattern, "listener fell behind"),
+                Err(broadcast::error::RecvError::Lagged(missed)) => {
+                    tracing::warn!(missed, pattern = self.pattern, "listener fell behind")
+                }
                 Err(broadcast::error::RecvError::Closed) => return None,
             }
         }

@@ -1,10 +1,18 @@
-use casebook_protocol::{ArtifactId, Bearing, Decision, Domain, FindingKind, Locator, Move, Score, Timestamp, ToolCall, ToolSpec, Weight};
+use casebook_protocol::{
+    ArtifactId, Bearing, Decision, Domain, FindingKind, Locator, Move, Score, Timestamp, ToolCall, ToolSpec, Weight,
+};
 
 use super::*;
 
 fn machine(turns: u32, tool_calls: u32) -> TurnLoop {
-    let tool = |name: &str, repeatable| ToolSpec { name: name.into(), description: String::new(), input_schema: "{}".into(), repeatable };
-    let toolset = Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search", true), tool("ask", false)] };
+    let tool = |name: &str, repeatable| ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        input_schema: "{}".into(),
+        repeatable,
+    };
+    let toolset =
+        Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search", true), tool("ask", false)] };
     let task = TaskId::of(1, TaskKind::Investigate, Some(&Domain::new("endpoint").unwrap()));
     TurnLoop::new(task, TaskKind::Investigate, Allowance { turns, tool_calls, ..Allowance::default() }, &toolset)
 }
@@ -45,7 +53,10 @@ fn calls_of_a_turn_run_together_and_the_mind_goes_on_when_all_are_done() {
     assert_eq!(m.step(done(&first[1])), []);
     assert_eq!(m.step(done(&first[1])), [], "a second result of the same call is no news");
     assert_eq!(m.step(done(&first[0])), [Effect::Think { last: false }]);
-    assert_eq!(m.done().iter().map(|d| d.call.id.as_str()).collect::<Vec<_>>(), ["r1.investigate.endpoint.t1.0", "r1.investigate.endpoint.t1.1"]);
+    assert_eq!(
+        m.done().iter().map(|d| d.call.id.as_str()).collect::<Vec<_>>(),
+        ["r1.investigate.endpoint.t1.0", "r1.investigate.endpoint.t1.1"]
+    );
 }
 
 #[test]
@@ -84,7 +95,12 @@ fn counted_queries_are_made_again_before_the_answer_counts() {
     let first = m.step(calls(&["search", "ask"]));
     m.step(done(&first[0]));
     m.step(done(&first[1]));
-    let count = |n: usize| Citation::Count { call: CallId::new(ids(&first)[n]).unwrap(), at: Locator::Pointer("/total".into()), value: 1, again: None };
+    let count = |n: usize| Citation::Count {
+        call: CallId::new(ids(&first)[n]).unwrap(),
+        at: Locator::Pointer("/total".into()),
+        value: 1,
+        again: None,
+    };
     let finding = FindingDraft {
         kind: FindingKind::Aggregate,
         claim: "x".into(),

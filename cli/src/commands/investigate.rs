@@ -48,7 +48,12 @@ fn conclude(report: &Report, out: Option<&Path>, data: &Path, screen: &mut Scree
             save::report(folder, report)?;
             screen.line(format_args!("{} {}", paint(BOLD, "Report"), folder.join(Form::Html.file_name()).display()));
         }
-        None => screen.line(format_args!("{} casebook export {}{} --format html --output report.html", paint(BOLD, "Report"), report.investigation, data_option(data))),
+        None => screen.line(format_args!(
+            "{} casebook export {}{} --format html --output report.html",
+            paint(BOLD, "Report"),
+            report.investigation,
+            data_option(data)
+        )),
     }
     Ok(Exit::Done)
 }
@@ -63,13 +68,18 @@ pub fn data_option(data: &Path) -> String {
 /// For a shell.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | ':' | '@' | '%');
-    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 /// Reads an alert from a file or, for `-`, from standard input; never more than one byte over what an
 /// alert may have.
 fn read_alert(path: &Path) -> Result<Alert, Failure> {
-    const ADVICE: &str = "give one JSON object, as the detection sent it: casebook investigate alert.json --evidence DIR";
+    const ADVICE: &str =
+        "give one JSON object, as the detection sent it: casebook investigate alert.json --evidence DIR";
     let mut bytes = Vec::new();
     let limit = MAX_ALERT_BYTES as u64 + 1;
     let (name, read) = if path == Path::new("-") {
@@ -101,19 +111,40 @@ impl Observer for Watcher<'_> {
     fn loaded(&mut self, catalog: &Catalog) {
         self.bar.end();
         let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
-        self.screen.line(format_args!("{} {}, {}", paint(BOLD, "Evidence"), words::count(catalog.sources().len() as u64, "source"), words::count(records, "record")));
+        self.screen.line(format_args!(
+            "{} {}, {}",
+            paint(BOLD, "Evidence"),
+            words::count(catalog.sources().len() as u64, "source"),
+            words::count(records, "record")
+        ));
         for skipped in catalog.skipped() {
-            self.screen.line(paint(YELLOW, format_args!("  {} is not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200))));
+            self.screen.line(paint(
+                YELLOW,
+                format_args!("  {} is not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200)),
+            ));
         }
         for source in catalog.sources().iter().filter(|s| s.malformed > 0) {
-            self.screen.line(paint(YELLOW, format_args!("  {}: {} of {} records are malformed; they are kept as text", safe(&source.file, 120), source.malformed, source.records)));
+            self.screen.line(paint(
+                YELLOW,
+                format_args!(
+                    "  {}: {} of {} records are malformed; they are kept as text",
+                    safe(&source.file, 120),
+                    source.malformed,
+                    source.records
+                ),
+            ));
         }
     }
 
     fn begun(&mut self, id: &InvestigationId, how: Begun) {
         match how {
             Begun::Fresh => self.screen.line(paint(DIM, format_args!("investigation {id}"))),
-            Begun::Continued => self.screen.line(paint(YELLOW, format_args!("continues investigation {id}, which was stopped before its end, with the limits it began with"))),
+            Begun::Continued => self.screen.line(paint(
+                YELLOW,
+                format_args!(
+                    "continues investigation {id}, which was stopped before its end, with the limits it began with"
+                ),
+            )),
         }
     }
 

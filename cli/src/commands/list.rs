@@ -18,8 +18,17 @@ pub(super) async fn run(data: &Path, screen: &mut Screen) -> Result<Exit, Failur
         return Ok(Exit::Done);
     }
     for summary in &all {
-        screen.line(format_args!("{}  {}  {}  {}", summary.investigation, opened(summary), state(summary), safe(&summary.title, 100)));
-        screen.line(paint(DIM, format_args!("    alert {}  evidence {}", safe(&alert(summary), 80), safe(&summary.evidence, 160))));
+        screen.line(format_args!(
+            "{}  {}  {}  {}",
+            summary.investigation,
+            opened(summary),
+            state(summary),
+            safe(&summary.title, 100)
+        ));
+        screen.line(paint(
+            DIM,
+            format_args!("    alert {}  evidence {}", safe(&alert(summary), 80), safe(&summary.evidence, 160)),
+        ));
         if let Some(trouble) = &summary.trouble {
             screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
         }
@@ -38,7 +47,9 @@ fn opened(summary: &Summary) -> String {
 /// Its verdict, or how far it has come.
 fn state(summary: &Summary) -> String {
     match summary.verdict {
-        Some(verdict) if summary.closed.is_some() => paint(of_verdict(verdict), format_args!("{:<15}", words::verdict(verdict))),
+        Some(verdict) if summary.closed.is_some() => {
+            paint(of_verdict(verdict), format_args!("{:<15}", words::verdict(verdict)))
+        }
         _ if summary.trouble.is_some() => paint(RED, format_args!("{:<15}", "not intact")),
         _ => paint(YELLOW, format_args!("{:<15}", format!("{} {}", summary.phase.name(), summary.round))),
     }

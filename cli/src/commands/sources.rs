@@ -22,7 +22,10 @@ pub(super) async fn run(data: &Path, args: &Sources, screen: &mut Screen) -> Res
         describe(source, screen);
     }
     for skipped in catalog.skipped() {
-        screen.line(paint(YELLOW, format_args!("{}: not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200))));
+        screen.line(paint(
+            YELLOW,
+            format_args!("{}: not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200)),
+        ));
     }
     Ok(Exit::Done)
 }
@@ -32,10 +35,27 @@ fn describe(source: &Source, screen: &mut Screen) {
         (Some(first), Some(last)) => format!("{} to {}", words::second(first), words::second(last)),
         _ => "no times".to_owned(),
     };
-    screen.line(format_args!("{}  {}, {}, {period}", paint(BOLD, safe(&source.file, 120)), source.format.words(), words::count(source.records, "record")));
+    screen.line(format_args!(
+        "{}  {}, {}, {period}",
+        paint(BOLD, safe(&source.file, 120)),
+        source.format.words(),
+        words::count(source.records, "record")
+    ));
     let field = source.time_field.as_ref().map_or_else(String::new, |f| format!(" from {}", safe(f, 60)));
-    screen.line(paint(DIM, format_args!("    {}: {}; written by {}{}; {}{field}", source.domain, safe(&source.domain_reason, 160), safe(&source.sensor, 80), if source.written_on_subject_host { ", on the host that it describes" } else { "" }, source.time_basis.words())));
-    for (count, what) in [(source.malformed, "malformed"), (source.oversize, "oversize"), (source.untimed, "without a time")] {
+    screen.line(paint(
+        DIM,
+        format_args!(
+            "    {}: {}; written by {}{}; {}{field}",
+            source.domain,
+            safe(&source.domain_reason, 160),
+            safe(&source.sensor, 80),
+            if source.written_on_subject_host { ", on the host that it describes" } else { "" },
+            source.time_basis.words()
+        ),
+    ));
+    for (count, what) in
+        [(source.malformed, "malformed"), (source.oversize, "oversize"), (source.untimed, "without a time")]
+    {
         if count > 0 {
             screen.line(paint(YELLOW, format_args!("    {} {what}", words::count(count, "record"))));
         }

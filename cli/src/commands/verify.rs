@@ -18,8 +18,14 @@ pub(super) async fn run(data: &Path, args: &Verify, screen: &mut Screen) -> Resu
     let id = home.find(&args.id).await?;
     let found = verify::verify(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let Verification { events, artifacts, findings, citations, .. } = found;
-    screen.line(format_args!("{events} events, {artifacts} artifacts, {findings} findings, {citations} citations checked"));
-    let mut problems: Vec<String> = found.problems.iter().map(|p| p.seq.map_or_else(|| p.what.clone(), |seq| format!("event {seq}: {}", p.what))).collect();
+    screen.line(format_args!(
+        "{events} events, {artifacts} artifacts, {findings} findings, {citations} citations checked"
+    ));
+    let mut problems: Vec<String> = found
+        .problems
+        .iter()
+        .map(|p| p.seq.map_or_else(|| p.what.clone(), |seq| format!("event {seq}: {}", p.what)))
+        .collect();
     match &args.evidence {
         Some(evidence) if problems.is_empty() => {
             let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
@@ -40,7 +46,12 @@ pub(super) async fn run(data: &Path, args: &Verify, screen: &mut Screen) -> Resu
 }
 
 /// Each quotation with the line of the file that it was taken from.
-async fn against_files(report: &Report, evidence: &Path, data: &Path, screen: &mut Screen) -> Result<Vec<String>, Failure> {
+async fn against_files(
+    report: &Report,
+    evidence: &Path,
+    data: &Path,
+    screen: &mut Screen,
+) -> Result<Vec<String>, Failure> {
     let mut stop = Stop::listen()?;
     let mut bar = Bar::stderr();
     let catalog = load(evidence, data, &mut stop, &mut |loading| bar.show(loading)).await;
@@ -52,10 +63,14 @@ async fn against_files(report: &Report, evidence: &Path, data: &Path, screen: &m
             for record in &cited.records {
                 compared += 1;
                 let why = match catalog.record(&record.file, record.line) {
-                    Ok(there) => (!stands(cited, &there)).then(|| "what is quoted does not stand in that line".to_owned()),
+                    Ok(there) => {
+                        (!stands(cited, &there)).then(|| "what is quoted does not stand in that line".to_owned())
+                    }
                     Err(error) => Some(error.to_string()),
                 };
-                problems.extend(why.map(|why| format!("{} cites {}:{}: {why}", found.finding.id, record.file, record.line)));
+                problems.extend(
+                    why.map(|why| format!("{} cites {}:{}: {why}", found.finding.id, record.file, record.line)),
+                );
             }
         }
     }
@@ -67,7 +82,8 @@ async fn against_files(report: &Report, evidence: &Path, data: &Path, screen: &m
 fn stands(cited: &ReportCitation, record: &casebook_expert::evidence::Record) -> bool {
     let Citation::Literal { quote, .. } = &cited.citation else { return true };
     let quote = squeezed(quote.strip_suffix('…').unwrap_or(quote));
-    squeezed(&record.text()).contains(&quote) || record.fields().iter().any(|(_, value)| squeezed(value).contains(&quote))
+    squeezed(&record.text()).contains(&quote)
+        || record.fields().iter().any(|(_, value)| squeezed(value).contains(&quote))
 }
 
 fn squeezed(text: &str) -> String {

@@ -80,6 +80,9 @@ mod tests {
 
     #[test]
     fn nothing_stays_hidden() {
-        assert_eq!(visible("a\u{202e}b\u{1b}[31m\u{200b}\u{e0041}\u{fe0f}\r\n\tc"), "a⟨U+202E⟩b⟨U+001B⟩[31m⟨U+200B⟩⟨U+E0041⟩⟨U+FE0F⟩⟨U+000D⟩\n\tc");
+        assert_eq!(
+            visible("a\u{202e}b\u{1b}[31m\u{200b}\u{e0041}\u{fe0f}\r\n\tc"),
+            "a⟨U+202E⟩b⟨U+001B⟩[31m⟨U+200B⟩⟨U+E0041⟩⟨U+FE0F⟩⟨U+000D⟩\n\tc"
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! The words that every form of a report uses for the same thing.
 
 use casebook_protocol::{
-    Bearing, Citation, EventTime, FindingKind, GapKind, Locator, Phase, Precision, Report, Ruling, Score, Severity, TaskKind, Timestamp, Verdict, Weight,
+    Bearing, Citation, EventTime, FindingKind, GapKind, Locator, Phase, Precision, Report, Ruling, Score, Severity,
+    TaskKind, Timestamp, Verdict, Weight,
     report::{ReportFinding, TaskUsage},
 };
 
@@ -129,7 +130,10 @@ pub(crate) fn cited(citation: &Citation) -> String {
 }
 
 pub(crate) fn place(citation: &Citation) -> String {
-    let (Citation::Literal { at, .. } | Citation::Count { at, .. } | Citation::Aggregate { at, .. } | Citation::Absence { at, .. }) = citation;
+    let (Citation::Literal { at, .. }
+    | Citation::Count { at, .. }
+    | Citation::Aggregate { at, .. }
+    | Citation::Absence { at, .. }) = citation;
     match at {
         Locator::Pointer(pointer) if pointer.is_empty() => "the whole result".to_owned(),
         Locator::Pointer(pointer) => pointer.clone(),
@@ -224,7 +228,10 @@ mod tests {
 
     #[test]
     fn names_stand_out_of_a_sentence() {
-        assert_eq!(pieces("ran `a b` on `c`."), [Piece::Plain("ran "), Piece::Name("a b"), Piece::Plain(" on "), Piece::Name("c"), Piece::Plain(".")]);
+        assert_eq!(
+            pieces("ran `a b` on `c`."),
+            [Piece::Plain("ran "), Piece::Name("a b"), Piece::Plain(" on "), Piece::Name("c"), Piece::Plain(".")]
+        );
         assert_eq!(pieces("odd ` one"), [Piece::Plain("odd ` one")]);
     }
 
@@ -232,7 +239,13 @@ mod tests {
     fn a_time_is_shown_as_exactly_as_it_is_known() {
         let check = |precision, expect| {
             let at: Timestamp = "2026-03-01T02:03:04.5678Z".parse().unwrap();
-            let time = EventTime { at, until: None, precision, basis: casebook_protocol::TimeBasis::Record, field: String::new() };
+            let time = EventTime {
+                at,
+                until: None,
+                precision,
+                basis: casebook_protocol::TimeBasis::Record,
+                field: String::new(),
+            };
             assert_eq!(moment(&time), expect);
         };
         check(Precision::Microsecond, "2026-03-01 02:03:04.567800Z");

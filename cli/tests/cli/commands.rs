@@ -72,7 +72,12 @@ fn a_wrong_alert_is_answered_with_what_is_wrong_and_what_to_do() {
 fn an_alert_from_standard_input_is_read_no_further_than_it_may_be_long() {
     let place = Place::new();
     place.file("logs/a.log", "x\n");
-    let mut child = place.command(&["investigate", "-", "--evidence", "logs"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = place
+        .command(&["investigate", "-", "--evidence", "logs"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // Endless input: the program goes away before it is written.
     let mut written = 0;
@@ -94,7 +99,8 @@ fn wrong_evidence_is_answered_with_what_is_wrong_and_what_to_do() {
     let place = Place::new();
     place.file("alert.json", "{\"id\":\"a\"}");
     std::fs::create_dir(place.path().join("empty")).unwrap();
-    let check = |folder: &str, expect: &[&str]| place.check(&["investigate", "alert.json", "--evidence", folder], 2, expect);
+    let check =
+        |folder: &str, expect: &[&str]| place.check(&["investigate", "alert.json", "--evidence", folder], 2, expect);
     check("nowhere", &["evidence folder nowhere", "--evidence DIR"]);
     check("alert.json", &["is no folder", "give the folder that holds the file"]);
     check("empty", &["holds no usable log file", "put the log files there"]);
@@ -107,10 +113,16 @@ fn an_unknown_id_or_data_folder_is_named() {
     assert!(!place.path().join(".casebook").exists());
     std::fs::create_dir(place.path().join(".casebook")).unwrap();
     for command in ["show", "export", "resume", "verify"] {
-        place.check(&[command, "12ab"], 2, &["no investigation has an id that begins with \"12ab\"", "there are no investigations yet"]);
+        place.check(
+            &[command, "12ab"],
+            2,
+            &["no investigation has an id that begins with \"12ab\"", "there are no investigations yet"],
+        );
     }
     let list = place.run(&["list"]);
-    assert!(list.status.success() && String::from_utf8(list.stdout).unwrap().contains("no investigations in .casebook"));
+    assert!(
+        list.status.success() && String::from_utf8(list.stdout).unwrap().contains("no investigations in .casebook")
+    );
 }
 
 #[test]
@@ -125,7 +137,14 @@ fn a_data_folder_that_cannot_be_used_is_named() {
 #[test]
 fn a_command_line_that_is_wrong_ends_with_2() {
     let place = Place::new();
-    for arguments in [&[][..], &["investigate"], &["investigate", "a.json"], &["explode"], &["export", "x", "--format", "pdf"], &["investigate", "a", "--evidence", "b", "--budget-cost", "much"]] {
+    for arguments in [
+        &[][..],
+        &["investigate"],
+        &["investigate", "a.json"],
+        &["explode"],
+        &["export", "x", "--format", "pdf"],
+        &["investigate", "a", "--evidence", "b", "--budget-cost", "much"],
+    ] {
         assert_eq!(place.run(arguments).status.code(), Some(2), "{arguments:?}");
     }
 }
@@ -145,7 +164,8 @@ fn help_says_what_an_exit_code_means_and_gives_examples() {
 fn a_reader_that_goes_away_is_no_error() {
     let place = Place::new();
     std::fs::create_dir(place.path().join(".casebook")).unwrap();
-    let mut child = place.command(&["list"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        place.command(&["list"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));

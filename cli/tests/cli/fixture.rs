@@ -2,11 +2,14 @@
 
 use casebook_protocol::check::RecordRef;
 use casebook_protocol::journal::EntryDraft;
-use casebook_protocol::report::{Disagreement, REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage};
+use casebook_protocol::report::{
+    Disagreement, REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
+};
 use casebook_protocol::{
-    Alert, ArtifactId, Bearing, CallId, CallStatus, Citation, Coherence, Credibility, Domain, EntryKind, EventTime, Finding, FindingDraft, FindingId,
-    FindingKind, Gap, GapKind, InvestigationId, JournalEntry, Locator, Phase, Player, Precision, Priority, Report, Rule, Ruling, Score, TaskId, TaskKind,
-    TimeBasis, Timestamp, ToolCall, Usage, Verdict, Weight, rule::Guard,
+    Alert, ArtifactId, Bearing, CallId, CallStatus, Citation, Coherence, Credibility, Domain, EntryKind, EventTime,
+    Finding, FindingDraft, FindingId, FindingKind, Gap, GapKind, InvestigationId, JournalEntry, Locator, Phase, Player,
+    Precision, Priority, Report, Rule, Ruling, Score, TaskId, TaskKind, TimeBasis, Timestamp, ToolCall, Usage, Verdict,
+    Weight, rule::Guard,
 };
 use serde_json::json;
 
@@ -50,7 +53,11 @@ pub(crate) fn call(domain: &str, n: u32, arguments: &serde_json::Value) -> ToolC
 fn quote(domain: &str, n: u32, file: &str, line: u64, text: &str, holds: bool) -> ReportCitation {
     let record = RecordRef { source: file.trim_end_matches(".ndjson").into(), file: file.into(), line };
     ReportCitation {
-        citation: Citation::Literal { call: call_id(domain, n), at: Locator::Pointer("/records/0/text".into()), quote: text.into() },
+        citation: Citation::Literal {
+            call: call_id(domain, n),
+            at: Locator::Pointer("/records/0/text".into()),
+            quote: text.into(),
+        },
         holds,
         note: if holds { "quoted text found".into() } else { "the quoted text is not there".into() },
         artifact: Some(ArtifactId::of(format!("{domain} {n}").as_bytes())),
@@ -60,7 +67,13 @@ fn quote(domain: &str, n: u32, file: &str, line: u64, text: &str, holds: bool) -
 
 fn absence(domain: &str, n: u32) -> ReportCitation {
     ReportCitation {
-        citation: Citation::Absence { call: call_id(domain, n), at: Locator::Pointer("/total".into()), from: Some(at("2026-03-01T02:00:00Z")), to: None, again: None },
+        citation: Citation::Absence {
+            call: call_id(domain, n),
+            at: Locator::Pointer("/total".into()),
+            from: Some(at("2026-03-01T02:00:00Z")),
+            to: None,
+            again: None,
+        },
         holds: true,
         note: "nothing found, searched again".into(),
         artifact: Some(ArtifactId::of(format!("{domain} {n}").as_bytes())),
@@ -100,7 +113,12 @@ fn finding(made: Made) -> ReportFinding {
         rationale: "The cited record is there and says so; `auth.log` agrees on the session.".into(),
         corroborated_by: vec![finding_id("identity", 1)],
         contradicted_by: vec![],
-        faults: made.score.filter(|s| *s < 0.3).map(|_| "entity `10.9.9.9` does not occur in what is cited".into()).into_iter().collect(),
+        faults: made
+            .score
+            .filter(|s| *s < 0.3)
+            .map(|_| "entity `10.9.9.9` does not occur in what is cited".into())
+            .into_iter()
+            .collect(),
         citations: made.citations,
     }
 }
@@ -122,7 +140,14 @@ fn findings() -> Vec<ReportFinding> {
             kind: FindingKind::Occurrence,
             bearing: Bearing::Neutral,
             score: Some(0.74),
-            citations: vec![quote("identity", 0, "auth.log", 231, "Mar  1 02:13:59 web-03 sshd[811]: Accepted publickey for deploy from 10.0.4.17 port 51122", true)],
+            citations: vec![quote(
+                "identity",
+                0,
+                "auth.log",
+                231,
+                "Mar  1 02:13:59 web-03 sshd[811]: Accepted publickey for deploy from 10.0.4.17 port 51122",
+                true,
+            )],
         }),
         finding(Made {
             id: finding_id("endpoint", 2),
@@ -172,7 +197,15 @@ fn journal() -> Vec<JournalEntry> {
     entries[1].follow_ups = vec!["look at dpkg.log for the package".into()];
     entries[2].supersedes = Some(2);
     let stamped = entries.into_iter().zip(1..);
-    stamped.map(|(entry, seq)| JournalEntry { seq, phase: Phase::Discovery, round: 1, at: at("2026-03-02T09:00:00Z"), entry }).collect()
+    stamped
+        .map(|(entry, seq)| JournalEntry {
+            seq,
+            phase: Phase::Discovery,
+            round: 1,
+            at: at("2026-03-02T09:00:00Z"),
+            entry,
+        })
+        .collect()
 }
 
 fn usage() -> ReportUsage {
@@ -180,9 +213,22 @@ fn usage() -> ReportUsage {
     let player = Some(Player { name: "built-in analyst".into(), version: "0.1.0".into() });
     let task = |kind, domain: Option<&str>, tool_calls| {
         let domain = domain.map(|d| Domain::new(d).unwrap());
-        TaskUsage { task: TaskId::of(1, kind, domain.as_ref()), kind, domain, phase: Phase::Discovery, player: player.clone(), failed: None, usage: used(tool_calls, 1000) }
+        TaskUsage {
+            task: TaskId::of(1, kind, domain.as_ref()),
+            kind,
+            domain,
+            phase: Phase::Discovery,
+            player: player.clone(),
+            failed: None,
+            usage: used(tool_calls, 1000),
+        }
     };
-    let mut tasks = vec![task(TaskKind::Plan, None, 2), task(TaskKind::Investigate, Some("endpoint"), 14), task(TaskKind::Investigate, Some("identity"), 9), task(TaskKind::Review, None, 3)];
+    let mut tasks = vec![
+        task(TaskKind::Plan, None, 2),
+        task(TaskKind::Investigate, Some("endpoint"), 14),
+        task(TaskKind::Investigate, Some("identity"), 9),
+        task(TaskKind::Review, None, 3),
+    ];
     tasks[2].failed = Some(format!("lost its tools: {HOSTILE}"));
     ReportUsage { rounds: 1, total: used(28, 1_204_331), tasks }
 }

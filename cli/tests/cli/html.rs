@@ -60,7 +60,14 @@ impl Tag {
 #[test]
 fn the_reader_is_strict() {
     assert!(tags("<!DOCTYPE html><p><b>x</b></p>").is_ok());
-    for bad in ["<p></p>", "<!DOCTYPE html><p>", "<!DOCTYPE html><p><b></p></b>", "<!DOCTYPE html><p a=b></p>", "<!DOCTYPE html><p>a > b</p>", "<!DOCTYPE html>a < b"] {
+    for bad in [
+        "<p></p>",
+        "<!DOCTYPE html><p>",
+        "<!DOCTYPE html><p><b></p></b>",
+        "<!DOCTYPE html><p a=b></p>",
+        "<!DOCTYPE html><p>a > b</p>",
+        "<!DOCTYPE html>a < b",
+    ] {
         assert!(tags(bad).is_err(), "{bad}");
     }
 }

@@ -17,7 +17,11 @@ fn evidence(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let mut processes = String::new();
     for n in 0..40 {
-        let (pid, command) = if n == 20 { (4711, "modprobe --show-depends overlay".to_owned()) } else { (4700 + n, format!("/usr/bin/dpkg --step {n}")) };
+        let (pid, command) = if n == 20 {
+            (4711, "modprobe --show-depends overlay".to_owned())
+        } else {
+            (4700 + n, format!("/usr/bin/dpkg --step {n}"))
+        };
         let image = command.split(' ').next().unwrap().to_owned();
         let event = json!({"time": format!("2026-03-01T02:14:{:02}.120Z", n.min(59)), "host": "web-03", "user": "deploy", "pid": pid, "ppid": 4000, "image": image, "command_line": command});
         processes += &format!("{event}\n");
@@ -28,7 +32,12 @@ fn evidence(folder: &Path) {
 }
 
 fn options(folder: &Path) -> Options {
-    Options { alert: Alert::parse(ALERT.as_bytes()).unwrap(), evidence: folder.join("logs"), data: folder.join("data"), budget: Budget::default() }
+    Options {
+        alert: Alert::parse(ALERT.as_bytes()).unwrap(),
+        evidence: folder.join("logs"),
+        data: folder.join("data"),
+        budget: Budget::default(),
+    }
 }
 
 /// Asks to stop at an event.
@@ -90,7 +99,11 @@ fn stopped_anywhere_it_goes_on_to_the_same_report() {
             }
         };
         assert_eq!(failure.exit, Exit::Unfinished, "{failure}");
-        assert!(failure.advice.contains("casebook resume ") && failure.advice.contains(&format!("--data {}", data.display())), "{failure:?}");
+        assert!(
+            failure.advice.contains("casebook resume ")
+                && failure.advice.contains(&format!("--data {}", data.display())),
+            "{failure:?}"
+        );
         let (result, observer) = stopped(folder.path(), u64::MAX);
         assert_eq!(observer.begun, [Begun::Continued]);
         assert_eq!(casebook_hub::report::stable(&result.unwrap()), straight, "stopped at event {at} of {last}");
@@ -106,7 +119,10 @@ fn evidence_that_changed_in_between_is_refused() {
     assert_eq!(failure.exit, Exit::Unfinished);
     std::fs::write(logs.join("more.log"), "2026-03-01T02:14:00Z web-03 cron[1]: x\n").unwrap();
     let failure = stopped(folder.path(), u64::MAX).0.unwrap_err();
-    assert!(failure.what.contains("the evidence is not what investigation") && failure.what.contains("source more"), "{failure}");
+    assert!(
+        failure.what.contains("the evidence is not what investigation") && failure.what.contains("source more"),
+        "{failure}"
+    );
     let home = Home::open(&folder.path().join("data")).unwrap();
     assert_eq!(run(async { home.store.investigations().await }).unwrap().len(), 1);
 }
@@ -127,14 +143,22 @@ fn what_a_person_types_from_alert_to_verified_report() {
     std::fs::write(folder.path().join("alert.json"), ALERT).unwrap();
     let casebook = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
-        let output = command.args(arguments).current_dir(folder.path()).env_remove("CASEBOOK_DATA").env_remove("CASEBOOK_LOG").output().unwrap();
+        let output = command
+            .args(arguments)
+            .current_dir(folder.path())
+            .env_remove("CASEBOOK_DATA")
+            .env_remove("CASEBOOK_LOG")
+            .output()
+            .unwrap();
         let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert_eq!(output.status.code(), Some(0), "{arguments:?}: {out}\n{err}");
         assert!(!out.contains('\u{1b}'), "no colours where there is no terminal");
         out
     };
     let live = casebook(&["investigate", "alert.json", "--evidence", "logs", "--out", "report"]);
-    for needed in ["Alert Kernel module tool used", "Round 1, discovery", "director", "journal", "Report report/report.html"] {
+    for needed in
+        ["Alert Kernel module tool used", "Round 1, discovery", "director", "journal", "Report report/report.html"]
+    {
         assert!(live.contains(needed), "{needed} is not in\n{live}");
     }
     let file = |name: &str| std::fs::read_to_string(folder.path().join("report").join(name)).unwrap();

@@ -8,7 +8,8 @@ use crate::fixture::{self, HOSTILE};
 use crate::html::{Tag, tags};
 
 fn nothing_hidden(text: &str) {
-    let raw: Vec<char> = text.chars().filter(|&c| c != '\n' && c != '\t' && casebook_protocol::alert::hidden(c)).collect();
+    let raw: Vec<char> =
+        text.chars().filter(|&c| c != '\n' && c != '\t' && casebook_protocol::alert::hidden(c)).collect();
     assert!(raw.is_empty(), "{raw:?}");
     assert!(text.contains("⟨U+202E⟩") && text.contains("⟨U+001B⟩") && text.contains("⟨U+E0041⟩"));
 }
@@ -20,7 +21,10 @@ fn on_file(name: &str, text: &str) {
         std::fs::write(&path, text).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap();
-    assert!(expected == text, "{name} is not as on file: look at the change after `UPDATE=1 cargo test -p casebook-cli`");
+    assert!(
+        expected == text,
+        "{name} is not as on file: look at the change after `UPDATE=1 cargo test -p casebook-cli`"
+    );
 }
 
 #[test]
@@ -34,7 +38,14 @@ fn markdown_reads_as_on_file() {
 fn markdown_tells_what_counts_in_its_first_ten_lines() {
     let text = markdown::render(&fixture::report());
     let head: String = text.lines().take(10).collect::<Vec<_>>().join("\n");
-    for needed in ["Inconclusive", "a person must look", "benign positive", "**Missing:** two independent", "Stopped before its end", "**Do first:** Ask the owner"] {
+    for needed in [
+        "Inconclusive",
+        "a person must look",
+        "benign positive",
+        "**Missing:** two independent",
+        "Stopped before its end",
+        "**Do first:** Ask the owner",
+    ] {
         assert!(head.contains(needed), "{needed} is not in\n{head}");
     }
 }
@@ -82,7 +93,10 @@ fn hostile_text_stays_text_in_html() {
     let (page, tags) = page();
     nothing_hidden(&page);
     for tag in &tags {
-        assert!(!matches!(tag.name.as_str(), "script" | "img" | "iframe" | "link" | "base" | "form" | "object"), "{tag:?}");
+        assert!(
+            !matches!(tag.name.as_str(), "script" | "img" | "iframe" | "link" | "base" | "form" | "object"),
+            "{tag:?}"
+        );
         for (key, value) in &tag.attributes {
             assert!(!key.starts_with("on") && key != "style" && key != "src", "{tag:?}");
             assert!(key != "href" || value.starts_with('#'), "{tag:?}");
@@ -110,15 +124,25 @@ fn a_statement_leads_to_its_record_and_its_tool_call() {
     let has = |key: &str, value: &str| tags.iter().any(|tag| tag.get(key) == Some(value));
     assert!(has("href", "#f-r1-endpoint-1") && has("id", "f-r1-endpoint-1"), "event to finding");
     assert!(has("href", "#c-r1-endpoint-1-1") && has("id", "c-r1-endpoint-1-1"), "event to cited record");
-    assert!(has("href", "#call-r1.investigate.endpoint.t1.0") && has("id", "call-r1.investigate.endpoint.t1.0"), "citation to call");
-    assert!(page.contains("endpoint_process.ndjson:4812") && page.contains("ParentImage"), "the record's place and text");
+    assert!(
+        has("href", "#call-r1.investigate.endpoint.t1.0") && has("id", "call-r1.investigate.endpoint.t1.0"),
+        "citation to call"
+    );
+    assert!(
+        page.contains("endpoint_process.ndjson:4812") && page.contains("ParentImage"),
+        "the record's place and text"
+    );
     assert!(page.contains("record's own time") && page.contains("inferred"), "how the time is known");
 }
 
 #[test]
 fn the_policy_allows_the_pages_own_style_and_nothing_else() {
     let (page, tags) = page();
-    let policy = tags.iter().find(|t| t.get("http-equiv") == Some("Content-Security-Policy")).and_then(|t| t.get("content")).unwrap();
+    let policy = tags
+        .iter()
+        .find(|t| t.get("http-equiv") == Some("Content-Security-Policy"))
+        .and_then(|t| t.get("content"))
+        .unwrap();
     let style = page.split_once("<style>").unwrap().1.split_once("</style>").unwrap().0;
     let hash = base64(&casebook_protocol::hash::sha256_hex(style.as_bytes()));
     assert_eq!(policy, format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'"));
@@ -148,7 +172,19 @@ fn the_same_report_gives_the_same_text() {
 fn json_has_at_least_what_is_promised() {
     let text = Form::Json.render(&fixture::report()).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for pointer in ["/verdict", "/timeline/events/0/time", "/timeline/events/0/description", "/timeline/events/0/score", "/timeline/events/0/evidence/0/file", "/timeline/events/0/evidence/0/line", "/timeline/gaps/0/kind", "/timeline/gaps/0/description", "/timeline/score", "/findings/0", "/usage/total"] {
+    for pointer in [
+        "/verdict",
+        "/timeline/events/0/time",
+        "/timeline/events/0/description",
+        "/timeline/events/0/score",
+        "/timeline/events/0/evidence/0/file",
+        "/timeline/events/0/evidence/0/line",
+        "/timeline/gaps/0/kind",
+        "/timeline/gaps/0/description",
+        "/timeline/score",
+        "/findings/0",
+        "/usage/total",
+    ] {
         assert!(json.pointer(pointer).is_some(), "{pointer}");
     }
 }

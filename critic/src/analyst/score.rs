@@ -3,7 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::{Bearing, CheckedFinding, Credibility, EntityKind, FindingId, FindingKind, Judgement, ReviewDraft, ReviewView, Score, TimeBasis, Timestamp};
+use casebook_protocol::{
+    Bearing, CheckedFinding, Credibility, EntityKind, FindingId, FindingKind, Judgement, ReviewDraft, ReviewView,
+    Score, TimeBasis, Timestamp,
+};
 
 use super::Seen;
 
@@ -32,13 +35,24 @@ fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen) -> Judgement 
             reasons.push(format!("the call {id} behind it is not on record"));
         }
     }
-    Judgement { finding: finding.finding.id.clone(), score: Score::clamped(score), rationale: reasons.join("; "), corroborated_by, contradicted_by }
+    Judgement {
+        finding: finding.finding.id.clone(),
+        score: Score::clamped(score),
+        rationale: reasons.join("; "),
+        corroborated_by,
+        contradicted_by,
+    }
 }
 
 fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f64, Vec<String>) {
     let (draft, checked) = (&finding.finding.draft, &finding.checked);
     if !checked.valid() {
-        let bad = checked.citations.iter().find(|c| !c.holds).map(|c| c.note.clone()).or_else(|| checked.faults.first().cloned());
+        let bad = checked
+            .citations
+            .iter()
+            .find(|c| !c.holds)
+            .map(|c| c.note.clone())
+            .or_else(|| checked.faults.first().cloned());
         return (0.15, vec![bad.unwrap_or_else(|| "it cites nothing".into())]);
     }
     let sources = checked.sources().len();
@@ -67,7 +81,10 @@ fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f
         lower(0.75, "its time is not the record's own");
     }
     if !draft.about_alert && draft.confidence.get() < 0.7 {
-        lower(if corroborated { 0.78 } else { 0.68 }, "it lies near the alerted activity and is not tied to it by more than host, user or address");
+        lower(
+            if corroborated { 0.78 } else { 0.68 },
+            "it lies near the alerted activity and is not tied to it by more than host, user or address",
+        );
     }
     if contradicted {
         lower(0.55, "another finding speaks against it");
@@ -106,7 +123,12 @@ fn corroborates(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
 /// One says that something is not there which the other saw; or they explain the same record in
 /// opposite ways.
 fn contradicts(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
-    let opposite = |a: Bearing, b: Bearing| matches!((a, b), (Bearing::Incriminating, Bearing::Exonerating) | (Bearing::Exonerating, Bearing::Incriminating));
+    let opposite = |a: Bearing, b: Bearing| {
+        matches!(
+            (a, b),
+            (Bearing::Incriminating, Bearing::Exonerating) | (Bearing::Exonerating, Bearing::Incriminating)
+        )
+    };
     let same_record = finding.checked.records().iter().any(|r| other.checked.records().contains(r));
     same_record && opposite(finding.finding.draft.bearing, other.finding.draft.bearing)
 }
@@ -118,9 +140,25 @@ fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {
             *count += 1;
         }
     }
-    let names = [Credibility::Misguided, Credibility::Speculative, Credibility::Plausible, Credibility::HighlyPlausible, Credibility::Trustworthy];
-    let told: Vec<String> = names.iter().zip(counts).rev().filter(|(_, n)| *n > 0).map(|(label, n)| format!("{n} {}", label.name())).collect();
+    let names = [
+        Credibility::Misguided,
+        Credibility::Speculative,
+        Credibility::Plausible,
+        Credibility::HighlyPlausible,
+        Credibility::Trustworthy,
+    ];
+    let told: Vec<String> = names
+        .iter()
+        .zip(counts)
+        .rev()
+        .filter(|(_, n)| *n > 0)
+        .map(|(label, n)| format!("{n} {}", label.name()))
+        .collect();
     let invalid = view.findings.iter().filter(|f| !f.checked.valid()).count();
-    let checks = if invalid == 0 { "Every citation holds.".to_owned() } else { format!("{invalid} did not pass the mechanical check.") };
+    let checks = if invalid == 0 {
+        "Every citation holds.".to_owned()
+    } else {
+        format!("{invalid} did not pass the mechanical check.")
+    };
     format!("{} findings: {}. {checks}", judgements.len(), told.join(", "))
 }

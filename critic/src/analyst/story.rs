@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
 use casebook_protocol::{
-    Bearing, EntityKind, EntryKind, EventDraft, EventTime, FindingId, FindingKind, Gap, GapKind, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight,
-    one_line,
+    Bearing, EntityKind, EntryKind, EventDraft, EventTime, FindingId, FindingKind, Gap, GapKind, Precision, RecordRef,
+    Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight, one_line,
 };
 
 /// Two findings of one occurrence from different sources lie at most so many seconds apart.
@@ -104,7 +104,14 @@ fn same(a: &Scene, b: &Scene) -> bool {
         return true;
     }
     let sources = |s: &Scene| s.records.iter().map(|r| r.source.clone()).collect::<BTreeSet<_>>();
-    apart <= SAME_SECONDS && sources(a).is_disjoint(&sources(b)) && a.names.intersection(&b.names).next().is_some()
+    if !sources(a).is_disjoint(&sources(b)) {
+        return false;
+    }
+    // A log that knows whole seconds only cannot tell more; then the name has to say more.
+    let whole = |s: &Scene| s.time.as_ref().is_some_and(|t| t.precision >= Precision::Second);
+    let close = if whole(a) || whole(b) { 1.0 } else { SAME_SECONDS };
+    let least = if close > SAME_SECONDS { 8 } else { 1 };
+    apart <= close && a.names.intersection(&b.names).any(|n| n.len() >= least)
 }
 
 fn join(home: &mut Scene, scene: Scene) {
@@ -132,17 +139,36 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
     let contradicted = view.review.findings.iter().filter(|f| !f.contradicted_by.is_empty() && f.checked.valid());
     for finding in contradicted.take(1) {
         let against: Vec<&str> = finding.contradicted_by.iter().map(FindingId::as_str).collect();
-        gaps.push(Gap { kind: GapKind::Logical, description: format!("{} does not fit with {}: which of them holds has to be settled.", finding.finding.id, against.join(", ")) });
+        gaps.push(Gap {
+            kind: GapKind::Logical,
+            description: format!(
+                "{} does not fit with {}: which of them holds has to be settled.",
+                finding.finding.id,
+                against.join(", ")
+            ),
+        });
     }
-    let longest = scenes.iter().zip(scenes.iter().skip(1)).map(|(a, b)| (seconds(b.at, a.at), a, b)).max_by(|x, y| x.0.total_cmp(&y.0));
+    let longest = scenes
+        .iter()
+        .zip(scenes.iter().skip(1))
+        .map(|(a, b)| (seconds(b.at, a.at), a, b))
+        .max_by(|x, y| x.0.total_cmp(&y.0));
     if let Some((silence, before, after)) = longest.filter(|(silence, ..)| *silence >= SILENCE) {
         gaps.push(Gap {
             kind: GapKind::Temporal,
-            description: format!("Nothing is recorded of the activity from {} to {} ({}).", clock(before.at), clock(after.at), words(silence)),
+            description: format!(
+                "Nothing is recorded of the activity from {} to {} ({}).",
+                clock(before.at),
+                clock(after.at),
+                words(silence)
+            ),
         });
     }
-    let open = view.journal.iter().filter(|e| e.entry.kind == EntryKind::Question && e.entry.text.starts_with("No evidence from"));
-    if let Some(entry) = open.last() {
+    let mut open = view
+        .journal
+        .iter()
+        .filter(|e| e.entry.kind == EntryKind::Question && e.entry.text.starts_with("No evidence from"));
+    if let Some(entry) = open.next_back() {
         gaps.push(Gap { kind: GapKind::Evidential, description: entry.entry.text.clone() });
     }
     gaps.truncate(casebook_protocol::timeline::MAX_GAPS);
@@ -167,7 +193,8 @@ fn coherence(scenes: &[Scene], gaps: &[Gap], view: &TimelineView) -> f64 {
         return 0.1;
     }
     let sources: BTreeSet<&str> = scenes.iter().flat_map(|s| s.records.iter().map(|r| r.source.as_str())).collect();
-    let several = scenes.iter().filter(|s| s.records.iter().map(|r| &r.source).collect::<BTreeSet<_>>().len() > 1).count();
+    let several =
+        scenes.iter().filter(|s| s.records.iter().map(|r| &r.source).collect::<BTreeSet<_>>().len() > 1).count();
     let mut score: f64 = if sources.len() > 1 { 0.85 } else { 0.72 };
     if several * 3 >= scenes.len() {
         score += 0.07;
@@ -193,8 +220,13 @@ fn narrative(scenes: &[Scene]) -> String {
         return "No credible event is known.".into();
     };
     let mut told: BTreeMap<&str, ()> = BTreeMap::new();
-    let grave: Vec<&Scene> = scenes.iter().filter(|s| s.grave && told.insert(&s.description, ()).is_none()).take(3).collect();
-    let span = if first.at == last.at { format!("at {}", clock(first.at)) } else { format!("from {} to {}", clock(first.at), clock(last.at)) };
+    let grave: Vec<&Scene> =
+        scenes.iter().filter(|s| s.grave && told.insert(&s.description, ()).is_none()).take(3).collect();
+    let span = if first.at == last.at {
+        format!("at {}", clock(first.at))
+    } else {
+        format!("from {} to {}", clock(first.at), clock(last.at))
+    };
     let many = if scenes.len() == 1 { "One event is".to_owned() } else { format!("{} events are", scenes.len()) };
     let mut text = format!("{many} established, {span}.");
     for scene in grave {

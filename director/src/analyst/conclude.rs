@@ -30,7 +30,8 @@ pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
         open_questions: open_questions(view, verdict),
         findings: rests.iter().map(|n| n.finding.clone()).take(40).collect(),
     };
-    let entry = EntryDraft::new(EntryKind::Decision, Priority::Critical, format!("Conclude: {}. {because}", verdict.name()));
+    let entry =
+        EntryDraft::new(EntryKind::Decision, Priority::Critical, format!("Conclude: {}. {because}", verdict.name()));
     (vec![entry], Answer::Report(conclusion))
 }
 
@@ -49,16 +50,28 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         return (Verdict::TruePositive, "Behaviour was recorded that is practically never legitimate.".into());
     }
     if !strong.is_empty() && distinct.len() >= 2 && (on_alert || strong.len() >= 2) {
-        return (Verdict::TruePositive, "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity.".into());
+        return (
+            Verdict::TruePositive,
+            "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity."
+                .into(),
+        );
     }
-    let grave = notes.iter().any(|n| n.against && (n.weight >= Weight::Strong || (n.about_alert && n.weight >= Weight::Moderate)));
+    let grave = notes
+        .iter()
+        .any(|n| n.against && (n.weight >= Weight::Strong || (n.about_alert && n.weight >= Weight::Moderate)));
     let explained = notes.iter().filter(|n| !n.against && n.about_alert && n.weight >= Weight::Moderate);
     if !grave && explained.clone().count() > 0 {
         let absent = explained.clone().any(|n| n.absence);
         return if absent {
-            (Verdict::FalsePositive, "What the alert claims did not happen, and what did happen has an ordinary explanation.".into())
+            (
+                Verdict::FalsePositive,
+                "What the alert claims did not happen, and what did happen has an ordinary explanation.".into(),
+            )
         } else {
-            (Verdict::BenignPositive, "The alerted activity has an ordinary explanation, and nothing grave was recorded with it.".into())
+            (
+                Verdict::BenignPositive,
+                "The alerted activity has an ordinary explanation, and nothing grave was recorded with it.".into(),
+            )
         };
     }
     let because = if grave {
@@ -70,7 +83,8 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
 }
 
 fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> String {
-    let first = |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| n.claim.clone());
+    let first =
+        |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| n.claim.clone());
     match verdict {
         Verdict::TruePositive => first(against),
         Verdict::BenignPositive | Verdict::FalsePositive => first(explaining),
@@ -82,12 +96,19 @@ fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> Stri
 fn actions(verdict: Verdict, against: &[&Note]) -> Vec<String> {
     let mut actions: Vec<String> = match verdict {
         Verdict::TruePositive => vec![
-            "Contain what the Timeline names: isolate the hosts, disable the accounts and keys, block the addresses.".into(),
+            "Contain what the Timeline names: isolate the hosts, disable the accounts and keys, block the addresses."
+                .into(),
             "Keep volatile evidence (memory, sessions, cloud logs) before it is gone.".into(),
         ],
-        Verdict::FalsePositive => vec!["Narrow the rule so that it tests for the operation itself and not for a name that goes with it.".into()],
-        Verdict::BenignPositive => vec!["Confirm with whoever owns the activity, and record the exception with an end date.".into()],
-        Verdict::Inconclusive => vec!["Have a person look at the open questions below before this alert is closed.".into()],
+        Verdict::FalsePositive => vec![
+            "Narrow the rule so that it tests for the operation itself and not for a name that goes with it.".into(),
+        ],
+        Verdict::BenignPositive => {
+            vec!["Confirm with whoever owns the activity, and record the exception with an end date.".into()]
+        }
+        Verdict::Inconclusive => {
+            vec!["Have a person look at the open questions below before this alert is closed.".into()]
+        }
     };
     actions.extend(against.iter().take(3).map(|n| format!("Look into {}: {}", n.finding, n.claim)));
     actions

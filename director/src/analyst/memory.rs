@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
-    Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingId, FindingKind, Phase, Priority, Review, Reviewed, Score, Task, Weight, one_line,
+    Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingId, FindingKind, Phase, Priority, Review,
+    Reviewed, Score, Task, Weight, one_line,
     rule::{TIMELINE_THRESHOLD, credible},
 };
 
@@ -58,7 +59,11 @@ impl Note {
             (_, Weight::Weak) => Priority::Low,
             _ => Priority::Medium,
         };
-        let mut entry = EntryDraft::new(EntryKind::Finding, priority, format!("{what} ({weight}, {about}, {kind}, {}): {}", self.technique, self.claim));
+        let mut entry = EntryDraft::new(
+            EntryKind::Finding,
+            priority,
+            format!("{what} ({weight}, {about}, {kind}, {}): {}", self.technique, self.claim),
+        );
         entry.citations.push(self.finding.clone());
         entry
     }
@@ -79,7 +84,15 @@ impl Note {
         let about_alert = parts.next()? == "alerted activity";
         let absence = parts.next()? == "absence";
         let technique = parts.next()?.to_owned();
-        Some(Self { finding: entry.citations.first()?.clone(), against: what == AGAINST, about_alert, weight, technique, absence, claim: claim.to_owned() })
+        Some(Self {
+            finding: entry.citations.first()?.clone(),
+            against: what == AGAINST,
+            about_alert,
+            weight,
+            technique,
+            absence,
+            claim: claim.to_owned(),
+        })
     }
 }
 
@@ -129,7 +142,9 @@ impl Memory {
         let grave = review.into_iter().flat_map(|r| &r.findings).filter(|f| {
             let draft = &f.finding.draft;
             let explains = draft.bearing == Bearing::Exonerating && draft.about_alert;
-            credible(f, threshold) && draft.weight >= Weight::Moderate && (explains || draft.bearing == Bearing::Incriminating)
+            credible(f, threshold)
+                && draft.weight >= Weight::Moderate
+                && (explains || draft.bearing == Bearing::Incriminating)
         });
         for finding in grave {
             let explains = finding.finding.draft.bearing == Bearing::Exonerating;
@@ -155,7 +170,9 @@ impl Memory {
         let mut open: Vec<(&String, u32)> = self
             .names
             .iter()
-            .filter(|(name, _)| !self.asked.contains(&name.to_lowercase()) && !self.alert.contains(&name.to_lowercase()))
+            .filter(|(name, _)| {
+                !self.asked.contains(&name.to_lowercase()) && !self.alert.contains(&name.to_lowercase())
+            })
             .map(|(name, (worth, _))| (name, *worth))
             .collect();
         open.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));

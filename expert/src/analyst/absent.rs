@@ -4,7 +4,9 @@
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{Alert, Bearing, CallStatus, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight};
+use casebook_protocol::{
+    Alert, Bearing, CallStatus, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight,
+};
 use serde_json::{Value, json};
 
 use super::Case;
@@ -15,8 +17,6 @@ struct Operation {
     done_by: &'static [&'static str],
     /// Words in the alert's title or description, all of one line.
     claimed_by: &'static [&'static str],
-    /// Its ATT&CK technique.
-    technique: &'static str,
     /// What it is called.
     name: &'static str,
     /// What a sensor that watches it records, in lower case.
@@ -26,9 +26,27 @@ struct Operation {
 }
 
 const OPERATIONS: &[Operation] = &[
-    Operation { done_by: &["modprobe", "insmod", "rmmod"], claimed_by: &["kernel module", "kmod", "modprobe", "insmod", "rootkit module"], technique: "T1547.006", name: "loading of a kernel module", leaves: &["init_module", "finit_module", "insmod"], watched_by: "process_start" },
-    Operation { done_by: &["lsass.exe"], claimed_by: &["lsass", "credential dump", "memory dump"], technique: "T1003.001", name: "reading of the memory of `lsass`", leaves: &["lsass.exe"], watched_by: "TargetImage" },
-    Operation { done_by: &["wevtutil"], claimed_by: &["log cleared", "log deletion", "clear event log"], technique: "T1070.001", name: "clearing of an event log", leaves: &["wevtutil", "Clear-EventLog", "1102"], watched_by: "EventID" },
+    Operation {
+        done_by: &["modprobe", "insmod", "rmmod"],
+        claimed_by: &["kernel module", "kmod", "modprobe", "insmod", "rootkit module"],
+        name: "loading of a kernel module",
+        leaves: &["init_module", "finit_module", "insmod"],
+        watched_by: "process_start",
+    },
+    Operation {
+        done_by: &["lsass.exe"],
+        claimed_by: &["lsass", "credential dump", "memory dump"],
+        name: "reading of the memory of `lsass`",
+        leaves: &["lsass.exe"],
+        watched_by: "TargetImage",
+    },
+    Operation {
+        done_by: &["wevtutil"],
+        claimed_by: &["log cleared", "log deletion", "clear event log"],
+        name: "clearing of an event log",
+        leaves: &["wevtutil", "Clear-EventLog", "1102"],
+        watched_by: "EventID",
+    },
 ];
 
 /// Half of the window that is searched, in seconds.
@@ -36,15 +54,11 @@ const AROUND: i64 = 3600;
 
 fn claimed(alert: &Alert) -> Option<&'static Operation> {
     let body = alert.json();
-    let said = ["/rule/title", "/rule/name", "/title", "/name", "/description", "/message"].iter().filter_map(|p| body.pointer(p)?.as_str());
+    let said = ["/rule/title", "/rule/name", "/title", "/name", "/description", "/message"]
+        .iter()
+        .filter_map(|p| body.pointer(p)?.as_str());
     let said = said.collect::<Vec<_>>().join(" ").to_lowercase();
     OPERATIONS.iter().find(|o| o.claimed_by.iter().any(|w| said.contains(w)))
-}
-
-/// The techniques that an alert claims: those that it names, and that of the operation it is about.
-pub(super) fn techniques(alert: &Alert) -> Vec<String> {
-    let named = alert.body.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').filter(|w| w.len() >= 5 && w.starts_with('T') && w.chars().skip(1).take(4).all(|c| c.is_ascii_digit()));
-    named.map(str::to_owned).chain(claimed(alert).map(|o| o.technique.to_owned())).collect()
 }
 
 /// The programs that do what the alert claims, or only look as if they did.
@@ -63,25 +77,53 @@ pub(super) fn search(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallReques
     ]
 }
 
+/// The first and the last records of the programs that do what the alert claims.
+pub(super) fn traces(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallRequest> {
+    let (Some(operation), Some(at)) = (claimed(alert), anchor) else { return Vec::new() };
+    let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
+    let (Some(from), Some(to)) = (edge(-AROUND), edge(AROUND)) else { return Vec::new() };
+    let programs = operation.done_by.iter();
+    programs
+        .flat_map(|program| {
+            ["time", "time_desc"].map(|order| {
+                call("search", &json!({"terms": [program, operation.watched_by], "mode": "all", "from": from, "to": to, "order": order, "limit": 30, "include_fields": true}))
+            })
+        })
+        .collect()
+}
+
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let Some(operation) = claimed(&case.alert) else { return Vec::new() };
     let answers = |terms: &[&str]| {
-        done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered && !d.call.id.as_str().contains(".t100")).find_map(|d| {
-            let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
-            let asked: Vec<&str> = arguments.get("terms")?.as_array()?.iter().filter_map(Value::as_str).collect();
-            let time = |key: &str| arguments.get(key)?.as_str()?.parse::<Timestamp>().ok();
-            let total = serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()?;
-            (asked == terms).then(|| Some((d.call.id.clone(), total, time("from")?, time("to")?)))?
-        })
+        done.iter()
+            .filter(|d| {
+                d.call.tool == "search"
+                    && d.call.status == CallStatus::Answered
+                    && !d.call.id.as_str().contains(".t100")
+            })
+            .find_map(|d| {
+                let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
+                let asked: Vec<&str> = arguments.get("terms")?.as_array()?.iter().filter_map(Value::as_str).collect();
+                let time = |key: &str| arguments.get(key)?.as_str()?.parse::<Timestamp>().ok();
+                let total = serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()?;
+                (asked == terms).then(|| Some((d.call.id.clone(), total, time("from")?, time("to")?)))?
+            })
     };
-    let (Some((call, 0, from, to)), Some((_, watched, ..))) = (answers(operation.leaves), answers(&[operation.watched_by])) else { return Vec::new() };
+    let (Some((call, 0, from, to)), Some((_, watched, ..))) =
+        (answers(operation.leaves), answers(&[operation.watched_by]))
+    else {
+        return Vec::new();
+    };
     if watched == 0 {
         return Vec::new();
     }
     let names = operation.leaves.iter().map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
     vec![FindingDraft {
         kind: FindingKind::Absence,
-        claim: format!("The claimed {} is not in the evidence: no record names {names} in the hour before or after the alert", operation.name),
+        claim: format!(
+            "The claimed {} is not in the evidence: no record names {names} in the hour before or after the alert",
+            operation.name
+        ),
         time: None,
         entities: Vec::new(),
         bearing: Bearing::Exonerating,
@@ -89,7 +131,13 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         about_alert: true,
         technique: None,
         confidence: Score::clamped(0.8),
-        citations: vec![Citation::Absence { call, at: Locator::Pointer("/total".into()), from: Some(from), to: Some(to), again: None }],
+        citations: vec![Citation::Absence {
+            call,
+            at: Locator::Pointer("/total".into()),
+            from: Some(from),
+            to: Some(to),
+            again: None,
+        }],
         look_next: None,
     }]
 }

@@ -36,6 +36,7 @@ struct Entry {
     #[serde(default)]
     any_of: Vec<EntryCondition>,
     #[serde(default)]
+    #[expect(dead_code, reason = "read by people who maintain the book")]
     explains: Vec<String>,
     look_next: Option<String>,
     #[serde(default)]
@@ -110,8 +111,6 @@ pub(crate) struct Behaviour {
     pub(crate) bearing: Bearing,
     pub(crate) weight: Weight,
     pub(crate) terms: Vec<String>,
-    /// ATT&CK techniques that alerts claim and this explains.
-    pub(crate) explains: Vec<String>,
     pub(crate) look_next: Option<String>,
     class: Vec<Class>,
     all_of: Vec<Condition>,
@@ -145,7 +144,9 @@ impl Condition {
 /// Every behaviour, in the order of the book.
 pub(crate) fn all() -> &'static [Behaviour] {
     static BOOK: OnceLock<Vec<Behaviour>> = OnceLock::new();
-    BOOK.get_or_init(|| read(FILE).unwrap_or_else(|error| unreachable!("behaviours.toml is tested to be readable: {error}")))
+    BOOK.get_or_init(|| {
+        read(FILE).unwrap_or_else(|error| unreachable!("behaviours.toml is tested to be readable: {error}"))
+    })
 }
 
 fn read(text: &str) -> Result<Vec<Behaviour>, String> {
@@ -155,7 +156,8 @@ fn read(text: &str) -> Result<Vec<Behaviour>, String> {
 
 fn make(entry: Entry) -> Result<Behaviour, String> {
     let id = entry.id.clone();
-    let conditions = |list: Vec<EntryCondition>| list.into_iter().map(|c| condition(&id, c)).collect::<Result<Vec<_>, _>>();
+    let conditions =
+        |list: Vec<EntryCondition>| list.into_iter().map(|c| condition(&id, c)).collect::<Result<Vec<_>, _>>();
     Ok(Behaviour {
         title: entry.title,
         technique: Some(entry.technique).filter(|t| !t.is_empty()),
@@ -171,7 +173,6 @@ fn make(entry: Entry) -> Result<Behaviour, String> {
             Strength::Weak => Weight::Weak,
         },
         terms: entry.terms.into_iter().map(|t| t.to_lowercase()).collect(),
-        explains: entry.explains,
         look_next: entry.look_next,
         class: entry.class,
         all_of: conditions(entry.all_of)?,
@@ -213,7 +214,8 @@ mod tests {
     #[test]
     fn titles_state_nothing_that_evidence_would_have_to_state() {
         for behaviour in all() {
-            let faults = casebook_protocol::claim::faults(&behaviour.title, &casebook_protocol::claim::Corpus::default(), &[]);
+            let faults =
+                casebook_protocol::claim::faults(&behaviour.title, &casebook_protocol::claim::Corpus::default(), &[]);
             assert_eq!(faults, Vec::<String>::new(), "{}", behaviour.id);
         }
     }

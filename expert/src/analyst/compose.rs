@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use casebook_agent::mind::Done;
 use casebook_protocol::claim::{self, Corpus};
 use casebook_protocol::{
-    Bearing, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis, Weight, one_line,
+    Bearing, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis, Weight,
+    one_line,
 };
 
 use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
-use super::link::{Kin, flow_keys, seconds};
+use super::link::{Kin, flow_keys, process_keys, seconds};
 use super::rec::Rec;
 use super::{Case, say};
 
@@ -19,6 +20,8 @@ use super::{Case, say};
 const MOST: usize = 40;
 /// Records of one kind of activity that are told one by one; of more, only the first and the last.
 const ONE_BY_ONE: usize = 8;
+/// So many bytes sent in one connection set it apart from its like.
+const MUCH: u64 = 1_000_000;
 /// Citations of one finding.
 const CITED: usize = 6;
 
@@ -68,10 +71,12 @@ fn few_around<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
         (Some(at), Some(anchor)) => (seconds(at, anchor).abs() * 1000.0) as u64,
         _ => u64::MAX,
     };
-    let context = |p: &Pick<'_>| (p.kin == Kin::Near && p.rank < 90) || (p.kin == Kin::Named && case.round > 1 && !grave(p.rec));
+    let context =
+        |p: &Pick<'_>| (p.kin == Kin::Near && p.rank < 90) || (p.kin == Kin::Named && case.round > 1 && !grave(p.rec));
     let (mut near, mut kept): (Vec<_>, Vec<_>) = picks.into_iter().partition(context);
     near.sort_by_key(|p| (!case.shares_actor(p.rec), distance(p), p.rec.file.clone(), p.rec.line));
-    let shared: BTreeSet<&str> = near.iter().filter(|p| case.shares_actor(p.rec)).map(|p| p.rec.source.as_str()).collect();
+    let shared: BTreeSet<&str> =
+        near.iter().filter(|p| case.shares_actor(p.rec)).map(|p| p.rec.source.as_str()).collect();
     let mut taken: BTreeMap<&str, usize> = BTreeMap::new();
     near.retain(|p| {
         let count = taken.entry(p.rec.source.as_str()).or_default();
@@ -94,8 +99,19 @@ fn is_instruction(behaviour: &Behaviour) -> bool {
 fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     let telling = |bearing: Bearing| rec.shows.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
     let against = telling(Bearing::Incriminating);
-    let noise = matches!(rec.class(), Class::ProcessEnd | Class::ProcessAccess | Class::ImageLoad | Class::RegistryChange | Class::FileRead | Class::FileDelete | Class::Certificate);
-    let grave = against.is_some_and(|w| w >= Weight::Moderate);
+    let noise = matches!(
+        rec.class(),
+        Class::ProcessEnd
+            | Class::ProcessAccess
+            | Class::ImageLoad
+            | Class::RegistryChange
+            | Class::FileRead
+            | Class::FileDelete
+            | Class::Certificate
+    );
+    // What only the host ties to the alert has to weigh more: on one machine many things go on.
+    let tied = kin != Kin::Near || case.round > 1 || case.shares_actor(rec);
+    let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
     if kin == Kin::Core {
         return Some(1000);
     }
@@ -117,8 +133,7 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         Kin::Near => 0,
     };
     let told = weight(against).max(weight(telling(Bearing::Exonerating)));
-    let explains = || rec.shows.iter().any(|b| b.explains.iter().any(|t| case.claims.contains(t)));
-    if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.iter().any(|p| rec.names(p)) && explains() {
+    if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.contains(&program(rec).as_str()) {
         return Some(130);
     }
     let near = match (rec.time, case.anchor) {
@@ -127,11 +142,27 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     };
     if kin == Kin::Near && !grave {
         let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
-        let quiet = matches!(rec.class(), Class::Script | Class::PackageOperation | Class::Authentication | Class::AccountChange | Class::ServiceChange | Class::ScheduledTask | Class::KernelModule);
+        let telling = matches!(
+            rec.class(),
+            Class::Script | Class::PackageOperation | Class::AccountChange | Class::ServiceChange | Class::KernelModule
+        );
+        let quiet =
+            telling || (matches!(rec.class(), Class::Authentication | Class::ScheduledTask) && case.shares_actor(rec));
         let few = case.recs.iter().filter(|r| r.source == rec.source).count() <= 150;
         return (near > 0 && (quiet && few || doubt)).then_some(40 + told / 4);
     }
     (close + told > 0).then_some(close + told + near)
+}
+
+/// A program that only starts another one as somebody else.
+fn wraps(rec: &Rec) -> bool {
+    ["sudo", "su", "doas", "pkexec", "runuser", "env", "nohup"].contains(&program(rec).as_str())
+}
+
+/// The program that a command names first, without its path.
+fn program(rec: &Rec) -> String {
+    let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
+    first.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase()
 }
 
 /// The last record of the subject before its burst of activity and the first after it: what came
@@ -142,12 +173,26 @@ fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
     let (Some(first), Some(last)) = (times().min(), times().max()) else { return Vec::new() };
     let users: BTreeSet<&str> = case.core.iter().filter_map(|i| case.recs.get(*i)?.facets.get(Facet::User)).collect();
     let own = |rec: &&Rec| {
-        rec.facets.get(Facet::User).is_some_and(|u| users.contains(u)) && matches!(rec.class(), Class::Authentication | Class::ApiCall | Class::TokenEvent | Class::AccountChange | Class::Other | Class::LogonFailure)
+        rec.facets.get(Facet::User).is_some_and(|u| users.contains(u))
+            && matches!(
+                rec.class(),
+                Class::Authentication
+                    | Class::ApiCall
+                    | Class::TokenEvent
+                    | Class::AccountChange
+                    | Class::Other
+                    | Class::LogonFailure
+            )
     };
     let before = case.recs.iter().filter(own).filter(|r| r.time.is_some_and(|t| t < first)).max_by_key(|r| r.time);
     let after = case.recs.iter().filter(own).filter(|r| r.time.is_some_and(|t| t > last)).min_by_key(|r| r.time);
     let taken: BTreeSet<(&str, u64)> = picked.iter().map(|p| p.rec.key()).collect();
-    before.into_iter().chain(after).filter(|r| !taken.contains(&r.key())).map(|rec| Pick { rec, kin: Kin::Near, rank: 90 }).collect()
+    before
+        .into_iter()
+        .chain(after)
+        .filter(|r| !taken.contains(&r.key()))
+        .map(|rec| Pick { rec, kin: Kin::Near, rank: 90 })
+        .collect()
 }
 
 /// Of many records that say the same, keeps the first and the last; then the same for records of one
@@ -168,12 +213,24 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
         if same.len() > ONE_BY_ONE {
             let last = same.pop();
             let mut first = true;
-            same.retain(|p| std::mem::take(&mut first) || p.kin <= Kin::Core || p.kin == Kin::Ancestor || (keep_grave && grave(p.rec)));
+            let most = same.iter().map(|p| sent(p.rec)).max().filter(|bytes| *bytes >= MUCH);
+            same.retain(|p| {
+                std::mem::take(&mut first)
+                    || Some(sent(p.rec)) == most
+                    || p.kin <= Kin::Core
+                    || p.kin == Kin::Ancestor
+                    || (keep_grave && grave(p.rec))
+            });
             same.extend(last);
         }
         kept.extend(same);
     }
     kept
+}
+
+/// Bytes that left with a connection.
+fn sent(rec: &Rec) -> u64 {
+    rec.facets.get(Facet::BytesOut).and_then(|b| b.parse().ok()).unwrap_or(0)
 }
 
 fn grave(rec: &Rec) -> bool {
@@ -186,7 +243,11 @@ fn group(mut picks: Vec<Pick<'_>>) -> Vec<Group<'_>> {
     picks.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
     let mut groups: Vec<Group<'_>> = Vec::new();
     for pick in picks {
-        let home = groups.iter_mut().rev().take(24).find(|g| g.0.iter().any(|p| one_occurrence(p.rec, pick.rec)) && span(g, pick.rec) <= 1.0);
+        let home = groups
+            .iter_mut()
+            .rev()
+            .take(24)
+            .find(|g| g.0.iter().any(|p| one_occurrence(p.rec, pick.rec)) && span(g, pick.rec) <= 1.0);
         match home {
             Some(group) => group.0.push(pick),
             None => groups.push(Group(vec![pick])),
@@ -212,18 +273,33 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
         return false;
     }
     let apart = seconds(at, bt).abs();
-    let same = |facet: Facet| a.facets.get(facet).is_some_and(|v| b.facets.get(facet).is_some_and(|w| v.eq_ignore_ascii_case(w)));
+    let same = |facet: Facet| {
+        a.facets.get(facet).is_some_and(|v| b.facets.get(facet).is_some_and(|w| v.eq_ignore_ascii_case(w)))
+    };
     let flow = || flow_keys(a).iter().any(|k| flow_keys(b).contains(k));
     let command = || a.class() == Class::ProcessStart && b.class() == Class::ProcessStart && same(Facet::Command);
     // A network sensor names itself as the host: there only the address says who acted.
     let nobody = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
-    let actor = || same(Facet::SrcIp) || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || nobody)) || (same(Facet::User) && a.facets.get(Facet::Host).is_none());
+    let actor = || {
+        same(Facet::SrcIp)
+            || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || nobody))
+            || (same(Facet::User) && a.facets.get(Facet::Host).is_none())
+    };
     let whole_seconds = a.source != b.source && apart <= 1.0;
-    (apart <= 0.05 && (flow() || command())) || (apart <= 0.015 && actor()) || (whole_seconds && actor() && command())
+    // `sudo x` and the `x` that it becomes are told once.
+    let (keys_a, keys_b) = (process_keys(a), process_keys(b));
+    let below =
+        |above: &Rec, own: &[String], parents: &[String]| wraps(above) && own.iter().any(|k| parents.contains(k));
+    let becomes = || below(a, &keys_a.0, &keys_b.1) || below(b, &keys_b.0, &keys_a.1);
+    (apart <= 0.05 && (flow() || command()))
+        || (apart <= 0.02 && becomes())
+        || (apart <= 0.015 && actor())
+        || (whole_seconds && actor() && command())
 }
 
 fn on_the_wire(rec: &Rec) -> bool {
-    matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession) && rec.facets.get(Facet::Process).is_none()
+    matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
+        && rec.facets.get(Facet::Process).is_none()
 }
 
 fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
@@ -234,7 +310,10 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
     let cited: Vec<&Pick<'_>> = group.0.iter().take(CITED).collect();
     let corpus = corpus(&cited);
     let aggregate = main.rec.basis == TimeBasis::Aggregation;
-    let claim = say::claim(main.rec, &cited.iter().skip(1).map(|p| p.rec).collect::<Vec<_>>(), shown, aggregate, &|text| claim::faults(text, &corpus, &[]).is_empty());
+    let claim =
+        say::claim(main.rec, &cited.iter().skip(1).map(|p| p.rec).collect::<Vec<_>>(), shown, aggregate, &|text| {
+            claim::faults(text, &corpus, &[]).is_empty()
+        });
     let time = (!aggregate).then(|| time(&cited)).flatten();
     let close = group.0.iter().map(|p| p.kin).min().unwrap_or(Kin::Near);
     let kind = match (shown.is_some_and(is_instruction), aggregate, &time) {
@@ -256,7 +335,8 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
         entities: entities(&cited, &corpus),
         bearing,
         weight,
-        about_alert: close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating),
+        about_alert: close <= Kin::Descendant
+            || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating),
         technique: shown.and_then(|b| b.technique.clone()),
         confidence: Score::clamped(confidence),
         citations: cited.iter().map(|p| cite(p.rec)).collect(),
@@ -316,7 +396,9 @@ fn installed(rec: &Rec) -> Vec<String> {
     let Some(command) = rec.facets.get(Facet::Command) else { return Vec::new() };
     let mut words = command.split_whitespace().skip_while(|w| *w != "install").skip(1);
     let manager = ["apt", "dnf", "yum", "zypper", "pip", "npm", "brew"].iter().any(|m| command.contains(m));
-    let name = |w: &&str| w.len() >= 3 && !w.starts_with('-') && w.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c));
+    let name = |w: &&str| {
+        w.len() >= 3 && !w.starts_with('-') && w.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
+    };
     if manager { words.by_ref().filter(name).take(6).map(str::to_owned).collect() } else { Vec::new() }
 }
 

@@ -72,24 +72,257 @@ pub(crate) enum Class {
 /// For each facet the field names that hold it, best first. A name is the last part of a path, or the
 /// last two, in lower case with everything but letters, digits and the dot left out.
 const NAMES: &[(Facet, &[&str])] = &[
-    (Facet::Parent, &["parentimage", "parent.binary", "parentexe", "parentprocessname", "parent.executable", "parent.exe", "parentprocess", "parentpath", "parentname", "creatorprocessname"]),
-    (Facet::ParentCommand, &["parentcommandline", "parentcmdline", "parentcommand", "parent.commandline", "parent.arguments", "parent.cmdline"]),
-    (Facet::Process, &["image", "newprocessname", "process.binary", "process.executable", "process.exe", "exe", "processpath", "sourceimage", "executable", "binary", "processname", "process.name", "filename", "comm", "program"]),
-    (Facet::Command, &["commandline", "cmdline", "process.commandline", "processcommandline", "scriptblocktext", "hostapplication", "command", "cmd", "proctitle", "process.arguments", "arguments"]),
-    (Facet::User, &["useridentity.arn", "userprincipalname", "userid.name", "actor.alternateid", "targetusername", "user", "username", "useridentity.username", "userid", "accountname", "actor", "principal", "principalemail", "account", "client", "subjectusername", "login", "email", "mailboxownerupn", "user.name", "suser", "duser"]),
-    (Facet::Host, &["host.name", "computer", "computername", "hostname", "devicename", "nodename", "node", "host", "dvchost", "agent.name", "system", "node.name"]),
-    (Facet::SrcIp, &["sourceipaddress", "sourceip", "srcip", "id.origh", "idorigh", "source.ip", "src", "clientip", "callerip", "callipaddress", "ipaddress", "clientipaddress", "remoteaddr", "cip", "client.ipaddress", "sourceaddress", "remoteip", "ip"]),
-    (Facet::DstIp, &["destinationip", "destip", "dstip", "id.resph", "idresph", "destination.ip", "dst", "destinationaddress", "sip", "serverip"]),
-    (Facet::DstPort, &["destinationport", "destport", "dstport", "dport", "id.respp", "idrespp", "destination.port", "sport"]),
-    (Facet::DomainName, &["queryname", "query", "servername", "sni", "rrname", "dns.question.name", "question.name", "domain", "destinationhostname"]),
+    (
+        Facet::Parent,
+        &[
+            "parentimage",
+            "parent.binary",
+            "parentexe",
+            "parentprocessname",
+            "parent.executable",
+            "parent.exe",
+            "parentprocess",
+            "parentpath",
+            "parentname",
+            "creatorprocessname",
+        ],
+    ),
+    (
+        Facet::ParentCommand,
+        &[
+            "parentcommandline",
+            "parentcmdline",
+            "parentcommand",
+            "parent.commandline",
+            "parent.arguments",
+            "parent.cmdline",
+        ],
+    ),
+    (
+        Facet::Process,
+        &[
+            "image",
+            "newprocessname",
+            "process.binary",
+            "process.executable",
+            "process.exe",
+            "exe",
+            "processpath",
+            "sourceimage",
+            "executable",
+            "binary",
+            "processname",
+            "process.name",
+            "filename",
+            "comm",
+            "program",
+        ],
+    ),
+    (
+        Facet::Command,
+        &[
+            "commandline",
+            "cmdline",
+            "process.commandline",
+            "processcommandline",
+            "scriptblocktext",
+            "hostapplication",
+            "command",
+            "cmd",
+            "proctitle",
+            "process.arguments",
+            "arguments",
+        ],
+    ),
+    (
+        Facet::User,
+        &[
+            "useridentity.arn",
+            "userprincipalname",
+            "userid.name",
+            "actor.alternateid",
+            "targetusername",
+            "user",
+            "username",
+            "useridentity.username",
+            "userid",
+            "accountname",
+            "actor",
+            "principal",
+            "principalemail",
+            "account",
+            "client",
+            "subjectusername",
+            "login",
+            "email",
+            "mailboxownerupn",
+            "user.name",
+            "suser",
+            "duser",
+        ],
+    ),
+    (
+        Facet::Host,
+        &[
+            "host.name",
+            "computer",
+            "computername",
+            "hostname",
+            "devicename",
+            "nodename",
+            "node",
+            "host",
+            "dvchost",
+            "agent.name",
+            "system",
+            "node.name",
+        ],
+    ),
+    (
+        Facet::SrcIp,
+        &[
+            "sourceipaddress",
+            "sourceip",
+            "srcip",
+            "id.origh",
+            "idorigh",
+            "source.ip",
+            "src",
+            "clientip",
+            "callerip",
+            "callipaddress",
+            "ipaddress",
+            "clientipaddress",
+            "remoteaddr",
+            "cip",
+            "client.ipaddress",
+            "sourceaddress",
+            "remoteip",
+            "ip",
+        ],
+    ),
+    (
+        Facet::DstIp,
+        &[
+            "destinationip",
+            "destip",
+            "dstip",
+            "id.resph",
+            "idresph",
+            "destination.ip",
+            "dst",
+            "destinationaddress",
+            "sip",
+            "serverip",
+        ],
+    ),
+    (
+        Facet::DstPort,
+        &["destinationport", "destport", "dstport", "dport", "id.respp", "idrespp", "destination.port", "sport"],
+    ),
+    (
+        Facet::DomainName,
+        &[
+            "queryname",
+            "query",
+            "servername",
+            "sni",
+            "rrname",
+            "dns.question.name",
+            "question.name",
+            "domain",
+            "destinationhostname",
+        ],
+    ),
     (Facet::Url, &["url", "uri", "requesturi", "requesturl", "csuristem", "http.url", "request", "uripath"]),
     (Facet::HttpMethod, &["httpmethod", "method", "csmethod", "verb"]),
     (Facet::HttpStatus, &["statuscode", "httpstatus", "scstatus", "responsestatus.code", "http.status", "status"]),
-    (Facet::UserAgent, &["useragent", "client.useragent.rawuseragent", "useragent.rawuseragent", "csuseragent", "httpuseragent", "agent"]),
-    (Facet::Object, &["targetfilename", "targetobject", "targetimage", "requestparameters.key", "requestparameters.bucketname", "requestparameters.rolename", "requestparameters.username", "requestparameters.secretid", "modulearg.name", "filearg.path", "objectname", "objectref.name", "relativetargetname", "repo", "objectid", "target", "resource", "package", "taskname", "path", "name", "file", "stringarg"]),
-    (Facet::Service, &["eventsource", "servicename", "service", "workload", "programname", "appdisplayname", "provider", "providername"]),
-    (Facet::Action, &["eventname", "operationname", "operation", "functionname", "action", "activitydisplayname", "eventid", "eventtype", "event", "activity", "syscall", "named.pipe", "requesttype", "note", "signature", "type"]),
-    (Facet::Outcome, &["outcome", "outcome.result", "result", "resulttype", "responseelements.consolelogin", "success", "errorcode", "status"]),
+    (
+        Facet::UserAgent,
+        &[
+            "useragent",
+            "client.useragent.rawuseragent",
+            "useragent.rawuseragent",
+            "csuseragent",
+            "httpuseragent",
+            "agent",
+        ],
+    ),
+    (
+        Facet::Object,
+        &[
+            "targetfilename",
+            "targetobject",
+            "targetimage",
+            "requestparameters.key",
+            "requestparameters.bucketname",
+            "requestparameters.rolename",
+            "requestparameters.username",
+            "requestparameters.secretid",
+            "modulearg.name",
+            "filearg.path",
+            "objectname",
+            "objectref.name",
+            "relativetargetname",
+            "repo",
+            "objectid",
+            "target",
+            "resource",
+            "package",
+            "taskname",
+            "path",
+            "name",
+            "file",
+            "stringarg",
+        ],
+    ),
+    (
+        Facet::Service,
+        &[
+            "eventsource",
+            "servicename",
+            "service",
+            "workload",
+            "programname",
+            "appdisplayname",
+            "provider",
+            "providername",
+        ],
+    ),
+    (
+        Facet::Action,
+        &[
+            "eventname",
+            "operationname",
+            "operation",
+            "functionname",
+            "action",
+            "activitydisplayname",
+            "eventid",
+            "eventtype",
+            "event",
+            "activity",
+            "syscall",
+            "named.pipe",
+            "requesttype",
+            "note",
+            "signature",
+            "type",
+        ],
+    ),
+    (
+        Facet::Outcome,
+        &[
+            "outcome",
+            "outcome.result",
+            "result",
+            "resulttype",
+            "responseelements.consolelogin",
+            "success",
+            "errorcode",
+            "status",
+        ],
+    ),
     (Facet::PrincipalType, &["useridentity.type", "actor.type", "usertype"]),
     (Facet::Direction, &["direction", "initiated"]),
     (Facet::BytesOut, &["origbytes", "bytessent", "bytesout", "sentbytes", "bytestoserver"]),
@@ -111,11 +344,13 @@ impl Facets {
     /// Reads the facets of a record from its fields and its text.
     pub(crate) fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
         let mut best: BTreeMap<Facet, (usize, &str)> = BTreeMap::new();
-        let names: Vec<(String, String, &str)> = fields.iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
+        let names: Vec<(String, String, &str)> =
+            fields.iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
         for (facet, wanted) in NAMES {
             for (one, two, value) in &names {
                 let value = value.trim();
-                let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp) && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0");
+                let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
+                    && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0");
                 if value.is_empty() || value == "-" || value == "null" || nowhere {
                     continue;
                 }
@@ -125,7 +360,8 @@ impl Facets {
                 }
             }
         }
-        let mut values: BTreeMap<Facet, String> = best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
+        let mut values: BTreeMap<Facet, String> =
+            best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
         let failed = values.get(&Facet::Outcome).map(|o| failure(o));
         if let Some(failed) = failed {
@@ -160,9 +396,15 @@ fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[(String, String
 
 fn failure(outcome: &str) -> bool {
     let outcome = outcome.to_ascii_lowercase();
-    let good = matches!(outcome.as_str(), "success" | "succeeded" | "true" | "yes" | "ok" | "0" | "allow" | "allowed" | "none");
+    let good = matches!(
+        outcome.as_str(),
+        "success" | "succeeded" | "true" | "yes" | "ok" | "0" | "allow" | "allowed" | "none"
+    );
     let number = outcome.parse::<u32>().ok();
-    !(good || number.is_some_and(|n| (200..400).contains(&n)) || outcome.starts_with("success") || outcome.starts_with("pass"))
+    !(good
+        || number.is_some_and(|n| (200..400).contains(&n))
+        || outcome.starts_with("success")
+        || outcome.starts_with("pass"))
 }
 
 /// The last `n` parts of a path in lower case, without positions in arrays and without everything but
@@ -191,8 +433,16 @@ mod tests {
 
     #[test]
     fn fields_of_many_makes_are_understood() {
-        check(&[("SyslogMessage.EventData.Image", "/bin/bash"), ("ProcessName", "sysmon")], Facet::Process, Some("/bin/bash"));
-        check(&[("process_kprobe.process.binary", "/usr/sbin/insmod"), ("process_kprobe.process.arguments", "x.ko")], Facet::Command, Some("/usr/sbin/insmod x.ko"));
+        check(
+            &[("SyslogMessage.EventData.Image", "/bin/bash"), ("ProcessName", "sysmon")],
+            Facet::Process,
+            Some("/bin/bash"),
+        );
+        check(
+            &[("process_kprobe.process.binary", "/usr/sbin/insmod"), ("process_kprobe.process.arguments", "x.ko")],
+            Facet::Command,
+            Some("/usr/sbin/insmod x.ko"),
+        );
         check(&[("process_kprobe.parent.binary", "/usr/bin/sudo")], Facet::Parent, Some("/usr/bin/sudo"));
         check(&[("id.orig_h", "10.0.0.1")], Facet::SrcIp, Some("10.0.0.1"));
         check(&[("id_resp_p", "445")], Facet::DstPort, Some("445"));

@@ -54,7 +54,11 @@ pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
             "parentprocessguid" => parent.push(value.to_ascii_lowercase()),
             "execid" if two != "parent.execid" => own.push(value.to_owned()),
             "parentexecid" if two != "parent.parentexecid" => parent.push(value.to_owned()),
-            "pid" | "processid" | "newprocessid" if !matches!(two.as_str(), "execution.processid" | "parent.pid" | "container.pid") => own.push(format!("{host}#{value}")),
+            "pid" | "processid" | "newprocessid"
+                if !matches!(two.as_str(), "execution.processid" | "parent.pid" | "container.pid") =>
+            {
+                own.push(format!("{host}#{value}"))
+            }
             "ppid" | "parentprocessid" | "parentpid" => parent.push(format!("{host}#{value}")),
             _ => {}
         }
@@ -67,7 +71,12 @@ pub(crate) fn flow_keys(rec: &Rec) -> Vec<String> {
     let mut keys = Vec::new();
     for (path, value) in &rec.fields {
         let long = value.len() >= 10 && !value.chars().all(|c| c.is_ascii_digit());
-        if long && matches!(last(path, 1).as_str(), "uid" | "fuid" | "certchainfuids" | "respfuids" | "origfuids" | "connuids" | "flowid" | "communityid") {
+        if long
+            && matches!(
+                last(path, 1).as_str(),
+                "uid" | "fuid" | "certchainfuids" | "respfuids" | "origfuids" | "connuids" | "flowid" | "communityid"
+            )
+        {
             keys.push(value.clone());
         }
         if long && last(path, 1) == "id" && rec.fields.keys().any(|k| last(k, 1) == "ts") {
@@ -83,13 +92,22 @@ pub(crate) fn flow_keys(rec: &Rec) -> Vec<String> {
 /// Address and port of one end of the connection.
 fn endpoint(rec: &Rec, source: bool) -> Option<String> {
     let ip = rec.facets.get(if source { Facet::SrcIp } else { Facet::DstIp })?;
-    let ports: &[&str] = if source { &["sourceport", "srcport", "sport", "idorigp", "origp"] } else { &["destinationport", "destport", "dstport", "dport", "idrespp", "respp"] };
+    let ports: &[&str] = if source {
+        &["sourceport", "srcport", "sport", "idorigp", "origp"]
+    } else {
+        &["destinationport", "destport", "dstport", "dport", "idrespp", "respp"]
+    };
     Some(format!("{ip}:{}", rec.field(ports)?))
 }
 
 /// The session of an account that a record belongs to.
 pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
-    let named = |path: &str| matches!(last(path, 1).as_str(), "accesskeyid" | "sessionid" | "externalsessionid" | "logonguid" | "uniquetokenidentifier" | "signinid");
+    let named = |path: &str| {
+        matches!(
+            last(path, 1).as_str(),
+            "accesskeyid" | "sessionid" | "externalsessionid" | "logonguid" | "uniquetokenidentifier" | "signinid"
+        )
+    };
     let zero = |value: &str| value.chars().all(|c| matches!(c, '0' | '-' | '{' | '}'));
     rec.fields.iter().filter(|(k, v)| named(k) && v.len() >= 6 && !zero(v)).map(|(_, v)| v.clone()).collect()
 }
@@ -155,20 +173,29 @@ impl Links {
         }
     }
 
-    fn processes(&mut self, recs: &[Rec], core: &BTreeSet<usize>, keys: &[(Vec<String>, Vec<String>)], anchor: Option<Timestamp>) {
+    fn processes(
+        &mut self,
+        recs: &[Rec],
+        core: &BTreeSet<usize>,
+        keys: &[(Vec<String>, Vec<String>)],
+        anchor: Option<Timestamp>,
+    ) {
         let in_time = |rec: &Rec| match (rec.time, anchor) {
             (Some(at), Some(anchor)) => seconds(at, anchor).abs() <= PID_SECONDS,
             _ => true,
         };
         let pick = |set: &BTreeSet<usize>, parents: bool| -> BTreeSet<&String> {
-            set.iter().filter_map(|i| keys.get(*i)).flat_map(|(own, parent)| if parents { parent } else { own }).collect()
+            set.iter()
+                .filter_map(|i| keys.get(*i))
+                .flat_map(|(own, parent)| if parents { parent } else { own })
+                .collect()
         };
         let own = pick(core, false);
         let mut below: BTreeSet<usize> = BTreeSet::new();
         let mut above = pick(core, true);
         let mut reach = own.clone();
-        for _ in 0..8 {
-            let before = below.len();
+        for _ in 0..16 {
+            let before = (below.len(), above.len());
             for (index, (mine, parent)) in keys.iter().enumerate() {
                 let Some(rec) = recs.get(index).filter(|r| in_time(r)) else { continue };
                 let is_start = rec.class() == Class::ProcessStart;
@@ -177,12 +204,16 @@ impl Links {
                 } else if parent.iter().any(|k| reach.contains(k)) || mine.iter().any(|k| reach.contains(k)) {
                     self.add(index, Kin::Descendant);
                     below.insert(index);
-                } else if is_start && mine.iter().any(|k| above.contains(k)) && latest_before(recs, keys, index, anchor) && self.add(index, Kin::Ancestor) {
+                } else if is_start
+                    && mine.iter().any(|k| above.contains(k))
+                    && latest_before(recs, keys, index, anchor)
+                    && self.add(index, Kin::Ancestor)
+                {
                     above.extend(parent.iter());
                 }
             }
             reach.extend(pick(&below, false));
-            if below.len() == before {
+            if (below.len(), above.len()) == before {
                 break;
             }
         }
@@ -200,12 +231,21 @@ impl Links {
 
     /// Marks what joins a name to follow with the alert's own addresses, or two names to follow: what
     /// goes on between machines that are both under suspicion matters whatever it looks like.
-    pub(crate) fn between(&mut self, recs: &[Rec], followed: &BTreeSet<String>, subjects: &BTreeSet<String>, anchor: Option<Timestamp>) {
+    pub(crate) fn between(
+        &mut self,
+        recs: &[Rec],
+        followed: &BTreeSet<String>,
+        subjects: &BTreeSet<String>,
+        anchor: Option<Timestamp>,
+    ) {
         let address = |name: &&String| name.parse::<std::net::IpAddr>().is_ok();
         let suspects: BTreeSet<&String> = followed.iter().chain(subjects).filter(address).collect();
         for (index, rec) in recs.iter().enumerate() {
-            let near = matches!((rec.time, anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= FOLLOWED_SECONDS);
-            let ends = [Facet::SrcIp, Facet::DstIp].into_iter().filter(|f| rec.facets.get(*f).is_some_and(|v| suspects.iter().any(|s| s.as_str() == v)));
+            let near =
+                matches!((rec.time, anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= FOLLOWED_SECONDS);
+            let ends = [Facet::SrcIp, Facet::DstIp]
+                .into_iter()
+                .filter(|f| rec.facets.get(*f).is_some_and(|v| suspects.iter().any(|s| s.as_str() == v)));
             if near && ends.count() == 2 && followed.iter().any(|f| rec.names(f)) {
                 self.add(index, Kin::Between);
             }

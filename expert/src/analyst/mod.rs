@@ -46,6 +46,9 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             3 => search.scan(case.anchor),
             4 | 5 => {
                 let mut requests = search.expand(&case.recs, &case.links, case.anchor);
+                if turn == 4 && task.round == 1 {
+                    requests.extend(absent::traces(&view.alert, case.anchor));
+                }
                 if turn == 5 && task.round == 1 {
                     requests.extend(absent::search(&view.alert, case.anchor));
                 }
@@ -78,8 +81,6 @@ struct Case {
     links: Links,
     /// Users and addresses of the alerted activity.
     actors: BTreeSet<String>,
-    /// The techniques that the alert claims.
-    claims: Vec<String>,
     /// The programs that do what the alert claims.
     programs: &'static [&'static str],
     /// What the Journal says already.
@@ -102,7 +103,8 @@ impl Case {
     fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
         let ground = plan::ground(done);
         let seeds = seed::of(&view.alert);
-        let follow: Vec<Seed> = view.question.follow.iter().map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
+        let follow: Vec<Seed> =
+            view.question.follow.iter().map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
         let recs = rec::collect(done);
         let specific = specific(&seeds, done, &ground);
         let core = plan::core(&recs, &seeds, &specific);
@@ -117,13 +119,31 @@ impl Case {
         links.near(&recs, &subjects(&recs, &core, &seeds), anchor, link::NEAR_SECONDS);
         links.near(&recs, &followed, anchor, link::FOLLOWED_SECONDS);
         links.between(&recs, &followed, &subjects(&recs, &core, &seeds), anchor);
-        let host: BTreeSet<String> = seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.clone()).collect();
-        let hosts = core.iter().filter_map(|i| recs.get(*i)?.facets.get(facet::Facet::Host)).map(str::to_owned).chain(host).collect::<BTreeSet<_>>();
+        let host: BTreeSet<String> =
+            seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.clone()).collect();
+        let hosts = core
+            .iter()
+            .filter_map(|i| recs.get(*i)?.facets.get(facet::Facet::Host))
+            .map(str::to_owned)
+            .chain(host)
+            .collect::<BTreeSet<_>>();
         let actors = subjects(&recs, &core, &seeds).into_iter().filter(|s| !hosts.contains(s) && s != "root").collect();
-        let claims = absent::techniques(&view.alert);
         let programs = absent::programs(&view.alert);
         let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
-        Self { alert: view.alert.clone(), ground, seeds, follow, recs, core, anchor, links, actors, claims, programs, told, round }
+        Self {
+            alert: view.alert.clone(),
+            ground,
+            seeds,
+            follow,
+            recs,
+            core,
+            anchor,
+            links,
+            actors,
+            programs,
+            told,
+            round,
+        }
     }
 }
 
@@ -136,20 +156,31 @@ fn specific(seeds: &Seeds, done: &[Done], ground: &Ground) -> Vec<String> {
 /// Few enough records name it for them to belong together.
 fn rare(done: &[Done], name: &str, ground: &Ground) -> bool {
     let few = (ground.records / 50).clamp(30, 200);
-    plan::total_of(done, name).is_some_and(|total| total > 0 && total <= few && (total * 3 <= ground.records * 2 || ground.records < 12))
+    plan::total_of(done, name)
+        .is_some_and(|total| total > 0 && total <= few && (total * 3 <= ground.records * 2 || ground.records < 12))
 }
 
 /// Values of the alerted record itself that few of the collected records share.
 fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
     use facet::Facet::{DstIp, SrcIp, UserAgent};
-    let values = core.iter().filter_map(|i| recs.get(*i)).flat_map(|r| [UserAgent, SrcIp, DstIp].into_iter().filter_map(|f| r.facets.get(f)));
+    let values = core
+        .iter()
+        .filter_map(|i| recs.get(*i))
+        .flat_map(|r| [UserAgent, SrcIp, DstIp].into_iter().filter_map(|f| r.facets.get(f)));
     let rare = |v: &&str| v.len() >= 7 && recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
     values.filter(rare).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<String> {
     use facet::Facet::{Host, SrcIp, User};
-    let own = core.iter().filter_map(|i| recs.get(*i)).flat_map(|r| [Host, SrcIp, User].into_iter().filter_map(|f| r.facets.get(f)));
-    let named = seeds.names.iter().filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address)).map(|s| s.text.as_str());
+    let own = core
+        .iter()
+        .filter_map(|i| recs.get(*i))
+        .flat_map(|r| [Host, SrcIp, User].into_iter().filter_map(|f| r.facets.get(f)));
+    let named = seeds
+        .names
+        .iter()
+        .filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address))
+        .map(|s| s.text.as_str());
     own.chain(named).filter(|v| v.len() >= 3).map(str::to_owned).collect()
 }

@@ -32,10 +32,16 @@ pub(crate) struct Ground {
 
 pub(crate) fn ground(done: &[Done]) -> Ground {
     let listing = done.iter().find(|d| d.call.tool == "list_sources" && d.call.status == CallStatus::Answered);
-    let Some(json) = listing.and_then(|d| serde_json::from_str::<Value>(&d.result).ok()) else { return Ground::default() };
-    let sources = json.as_array().or_else(|| json.get("sources").and_then(Value::as_array)).cloned().unwrap_or_default();
+    let Some(json) = listing.and_then(|d| serde_json::from_str::<Value>(&d.result).ok()) else {
+        return Ground::default();
+    };
+    let sources =
+        json.as_array().or_else(|| json.get("sources").and_then(Value::as_array)).cloned().unwrap_or_default();
     let text = |s: &Value, key: &str| s.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ground { records: sources.iter().filter_map(|s| s.get("records").and_then(Value::as_u64)).sum(), files: sources.iter().map(|s| text(s, "file")).collect() }
+    Ground {
+        records: sources.iter().filter_map(|s| s.get("records").and_then(Value::as_u64)).sum(),
+        files: sources.iter().map(|s| text(s, "file")).collect(),
+    }
 }
 
 /// The number of records that name `term`, if it was searched for.
@@ -63,7 +69,9 @@ impl Search<'_> {
             return window;
         }
         let times: Vec<Timestamp> = anchor.map_or_else(|| self.seeds.times.clone(), |at| vec![at]);
-        let edge = |at: Option<&Timestamp>, by: i64| at.and_then(|t| Timestamp::from_second(t.as_second().saturating_add(by)).ok());
+        let edge = |at: Option<&Timestamp>, by: i64| {
+            at.and_then(|t| Timestamp::from_second(t.as_second().saturating_add(by)).ok())
+        };
         if let (Some(from), Some(to)) = (edge(times.iter().min(), -WINDOW), edge(times.iter().max(), WINDOW)) {
             window.insert("from".into(), json!(from));
             window.insert("to".into(), json!(to));
@@ -81,7 +89,8 @@ impl Search<'_> {
     }
 
     fn unasked(&self, requests: Vec<CallRequest>, most: usize) -> Vec<CallRequest> {
-        let mut asked: BTreeSet<(String, String)> = self.done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone())).collect();
+        let mut asked: BTreeSet<(String, String)> =
+            self.done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone())).collect();
         requests.into_iter().filter(|r| asked.insert((r.tool.clone(), r.arguments.clone()))).take(most).collect()
     }
 
@@ -102,19 +111,27 @@ impl Search<'_> {
     pub(crate) fn scan(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let mut requests = Vec::new();
         if let Some(at) = anchor {
-            requests.push(call("around", &json!({"time": at, "before_seconds": 90, "after_seconds": 90, "limit": 200, "include_fields": true})));
+            requests.push(call(
+                "around",
+                &json!({"time": at, "before_seconds": 90, "after_seconds": 90, "limit": 200, "include_fields": true}),
+            ));
         }
         let mut book: Vec<_> = behaviour::all().iter().collect();
         book.sort_by_key(|b| std::cmp::Reverse(b.weight));
         let mut seen = BTreeSet::new();
-        let terms: Vec<&str> = book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect();
+        let terms: Vec<&str> =
+            book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect();
         requests.extend(terms.chunks(TERMS).map(|chunk| self.search(chunk, anchor, LIMIT)));
         self.unasked(requests, 60)
     }
 
     /// The processes, connections, sessions and rare values of what hangs together with the alert.
     pub(crate) fn expand(&self, recs: &[Rec], links: &Links, anchor: Option<Timestamp>) -> Vec<CallRequest> {
-        let mut close: Vec<(usize, &Rec)> = recs.iter().enumerate().filter(|(i, _)| links.kin(*i).is_some_and(|k| k <= super::link::Kin::Descendant)).collect();
+        let mut close: Vec<(usize, &Rec)> = recs
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| links.kin(*i).is_some_and(|k| k <= super::link::Kin::Descendant))
+            .collect();
         close.sort_by_key(|(i, rec)| (links.kin(*i), rec.time));
         let mut terms: Vec<String> = Vec::new();
         let mut requests: Vec<CallRequest> = Vec::new();
@@ -142,13 +159,27 @@ impl Search<'_> {
     /// near this one count.
     fn process(&self, rec: &Rec) -> Vec<CallRequest> {
         let Some(at) = rec.time else { return Vec::new() };
-        let field = |wanted: &[&str]| rec.fields.iter().find(|(path, _)| wanted.contains(&super::facet::last(path, 1).as_str()) && !path.contains("parent"));
+        let field = |wanted: &[&str]| {
+            rec.fields
+                .iter()
+                .find(|(path, _)| wanted.contains(&super::facet::last(path, 1).as_str()) && !path.contains("parent"))
+        };
         let own = field(&["pid", "processid", "newprocessid"]);
-        let parent = rec.fields.iter().find(|(path, _)| matches!(super::facet::last(path, 1).as_str(), "ppid" | "parentprocessid" | "parentpid"));
+        let parent = rec
+            .fields
+            .iter()
+            .find(|(path, _)| matches!(super::facet::last(path, 1).as_str(), "ppid" | "parentprocessid" | "parentpid"));
         let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
-        let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) = (own, parent, edge(-3600), edge(900)) else { return Vec::new() };
+        let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) =
+            (own, parent, edge(-3600), edge(900))
+        else {
+            return Vec::new();
+        };
         let search = |field: &String, value: &String, from: Timestamp, to: Timestamp, order: &str, limit: u64| {
-            call("search", &json!({"where": [{"field": field, "op": "eq", "value": value}], "from": from, "to": to, "order": order, "limit": limit, "include_fields": true}))
+            call(
+                "search",
+                &json!({"where": [{"field": field, "op": "eq", "value": value}], "from": from, "to": to, "order": order, "limit": limit, "include_fields": true}),
+            )
         };
         let Some(next) = edge(1) else { return Vec::new() };
         vec![search(own_field, ppid, from, next, "time_desc", 6), search(parent_field, pid, at, to, "time", 30)]
@@ -156,7 +187,10 @@ impl Search<'_> {
 
     /// The processes above those that are known, one step up.
     pub(crate) fn climb(&self, recs: &[Rec], links: &Links) -> Vec<CallRequest> {
-        let above = recs.iter().enumerate().filter(|(i, _)| matches!(links.kin(*i), Some(super::link::Kin::Core | super::link::Kin::Ancestor)));
+        let above = recs
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| matches!(links.kin(*i), Some(super::link::Kin::Core | super::link::Kin::Ancestor)));
         let requests = above.flat_map(|(_, rec)| self.process(rec).into_iter().take(1)).collect();
         self.unasked(requests, 4)
     }
@@ -180,7 +214,8 @@ pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet
         return pointed;
     }
     let named = |rec: &Rec| specific.iter().filter(|s| rec.names(s)).count();
-    let at_time = |rec: &Rec| rec.time.is_some_and(|at| seeds.times.iter().take(1).any(|t| seconds(at, *t).abs() <= 2.0));
+    let at_time =
+        |rec: &Rec| rec.time.is_some_and(|at| seeds.times.iter().take(1).any(|t| seconds(at, *t).abs() <= 2.0));
     let best = recs.iter().filter(|r| at_time(r)).map(named).max().unwrap_or(0);
     if best == 0 {
         return BTreeSet::new();
@@ -193,7 +228,8 @@ pub(crate) fn anchor(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> Opt
     let own = core.iter().filter_map(|i| recs.get(*i)?.time).min();
     own.or_else(|| {
         // Without a record of it, a time that the evidence has records around is the better witness.
-        let near = |t: &Timestamp| recs.iter().filter(|r| r.time.is_some_and(|at| seconds(at, *t).abs() <= 300.0)).count();
+        let near =
+            |t: &Timestamp| recs.iter().filter(|r| r.time.is_some_and(|at| seconds(at, *t).abs() <= 300.0)).count();
         let best = seeds.times.iter().map(near).max()?;
         seeds.times.iter().find(|t| near(t) == best).copied()
     })

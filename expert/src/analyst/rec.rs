@@ -40,7 +40,10 @@ impl Rec {
 
     /// The value of a field by the last part of its path.
     pub(crate) fn field(&self, wanted: &[&str]) -> Option<&str> {
-        self.fields.iter().find(|(path, value)| wanted.contains(&last(path, 1).as_str()) && !value.is_empty()).map(|(_, v)| v.as_str())
+        self.fields
+            .iter()
+            .find(|(path, value)| wanted.contains(&last(path, 1).as_str()) && !value.is_empty())
+            .map(|(_, v)| v.as_str())
     }
 
     pub(crate) fn key(&self) -> (&str, u64) {
@@ -60,7 +63,9 @@ pub(crate) fn contains_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).and_then(|t| t.chars().next_back());
         let rest = text.get(at + word.len()..).unwrap_or_default();
-        let number_goes_on = word.ends_with(|c: char| c.is_ascii_digit()) && rest.starts_with('.') && rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        let number_goes_on = word.ends_with(|c: char| c.is_ascii_digit())
+            && rest.starts_with('.')
+            && rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
         !open(word.chars().next(), before) && !open(word.chars().next_back(), rest.chars().next()) && !number_goes_on
     })
 }
@@ -80,7 +85,9 @@ pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
         };
         for (pointer, item) in items {
             if let Some(rec) = read(&done.call.id, pointer, item)
-                && all.get(&(rec.file.clone(), rec.line)).is_none_or(|known| known.fields.is_empty() && !rec.fields.is_empty())
+                && all
+                    .get(&(rec.file.clone(), rec.line))
+                    .is_none_or(|known| known.fields.is_empty() && !rec.fields.is_empty())
             {
                 all.insert((rec.file.clone(), rec.line), rec);
             }
@@ -92,9 +99,10 @@ pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
 fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let raw = text("raw").unwrap_or_default().to_owned();
-    let fields: BTreeMap<String, String> = item.get("fields").and_then(Value::as_object).map_or_else(BTreeMap::new, |map| {
-        map.iter().map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
-    });
+    let fields: BTreeMap<String, String> =
+        item.get("fields").and_then(Value::as_object).map_or_else(BTreeMap::new, |map| {
+            map.iter().map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
+        });
     let facets = Facets::read(&fields, &raw);
     let lower = facets.get(Facet::Text).unwrap_or(&raw).to_lowercase();
     let shows = behaviour::all().iter().filter(|b| b.matches(&facets, &lower)).collect();

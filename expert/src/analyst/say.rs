@@ -21,8 +21,16 @@ pub(super) fn kind_of_activity(rec: &Rec) -> String {
     };
     let what = match rec.class() {
         Class::ProcessStart => format!("{}|{}", facet(Facet::Process), shape(facet(Facet::Command))),
-        Class::NetworkConnection | Class::TlsSession => format!("{}|{}|{}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::DstPort)),
-        Class::HttpRequest => format!("{}|{}|{}|{}", facet(Facet::DstIp), facet(Facet::HttpMethod), facet(Facet::Url), facet(Facet::HttpStatus)),
+        Class::NetworkConnection | Class::TlsSession => {
+            format!("{}|{}|{}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::DstPort))
+        }
+        Class::HttpRequest => format!(
+            "{}|{}|{}|{}",
+            facet(Facet::DstIp),
+            facet(Facet::HttpMethod),
+            facet(Facet::Url),
+            facet(Facet::HttpStatus)
+        ),
         Class::DnsQuery => facet(Facet::DomainName),
         Class::Other if rec.facets.get(Facet::Action).is_none() => shape(rec.raw.chars().take(120).collect()),
         _ => format!("{}|{}|{}", facet(Facet::Action), facet(Facet::Object), facet(Facet::Outcome)),
@@ -45,7 +53,13 @@ pub(super) fn family(rec: &Rec) -> String {
 
 /// What happened, with what it amounts to. `stands` says whether the evidence states all that a text
 /// states; what it does not is left out.
-pub(super) fn claim(main: &Rec, others: &[&Rec], shown: Option<&Behaviour>, aggregate: bool, stands: &dyn Fn(&str) -> bool) -> String {
+pub(super) fn claim(
+    main: &Rec,
+    others: &[&Rec],
+    shown: Option<&Behaviour>,
+    aggregate: bool,
+    stands: &dyn Fn(&str) -> bool,
+) -> String {
     let mut text = sentence(main);
     if !stands(&text) || text.is_empty() {
         let raw = quote(&main.raw, 160);
@@ -108,7 +122,9 @@ fn label(rec: &Rec) -> String {
 fn sentence(rec: &Rec) -> String {
     let get = |facet| named(rec, facet, 160);
     let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
-    let wire = matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession) && rec.facets.get(Facet::Process).is_none();
+    let wire =
+        matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
+            && rec.facets.get(Facet::Process).is_none();
     let on = get(Facet::Host).filter(|_| !wire).map(|h| format!(" on {h}")).unwrap_or_default();
     let from = get(Facet::SrcIp).map(|a| format!(" from {a}")).unwrap_or_default();
     let to = match (get(Facet::DstIp), get(Facet::DstPort)) {
@@ -130,7 +146,9 @@ fn sentence(rec: &Rec) -> String {
             let ran = if parent.is_empty() { "ran " } else { "" };
             format!("{parent}{ran}{what}{by}{on}")
         }
-        Class::NetworkConnection => format!("{}connection{from}{to}{on}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default()),
+        Class::NetworkConnection => {
+            format!("{}connection{from}{to}{on}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
+        }
         Class::TlsSession => format!("TLS session{from}{to}"),
         Class::HttpRequest => {
             let what = [get(Facet::HttpMethod), get(Facet::Url)].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -141,13 +159,28 @@ fn sentence(rec: &Rec) -> String {
             format!("HTTP request {what}{from}{to}{status}")
         }
         Class::DnsQuery => format!("DNS query for {}{from}", get(Facet::DomainName).unwrap_or_default()),
-        Class::ApiCall | Class::TokenEvent | Class::AccountChange | Class::Authentication | Class::LogonFailure | Class::KernelModule if action.is_some() => {
+        Class::ApiCall
+        | Class::TokenEvent
+        | Class::AccountChange
+        | Class::Authentication
+        | Class::LogonFailure
+        | Class::KernelModule
+            if action.is_some() =>
+        {
             let agent = get(Facet::UserAgent).map(|a| format!(" with {a}")).unwrap_or_default();
             format!("{}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
         }
-        Class::FileCreate | Class::FileDelete => format!("{} wrote or removed {}{by}{on}", get(Facet::Process).unwrap_or_else(|| "a process".into()), object.unwrap_or_default()),
-        _ if rec.fields.len() <= 3 || action.is_none() || rec.facets.get(Facet::Action).is_some_and(|a| a.chars().all(|c| c.is_ascii_digit())) => {
-            let message = rec.field(&["message", "msg", "payloadlatin1", "syslogmessage", "description"]).unwrap_or(&rec.raw);
+        Class::FileCreate | Class::FileDelete => format!(
+            "{} wrote or removed {}{by}{on}",
+            get(Facet::Process).unwrap_or_else(|| "a process".into()),
+            object.unwrap_or_default()
+        ),
+        _ if rec.fields.len() <= 3
+            || action.is_none()
+            || rec.facets.get(Facet::Action).is_some_and(|a| a.chars().all(|c| c.is_ascii_digit())) =>
+        {
+            let message =
+                rec.field(&["message", "msg", "payloadlatin1", "syslogmessage", "description"]).unwrap_or(&rec.raw);
             format!("recorded{on}: {}", quote(message, 200))
         }
         _ => format!("{}{on_object}{by}{from}{to}{on}{outcome}", action.unwrap_or_default()),

@@ -28,7 +28,24 @@ pub(crate) struct Seeds {
 }
 
 /// Parts of an alert that speak of the rule or of the alert itself, not of what happened.
-const ABOUT_THE_RULE: &[&str] = &["rule", "datasources", "id", "source", "severity", "level", "tags", "references", "policy", "actions", "vendor", "product", "status", "title", "rulename", "eventtimenote"];
+const ABOUT_THE_RULE: &[&str] = &[
+    "rule",
+    "datasources",
+    "id",
+    "source",
+    "severity",
+    "level",
+    "tags",
+    "references",
+    "policy",
+    "actions",
+    "vendor",
+    "product",
+    "status",
+    "title",
+    "rulename",
+    "eventtimenote",
+];
 
 pub(crate) fn of(alert: &Alert) -> Seeds {
     let mut seeds = Seeds::default();
@@ -59,13 +76,22 @@ const fn rank(kind: EntityKind) -> u8 {
     }
 }
 
-fn walk(value: &Value, path: &str, depth: u8, records: &mut Vec<(String, u64)>, found: &mut BTreeMap<String, EntityKind>, times: &mut BTreeMap<u8, Vec<Timestamp>>) {
+fn walk(
+    value: &Value,
+    path: &str,
+    depth: u8,
+    records: &mut Vec<(String, u64)>,
+    found: &mut BTreeMap<String, EntityKind>,
+    times: &mut BTreeMap<u8, Vec<Timestamp>>,
+) {
     if depth > 12 {
         return;
     }
     match value {
         Value::Object(map) => {
-            if let (Some(file), Some(line)) = (map.get("file").and_then(Value::as_str), map.get("line").and_then(Value::as_u64)) {
+            if let (Some(file), Some(line)) =
+                (map.get("file").and_then(Value::as_str), map.get("line").and_then(Value::as_u64))
+            {
                 records.push((file.to_owned(), line));
                 return;
             }
@@ -113,7 +139,12 @@ fn epoch(number: f64) -> Option<Timestamp> {
     Timestamp::from_nanosecond((seconds * 1e6).round() as i128 * 1000).ok()
 }
 
-fn text_seeds(name: &str, text: &str, found: &mut BTreeMap<String, EntityKind>, times: &mut BTreeMap<u8, Vec<Timestamp>>) {
+fn text_seeds(
+    name: &str,
+    text: &str,
+    found: &mut BTreeMap<String, EntityKind>,
+    times: &mut BTreeMap<u8, Vec<Timestamp>>,
+) {
     let text = text.trim();
     if let Ok(at) = text.parse::<Timestamp>() {
         times.entry(time_rank(name)).or_default().push(at);
@@ -127,7 +158,8 @@ fn text_seeds(name: &str, text: &str, found: &mut BTreeMap<String, EntityKind>, 
         return;
     }
     let mut add = |text: &str, kind: EntityKind| {
-        let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')'));
+        let text =
+            text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ',' | ';' | '(' | ')'));
         let text = text.trim_end_matches(['.', ':']);
         if text.len() >= 3 && text.len() <= 400 && !COMMON.contains(&text.to_ascii_lowercase().as_str()) {
             found.entry(text.to_owned()).or_insert(kind);
@@ -135,10 +167,10 @@ fn text_seeds(name: &str, text: &str, found: &mut BTreeMap<String, EntityKind>, 
     };
     if let Some(kind) = kind_by_name(name) {
         add(text, kind);
-        let parts = text.split(['/', '\\']).filter(|p| p.len() >= 5);
+        let mut parts = text.split(['/', '\\']).filter(|p| p.len() >= 5);
         match kind {
             EntityKind::User => parts.for_each(|part| add(part, kind)),
-            EntityKind::File | EntityKind::Process => parts.last().into_iter().for_each(|part| add(part, kind)),
+            EntityKind::File | EntityKind::Process => parts.next_back().into_iter().for_each(|part| add(part, kind)),
             _ => {}
         }
     }
@@ -156,15 +188,51 @@ fn text_seeds(name: &str, text: &str, found: &mut BTreeMap<String, EntityKind>, 
 }
 
 /// Words that are in every log.
-const COMMON: &[&str] = &["root", "system", "admin", "user", "none", "null", "true", "false", "unknown", "localhost", "127.0.0.1", "0.0.0.0", "sudo", "bash", "/bin", "/usr", "/usr/bin", "/usr/sbin", "/usr/share", "windows", "system32", "assumed-role", "tcp", "udp", "c:\\windows", "device", "login", "bin/sh", "/bin/sh", "sh"];
+const COMMON: &[&str] = &[
+    "root",
+    "system",
+    "admin",
+    "user",
+    "none",
+    "null",
+    "true",
+    "false",
+    "unknown",
+    "localhost",
+    "127.0.0.1",
+    "0.0.0.0",
+    "sudo",
+    "bash",
+    "/bin",
+    "/usr",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/share",
+    "windows",
+    "system32",
+    "assumed-role",
+    "tcp",
+    "udp",
+    "c:\\windows",
+    "device",
+    "login",
+    "bin/sh",
+    "/bin/sh",
+    "sh",
+];
 
 fn kind_by_name(name: &str) -> Option<EntityKind> {
     Some(match name {
-        "user" | "username" | "account" | "accountname" | "principal" | "actor" | "userprincipalname" | "subject" | "arn" | "targetuser" | "targetusername" | "email" | "login" => EntityKind::User,
-        "host" | "hostname" | "computer" | "computername" | "device" | "devicename" | "machine" | "node" | "nodename" | "agent" => EntityKind::Host,
+        "user" | "username" | "account" | "accountname" | "principal" | "actor" | "userprincipalname" | "subject"
+        | "arn" | "targetuser" | "targetusername" | "email" | "login" => EntityKind::User,
+        "host" | "hostname" | "computer" | "computername" | "device" | "devicename" | "machine" | "node"
+        | "nodename" | "agent" => EntityKind::Host,
         "process" | "image" | "processname" | "binary" | "exe" | "executable" | "parentimage" => EntityKind::Process,
-        "file" | "filename" | "path" | "filepath" | "module" | "object" | "bucket" | "bucketname" | "key" | "resource" | "package" | "cwd" => EntityKind::File,
-        "uid" | "fuid" | "sessionid" | "session" | "processguid" | "logonguid" | "execid" | "parentexecid" | "accesskeyid" | "flowid" | "correlationid" | "requestid" | "uuid" | "guid" | "conn" | "instanceid" | "serial" => EntityKind::Session,
+        "file" | "filename" | "path" | "filepath" | "module" | "object" | "bucket" | "bucketname" | "key"
+        | "resource" | "package" | "cwd" => EntityKind::File,
+        "uid" | "fuid" | "sessionid" | "session" | "processguid" | "logonguid" | "execid" | "parentexecid"
+        | "accesskeyid" | "flowid" | "correlationid" | "requestid" | "uuid" | "guid" | "conn" | "instanceid"
+        | "serial" => EntityKind::Session,
         "domain" | "dnsname" | "query" | "sni" | "url" | "uri" | "servername" => EntityKind::Name,
         "command" | "commandline" | "cmdline" | "arguments" | "sub" | "name" | "useragent" => EntityKind::Other,
         _ => return None,
@@ -208,6 +276,10 @@ mod tests {
             &["C:\\Temp\\a.exe", "w3wp.exe", "a.exe", "10.9.8.7", "CORP\\svc.web", "svc.web", "WEB-07"],
             1,
         );
-        check(r#"{"event_ref":{"file":"evidence/a.log","line":7},"created_at":1700000000,"record":{"ts":1700000000.5,"uid":"CxYz12abcdEF"}}"#, &["CxYz12abcdEF"], 2);
+        check(
+            r#"{"event_ref":{"file":"evidence/a.log","line":7},"created_at":1700000000,"record":{"ts":1700000000.5,"uid":"CxYz12abcdEF"}}"#,
+            &["CxYz12abcdEF"],
+            2,
+        );
     }
 }

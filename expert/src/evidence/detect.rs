@@ -153,18 +153,20 @@ fn as_xml(text: &str) -> Option<(Cut, Shape)> {
 /// A header of names, and rows with as many cells.
 fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
     let header = lines.first()?;
-    for (delimiter, least) in [(b',', 2), (b'\t', 2), (b';', 3), (b'|', 3)] {
+    for (delimiter, least) in [(b',', 2), (b'\t', 2), (b';', 3), (b'|', 3), (b' ', 6)] {
         let columns = table::cells(header, delimiter);
         if columns.len() < least || !columns.iter().all(|c| names_a_column(c)) || repeated(&columns) {
             continue;
         }
-        let rows = lines.iter().skip(1).take(50);
-        let (mut fit, mut all) = (0, 0);
-        for row in rows.filter(|r| table::closed(r.as_bytes())) {
-            all += 1;
-            fit += usize::from(table::cells(row, delimiter).len() == columns.len());
-        }
-        if lines.len() == 1 || fit * 10 >= all * 7 {
+        let (fit, more, all) = rows(lines, delimiter, columns.len());
+        // Blanks separate words too: there every row must fit.
+        let most = if delimiter == b' ' { fit == all && all > 0 } else { fit.max(more) * 10 >= all * 7 };
+        if lines.len() == 1 && delimiter != b' ' || most {
+            let mut columns = columns;
+            if more > fit {
+                // Windows' event viewer has no name for the column with the message.
+                columns.push("Message".to_owned());
+            }
             let format = if delimiter == b'\t' { Format::Tsv } else { Format::Csv };
             let columns = columns.iter().map(|c| c.trim().to_owned()).collect();
             let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes });
@@ -172,6 +174,25 @@ fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
         }
     }
     None
+}
+
+/// How many of the first rows have so many cells, how many have one more, and how many there are.
+fn rows(lines: &[&str], delimiter: u8, columns: usize) -> (usize, usize, usize) {
+    let (mut fit, mut more, mut all) = (0, 0, 0);
+    let mut row = String::new();
+    for line in lines.iter().skip(1) {
+        row.push_str(line);
+        if !table::closed(row.as_bytes()) && row.len() < 1 << 16 {
+            row.push('\n');
+            continue;
+        }
+        let cells = table::cells(&row, delimiter).len();
+        all += 1;
+        fit += usize::from(cells == columns);
+        more += usize::from(cells == columns + 1);
+        row.clear();
+    }
+    (fit, more, all)
 }
 
 fn names_a_column(cell: &str) -> bool {

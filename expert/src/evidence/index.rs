@@ -14,7 +14,7 @@ use super::fields::Shape;
 use super::source::{Skipped, Source};
 
 /// Raised with every change of what is stored or of how it is found out.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 3;
 
 /// One source as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -357,7 +357,9 @@ impl Reading {
         source.first_time = self.earliest.and_then(stamp);
         source.last_time = self.latest.and_then(stamp);
         let names = self.resolver.names().to_vec();
-        if let Some(((field, basis), _)) = self.times.iter().max_by_key(|(_, n)| **n) {
+        // Lines that take the time of the one before say nothing of the source's own.
+        let most = self.times.iter().max_by_key(|((field, _), n)| (field.is_some(), **n));
+        if let Some(((field, basis), _)) = most {
             source.time_basis = *basis;
             source.time_field = field.and_then(|f| names.get(usize::from(f)).cloned());
         }

@@ -217,8 +217,7 @@ fn hints(sample: &[Fields]) -> Option<(i64, i64)> {
 fn zone_note(plan: &TimePlan, candidates: &[Candidate]) -> Option<String> {
     let own = candidates.first().filter(|_| !plan.own.is_empty())?;
     let open = own.moments.iter().flatten().any(|m| !m.zoned);
-    let known = own.class == super::time::Class::Utc
-        || plan.offsets.iter().any(|o| plan.own.first().is_some_and(|f| f.key == o.field));
+    let known = own.class == super::time::Class::Utc || plan.offsets.iter().any(|o| o.path == own.path);
     (open && !known).then(|| format!("the times of {} say no zone: they are read as UTC", own.path))
 }
 

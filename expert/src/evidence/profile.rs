@@ -36,12 +36,9 @@ struct Stat {
 }
 
 impl Profile {
-    /// Counts the fields of record number `record`, from 1.
+    /// Counts the fields of record number `record`, from 1. A field that is always empty is listed too.
     pub(crate) fn add(&mut self, record: u64, fields: &[(String, String)]) {
         for (path, value) in fields {
-            if value.is_empty() {
-                continue;
-            }
             if has_position(path) {
                 self.count(record, &folded(path), value);
             } else {
@@ -58,7 +55,7 @@ impl Profile {
             }
             self.fields.insert(path.to_owned(), Stat::default());
         }
-        let Some(stat) = self.fields.get_mut(path) else { return };
+        let Some(stat) = self.fields.get_mut(path).filter(|_| !value.is_empty()) else { return };
         if stat.last != record {
             stat.last = record;
             stat.filled += 1;

@@ -67,15 +67,22 @@ fn at(pointer: &str) -> Locator {
 #[track_caller]
 fn check(draft: &FindingDraft, expect: &str) {
     let checked = exhibits().check(draft);
-    let mut words: Vec<String> = checked.citations.iter().map(|c| format!("{}: {}", if c.holds { "holds" } else { "fails" }, c.note)).collect();
+    let mut words: Vec<String> =
+        checked.citations.iter().map(|c| format!("{}: {}", if c.holds { "holds" } else { "fails" }, c.note)).collect();
     words.extend(checked.faults.clone());
     assert_eq!(words.join(" | "), expect);
 }
 
 #[test]
 fn a_literal_citation_must_stand_in_the_recorded_bytes() {
-    check(&finding("`mara` came from 10.1.2.3", vec![literal("/records/0", "Accepted publickey for mara")]), "holds: quoted text found");
-    check(&finding("x", vec![literal("/records/0", "Accepted password")]), "fails: the quoted text \"Accepted password\" is not there");
+    check(
+        &finding("`mara` came from 10.1.2.3", vec![literal("/records/0", "Accepted publickey for mara")]),
+        "holds: quoted text found",
+    );
+    check(
+        &finding("x", vec![literal("/records/0", "Accepted password")]),
+        "fails: the quoted text \"Accepted password\" is not there",
+    );
     check(&finding("x", vec![literal("/records/9", "mara")]), "fails: nothing stands at \"/records/9\" in the result");
     check(&finding("x", vec![literal("/records/0", "a")]), "fails: a quotation has at least three characters");
     let other = Citation::Literal { call: id("made-up"), at: at(""), quote: "mara".into() };
@@ -91,7 +98,10 @@ fn a_literal_citation_leads_to_file_and_line() {
 
 #[test]
 fn a_claim_may_not_say_more_than_its_evidence() {
-    check(&finding("from 10.1.2.4", vec![literal("/records/0", "mara")]), "holds: quoted text found | the address 10.1.2.4 does not occur in what is cited");
+    check(
+        &finding("from 10.1.2.4", vec![literal("/records/0", "mara")]),
+        "holds: quoted text found | the address 10.1.2.4 does not occur in what is cited",
+    );
     let mut draft = finding("x", vec![literal("/records/0", "mara")]);
     draft.entities.push(crate::Entity { kind: crate::EntityKind::User, value: "root".into() });
     check(&draft, "holds: quoted text found | entity `root` does not occur in what is cited");
@@ -99,7 +109,8 @@ fn a_claim_may_not_say_more_than_its_evidence() {
 
 #[test]
 fn counts_are_recomputed() {
-    let count = |value, again: Option<&str>| Citation::Count { call: id("t.0"), at: at("/total"), value, again: again.map(id) };
+    let count =
+        |value, again: Option<&str>| Citation::Count { call: id("t.0"), at: at("/total"), value, again: again.map(id) };
     check(&finding("2 records name `mara`", vec![count(2, Some("t.1"))]), "holds: 2, recomputed");
     check(&finding("x", vec![count(3, Some("t.1"))]), "fails: the citation says 3, the result says 2");
     check(&finding("x", vec![count(2, None)]), "fails: the query was not made again");
@@ -129,11 +140,20 @@ fn the_time_of_an_occurrence_is_the_time_of_a_cited_record_on_no_better_basis() 
     let occurrence = |time: &str, basis, pointer: &str| {
         let mut draft = finding("x", vec![literal(pointer, "10.1.2.3")]);
         draft.kind = FindingKind::Occurrence;
-        draft.time = Some(EventTime { at: time.parse().unwrap(), until: None, precision: Precision::Second, basis, field: String::new() });
+        draft.time = Some(EventTime {
+            at: time.parse().unwrap(),
+            until: None,
+            precision: Precision::Second,
+            basis,
+            field: String::new(),
+        });
         draft
     };
     check(&occurrence("2024-01-01T10:00:00.5Z", TimeBasis::Record, "/records/0"), "holds: quoted text found");
-    check(&occurrence("2024-01-01T10:00:01Z", TimeBasis::Record, "/records/0"), "holds: quoted text found | no cited record is of 2024-01-01T10:00:01Z");
+    check(
+        &occurrence("2024-01-01T10:00:01Z", TimeBasis::Record, "/records/0"),
+        "holds: quoted text found | no cited record is of 2024-01-01T10:00:01Z",
+    );
     check(
         &occurrence("2024-01-01T10:00:00Z", TimeBasis::Record, "/records/1"),
         "holds: quoted text found | the time is given as record's own time, the record has it as time of an aggregate",
@@ -144,6 +164,7 @@ fn the_time_of_an_occurrence_is_the_time_of_a_cited_record_on_no_better_basis() 
 fn bytes_that_are_not_the_artifact_named_cannot_be_cited() {
     let mut all = Exhibits::default();
     all.add(call("t.0", "search", "{}", b"one"), true, b"two");
-    let checked = all.check(&finding("x", vec![Citation::Literal { call: id("t.0"), at: Locator::Line(1), quote: "two".into() }]));
+    let checked = all
+        .check(&finding("x", vec![Citation::Literal { call: id("t.0"), at: Locator::Line(1), quote: "two".into() }]));
     assert!(!checked.valid());
 }

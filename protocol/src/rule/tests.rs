@@ -2,10 +2,19 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::check::{CitationCheck, RecordRef};
-use crate::{Citation, CallId, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind, Locator, Precision, TimeBasis, Timestamp};
+use crate::{
+    CallId, Citation, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind, Locator, Precision, TimeBasis,
+    Timestamp,
+};
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
-    let info = SourceInfo { source: name.into(), sensor: format!("sensor of {name}"), on_subject_host, records: 1, about: String::new() };
+    let info = SourceInfo {
+        source: name.into(),
+        sensor: format!("sensor of {name}"),
+        on_subject_host,
+        records: 1,
+        about: String::new(),
+    };
     (name.to_owned(), info)
 }
 
@@ -26,13 +35,27 @@ struct Shape {
 
 impl Default for Shape {
     fn default() -> Self {
-        Self { sources: vec!["a"], holds: true, fault: false, bearing: Bearing::Neutral, weight: Weight::Weak, about_alert: true, second: 0 }
+        Self {
+            sources: vec!["a"],
+            holds: true,
+            fault: false,
+            bearing: Bearing::Neutral,
+            weight: Weight::Weak,
+            about_alert: true,
+            second: 0,
+        }
     }
 }
 
 fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
     let domain = Domain::new("endpoint").unwrap();
-    let time = EventTime { at: Timestamp::from_second(shape.second).unwrap(), until: None, precision: Precision::Second, basis: TimeBasis::Record, field: "t".into() };
+    let time = EventTime {
+        at: Timestamp::from_second(shape.second).unwrap(),
+        until: None,
+        precision: Precision::Second,
+        basis: TimeBasis::Record,
+        field: "t".into(),
+    };
     let call = CallId::new("c").unwrap();
     let draft = FindingDraft {
         kind: FindingKind::Occurrence,
@@ -44,7 +67,11 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         about_alert: shape.about_alert,
         technique: None,
         confidence: Score::clamped(0.9),
-        citations: shape.sources.iter().map(|s| Citation::Literal { call: call.clone(), at: Locator::Line(1), quote: (*s).into() }).collect(),
+        citations: shape
+            .sources
+            .iter()
+            .map(|s| Citation::Literal { call: call.clone(), at: Locator::Line(1), quote: (*s).into() })
+            .collect(),
         look_next: None,
     };
     let citations = shape.sources.iter().map(|s| CitationCheck {
@@ -54,7 +81,8 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         records: vec![RecordRef { source: (*s).into(), file: (*s).into(), line: n as u64 }],
         sources: vec![(*s).into()],
     });
-    let checked = Checked { citations: citations.collect(), faults: if shape.fault { vec!["fault".into()] } else { vec![] } };
+    let checked =
+        Checked { citations: citations.collect(), faults: if shape.fault { vec!["fault".into()] } else { vec![] } };
     (Finding { id: FindingId::of(1, &domain, n), domain, round: 1, draft }, checked)
 }
 
@@ -120,7 +148,10 @@ fn a_review_judges_what_was_submitted_no_more_no_less() {
 
 fn draft(events: &[(&str, &[usize])]) -> TimelineDraft {
     let domain = Domain::new("endpoint").unwrap();
-    let events = events.iter().map(|(text, ids)| EventDraft { description: (*text).into(), findings: ids.iter().map(|n| FindingId::of(1, &domain, *n)).collect() });
+    let events = events.iter().map(|(text, ids)| EventDraft {
+        description: (*text).into(),
+        findings: ids.iter().map(|n| FindingId::of(1, &domain, *n)).collect(),
+    });
     TimelineDraft { narrative: "n".into(), events: events.collect(), gaps: vec![], score: Score::clamped(0.8) }
 }
 
@@ -130,7 +161,8 @@ fn half() -> Score {
 
 #[test]
 fn a_dismissal_needs_two_independent_sources_that_the_subject_does_not_control() {
-    let explains = |source: &'static str| Shape { sources: vec![source], bearing: Bearing::Exonerating, ..Shape::default() };
+    let explains =
+        |source: &'static str| Shape { sources: vec![source], bearing: Bearing::Exonerating, ..Shape::default() };
     let check = |shapes: &[Shape], expect: Verdict| {
         let (ruling, guards) = verdict(Verdict::FalsePositive, &known(shapes, 0.8), &sources(), half());
         assert_eq!(ruling.verdict, expect, "{ruling:?}");
@@ -149,9 +181,18 @@ fn a_dismissal_needs_two_independent_sources_that_the_subject_does_not_control()
 #[test]
 fn one_credible_incriminating_finding_is_enough_to_escalate() {
     let attack = Shape { bearing: Bearing::Incriminating, weight: Weight::Strong, ..Shape::default() };
-    assert_eq!(verdict(Verdict::TruePositive, &known(&[attack.clone()], 0.8), &sources(), half()).0.verdict, Verdict::TruePositive);
-    assert_eq!(verdict(Verdict::TruePositive, &known(&[attack], 0.4), &sources(), half()).0.verdict, Verdict::Inconclusive);
-    assert_eq!(verdict(Verdict::TruePositive, &known(&[Shape::default()], 0.8), &sources(), half()).0.verdict, Verdict::Inconclusive);
+    assert_eq!(
+        verdict(Verdict::TruePositive, &known(std::slice::from_ref(&attack), 0.8), &sources(), half()).0.verdict,
+        Verdict::TruePositive
+    );
+    assert_eq!(
+        verdict(Verdict::TruePositive, &known(&[attack], 0.4), &sources(), half()).0.verdict,
+        Verdict::Inconclusive
+    );
+    assert_eq!(
+        verdict(Verdict::TruePositive, &known(&[Shape::default()], 0.8), &sources(), half()).0.verdict,
+        Verdict::Inconclusive
+    );
 }
 
 #[test]

@@ -26,14 +26,20 @@ fn main() -> ExitCode {
 }
 
 fn bench() -> Result<(), String> {
-    let megabytes: u64 = std::env::args().nth(1).map_or(Ok(1000), |n| n.parse()).map_err(|e| format!("megabytes: {e}"))?;
+    let megabytes: u64 =
+        std::env::args().nth(1).map_or(Ok(1000), |n| n.parse()).map_err(|e| format!("megabytes: {e}"))?;
     let temporary = tempfile::tempdir().map_err(|e| e.to_string())?;
     let folder = std::env::args_os().nth(2).map_or_else(|| temporary.path().join("logs"), PathBuf::from);
     let data = temporary.path().join("data");
     if !folder.is_dir() {
         generate::write(&folder, megabytes * 1_000_000, 42).map_err(|e| e.to_string())?;
     }
-    let bytes: u64 = std::fs::read_dir(&folder).map_err(|e| e.to_string())?.flatten().filter_map(|e| e.metadata().ok()).map(|m| m.len()).sum();
+    let bytes: u64 = std::fs::read_dir(&folder)
+        .map_err(|e| e.to_string())?
+        .flatten()
+        .filter_map(|e| e.metadata().ok())
+        .map(|m| m.len())
+        .sum();
     println!("logs                 {:>10.1} MB", bytes as f64 / 1e6);
 
     let started = Instant::now();
@@ -42,7 +48,13 @@ fn bench() -> Result<(), String> {
     let took = started.elapsed();
     let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
     let index_bytes = std::fs::metadata(&index).map(|m| m.len()).unwrap_or_default();
-    println!("load                 {:>10.1} s   {:.1} MB/s   {records} records   index {:.1} MB   peak memory so far {} MB", took.as_secs_f64(), bytes as f64 / 1e6 / took.as_secs_f64(), index_bytes as f64 / 1e6, peak());
+    println!(
+        "load                 {:>10.1} s   {:.1} MB/s   {records} records   index {:.1} MB   peak memory so far {} MB",
+        took.as_secs_f64(),
+        bytes as f64 / 1e6 / took.as_secs_f64(),
+        index_bytes as f64 / 1e6,
+        peak()
+    );
     drop(catalog);
 
     let alert = temporary.path().join("alert.json");
@@ -53,7 +65,15 @@ fn bench() -> Result<(), String> {
     let started = Instant::now();
     run::investigate_in(&alert, &folder, &data)?;
     let again = started.elapsed();
-    println!("investigation        {:>10.1} s   with loading; {:.1} s with the index there; verdict {}, {} events, {} tool calls, peak memory {} MB", first.as_secs_f64(), again.as_secs_f64(), report.verdict.name(), report.timeline.events.len(), report.usage.total.tool_calls, peak());
+    println!(
+        "investigation        {:>10.1} s   with loading; {:.1} s with the index there; verdict {}, {} events, {} tool calls, peak memory {} MB",
+        first.as_secs_f64(),
+        again.as_secs_f64(),
+        report.verdict.name(),
+        report.timeline.events.len(),
+        report.usage.total.tool_calls,
+        peak()
+    );
     events(&temporary.path().join("events"))
 }
 
@@ -65,7 +85,8 @@ fn events(folder: &std::path::Path) -> Result<(), String> {
     let (one, many) = process::run(async {
         let one = append(Arc::clone(&store), "alone".into(), alone).await?;
         let started = Instant::now();
-        let tasks: Vec<_> = (0..at_once).map(|n| tokio::spawn(append(Arc::clone(&store), format!("many-{n}"), alone))).collect();
+        let tasks: Vec<_> =
+            (0..at_once).map(|n| tokio::spawn(append(Arc::clone(&store), format!("many-{n}"), alone))).collect();
         for task in tasks {
             task.await.map_err(|e| e.to_string())??;
         }
@@ -73,7 +94,11 @@ fn events(folder: &std::path::Path) -> Result<(), String> {
     })
     .map_err(|e| e.to_string())??;
     let micros = |took: Duration, events: u32| took.as_secs_f64() * 1e6 / f64::from(events);
-    println!("recorded event       {:>10.1} µs alone   {:.1} µs with {at_once} investigations at once, each event durable", micros(one, alone), micros(many, alone * at_once));
+    println!(
+        "recorded event       {:>10.1} µs alone   {:.1} µs with {at_once} investigations at once, each event durable",
+        micros(one, alone),
+        micros(many, alone * at_once)
+    );
     Ok(())
 }
 

@@ -8,7 +8,9 @@ use casebook_tests::score::{Score, cases, score};
 
 fn main() -> ExitCode {
     let Some(root) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!("usage: cases FOLDER [OUT]\n\nno folder of cases is given: a case is a folder with alert.json, evidence/ and truth.json");
+        eprintln!(
+            "usage: cases FOLDER [OUT]\n\nno folder of cases is given: a case is a folder with alert.json, evidence/ and truth.json"
+        );
         return ExitCode::from(2);
     };
     let out = std::env::args_os().nth(2).map(PathBuf::from);
@@ -22,7 +24,10 @@ fn main() -> ExitCode {
 }
 
 fn table(root: &Path, out: Option<&Path>) -> Result<(), String> {
-    println!("{:<26} {:<13} {:>5} {:>7} {:>7} {:>9} {:>8} {:>6} {:>5}  missed", "case", "verdict", "must", "should", "events", "grounded", "ordered", "twice", "gaps");
+    println!(
+        "{:<26} {:<13} {:>5} {:>7} {:>7} {:>9} {:>8} {:>6} {:>5}  missed",
+        "case", "verdict", "must", "should", "events", "grounded", "ordered", "twice", "gaps"
+    );
     let mut all: Vec<Score> = Vec::new();
     for case in cases(root)? {
         let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -50,6 +55,10 @@ fn table(root: &Path, out: Option<&Path>) -> Result<(), String> {
     let must: Vec<f64> = all.iter().filter_map(|s| s.must).collect();
     let right = all.iter().filter(|s| s.verdict == "right").count();
     let wrong = all.iter().filter(|s| s.verdict == "wrong").count();
-    println!("\n{} cases: must {:.2} on average, {right} verdicts right, {wrong} wrong", all.len(), must.iter().sum::<f64>() / must.len().max(1) as f64);
+    println!(
+        "\n{} cases: must {:.2} on average, {right} verdicts right, {wrong} wrong",
+        all.len(),
+        must.iter().sum::<f64>() / must.len().max(1) as f64
+    );
     Ok(())
 }

@@ -36,7 +36,9 @@ impl Mortal {
     fn spend(&self) -> Result<(), StoreError> {
         self.writes.fetch_add(1, Ordering::SeqCst);
         let spent = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        spent.map(|_| ()).map_err(|_| StoreError::Unavailable { doing: "write".into(), reason: "the process is dead".into() })
+        spent
+            .map(|_| ())
+            .map_err(|_| StoreError::Unavailable { doing: "write".into(), reason: "the process is dead".into() })
     }
 }
 
@@ -90,7 +92,11 @@ impl World {
     /// One life: runs until the report is there or the store is dead.
     async fn live(&self, store: &Mortal, faults: Faults) -> Option<Report> {
         let bus = MemoryBus::new(faults);
-        let env = Env { bus: Arc::new(bus.clone()), store: Arc::new(store.clone()), clock: Arc::new(TickingClock::default()) };
+        let env = Env {
+            bus: Arc::new(bus.clone()),
+            store: Arc::new(store.clone()),
+            clock: Arc::new(TickingClock::default()),
+        };
         let seats: Vec<Seat> = seats(&self.catalog);
         let roster = seats.iter().map(|s| s.member.clone()).collect();
         casebook_director::actor::start(env.clone());

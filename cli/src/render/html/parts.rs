@@ -117,6 +117,9 @@ pub(super) fn record(report: &Report, ids: &[FindingId], record: &RecordRef) -> 
 }
 
 fn cites(finding: &ReportFinding, record: &RecordRef) -> Option<String> {
-    let n = finding.citations.iter().position(|c| c.holds && c.records.iter().any(|r| r.file == record.file && r.line == record.line))?;
+    let n = finding
+        .citations
+        .iter()
+        .position(|c| c.holds && c.records.iter().any(|r| r.file == record.file && r.line == record.line))?;
     Some(citation_anchor(&finding.finding.id, n + 1))
 }

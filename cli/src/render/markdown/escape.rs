@@ -41,7 +41,9 @@ pub(super) fn cell(text: &str) -> String {
 fn cut(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         None => text.to_owned(),
-        Some((end, _)) => format!("{}… ({} more characters)", text.get(..end).unwrap_or(text), text.chars().count() - MOST),
+        Some((end, _)) => {
+            format!("{}… ({} more characters)", text.get(..end).unwrap_or(text), text.chars().count() - MOST)
+        }
     }
 }
 
@@ -69,7 +71,11 @@ fn plain_text(text: &str, out: &mut String) {
 /// Programs make links of these without being asked.
 fn may_link(word: &str) -> bool {
     let lower = word.to_lowercase();
-    word.contains('@') || word.contains("://") || lower.contains("www.") || lower.contains("mailto:") || lower.contains("xmpp:")
+    word.contains('@')
+        || word.contains("://")
+        || lower.contains("www.")
+        || lower.contains("mailto:")
+        || lower.contains("xmpp:")
 }
 
 fn escaped(word: &str, out: &mut String) {
@@ -78,7 +84,10 @@ fn escaped(word: &str, out: &mut String) {
     for (i, c) in word.chars().enumerate() {
         let opens_block = i == 0 && matches!(c, '-' | '+' | '=' | '#');
         let closes_number = list_number && matches!(c, '.' | ')');
-        if opens_block || closes_number || matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '$' | '#') {
+        if opens_block
+            || closes_number
+            || matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '$' | '#')
+        {
             out.push('\\');
         }
         out.push(c);

@@ -69,7 +69,12 @@ fn head(page: &mut Page, report: &Report) {
     let ruling = &report.ruling;
     page.line(format!("# {}: {}", words::verdict(report.verdict), sentence(&report.alert.title)));
     page.blank();
-    page.line(format!("**{}** means: {}. {}", words::verdict(report.verdict), words::meaning(report.verdict), sentence(&report.summary)));
+    page.line(format!(
+        "**{}** means: {}. {}",
+        words::verdict(report.verdict),
+        words::meaning(report.verdict),
+        sentence(&report.summary)
+    ));
     page.blank();
     if let Some(reason) = &report.stop_reason {
         page.line(format!("- **Stopped before its end:** {}", sentence(reason)));
@@ -87,8 +92,14 @@ fn head(page: &mut Page, report: &Report) {
         page.line(format!("- **Do first:** {}", sentence(first)));
     }
     page.blank();
-    let asked = format!("alert {}, severity {}", code(report.alert.id.as_str()), words::severity(report.alert.severity));
-    let run = format!("investigation {}, {} to {}", code(report.investigation.as_str()), words::second(report.opened), words::second(report.closed));
+    let asked =
+        format!("alert {}, severity {}", code(report.alert.id.as_str()), words::severity(report.alert.severity));
+    let run = format!(
+        "investigation {}, {} to {}",
+        code(report.investigation.as_str()),
+        words::second(report.opened),
+        words::second(report.closed)
+    );
     page.line(format!("_{}; {run}._", words::capital(&asked)));
 }
 
@@ -117,7 +128,13 @@ fn timeline(page: &mut Page, report: &Report) {
         let label = casebook_protocol::Credibility::of(event.score).name();
         let evidence: Vec<String> = event.evidence.iter().map(|r| code(&format!("{}:{}", r.file, r.line))).collect();
         page.line(format!("{number}. **{}** {}", words::moment(&event.when), sentence(&event.description)));
-        page.line(format!("   - {} {label} · {}{} · {}", event.score, basis, field.map_or_else(String::new, |f| format!(" {}", code(f))), links(&event.findings)));
+        page.line(format!(
+            "   - {} {label} · {}{} · {}",
+            event.score,
+            basis,
+            field.map_or_else(String::new, |f| format!(" {}", code(f))),
+            links(&event.findings)
+        ));
         if !evidence.is_empty() {
             page.line(format!("   - {}", evidence.join(" · ")));
         }
@@ -144,7 +161,9 @@ fn cost(page: &mut Page, report: &Report) {
     page.line("| task | by | tool calls | model calls | tokens in | of them cached | tokens out | cost |");
     page.line("|---|---|--:|--:|--:|--:|--:|--:|");
     let row = |page: &mut Page, name: &str, by: &str, used: &casebook_protocol::Usage| {
-        let numbers = [used.tool_calls, used.model_calls, used.input_tokens, used.cached_tokens, used.output_tokens].map(|n| n.to_string()).join(" | ");
+        let numbers = [used.tool_calls, used.model_calls, used.input_tokens, used.cached_tokens, used.output_tokens]
+            .map(|n| n.to_string())
+            .join(" | ");
         page.line(format!("| {name} | {} | {numbers} | {} |", cell(by), words::money(used.cost_micros)));
     };
     for task in &report.usage.tasks {
@@ -152,7 +171,8 @@ fn cost(page: &mut Page, report: &Report) {
         row(page, task.task.as_str(), &format!("{}{player}", words::role(task)), &task.usage);
     }
     row(page, "**all**", "", total);
-    let failed: Vec<_> = report.usage.tasks.iter().filter_map(|task| task.failed.as_ref().map(|why| (task, why))).collect();
+    let failed: Vec<_> =
+        report.usage.tasks.iter().filter_map(|task| task.failed.as_ref().map(|why| (task, why))).collect();
     if !failed.is_empty() {
         page.blank();
     }

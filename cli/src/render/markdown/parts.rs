@@ -9,7 +9,11 @@ use super::{Page, links, words};
 pub(super) fn ruling(page: &mut Page, report: &Report) {
     let ruling = &report.ruling;
     page.heading("How the verdict came about");
-    page.line(format!("Proposed: {}. Counts: {}.", words::verdict(ruling.proposed).to_lowercase(), words::verdict(ruling.verdict).to_lowercase()));
+    page.line(format!(
+        "Proposed: {}. Counts: {}.",
+        words::verdict(ruling.proposed).to_lowercase(),
+        words::verdict(ruling.verdict).to_lowercase()
+    ));
     page.blank();
     for ground in &ruling.grounds {
         page.line(format!("- Ground: {}", sentence(ground)));
@@ -27,17 +31,30 @@ pub(super) fn finding(page: &mut Page, report: &Report, found: &ReportFinding) {
     page.blank();
     page.line(format!("### {}", found.finding.id));
     page.blank();
-    page.line(format!("**{}** · {}", words::scored(found.score, found.label.map(Credibility::name)), sentence(&draft.claim)));
+    page.line(format!(
+        "**{}** · {}",
+        words::scored(found.score, found.label.map(Credibility::name)),
+        sentence(&draft.claim)
+    ));
     page.blank();
     let about = if draft.about_alert { ", about the alerted activity" } else { "" };
-    page.line(format!("- {}, {}{about}; Expert {} in round {}, confidence {}", words::kind(draft.kind), words::bearing(draft.bearing, draft.weight), found.finding.domain, found.finding.round, draft.confidence));
+    page.line(format!(
+        "- {}, {}{about}; Expert {} in round {}, confidence {}",
+        words::kind(draft.kind),
+        words::bearing(draft.bearing, draft.weight),
+        found.finding.domain,
+        found.finding.round,
+        draft.confidence
+    ));
     if let Some(time) = &draft.time {
         page.line(format!("- Time: {} ({})", words::moment(time), words::basis(time).0));
     }
     if let Some(technique) = &draft.technique {
         page.line(format!("- Technique: {}", code(technique)));
     }
-    for (what, text) in [("The Critic", &found.rationale)].into_iter().chain(draft.look_next.iter().map(|text| ("Look next", text))) {
+    for (what, text) in
+        [("The Critic", &found.rationale)].into_iter().chain(draft.look_next.iter().map(|text| ("Look next", text)))
+    {
         if !text.is_empty() {
             page.line(format!("- {what}: {}", sentence(text)));
         }
@@ -80,7 +97,8 @@ fn citation(page: &mut Page, report: &Report, cited: &ReportCitation) {
 fn origin(report: &Report, cited: &ReportCitation) -> String {
     let id = cited.citation.call();
     let call = report.calls.iter().find(|call| call.id == *id);
-    let how = call.map_or_else(String::new, |ToolCall { tool, arguments, .. }| format!(" {} {}", code(tool), code(arguments)));
+    let how = call
+        .map_or_else(String::new, |ToolCall { tool, arguments, .. }| format!(" {} {}", code(tool), code(arguments)));
     let artifact = cited.artifact.as_ref().map_or_else(String::new, |a| format!(", artifact {}", code(a.short())));
     format!("call {}{how}, at {}{artifact}", code(id.as_str()), code(&words::place(&cited.citation)))
 }
@@ -96,7 +114,12 @@ pub(super) fn doubts(page: &mut Page, report: &Report) {
     if !report.guards.is_empty() {
         page.heading("What the rules changed");
         for guard in &report.guards {
-            page.line(format!("- {} on {}: {}", code(&guard.rule.name()), code(&guard.subject), sentence(&guard.effect)));
+            page.line(format!(
+                "- {} on {}: {}",
+                code(&guard.rule.name()),
+                code(&guard.subject),
+                sentence(&guard.effect)
+            ));
         }
     }
 }
@@ -108,7 +131,14 @@ pub(super) fn journal(page: &mut Page, report: &Report) {
         let priority = draft.priority.map_or_else(String::new, |p| format!(", {}", format!("{p:?}").to_lowercase()));
         let corrects = draft.supersedes.map_or_else(String::new, |old| format!(", corrects {old}"));
         let cites = if draft.citations.is_empty() { String::new() } else { format!(" ({})", links(&draft.citations)) };
-        page.line(format!("{}. _{} {}, {}{priority}{corrects}:_ {}{cites}", entry.seq, words::phase(entry.phase), entry.round, draft.kind.name(), sentence(&draft.text)));
+        page.line(format!(
+            "{}. _{} {}, {}{priority}{corrects}:_ {}{cites}",
+            entry.seq,
+            words::phase(entry.phase),
+            entry.round,
+            draft.kind.name(),
+            sentence(&draft.text)
+        ));
         for follow in &draft.follow_ups {
             page.line(format!("   - Follow up: {}", sentence(follow)));
         }

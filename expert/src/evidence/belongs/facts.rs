@@ -113,7 +113,10 @@ pub(crate) fn hosts(sample: &[Fields]) -> (Option<String>, Vec<String>) {
     let half = sample.len().min(400).div_ceil(2);
     let ends = |path: &str, name: &str| {
         let path = plain(path);
-        path == name || path.strip_suffix(name).is_some_and(|before| before.ends_with('.') && name.contains("computer"))
+        path == name
+            || path
+                .strip_suffix(name)
+                .is_some_and(|before| before.ends_with('.') && (name.contains(['.']) || name.contains("computer")))
     };
     let path = NAMES.iter().find_map(|name| {
         paths.iter().find(|(path, n)| **n >= half && ends(path, name)).map(|(path, _)| (*path).to_owned())

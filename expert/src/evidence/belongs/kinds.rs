@@ -8,7 +8,7 @@ use crate::evidence::time::roles::share;
 // Names of fields as `facts::plain` gives them.
 const PROCESS: &str = "pid ppid processid parentprocessid parentpid exe image cmdline commandline binary parentimage \
     process.pid process.executable process.commandline parentprocess argv args comm processpath filename syscall";
-const FLOW: &str = "src dst srcip dstip destip sourceip destinationip source.ip destination.ip spt dpt sport dport \
+const FLOW: &str = "src dst srcip dstip destip sourceip destinationip source.ip destination.ip sourceaddress destinationaddress spt dpt sport dport \
     srcport dstport destport sourceport destinationport proto protocol";
 const ACCOUNT: &str = "user username actor login loginresult authmethod mfa logontype targetusername authtype result \
     outcome principal useremail";
@@ -24,6 +24,7 @@ pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
     match facts.format {
         Format::Syslog | Format::SyslogIso => return by_program(facts),
         Format::Plain => return None,
+        _ if facts.all(&["realtimetimestamp", "message"]) => return by_program(facts),
         _ => {}
     }
     let (process, flow) = (facts.some(PROCESS), facts.some(FLOW));
@@ -116,7 +117,9 @@ fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
         let reason = "firewall messages with two ends of connections";
         return Some(belongs("network", "firewall", false, reason));
     }
-    let programs: Vec<String> = facts.values("program").map(str::to_ascii_lowercase).collect();
+    // The journal names the program under `SYSLOG_IDENTIFIER`.
+    let named = facts.values("program").chain(facts.values("syslogidentifier"));
+    let programs: Vec<String> = named.map(str::to_ascii_lowercase).collect();
     let speaks = |program: &str, names: &str| {
         let program = program.rsplit('/').next().unwrap_or(program);
         names.split_whitespace().any(|name| program.starts_with(name))

@@ -146,6 +146,9 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         return Some(belongs("network", "zeek", false, "records of Zeek, which reads the network"));
     }
     match facts.format {
+        Format::AccessLog if facts.all(&["cacheresult", "hierarchy"]) => {
+            Some(belongs("network", "web-proxy", false, "requests as a proxy between the hosts recorded them"))
+        }
         Format::AccessLog | Format::W3c if facts.any(&["csmethod", "path", "csuristem"]).is_some() => {
             Some(belongs("application", "web-access", true, "requests as the web server wrote them"))
         }
@@ -180,9 +183,15 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
     if facts.all(&["eventname", "processid", "returnvalue"]) && facts.any(&["hostprocessid", "args"]).is_some() {
         return Some(belongs("endpoint", "tracee", false, "Tracee events: eBPF programs in the kernel"));
     }
-    let channel = facts.most("channel").or_else(|| facts.most("logname"))?;
-    let lower = channel.to_ascii_lowercase();
+    let auditing = mostly("source", &|v| v.contains("Security-Auditing"))
+        || mostly("providername", &|v| v.contains("Security-Auditing"));
+    let channel =
+        if auditing { "Security".to_owned() } else { facts.most("channel").or_else(|| facts.most("logname"))? };
     facts.any(&["eventid", "eventcode", "eventrecordid"])?;
+    if !auditing && facts.share("channel", |v| v == channel).max(facts.share("logname", |v| v == channel)) < 0.6 {
+        return Some(belongs("endpoint", "windows-events", false, "Windows events of several channels"));
+    }
+    let lower = channel.to_ascii_lowercase();
     if lower == "security" {
         let logon = |v: &str| {
             let id = v.parse::<u32>().unwrap_or(0);

@@ -53,6 +53,8 @@ pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
     parsed
 }
 
+type Fields = [(String, String)];
+
 /// Which fields of a record are asked for.
 pub(crate) struct Wanted<'a> {
     /// Whether a path may be one of them.
@@ -60,7 +62,7 @@ pub(crate) struct Wanted<'a> {
     /// Whether it is worth while to open what is packed into this value.
     pub(crate) inside: &'a dyn Fn(&str) -> bool,
     /// Whether these fields are enough, whatever is packed into others.
-    pub(crate) enough: &'a dyn Fn(&[(String, String)]) -> bool,
+    pub(crate) enough: &'a dyn Fn(&Fields) -> bool,
 }
 
 /// The wanted fields of a record, and perhaps others: quicker than all of them where the record is JSON.
@@ -69,27 +71,29 @@ pub(crate) fn parse_some(shape: &Shape, bytes: &[u8], wanted: &Wanted<'_>) -> Ve
         return parse(shape, bytes).fields;
     }
     let text = String::from_utf8_lossy(bytes);
-    let some = |unpack: bool| {
+    let mut packs = false;
+    let mut some = |unpack: bool| {
         let (mut out, mut seen) = (Vec::new(), 0);
         let outcome = json::flatten(&text, "", &mut |path, value| {
             seen += 1;
             if seen > FIELDS_MAX {
                 return;
             }
-            let packed = unpack && payload::packed(&value) && (wanted.inside)(&value);
-            if packed {
+            let packed = payload::packed(&value);
+            packs |= packed;
+            if packed && unpack && (wanted.inside)(&value) {
                 out.push((path.to_owned(), value.clone().into_owned()));
                 payload::expand(path, &value, &mut out);
             } else if (wanted.may_be)(path) {
                 out.push((path.to_owned(), value.into_owned()));
             }
         });
-        (outcome == Outcome::Whole && seen <= FIELDS_MAX).then_some(out)
+        (outcome == Outcome::Whole && seen <= FIELDS_MAX).then_some((out, packs))
     };
     // A record that is no JSON, and one with more fields than are kept, are read in full.
     match some(false) {
-        Some(out) if (wanted.enough)(&out) => out,
-        Some(_) => some(true).unwrap_or_else(|| parse(shape, bytes).fields),
+        Some((out, packs)) if !packs || (wanted.enough)(&out) => out,
+        Some(_) => some(true).map_or_else(|| parse(shape, bytes).fields, |(out, _)| out),
         None => parse(shape, bytes).fields,
     }
 }

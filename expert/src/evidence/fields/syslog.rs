@@ -56,6 +56,8 @@ fn word(text: &str) -> (&str, &str) {
 
 /// `program[pid]: message`.
 fn with_program<'t>(mut header: Header<'t>, rest: &'t str) -> Option<Header<'t>> {
+    // Cisco puts a colon of its own between host and message.
+    let rest = rest.strip_prefix(": ").unwrap_or(rest);
     let end = rest.find(": ").or_else(|| rest.ends_with(':').then(|| rest.len() - 1))?;
     let tag = rest.get(..end)?;
     let named =

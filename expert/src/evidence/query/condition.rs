@@ -177,10 +177,12 @@ pub(crate) fn is_settled(fields: &[(String, String)], wanted: &str) -> bool {
     !wanted.contains('.') && fields.iter().any(|(path, _)| path.eq_ignore_ascii_case(wanted))
 }
 
-/// A quick no to most paths that are not `wanted`.
+/// A quick no to most paths that are not `wanted`: their last names differ.
 pub(crate) fn may_be(path: &str, wanted: &str) -> bool {
-    let tail = |p: &str| p.rsplit('.').find(|s| !is_position(s)).map(str::to_owned).unwrap_or_default();
-    tail(path).eq_ignore_ascii_case(&tail(wanted)) || same(path, wanted) || ends(path, wanted)
+    fn tail(path: &str) -> Option<&str> {
+        path.rsplit('.').find(|s| !is_position(s))
+    }
+    tail(wanted).is_none_or(|wanted| tail(path).is_some_and(|path| path.eq_ignore_ascii_case(wanted)))
 }
 
 /// A path without the positions in lists.

@@ -29,6 +29,9 @@ pub(crate) struct Page {
 
 type Key = (bool, i64, i64);
 
+const TIMED: &str = " AND time IS NOT NULL";
+const UNTIMED: &str = " AND time IS NULL";
+
 fn key(order: Order, entry: &Entry) -> Key {
     let (none, time) = (entry.time.is_none(), entry.time.unwrap_or(0));
     match order {
@@ -70,17 +73,21 @@ fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, lim
     // Records without a time are a page of their own, so that the index on time can be used.
     let parts: &[(&str, &str)] = match order {
         Order::File => &[("", "id")],
-        Order::TimeDesc => &[(" AND time IS NOT NULL", "time DESC, id DESC"), (" AND time IS NULL", "id DESC")],
-        Order::Time | Order::Near(_) => &[(" AND time IS NOT NULL", "time, id"), (" AND time IS NULL", "id")],
+        Order::TimeDesc => &[(TIMED, "time DESC, id DESC"), (UNTIMED, "id DESC")],
+        Order::Time | Order::Near(_) => &[(TIMED, "time, id"), (UNTIMED, "id")],
     };
     catalog.with_index(|db| {
         let mut page = Page { entries: Vec::new(), total: 0, exact: true };
         let mut skip = u64::try_from(offset).unwrap_or(u64::MAX);
         for (which, sorted) in parts {
-            let count: u64 = db
-                .prepare_cached(&format!("SELECT COUNT(*) FROM rec WHERE {of}{which}"))?
-                .query_row([], |row| row.get::<_, i64>(0))
-                .map(|n| u64::try_from(n).unwrap_or(0))?;
+            let count = match filter.whole() {
+                true => known(catalog, filter, which),
+                false => {
+                    let sql = format!("SELECT COUNT(*) FROM rec WHERE {of}{which}");
+                    let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
+                    u64::try_from(count).unwrap_or(0)
+                }
+            };
             page.total += count;
             let room = limit.saturating_sub(page.entries.len());
             if skip < count && room > 0 {
@@ -96,4 +103,16 @@ fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, lim
         }
         Ok(page)
     })
+}
+
+/// How many records there are without any window, with or without a time.
+fn known(catalog: &Catalog, filter: &Filter, which: &str) -> u64 {
+    let sources = filter.sources.iter().filter_map(|place| catalog.sources().get(*place));
+    sources
+        .map(|source| match which {
+            "" => source.records,
+            TIMED => source.records - source.untimed.min(source.records),
+            _ => source.untimed,
+        })
+        .sum()
 }

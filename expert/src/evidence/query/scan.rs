@@ -2,11 +2,11 @@
 
 use std::fs::File;
 
-use crate::evidence::{ReadError, Source};
 use crate::evidence::catalog::{Catalog, Inner, kept, read_part};
 use crate::evidence::fields::{self, Shape, Wanted};
 use crate::evidence::index::{self, ENTRY, Entry};
 use crate::evidence::readings::{Term, cannot_hold, holds, may_hold};
+use crate::evidence::{ReadError, Source};
 
 use super::condition::{Condition, is_settled, may_be, may_have};
 
@@ -31,6 +31,11 @@ impl Filter {
     /// Nothing about the content of records is asked.
     pub(crate) const fn by_time_only(&self) -> bool {
         self.terms.is_empty() && self.conditions.is_empty()
+    }
+
+    /// No window of time is asked for.
+    pub(crate) const fn whole(&self) -> bool {
+        self.from.is_none() && self.to.is_none()
     }
 
     /// A condition on the columns `early` and `late`, or on `time` for both.
@@ -77,8 +82,6 @@ pub(crate) fn scan(
         for place in &filter.sources {
             let number = i64::try_from(*place).unwrap_or(i64::MAX);
             let (source, inner) = catalog.inner(number)?;
-            let here =
-                |field: &str| source.more_fields || may_have(source.fields.iter().map(|f| f.name.as_str()), field);
             if !filter.conditions.iter().all(|c| c.of_missing() || has_field(source, c.field())) {
                 continue;
             }
@@ -169,11 +172,7 @@ impl<'a> Look<'a> {
         if !holds(shape, raw, &self.filter.terms, self.filter.any) || !holds(shape, raw, &self.implied, false) {
             return;
         }
-        let fields = if self.fields.is_empty() {
-            Vec::new()
-        } else {
-            parse_fields(shape, raw, &self.fields)
-        };
+        let fields = if self.fields.is_empty() { Vec::new() } else { parse_fields(shape, raw, &self.fields) };
         if self.filter.conditions.iter().all(|c| c.is_true(&fields)) {
             sink(&Hit { entry, fields: &fields });
         }

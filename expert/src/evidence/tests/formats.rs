@@ -64,6 +64,35 @@ fn each_format_gives_records_with_fields() {
 }
 
 #[test]
+fn exports_of_known_products() {
+    check(
+        "Level,Date and Time,Source,Event ID,Task Category\nInformation,3/13/2024 10:00:00 AM,Microsoft-Windows-Security-Auditing,4624,Logon,\"An account was logged on.\n\nNew Logon:\n\tAccount Name:\t\tbob\n\tLogon ID:\t\t0x1\n\tLogon GUID:\t\t{0}\n\"\n",
+        "Csv identity 1 0",
+        &[("Message.New Logon.Account Name", "bob"), ("Event ID", "4624")],
+    );
+    check(
+        "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status\n2 123 eni-1 10.0.0.1 10.0.0.2 11 22 6 1 40 1709281000 1709281060 ACCEPT OK\n",
+        "Csv network 1 0",
+        &[("srcaddr", "10.0.0.1")],
+    );
+    check(
+        "Mar  1 10:00:00 fw01 : %ASA-6-302013: Built outbound TCP connection 1 for outside:1.2.3.4/443\n",
+        "Syslog network 1 0",
+        &[("program", "%ASA-6-302013"), ("host", "fw01")],
+    );
+    check(
+        "{\"__REALTIME_TIMESTAMP\":\"1709287200000000\",\"SYSLOG_IDENTIFIER\":\"sshd\",\"MESSAGE\":\"Failed password for root from 1.2.3.4 port 1 ssh2\"}\n",
+        "Ndjson identity 1 0",
+        &[("SYSLOG_IDENTIFIER", "sshd")],
+    );
+    check(
+        "{\"hits\":{\"hits\":[{\"_source\":{\"@timestamp\":\"2024-03-01T10:00:00Z\",\"event\":{\"created\":\"2024-03-01T10:00:01Z\"},\"process\":{\"pid\":1,\"executable\":\"/bin/sh\",\"args\":[\"sh\"]}}},{\"_source\":{\"@timestamp\":\"2024-03-01T10:00:00Z\",\"process\":{\"pid\":1}}}]}}",
+        "JsonArray endpoint 2 0",
+        &[("_source.process.pid", "1")],
+    );
+}
+
+#[test]
 fn lines_of_other_formats_in_between_are_kept_and_counted() {
     check(
         "{\"a\":1}\n{\"a\":2}\nOct 10 13:55:36 web sshd[1]: odd\n{\"a\":3}\n",

@@ -196,3 +196,19 @@ fn raw_audit_records_and_access_logs() {
         "2000-10-10T20:55:36Z Record Second timestamp",
     );
 }
+
+#[test]
+fn a_time_named_utc_goes_first_also_where_only_some_records_have_it() {
+    let lines = many(|i| {
+        let utc = if i % 2 == 0 { format!(r#","UtcTime":"2020-05-02 02:55:{i:02}.111""#) } else { String::new() };
+        format!(
+            r#"{{"EventTime":"2020-05-01 22:55:{i:02}","@timestamp":"2020-05-02T02:55:{i:02}.5Z","Hostname":"a"{utc}}}"#
+        )
+    });
+    let folder = Folder::of("a.log", &lines.join("\n"));
+    let catalog = folder.open();
+    assert_eq!(line(&catalog, "a.log", 1), "2020-05-02T02:55:00.111Z Record Millisecond UtcTime");
+    assert_eq!(line(&catalog, "a.log", 2), "2020-05-02T02:55:01Z ClockCorrected Second EventTime");
+    let notes = catalog.sources()[0].notes.join("; ");
+    assert!(notes.contains("+4:00:00 makes it UTC") && !notes.contains("read as UTC"), "{notes}");
+}

@@ -66,7 +66,7 @@ fn of_hosts(offsets: &[&Offset]) -> String {
 /// The offsets that a sample shows. `hosts` names the host of each record, in lower case.
 pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String]) -> Vec<Offset> {
     let mut found: Vec<Offset> = Vec::new();
-    let usable = |c: &&Candidate| !matches!(c.class, Class::Other | Class::Soft | Class::Ingestion);
+    let usable = |c: &&Candidate| !matches!(c.class, Class::Other | Class::Soft | Class::Ingestion) && has_clock(c);
     for utc in candidates.iter().filter(|c| c.class == Class::Utc) {
         for other in candidates.iter().filter(usable).filter(|c| c.class != Class::Utc) {
             for (host, diffs) in by_host(utc, other, hosts) {
@@ -123,6 +123,11 @@ fn by_host(a: &Candidate, b: &Candidate, hosts: &[String]) -> BTreeMap<String, V
         }
     }
     diffs
+}
+
+/// It tells more than the day.
+fn has_clock(candidate: &Candidate) -> bool {
+    candidate.moments.iter().flatten().any(|m| m.precision != casebook_protocol::Precision::Day)
 }
 
 fn without_zone(candidate: &Candidate) -> bool {

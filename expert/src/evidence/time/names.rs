@@ -69,6 +69,10 @@ pub(crate) fn class(path: &str) -> Class {
     if path == "audit.time" || path.ends_with(".audit.time") {
         return Class::Utc;
     }
+    // ECS: when an agent first saw the event, beside `@timestamp`.
+    if path == "event.created" || path.ends_with(".event.created") {
+        return Class::Ingestion;
+    }
     if key == "requestreceivedtimestamp" {
         return Class::Own(8);
     }
@@ -111,7 +115,8 @@ fn by_name(key: &str) -> Class {
 
 /// Names that shippers write beside the event's own time.
 pub(crate) fn of_shipper(path: &str) -> bool {
-    matches!(path, "@timestamp" | "_time" | "TimeGenerated" | "timestamp_received")
+    let last = path.rsplit('.').next().unwrap_or(path);
+    matches!(last, "@timestamp" | "_time" | "TimeGenerated")
 }
 
 #[cfg(test)]

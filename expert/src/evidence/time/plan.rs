@@ -80,10 +80,13 @@ impl TimePlan {
             plan.ingestion.get_or_insert_with(|| field.clone());
             plan.own.push(field);
         }
+        // A record that says UTC is believed first, also where only some records do.
+        plan.own.sort_by_key(|own| !(own.utc && own.basis == TimeBasis::Record));
         plan.own.truncate(TRIED_MAX);
-        plan.check = candidates.split_first().and_then(|(first, rest)| {
-            let clock = rest.iter().find(|c| c.role == TimeRole::Event && c.class != Class::Utc && agrees(first, c))?;
-            (first.class == Class::Utc).then(|| own(clock, TimeBasis::Record))
+        let first = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
+        plan.check = first.filter(|c| c.class == Class::Utc).and_then(|utc| {
+            let clock = |c: &&Candidate| c.role == TimeRole::Event && c.class != Class::Utc && agrees(utc, c);
+            candidates.iter().find(clock).map(|clock| own(clock, TimeBasis::Record))
         });
         plan
     }

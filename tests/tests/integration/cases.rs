@@ -1,0 +1,42 @@
+//! Whole investigations of cases with ground truth: our own demo, and those of the folder that
+//! CASEBOOK_CASES names, where it is set.
+
+use std::path::Path;
+
+use casebook_tests::run;
+use casebook_tests::score::{Score, cases, score};
+
+fn sound(name: &str, score: &Score) {
+    assert_eq!(score.grounded, 1.0, "{name}: every event cites a record that exists");
+    assert!(score.ordered, "{name}: times never go back");
+    assert_eq!(score.duplicates, 0, "{name}: no occurrence is told twice");
+    assert!(score.gaps <= 3, "{name}: at most three gaps");
+    assert_ne!(score.verdict, "wrong", "{name}");
+}
+
+#[test]
+fn the_demo_is_told_and_not_misjudged() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
+    let report = run::investigate(&folder.join("alert.json"), &folder.join("evidence")).unwrap();
+    sound("demo", &score(&folder, &report).unwrap());
+}
+
+#[test]
+fn cases_with_ground_truth_hold() {
+    let Some(root) = std::env::var_os("CASEBOOK_CASES") else {
+        println!("CASEBOOK_CASES names no folder of cases: only the demo is scored");
+        return;
+    };
+    let mut all = Vec::new();
+    for case in cases(Path::new(&root)).unwrap() {
+        let report = run::investigate(&case.join("alert.json"), &case.join("evidence")).unwrap();
+        let score = score(&case, &report).unwrap();
+        sound(&case.display().to_string(), &score);
+        all.push(score);
+    }
+    let must: Vec<f64> = all.iter().filter_map(|s| s.must).collect();
+    let average = must.iter().sum::<f64>() / must.len().max(1) as f64;
+    assert!(average >= 0.8, "on average {average:.2} of what must be told is told");
+    let right = all.iter().filter(|s| s.verdict == "right").count();
+    assert!(right * 3 >= all.len() * 2, "{right} of {} verdicts are right", all.len());
+}
