@@ -38,7 +38,7 @@ fn key(order: Order, entry: &Entry) -> Key {
         Order::Time => (none, time, entry.id),
         Order::TimeDesc => (none, -time, -entry.id),
         Order::File => (false, 0, entry.id),
-        Order::Near(center) => (none, (time - center).saturating_abs(), entry.id),
+        Order::Near(center) => (none, time.saturating_sub(center).saturating_abs(), entry.id),
     }
 }
 

@@ -42,7 +42,8 @@ pub(crate) fn before_change(mtime: i64) -> (i64, i64) {
 fn turn_between(from: i8, to: i8) -> i16 {
     match to - from {
         ..=-7 => 1,
-        7.. => -1,
+        // A file with the newest first; a wider gap is asked for, since logs are seldom written so.
+        10.. => -1,
         _ => 0,
     }
 }
@@ -50,20 +51,23 @@ fn turn_between(from: i8, to: i8) -> i16 {
 /// Gives years to times without, record after record.
 #[derive(Debug, Clone)]
 pub(crate) struct Years {
+    base: i16,
     year: i16,
     month: Option<i8>,
 }
 
 impl Years {
     pub(crate) const fn starting(year: i16) -> Self {
-        Self { year, month: None }
+        Self { base: year, year, month: None }
     }
 
     /// The time with its year; December before January turns the year.
     pub(crate) fn date(&mut self, ns: i64) -> Option<i64> {
         let now = month(ns)?;
         if let Some(before) = self.month {
-            self.year += turn_between(before, now);
+            // Lines in no order at all must not carry the year away.
+            let turned = self.year.saturating_add(turn_between(before, now));
+            self.year = turned.clamp(self.base - 10, self.base + 10);
         }
         self.month = Some(now);
         in_year(ns, self.year)
