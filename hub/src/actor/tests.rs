@@ -133,7 +133,13 @@ fn many_investigations_go_on_at_once() {
         for id in &opened {
             assert_eq!(soon(hub.wait(id)).await.unwrap().findings.len(), 10);
         }
-        assert_eq!(hub.observe().await.unwrap().open, []);
+        // A notice that was under way when its investigation closed wakes it once more, for a moment.
+        let quiet = async {
+            while !hub.observe().await.unwrap().open.is_empty() {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+        };
+        soon(quiet).await;
         world.bus.close();
     })
     .unwrap();
