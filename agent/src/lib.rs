@@ -7,6 +7,7 @@ pub mod clock;
 pub mod mind;
 pub mod process;
 pub mod store;
+pub mod stored;
 pub mod telemetry;
 pub mod tools;
 pub mod turn;

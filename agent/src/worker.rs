@@ -16,6 +16,7 @@ use crate::bus::{Bus, BusError, Delivery};
 use crate::clock::Clock;
 use crate::mind::{CallRequest, Done, Mind, Thought};
 use crate::store::{Once, Store, StoreError};
+use crate::stored;
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, TurnLoop};
 use crate::wire::{self, WireError};
@@ -153,8 +154,8 @@ impl Worker {
             let key = outcome_key(&task.id);
             if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
                 let outcome = self.perform(&task).await?;
-                let json = serde_json::to_vec(&outcome)
-                    .map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
+                let json =
+                    stored::write(&outcome).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
                 self.env.store.record_once(&task.investigation, &key, &json).await?;
             }
             let notice = OutcomeNotice { investigation: task.investigation.clone(), task: task.id.clone() };
@@ -241,8 +242,7 @@ impl Worker {
             started,
             ended,
         };
-        let json =
-            serde_json::to_vec(&call).map_err(|e| WorkError::Recorded { what: key.clone(), reason: e.to_string() })?;
+        let json = stored::write(&call).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
         if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, &key, &json).await? {
             return self.recall(&key, &bytes).await;
         }
@@ -254,7 +254,7 @@ impl Worker {
 
     async fn recall(&self, key: &str, bytes: &[u8]) -> Result<Done, WorkError> {
         let unreadable = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
-        let call: ToolCall = serde_json::from_slice(bytes).map_err(|e| unreadable(e.to_string()))?;
+        let call: ToolCall = stored::read(bytes).map_err(unreadable)?;
         let result = artifact_text(self.env.store.as_ref(), &call.result).await?;
         let result = result.ok_or_else(|| unreadable(format!("its result {} is not in the store", call.result)))?;
         Ok(Done { call, result: result.into() })

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use casebook_agent::store::Store;
+use casebook_agent::stored;
 use casebook_agent::tools::Tools;
 use casebook_agent::worker::{artifact_text, call_key};
 use casebook_protocol::{CallId, Domain, DomainToolset, InvestigationId, ToolCall, ToolSpec, Toolset};
@@ -35,7 +36,7 @@ impl RecordTools {
         let id = CallId::new(call).map_err(|e| e.to_string())?;
         let bytes = self.store.recorded(&self.investigation, &call_key(&id)).await.map_err(|e| e.to_string())?;
         let bytes = bytes.ok_or_else(|| format!("no tool call {id} is on record in this investigation"))?;
-        serde_json::from_slice(&bytes).map_err(|e| format!("tool call {id} is recorded but cannot be read: {e}"))
+        stored::read(&bytes).map_err(|e| format!("tool call {id} is recorded but cannot be read: {e}"))
     }
 
     async fn result(&self, arguments: ResultArguments) -> Result<String, String> {

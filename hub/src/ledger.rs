@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use casebook_agent::store::StoreError;
+use casebook_agent::stored;
 use casebook_agent::worker::{Env, outcome_key};
 use casebook_protocol::{
     Answer, Event, Exhibits, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View, subject,
@@ -158,7 +159,7 @@ impl Ledger {
         };
         let now = self.now();
         let fail = |reason: String| Ok(Some(Command::FailTask { task: task.clone(), reason, now }));
-        let outcome: Box<Outcome> = match serde_json::from_slice(&bytes) {
+        let outcome: Box<Outcome> = match stored::read(&bytes) {
             Ok(outcome) => outcome,
             Err(error) => return fail(format!("its recorded outcome cannot be read: {error}")),
         };

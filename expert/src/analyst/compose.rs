@@ -322,6 +322,11 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
         (_, _, None) => FindingKind::State,
         _ => FindingKind::Occurrence,
     };
+    // Where the alerted process really does what the alert claims, the circumstances under which it
+    // does so (a package being installed) explain nothing: an attacker may bring a package, too.
+    let really =
+        case.core.iter().filter_map(|i| case.recs.get(*i)).any(|r| case.programs.contains(&program(r).as_str()));
+    let circumstance = really && bearing == Bearing::Exonerating && shown.is_some_and(|b| b.technique.is_none());
     let confidence = match close {
         Kin::Core => 0.9,
         Kin::Same | Kin::Ancestor | Kin::Descendant => 0.85,
@@ -335,8 +340,8 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
         entities: entities(&cited, &corpus),
         bearing,
         weight,
-        about_alert: close <= Kin::Descendant
-            || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating),
+        about_alert: !circumstance
+            && (close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating)),
         technique: shown.and_then(|b| b.technique.clone()),
         confidence: Score::clamped(confidence),
         citations: cited.iter().map(|p| cite(p.rec)).collect(),

@@ -202,7 +202,7 @@ fn a_hub_that_dies_anywhere_is_resumed_to_the_same_report_and_no_recorded_call_i
 fn recorded_calls(store: &MemoryStore, id: &InvestigationId) -> BTreeMap<String, u32> {
     let mut all = BTreeMap::new();
     for bytes in store.recorded_under(id, "call/") {
-        let call: casebook_protocol::ToolCall = serde_json::from_slice(&bytes).unwrap();
+        let call: casebook_protocol::ToolCall = casebook_agent::stored::read(&bytes).unwrap();
         *all.entry(call.arguments).or_default() += 1;
     }
     all
