@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
 use casebook_protocol::{
-    Bearing, EntityKind, EntryKind, EventDraft, EventTime, FindingId, FindingKind, Gap, GapKind, Precision, RecordRef,
-    Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight, one_line,
+    Bearing, EntityKind, EntryDraft, EntryKind, EventDraft, EventTime, FindingId, FindingKind, Gap, GapKind, Precision,
+    Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight, one_line,
 };
 
 /// Two findings of one occurrence from different sources lie at most so many seconds apart.
@@ -24,8 +24,10 @@ struct Scene {
     /// How much it says: decides whose words describe the event.
     weight: (Weight, Score),
     time: Option<EventTime>,
-    /// The records whose time is the event's own.
+    /// It points to an attack and says something.
     grave: bool,
+    /// It is the alerted activity.
+    alerted: bool,
 }
 
 pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
@@ -62,9 +64,17 @@ fn earlier(view: &TimelineView) -> Vec<Scene> {
             names: quoted(&event.description),
             weight: (Weight::Decisive, event.score),
             time: Some(event.time.clone()),
-            grave: false,
+            grave: noted(view, &event.findings, |entry| entry.priority >= Some(Priority::High)),
+            alerted: noted(view, &event.findings, |entry| entry.text.contains("alerted activity")),
         })
         .collect()
+}
+
+/// The Director noted one of these findings, in such an entry: what earlier rounds made of an event
+/// stands in the Journal.
+fn noted(view: &TimelineView, findings: &[FindingId], such: fn(&EntryDraft) -> bool) -> bool {
+    let entries = view.journal.iter().map(|e| &e.entry).filter(|e| e.kind == EntryKind::Finding);
+    entries.filter(|e| such(e)).any(|e| e.citations.iter().any(|id| findings.contains(id)))
 }
 
 fn scene(finding: &Reviewed) -> Option<Scene> {
@@ -82,6 +92,7 @@ fn scene(finding: &Reviewed) -> Option<Scene> {
         weight: (draft.weight, finding.score),
         time: Some(time),
         grave: draft.bearing == Bearing::Incriminating && draft.weight >= Weight::Moderate,
+        alerted: draft.about_alert,
     })
 }
 
@@ -132,6 +143,7 @@ fn join(home: &mut Scene, scene: Scene) {
     home.records.extend(scene.records);
     home.names.extend(scene.names);
     home.grave |= scene.grave;
+    home.alerted |= scene.alerted;
 }
 
 fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
@@ -220,8 +232,11 @@ fn narrative(scenes: &[Scene]) -> String {
         return "No credible event is known.".into();
     };
     let mut told: BTreeMap<&str, ()> = BTreeMap::new();
-    let grave: Vec<&Scene> =
-        scenes.iter().filter(|s| s.grave && told.insert(&s.description, ()).is_none()).take(3).collect();
+    let mut telling: Vec<&Scene> = scenes.iter().filter(|s| s.grave || s.alerted).collect();
+    telling.sort_by_key(|s| (std::cmp::Reverse((s.grave && s.alerted, s.alerted)), s.at));
+    telling.retain(|s| told.insert(&s.description, ()).is_none());
+    telling.truncate(4);
+    telling.sort_by_key(|s| s.at);
     let span = if first.at == last.at {
         format!("at {}", clock(first.at))
     } else {
@@ -229,7 +244,7 @@ fn narrative(scenes: &[Scene]) -> String {
     };
     let many = if scenes.len() == 1 { "One event is".to_owned() } else { format!("{} events are", scenes.len()) };
     let mut text = format!("{many} established, {span}.");
-    for scene in grave {
+    for scene in telling {
         text.push_str(&format!(" {}: {}.", clock(scene.at), one_line(&scene.description, 220)));
     }
     text

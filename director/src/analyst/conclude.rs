@@ -87,10 +87,18 @@ fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> Stri
         |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| n.claim.clone());
     match verdict {
         Verdict::TruePositive => first(against),
-        Verdict::BenignPositive | Verdict::FalsePositive => first(explaining),
+        Verdict::BenignPositive | Verdict::FalsePositive => earliest(explaining),
         Verdict::Inconclusive => None,
     }
     .unwrap_or_else(|| "Not established.".into())
+}
+
+/// The explanation that began first: an Expert's findings are numbered in order of time.
+fn earliest(explaining: &[&Note]) -> Option<String> {
+    let number =
+        |n: &Note| n.finding.as_str().rsplit('-').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(u32::MAX);
+    let round = |n: &Note| n.finding.as_str().split('-').next().unwrap_or_default().to_owned();
+    explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| n.claim.clone())
 }
 
 fn actions(verdict: Verdict, against: &[&Note]) -> Vec<String> {

@@ -8,6 +8,16 @@
     reason = "a test fails by panicking"
 )]
 
+/// In how many places to kill: `unless_told`, or what CASEBOOK_KILLS says; `CASEBOOK_KILLS=all` kills
+/// in every one, which takes an hour.
+fn kills(unless_told: usize) -> usize {
+    match std::env::var("CASEBOOK_KILLS").as_deref() {
+        Ok("all") => 1_000_000,
+        Ok(number) => number.parse().expect("CASEBOOK_KILLS is a number or all"),
+        Err(_) => unless_told,
+    }
+}
+
 mod architecture;
 mod cases;
 mod process;

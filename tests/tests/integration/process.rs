@@ -95,7 +95,7 @@ fn killed_after_any_line_it_resumes_to_the_same_report_and_verifies() {
     let expected = case.stable("expected");
     let printed = case.investigate("count", "counted").output().unwrap().stdout;
     let lines = printed.iter().filter(|b| **b == b'\n').count();
-    let step = (lines / 14).max(1);
+    let step = (lines / super::kills(14)).max(1);
     let mut killed = 0;
     for at in (1..lines).step_by(step) {
         let (data, out) = (format!("data-{at}"), format!("out-{at}"));

@@ -149,9 +149,10 @@ fn killed_at_every_write_it_ends_in_the_same_report_and_repeats_nothing() {
         let world = world();
         let (expected, writes) = undisturbed(&world).await;
         assert!(writes > 100, "only {writes} writes: the test kills at too few places");
-        // Every write of the first 60 (opening, planning, first calls), then a spread over the rest.
-        let places = (0..60).chain((60..writes).step_by(((writes as usize) / 60).max(1)));
-        for lives in places {
+        // Every write of the beginning (opening, planning, first calls), then a spread over the rest.
+        let kills = super::kills(60);
+        let places = (0..kills as u64).chain((kills as u64..writes).step_by((writes as usize / kills).max(1)));
+        for lives in places.take_while(|n| *n < writes) {
             let kept = MemoryStore::default();
             let mut dying = Mortal::new(kept.clone(), lives);
             let mut report = world.live(&dying, Faults::default()).await;
