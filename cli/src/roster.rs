@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use casebook_agent::tools::Tools;
 use casebook_expert::evidence::{Catalog, EvidenceTools, Source};
 use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line};
+use tokio::sync::Semaphore;
 
 use crate::render::words;
 
@@ -85,6 +86,10 @@ pub fn difference(before: &[Member], now: &[Seat]) -> Option<String> {
     now.keys().find(|source| !before.contains_key(*source)).map(|source| format!("source {source} is new"))
 }
 
+/// So many searches read evidence at once in the whole process: each may hold many hits, and more of them
+/// than cores only hold more memory.
+static SEARCHES: Semaphore = Semaphore::const_new(3);
+
 /// Evidence tools block on files; they run where blocking is allowed.
 struct Offloaded(EvidenceTools);
 
@@ -95,6 +100,8 @@ impl Tools for Offloaded {
     }
 
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        // The semaphore is never closed.
+        let _turn = SEARCHES.acquire().await;
         let (tools, tool, arguments) = (self.0.clone(), tool.to_owned(), arguments.to_owned());
         match tokio::task::spawn_blocking(move || tools.call(&tool, &arguments)).await {
             Ok(answer) => answer,
