@@ -5,6 +5,7 @@
 pub mod bus;
 pub mod clock;
 pub mod mind;
+pub mod model;
 pub mod process;
 pub mod store;
 pub mod stored;

@@ -104,6 +104,11 @@ id!(
     "1 to 128 of a-z, 0-9, '.' and '-'", |c| lower_or_digit(c) || matches!(c, '.' | '-')
 );
 id!(
+    /// A call of a language model within its investigation, such as `r1.investigate.endpoint.m2`.
+    ModelCallId, "model call id", 128,
+    "1 to 128 of a-z, 0-9, '.' and '-'", |c| lower_or_digit(c) || matches!(c, '.' | '-')
+);
+id!(
     /// A finding within its investigation, such as `r1-endpoint-3`.
     FindingId, "finding id", 64,
     "1 to 64 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
@@ -133,6 +138,14 @@ impl CallId {
     #[must_use]
     pub fn of(task: &TaskId, turn: u32, place: u32) -> Self {
         Self(format!("{task}.t{turn}.{place}"))
+    }
+}
+
+impl ModelCallId {
+    /// The `n`th call (from 1) of a model in a task.
+    #[must_use]
+    pub fn of(task: &TaskId, n: u32) -> Self {
+        Self(format!("{task}.m{n}"))
     }
 }
 

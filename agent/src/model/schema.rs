@@ -1,0 +1,127 @@
+//! The form of an answer: two schemas from one Rust type. The wire gets the strictest subset that all
+//! providers take (closed objects, every field required, optional ones nullable, no limits, no
+//! `oneOf`, no maps); what comes back is checked against the full one.
+
+use casebook_protocol::one_line;
+use schemars::JsonSchema;
+use serde_json::{Map, Value};
+
+/// The form of an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnswerForm {
+    /// Its name on the wire, such as `plan`.
+    pub name: String,
+    /// What it is for, in a sentence.
+    pub description: String,
+    /// The schema for the wire.
+    pub wire: Value,
+    /// The schema to check against.
+    pub full: Value,
+}
+
+impl AnswerForm {
+    /// The form made from `T`.
+    #[must_use]
+    pub fn of<T: JsonSchema>(name: &str, description: &str) -> Self {
+        let full = schemars::generate::SchemaSettings::draft2020_12()
+            .with(|s| s.inline_subschemas = true)
+            .into_generator()
+            .into_root_schema_for::<T>()
+            .to_value();
+        Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full), full }
+    }
+}
+
+/// Keywords that one provider or another refuses or ignores.
+const DROPPED: [&str; 19] = [
+    "$schema",
+    "title",
+    "default",
+    "examples",
+    "format",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedProperties",
+];
+
+/// The subset of `schema` that every provider takes.
+#[must_use]
+pub fn strict(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            if let Some(named) = map.get("oneOf").and_then(Value::as_array).and_then(|of| names(of)) {
+                return named_values(map, named);
+            }
+            let mut out = Map::new();
+            for (key, value) in map.iter().filter(|(key, _)| !DROPPED.contains(&key.as_str())) {
+                let value = match (key.as_str(), value) {
+                    ("properties", Value::Object(fields)) => {
+                        Value::Object(fields.iter().map(|(name, field)| (name.clone(), strict(field))).collect())
+                    }
+                    ("enum" | "const" | "required" | "description", other) => other.clone(),
+                    (_, other) => strict(other),
+                };
+                let key = if key == "oneOf" { "anyOf" } else { key };
+                out.insert(key.to_owned(), value);
+            }
+            if let Some(fields) = out.get("properties").and_then(Value::as_object) {
+                let all = fields.keys().cloned().map(Value::String).collect();
+                out.insert("required".into(), Value::Array(all));
+                out.insert("additionalProperties".into(), Value::Bool(false));
+            }
+            Value::Object(out)
+        }
+        Value::Array(items) => Value::Array(items.iter().map(strict).collect()),
+        other => other.clone(),
+    }
+}
+
+/// The constants of an enum whose values are documented one by one.
+fn names(of: &[Value]) -> Option<Vec<(Value, Option<&str>)>> {
+    of.iter()
+        .map(|one| Some((one.get("const")?.clone(), one.get("description").and_then(Value::as_str))))
+        .collect()
+}
+
+fn named_values(map: &Map<String, Value>, named: Vec<(Value, Option<&str>)>) -> Value {
+    let mut about: Vec<String> = map.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+    about.extend(
+        named.iter().filter_map(|(name, text)| Some(format!("{}: {}", name.as_str()?, text.as_ref()?))),
+    );
+    let mut out = Map::new();
+    out.insert("type".into(), Value::String("string".into()));
+    if !about.is_empty() {
+        out.insert("description".into(), Value::String(about.join(" ")));
+    }
+    out.insert("enum".into(), Value::Array(named.into_iter().map(|(name, _)| name).collect()));
+    Value::Object(out)
+}
+
+/// More than this many faults are not listed: a repair needs a direction, not a log.
+pub const MAX_ERRORS: usize = 10;
+
+/// What is wrong with `object`, each fault with its place; empty when it has the form.
+#[must_use]
+pub fn faults(schema: &Value, object: &Value) -> Vec<String> {
+    let validator = match jsonschema::validator_for(schema) {
+        Ok(validator) => validator,
+        Err(error) => return vec![format!("the schema cannot be used: {error}")],
+    };
+    let place = |path: String| if path.is_empty() { "the answer".to_owned() } else { path };
+    validator
+        .iter_errors(object)
+        .take(MAX_ERRORS)
+        .map(|error| one_line(&format!("{}: {error}", place(error.instance_path().to_string())), 400))
+        .collect()
+}
