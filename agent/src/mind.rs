@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_protocol::{Answer, Player, Task, ToolCall};
+use casebook_protocol::{Allowance, Answer, ModelCall, Player, Task, ToolCall, Toolset, Usage};
+
+use crate::model::{Ask, Fault, Model, Reply};
 
 /// A tool call that a mind asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +26,49 @@ pub struct Done {
     pub result: Arc<str>,
 }
 
+/// A finished call of a language model with what came of it.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    /// The call as recorded.
+    pub call: ModelCall,
+    /// The reply, or what sort of failure it was.
+    pub result: Result<Arc<Reply>, Fault>,
+}
+
+/// What a task has done so far: all that a mind has besides the task.
+#[derive(Debug, Clone, Default)]
+pub struct Past {
+    /// Its finished tool calls, in order of id.
+    pub done: Arc<Vec<Done>>,
+    /// Its finished model calls, in order.
+    pub asked: Arc<Vec<Exchange>>,
+}
+
+/// What a mind may do now.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The tools of the task.
+    pub toolset: Arc<Toolset>,
+    /// No more tool call will be granted.
+    pub last: bool,
+}
+
+/// A request to a language model with what it may use at the most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asking {
+    /// The request.
+    pub ask: Ask,
+    /// The most that it can use: tokens by our estimate, the longest reply, and their price.
+    pub most: Usage,
+    /// How long it may take.
+    pub time: std::time::Duration,
+}
+
 /// What a mind does next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Thought {
+    /// It asks a language model, and is asked again with the reply.
+    Ask(Box<Asking>),
     /// It calls tools, all at once.
     Call(Vec<CallRequest>),
     /// It answers, and the task is over.
@@ -39,11 +81,21 @@ pub enum Thought {
 /// what the task's own calls returned, so that a task that comes again goes on where it was.
 #[async_trait]
 pub trait Mind: Send + Sync + 'static {
-    /// Who plays.
-    fn player(&self) -> Player;
+    /// Who plays `task`, or did, as far as `past` tells.
+    fn player(&self, task: &Task, past: &Past) -> Player;
 
-    /// The next move. `last` says that no more tool call will be granted.
-    async fn next(&self, task: &Arc<Task>, done: &Arc<Vec<Done>>, last: bool) -> Thought;
+    /// The next move.
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought;
+
+    /// What `task` may use: no more than it was given.
+    fn allowance(&self, task: &Task) -> Allowance {
+        task.allowance
+    }
+
+    /// The language models that it asks; none for an analyst in code.
+    fn models(&self) -> Option<&dyn Model> {
+        None
+    }
 }
 
 /// A mind that is a function: the built-in analyst. It runs where blocking work belongs.
@@ -60,12 +112,13 @@ pub const ANALYST: &str = "built-in analyst";
 
 #[async_trait]
 impl Mind for Analyst {
-    fn player(&self) -> Player {
+    fn player(&self, _: &Task, _: &Past) -> Player {
         Player { name: ANALYST.into(), version: env!("CARGO_PKG_VERSION").into() }
     }
 
-    async fn next(&self, task: &Arc<Task>, done: &Arc<Vec<Done>>, last: bool) -> Thought {
-        let (think, task, done) = (self.0, Arc::clone(task), Arc::clone(done));
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+        let last = turn.last;
+        let (think, task, done) = (self.0, Arc::clone(task), Arc::clone(&past.done));
         match tokio::task::spawn_blocking(move || think(&task, &done, last)).await {
             Ok(thought) => thought,
             // The runtime shuts down. An answer now would be recorded for ever as the task's failure.

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_protocol::{ModelCallId, Purpose};
+use casebook_protocol::hash::canonical_json;
+use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
@@ -63,6 +64,9 @@ pub struct Offer {
 pub enum Choice {
     /// Call some or none.
     Free,
+    /// Call none: the tools are listed for the provider's cache, and for the calls that stand in the
+    /// conversation.
+    Nothing,
     /// Call this one.
     Only(String),
 }
@@ -99,6 +103,20 @@ pub struct Ask {
     pub format: Option<Format>,
     /// Tokens that the reply may have at the most.
     pub max_output: u32,
+}
+
+impl Ask {
+    /// The request in its canonical form, by which a replay finds its answer.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        canonical_json(&serde_json::to_value(self).unwrap_or_default())
+    }
+
+    /// SHA-256 of [`Ask::canonical`].
+    #[must_use]
+    pub fn fingerprint(&self) -> ArtifactId {
+        ArtifactId::of(self.canonical().as_bytes())
+    }
 }
 
 /// A tool call that a model asks for.

@@ -2,10 +2,13 @@
 //! what a crash interrupts goes on from the recorded calls (design, section 4).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use casebook_protocol::{Allowance, Answer, CallId, CallStatus, Citation, FindingDraft, TaskId, TaskKind, Toolset};
+use casebook_protocol::{
+    Allowance, Answer, CallId, CallStatus, Citation, FindingDraft, TaskId, TaskKind, Toolset, Usage,
+};
 
-use crate::mind::{CallRequest, Done, Thought};
+use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought};
 
 /// What came about.
 #[derive(Debug)]
@@ -14,6 +17,10 @@ pub enum Input {
     Thought(Thought),
     /// A call of this turn finished.
     Called(Box<Done>),
+    /// The language model replied, or failed to.
+    Replied(Box<Exchange>),
+    /// The task's time is nearly over: a request that offers tools is not made any more.
+    Late,
 }
 
 /// What is to be done.
@@ -24,6 +31,8 @@ pub enum Effect {
         /// No tools are offered any more.
         last: bool,
     },
+    /// Ask a language model, or take its recorded reply.
+    Ask(Box<Asking>),
     /// Make a call, or take its recorded result.
     Call {
         /// Its id.
@@ -47,7 +56,11 @@ pub struct TurnLoop {
     turn: u32,
     calls: u32,
     open: BTreeSet<CallId>,
-    done: Vec<Done>,
+    past: Past,
+    /// What the model calls used.
+    used: Usage,
+    /// A limit is so near that the next model call has to be the last one.
+    hurry: bool,
     /// The answer that waits for the calls that its citations are checked by.
     held: Option<Box<Answer>>,
 }
@@ -57,13 +70,37 @@ impl TurnLoop {
     #[must_use]
     pub fn new(task: TaskId, kind: TaskKind, allowance: Allowance, toolset: &Toolset) -> Self {
         let tools = toolset.tools.iter().map(|t| (t.name.clone(), t.repeatable)).collect();
-        Self { task, kind, allowance, tools, turn: 1, calls: 0, open: BTreeSet::new(), done: Vec::new(), held: None }
+        Self {
+            task,
+            kind,
+            allowance,
+            tools,
+            turn: 1,
+            calls: 0,
+            open: BTreeSet::new(),
+            past: Past::default(),
+            used: Usage::default(),
+            hurry: false,
+            held: None,
+        }
     }
 
-    /// The finished calls in order of id.
+    /// The finished tool calls in order of id.
     #[must_use]
     pub fn done(&self) -> &[Done] {
-        &self.done
+        &self.past.done
+    }
+
+    /// What the task has done so far.
+    #[must_use]
+    pub const fn past(&self) -> &Past {
+        &self.past
+    }
+
+    /// What its model calls used.
+    #[must_use]
+    pub const fn used(&self) -> Usage {
+        self.used
     }
 
     /// What to do first.
@@ -73,13 +110,19 @@ impl TurnLoop {
     }
 
     fn last(&self) -> bool {
-        self.turn >= self.allowance.turns || self.calls >= self.allowance.tool_calls || self.tools.is_empty()
+        self.turn >= self.allowance.turns
+            || self.calls >= self.allowance.tool_calls
+            || self.tools.is_empty()
+            || self.hurry
     }
 
     /// What to do after `input`.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Thought(Thought::GiveUp(reason)) => vec![Effect::Finish(Err(reason))],
+            Input::Thought(Thought::Ask(asking)) => self.ask(asking),
+            Input::Replied(exchange) => self.replied(*exchange),
+            Input::Late => self.in_a_hurry(),
             Input::Thought(Thought::Answer(answer)) => self.answered(answer),
             Input::Thought(Thought::Call(requests)) if self.last() => {
                 let asked: Vec<_> = requests.into_iter().map(|r| r.tool).collect();
@@ -94,6 +137,44 @@ impl TurnLoop {
             Input::Thought(Thought::Call(requests)) => self.call(requests),
             Input::Called(done) => self.called(*done),
         }
+    }
+
+    /// Asks, if what the reply can cost at the most is within the limits. The call before the last one
+    /// that fits is the last in which tools could be called, so that there is room for an answer.
+    fn ask(&mut self, asking: Box<Asking>) -> Vec<Effect> {
+        let one_fits = self.over(&asking.most, 1);
+        let two_fit = self.over(&asking.most, 2);
+        match (one_fits, two_fit) {
+            (Some(limit), _) => vec![Effect::Finish(Err(format!("it may not ask a model again: {limit}")))],
+            (None, Some(_)) if !self.last() => self.in_a_hurry(),
+            (None, _) => vec![Effect::Ask(asking)],
+        }
+    }
+
+    fn in_a_hurry(&mut self) -> Vec<Effect> {
+        self.hurry = true;
+        vec![Effect::Think { last: true }]
+    }
+
+    /// The limit that `calls` more calls, each using `most`, could pass.
+    fn over(&self, most: &Usage, calls: u64) -> Option<String> {
+        let Allowance { model_calls, tokens, cost_micros, .. } = self.allowance;
+        let asked = self.past.asked.len() as u64;
+        let per_call = most.input_tokens.saturating_add(most.output_tokens);
+        let used = self.used.input_tokens.saturating_add(self.used.output_tokens);
+        let say = |what: &str, used: u64, each: u64, limit: u64| {
+            (used.saturating_add(each.saturating_mul(calls)) > limit)
+                .then(|| format!("{what}: {used} of {limit} used, and the next call could take {each}"))
+        };
+        say("model calls", asked, 1, u64::from(model_calls))
+            .or_else(|| say("tokens", used, per_call, tokens))
+            .or_else(|| say("cost in millionths", self.used.cost_micros, most.cost_micros, cost_micros))
+    }
+
+    fn replied(&mut self, exchange: Exchange) -> Vec<Effect> {
+        self.used += exchange.call.usage;
+        Arc::make_mut(&mut self.past.asked).push(exchange);
+        vec![Effect::Think { last: self.last() }]
     }
 
     fn call(&mut self, requests: Vec<CallRequest>) -> Vec<Effect> {
@@ -124,11 +205,12 @@ impl TurnLoop {
         if !self.open.remove(&done.call.id) {
             return Vec::new();
         }
-        self.done.push(done);
+        let all = Arc::make_mut(&mut self.past.done);
+        all.push(done);
         if !self.open.is_empty() {
             return Vec::new();
         }
-        self.done.sort_by_key(|d| order(&d.call.id));
+        all.sort_by_key(|d| order(&d.call.id));
         match self.held.take() {
             Some(answer) => vec![Effect::Finish(Ok(answer))],
             None => vec![Effect::Think { last: self.last() }],
@@ -155,7 +237,7 @@ impl TurnLoop {
                 continue;
             }
             let Some(first) =
-                self.done.iter().find(|d| d.call.id == *citation.call() && d.call.status == CallStatus::Answered)
+                self.past.done.iter().find(|d| d.call.id == *citation.call() && d.call.status == CallStatus::Answered)
             else {
                 continue;
             };

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use casebook_protocol::subject;
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, Outcome, Task, TaskId, ToolCall, Usage, View,
-    hash::canonical_json,
+    Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, ModelCall, ModelCallId, Outcome, Purpose,
+    Task, TaskId, Timestamp, ToolCall, Usage, View, hash::canonical_json,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
 use crate::bus::{Bus, BusError, Delivery};
 use crate::clock::Clock;
-use crate::mind::{CallRequest, Done, Mind, Thought};
+use crate::mind::{Asking, CallRequest, Done, Exchange, Mind, Thought, Turn};
+use crate::model::{Answered, Ask, AskError, Fault, Reply};
 use crate::store::{Once, Store, StoreError};
 use crate::stored;
 use crate::tools::Tools;
@@ -48,15 +49,30 @@ pub fn call_key(call: &CallId) -> String {
     format!("call/{call}")
 }
 
-/// A finished call on its way to the Hub.
+/// Where a finished call of a language model is recorded.
+#[must_use]
+pub fn model_key(call: &ModelCallId) -> String {
+    format!("model/{call}")
+}
+
+/// A finished step of a task.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Step {
+    /// A call of a tool.
+    Tool(ToolCall),
+    /// A call of a language model.
+    Model(ModelCall),
+}
+
+/// A finished step on its way to the Hub.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct StepNotice {
     /// The investigation.
     pub investigation: InvestigationId,
     /// The task.
     pub task: TaskId,
-    /// The call.
-    pub call: ToolCall,
+    /// The step.
+    pub step: Step,
 }
 
 /// A recorded outcome on its way to the Hub.
@@ -173,7 +189,14 @@ impl Worker {
     /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
     pub async fn perform(&self, task: &Arc<Task>) -> Result<Outcome, WorkError> {
         let tools = self.tools.tools_for(task, &self.env);
-        let mut machine = TurnLoop::new(task.id.clone(), task.view.kind(), task.allowance, &tools.toolset());
+        let allowance = self.mind.allowance(task);
+        let toolset = Arc::new(tools.toolset());
+        let mut machine = TurnLoop::new(task.id.clone(), task.view.kind(), allowance, &toolset);
+        let mut time = TaskTime {
+            limit: Duration::from_secs(allowance.seconds),
+            begun: self.env.clock.now(),
+            before: Duration::ZERO,
+        };
         let mut effects = machine.begin();
         loop {
             let mut calls = FuturesUnordered::new();
@@ -182,9 +205,13 @@ impl Worker {
                 match effect {
                     Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a))),
                     Effect::Think { last } => {
-                        let done = Arc::new(machine.done().to_vec());
-                        inputs.push(Input::Thought(self.mind.next(task, &done, last).await));
+                        let turn = Turn { toolset: Arc::clone(&toolset), last };
+                        inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
                     }
+                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
+                        Ok(input) => inputs.push(input),
+                        Err(reason) => return Ok(self.outcome(task, &machine, Err(reason))),
+                    },
                     Effect::Call { id, request, refused } => calls.push(self.call(task, &tools, id, request, refused)),
                 }
             }
@@ -197,6 +224,100 @@ impl Worker {
                 return Ok(self.outcome(task, &machine, Err(stuck)));
             }
         }
+    }
+
+    /// Asks a language model, or takes its recorded reply. The inner error ends the task: there is no
+    /// time left, or nobody to ask.
+    async fn ask(
+        &self,
+        task: &Arc<Task>,
+        asking: Asking,
+        time: &mut TaskTime,
+    ) -> Result<Result<Input, String>, WorkError> {
+        let Asking { ask, time: patience, .. } = asking;
+        let key = model_key(&ask.id);
+        if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+            let exchange = self.recall_model(&key, &bytes).await?;
+            time.before += between(exchange.call.started, exchange.call.ended);
+            return Ok(Ok(Input::Replied(Box::new(exchange))));
+        }
+        let started = self.env.clock.now();
+        let left = time.left(started);
+        if left.is_zero() {
+            return Ok(Err(format!("its time of {} s is over", time.limit.as_secs())));
+        }
+        if left < time.limit / 4 && ask.purpose == Purpose::Turn {
+            return Ok(Ok(Input::Late));
+        }
+        let Some(models) = self.mind.models() else {
+            return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
+        };
+        let answer = models.ask(&ask, patience.min(left)).await;
+        let exchange = self.record_model(task, &key, &ask, answer, started).await?;
+        Ok(Ok(Input::Replied(Box::new(exchange))))
+    }
+
+    async fn record_model(
+        &self,
+        task: &Arc<Task>,
+        key: &str,
+        ask: &Ask,
+        answer: Result<Answered, AskError>,
+        started: Timestamp,
+    ) -> Result<Exchange, WorkError> {
+        let ended = self.env.clock.now();
+        let request = ask.canonical();
+        let mut call = ModelCall {
+            id: ask.id.clone(),
+            model: ask.model.clone(),
+            version: String::new(),
+            prompt: ask.prompt.clone(),
+            purpose: ask.purpose,
+            request: ArtifactId::of(request.as_bytes()),
+            request_bytes: request.len() as u64,
+            reply: None,
+            failed: None,
+            attempts: 1,
+            usage: Usage { model_calls: 1, ..Usage::default() },
+            started,
+            ended,
+        };
+        let stored = match answer {
+            Ok(answered) => {
+                call.version = answered.version;
+                call.attempts = answered.attempts;
+                call.usage.input_tokens = answered.tokens.input;
+                call.usage.cached_tokens = answered.tokens.cached;
+                call.usage.output_tokens = answered.tokens.output;
+                call.usage.cost_micros = answered.cost_micros;
+                StoredReply::Reply(answered.reply)
+            }
+            Err(error) => {
+                call.attempts = error.attempts;
+                call.failed = Some(error.message);
+                StoredReply::Fault(error.fault)
+            }
+        };
+        let what = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
+        call.reply = Some(self.env.store.put(&stored::write(&stored).map_err(what)?).await?);
+        let json = stored::write(&call).map_err(what)?;
+        if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, key, &json).await? {
+            return self.recall_model(key, &bytes).await;
+        }
+        let step = Step::Model(call.clone());
+        let notice = StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), step };
+        self.env.bus.publish(subject::STEPS, wire::encode(&notice)?).await?;
+        Ok(Exchange { call, result: stored.into_result() })
+    }
+
+    async fn recall_model(&self, key: &str, bytes: &[u8]) -> Result<Exchange, WorkError> {
+        let unreadable = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
+        let call: ModelCall = stored::read(bytes).map_err(unreadable)?;
+        let id = call.reply.as_ref().ok_or_else(|| unreadable("it names no reply".into()))?;
+        let reply = self.env.store.get(id).await?;
+        let reply = reply.ok_or_else(|| unreadable(format!("its reply {id} is not in the store")))?;
+        let stored: StoredReply = stored::read(&reply).map_err(unreadable)?;
+        Ok(Exchange { call, result: stored.into_result() })
     }
 
     async fn call(
@@ -246,8 +367,11 @@ impl Worker {
         if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, &key, &json).await? {
             return self.recall(&key, &bytes).await;
         }
-        let notice =
-            StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), call: call.clone() };
+        let notice = StepNotice {
+            investigation: task.investigation.clone(),
+            task: task.id.clone(),
+            step: Step::Tool(call.clone()),
+        };
         self.env.bus.publish(subject::STEPS, wire::encode(&notice)?).await?;
         Ok(Done { call, result: text.into() })
     }
@@ -262,14 +386,54 @@ impl Worker {
 
     fn outcome(&self, task: &Task, machine: &TurnLoop, result: Result<Answer, String>) -> Outcome {
         let calls: Vec<ToolCall> = machine.done().iter().map(|d| d.call.clone()).collect();
-        let usage = Usage {
+        let asked = machine.past().asked.iter().map(|e| e.call.clone()).collect();
+        let mut usage = Usage {
             tool_calls: calls.len() as u64,
             result_bytes: calls.iter().map(|c| c.bytes).sum(),
             ..Usage::default()
         };
+        usage += machine.used();
         let journal = if is_directors(&task.view) { journal_entries(&calls) } else { Vec::new() };
-        Outcome { task: task.id.clone(), player: self.mind.player(), result, journal, calls, usage }
+        let player = self.mind.player(task, machine.past());
+        Outcome { task: task.id.clone(), player, result, journal, calls, asked, usage }
     }
+}
+
+/// What is kept of a model call besides its account.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredReply {
+    /// The reply.
+    Reply(Reply),
+    /// What sort of failure it was.
+    Fault(Fault),
+}
+
+impl StoredReply {
+    fn into_result(self) -> Result<Arc<Reply>, Fault> {
+        match self {
+            Self::Reply(reply) => Ok(Arc::new(reply)),
+            Self::Fault(fault) => Err(fault),
+        }
+    }
+}
+
+/// The time of a task: what it has been worked on, whoever worked on it.
+struct TaskTime {
+    limit: Duration,
+    begun: Timestamp,
+    /// Time of model calls that were made before this process took the task.
+    before: Duration,
+}
+
+impl TaskTime {
+    fn left(&self, now: Timestamp) -> Duration {
+        self.limit.saturating_sub(self.before + between(self.begun, now))
+    }
+}
+
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
 }
 
 const fn is_directors(view: &View) -> bool {

@@ -324,7 +324,7 @@ impl Handler<Take> for Investigation {
     type Result = ();
 
     fn handle(&mut self, Take(work): Take, ctx: &mut Self::Context) {
-        if self.ended.is_some() || (matches!(work, Work::Call(..)) && self.queue.len() >= STEPS_WAITING) {
+        if self.ended.is_some() || (matches!(work, Work::Step(..)) && self.queue.len() >= STEPS_WAITING) {
             return;
         }
         self.queue.push_back(work);

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use casebook_protocol::{
-    ArtifactId, Domain, Event, Exhibits, Guard, Headroom, Move, Outcome, Phase, Question, Review, Rule, TaskId,
-    TaskKind, Timestamp, ToolCall, Usage,
+    ArtifactId, Domain, Event, Exhibits, Guard, Headroom, ModelCall, Move, Outcome, Phase, Question, Review, Rule,
+    TaskId, TaskKind, Timestamp, ToolCall, Usage,
 };
 
 use crate::state::{Case, Progress, State, TaskState, limit_name};
@@ -51,6 +51,13 @@ pub enum Command {
         task: TaskId,
         /// The call.
         call: ToolCall,
+    },
+    /// Record a model call of a task that goes on.
+    RecordModelCall {
+        /// The task.
+        task: TaskId,
+        /// The call.
+        call: ModelCall,
     },
     /// Record the end of a task.
     RecordOutcome {
@@ -151,6 +158,13 @@ pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection>
             }
             Ok(vec![Event::CallRecorded { task: task.clone(), call: call.clone() }])
         }
+        Command::RecordModelCall { task, call } => {
+            under_way(state, task)?;
+            if state.asked.contains_key(&call.id) {
+                return Err(Rejection::AlreadyRecorded);
+            }
+            Ok(vec![Event::ModelCalled { task: task.clone(), call: call.clone() }])
+        }
         Command::RecordOutcome { outcome, exhibits, now } => {
             let task = under_way(state, &outcome.task)?;
             Ok(ended(
@@ -164,14 +178,9 @@ pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection>
         }
         Command::FailTask { task: id, reason, now } => {
             let task = under_way(state, id)?;
-            Ok(ended(
-                state,
-                task,
-                id,
-                answer::failure(state, task, id, reason, &Usage::default()),
-                &Usage::default(),
-                *now,
-            ))
+            let usage = state.spent(id);
+            let failure = answer::Failure { reason, usage, player: None };
+            Ok(ended(state, task, id, answer::failure(state, task, id, failure), &usage, *now))
         }
         Command::ReviewNothing => review_nothing(state),
         Command::Stop { reason } => match &state.stop_reason {
@@ -322,7 +331,12 @@ fn tick(state: &State, now: Timestamp) -> Vec<Event> {
         .in_flight()
         .filter(|(_, task)| worked.saturating_sub(task.requested_after.max(state.stopped_after)) >= GRACE);
     let reason = format!("it had not ended {} s after the investigation had to stop", GRACE.as_secs());
-    overdue.flat_map(|(id, task)| answer::failure(state, task, id, &reason, &Usage::default())).collect()
+    overdue
+        .flat_map(|(id, task)| {
+            let failure = answer::Failure { reason: &reason, usage: state.spent(id), player: None };
+            answer::failure(state, task, id, failure)
+        })
+        .collect()
 }
 
 /// The question as it goes out: in discovery to everyone, in trace to those on the roster.

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use casebook_agent::bus::{Bus, Delivery};
 use casebook_agent::wire;
-use casebook_protocol::{Report, Task, TaskId, ToolCall, subject};
+use casebook_agent::worker::Step;
+use casebook_protocol::{Report, Task, TaskId, subject};
 use tokio::sync::oneshot;
 
 use crate::decide::{Command, Rejection};
@@ -16,8 +17,8 @@ use crate::state::State;
 pub enum Work {
     /// The outcome of a task is recorded; the notice is answered when it is in the log.
     Outcome(TaskId, Box<dyn Delivery>),
-    /// A task made a call and goes on.
-    Call(TaskId, ToolCall),
+    /// A task made a step and goes on.
+    Step(TaskId, Box<Step>),
     /// Someone wants it to stop, for this reason.
     Stop(String, oneshot::Sender<Result<(), Rejection>>),
     /// Someone wants to know the state.
@@ -70,7 +71,10 @@ impl Sheet {
                 self.outcome(ledger, task).await?;
                 self.deliveries.push(delivery);
             }
-            Work::Call(task, call) => self.commands.push(Command::RecordCall { task, call }),
+            Work::Step(task, step) => self.commands.push(match *step {
+                Step::Tool(call) => Command::RecordCall { task, call },
+                Step::Model(call) => Command::RecordModelCall { task, call },
+            }),
             Work::Stop(reason, reply) => {
                 self.stops.push((self.commands.len(), reply));
                 self.commands.push(Command::Stop { reason });

@@ -208,11 +208,13 @@ pub(crate) fn perform(task: &Task, mind: &dyn Fn(&Task, &[Done]) -> Thought) -> 
                             result: result.map(|a| *a),
                             journal,
                             calls,
+                            asked: vec![],
                             usage,
                         },
                         results,
                     );
                 }
+                Effect::Ask(_) => unreachable!("the script asks no model"),
                 Effect::Think { .. } => inputs.push(Input::Thought(mind(task, machine.done()))),
                 Effect::Call { id, request, .. } => {
                     let text = search(&request.arguments);

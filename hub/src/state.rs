@@ -9,8 +9,8 @@ use std::time::Duration;
 use casebook_protocol::check::Checked;
 use casebook_protocol::{
     Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding, FindingId, Guard,
-    InvestigationId, JournalEntry, Member, Phase, Player, Question, Recorded, Review, Reviewed, Ruling, SourceInfo,
-    TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+    InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question, Recorded, Review, Reviewed,
+    Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
 };
 
 /// The longest silence between two events that counts as work. A longer one is a process that was not
@@ -58,7 +58,7 @@ pub struct TaskState {
     pub requested_after: Duration,
     /// How far it has come.
     pub progress: Progress,
-    /// Who played it, once it is answered.
+    /// Who played it, once it has ended and somebody did.
     pub player: Option<Player>,
     /// What it used, once it has ended.
     pub usage: Usage,
@@ -109,6 +109,8 @@ pub struct State {
     pub tasks: BTreeMap<TaskId, TaskState>,
     /// Every tool call with the task that made it.
     pub calls: BTreeMap<CallId, (TaskId, ToolCall)>,
+    /// Every model call with the task that made it.
+    pub asked: BTreeMap<ModelCallId, (TaskId, ModelCall)>,
     /// The Director's Journal.
     pub journal: Vec<JournalEntry>,
     /// The latest Review.
@@ -151,6 +153,7 @@ impl Default for State {
             rounds: BTreeMap::new(),
             tasks: BTreeMap::new(),
             calls: BTreeMap::new(),
+            asked: BTreeMap::new(),
             journal: Vec::new(),
             review: None,
             known: BTreeMap::new(),
@@ -206,8 +209,11 @@ impl State {
                 self.calls.entry(call.id.clone()).or_insert_with(|| (task.clone(), call.clone()));
             }
             Event::TaskAnswered { task, player, usage } => self.ended(task, Progress::Answered, Some(player), usage),
-            Event::TaskFailed { task, reason, usage } => {
-                self.ended(task, Progress::Failed(reason.clone()), None, usage)
+            Event::TaskFailed { task, reason, usage, player } => {
+                self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
+            }
+            Event::ModelCalled { task, call } => {
+                self.asked.entry(call.id.clone()).or_insert_with(|| (task.clone(), call.clone()));
             }
             Event::Stopping { reason } => {
                 self.stop_reason.get_or_insert_with(|| reason.clone());
@@ -356,6 +362,17 @@ impl State {
     pub fn repeatable(&self, domain: Option<&Domain>, tool: &str) -> bool {
         let member = domain.and_then(|d| self.member(d));
         member.is_some_and(|m| m.toolset.tools.iter().any(|t| t.name == tool && t.repeatable))
+    }
+
+    /// What a task that goes on has used, as far as its steps are on record.
+    #[must_use]
+    pub fn spent(&self, task: &TaskId) -> Usage {
+        let mut usage = Usage::default();
+        for (_, call) in self.calls.values().filter(|(id, _)| id == task) {
+            usage += Usage { tool_calls: 1, result_bytes: call.bytes, ..Usage::default() };
+        }
+        self.asked.values().filter(|(id, _)| id == task).for_each(|(_, call)| usage += call.usage);
+        usage
     }
 
     /// Sequence number of the last event; 0 before the first.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::store::{Store, StoreError};
 use casebook_protocol::{
-    ArtifactId, CallId, CheckedFinding, Event, Exhibits, InvestigationId, Recorded, Report, TaskId, TaskKind,
+    ArtifactId, CallId, CheckedFinding, Event, Exhibits, InvestigationId, ModelCall, Recorded, Report, TaskId, TaskKind,
 };
 
 use crate::archive::REPORT_KEY;
@@ -92,6 +92,7 @@ impl Verification {
             let id = match &entry.event {
                 Event::TaskRequested { view, .. } => view,
                 Event::CallRecorded { call, .. } => &call.result,
+                Event::ModelCalled { call: ModelCall { reply: Some(reply), .. }, .. } => reply,
                 _ => continue,
             };
             if seen.insert(id) && self.artifact(store, Some(entry.seq), id).await?.is_some() {

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
-    Allowance, Bearing, CheckedFinding, Citation, DirectorView, Domain, DomainToolset, EntityKind, ExpertView, Finding,
-    FindingKind, Headroom, MemberState, Review, ReviewView, Task, TaskId, TaskKind, TimelineView, View, one_line,
+    Allowance, Bearing, Budget, CheckedFinding, Citation, DirectorView, Domain, DomainToolset, EntityKind, ExpertView,
+    Finding, FindingKind, Headroom, MemberState, Review, ReviewView, Task, TaskId, TaskKind, TimelineView, Usage, View,
+    one_line,
 };
 
 use crate::state::{Progress, State};
@@ -48,16 +49,26 @@ pub fn task(state: &State, id: &TaskId, view: View) -> Option<Task> {
     })
 }
 
-/// What is left of the budget of tool calls, shared by the tasks of one step. Only earlier steps
-/// count, so that a task that is handed out again has the same allowance.
+/// What is left of the budget, shared by the tasks of one step. Only earlier steps count, so that a
+/// task that is handed out again has the same allowance. Of what models cost a part is kept for the
+/// conclusion ([`Budget::before_the_report`]).
 fn allowance(state: &State, round: u32, kind: TaskKind) -> Allowance {
     let full = Allowance::default();
     let before = state.tasks.values().filter(|t| (t.round, t.kind) < (round, kind));
-    let used: u64 = before.map(|t| t.usage.tool_calls).sum();
+    let mut used = Usage::default();
+    before.for_each(|t| used += t.usage);
     let sharers = state.tasks.values().filter(|t| (t.round, t.kind) == (round, kind)).count().max(1);
-    let limit = state.case.as_ref().map_or(0, |case| case.budget.tool_calls);
-    let share = limit.saturating_sub(used).div_ceil(sharers as u64);
-    Allowance { tool_calls: full.tool_calls.min(u32::try_from(share).unwrap_or(u32::MAX)), ..full }
+    let whole = state.case.as_ref().map_or(Budget::default(), |case| case.budget);
+    let budget = if kind == TaskKind::Report { whole } else { whole.before_the_report() };
+    let share = |limit: u64, used: u64| limit.saturating_sub(used).div_ceil(sharers as u64);
+    let count = |limit: u64, used: u64| u32::try_from(share(limit, used)).unwrap_or(u32::MAX);
+    Allowance {
+        tool_calls: full.tool_calls.min(count(whole.tool_calls, used.tool_calls)),
+        model_calls: full.model_calls.min(count(budget.model_calls, used.model_calls)),
+        tokens: full.tokens.min(share(budget.tokens, used.input_tokens.saturating_add(used.output_tokens))),
+        cost_micros: full.cost_micros.min(share(budget.cost_micros, used.cost_micros)),
+        ..full
+    }
 }
 
 fn director(state: &State) -> Option<DirectorView> {

@@ -77,21 +77,41 @@ pub enum Headroom {
 }
 
 impl Budget {
+    /// What may be used before the report: a twentieth of what models cost is kept for it, and two
+    /// calls, so that an investigation that stops at a limit can still say what it found.
+    #[must_use]
+    pub fn before_the_report(&self) -> Self {
+        let most = |limit: u64| limit.saturating_sub(limit.div_ceil(20));
+        Self {
+            model_calls: self.model_calls.saturating_sub(self.model_calls.div_ceil(20).max(2)),
+            tokens: most(self.tokens),
+            cost_micros: most(self.cost_micros),
+            ..*self
+        }
+    }
+
     /// How near `usage`, `rounds` finished and `seconds` worked are to the limits; the nearest one is
     /// named.
     #[must_use]
     pub fn headroom(&self, usage: &Usage, rounds: u32, seconds: u64) -> Headroom {
+        let usable = self.before_the_report();
+        let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
         let limits = [
-            ("model calls", usage.model_calls, self.model_calls),
-            ("tool calls", usage.tool_calls, self.tool_calls),
-            ("tokens", usage.input_tokens.saturating_add(usage.output_tokens), self.tokens),
-            ("cost", usage.cost_micros, self.cost_micros),
-            ("rounds", u64::from(rounds), u64::from(self.rounds)),
-            ("time", seconds, self.seconds),
+            ("model calls", usage.model_calls, usable.model_calls, self.model_calls),
+            ("tool calls", usage.tool_calls, self.tool_calls, self.tool_calls),
+            ("tokens", tokens, usable.tokens, self.tokens),
+            ("cost", usage.cost_micros, usable.cost_micros, self.cost_micros),
+            ("rounds", u64::from(rounds), u64::from(self.rounds), u64::from(self.rounds)),
+            ("time", seconds, self.seconds, self.seconds),
         ];
-        let spent = limits.iter().find(|(_, used, limit)| used >= limit);
-        let near = limits.iter().find(|(_, used, limit)| used.saturating_mul(5) >= limit.saturating_mul(4));
-        let say = |(name, used, limit): &(&str, u64, u64)| format!("{name}: {used} of {limit}");
+        let spent = limits.iter().find(|(_, used, usable, limit)| used >= usable && (*used > 0 || *limit == 0));
+        let near =
+            limits.iter().find(|(_, used, _, limit)| *used > 0 && used.saturating_mul(5) >= limit.saturating_mul(4));
+        let say = |(name, used, _, limit): &(&str, u64, u64, u64)| match *name {
+            // In the unit that people set it in.
+            "cost" => format!("cost: {:.4} of {:.2}", *used as f64 / 1e6, *limit as f64 / 1e6),
+            name => format!("{name}: {used} of {limit}"),
+        };
         match (spent, near) {
             (Some(limit), _) => Headroom::Spent(say(limit)),
             (None, Some(limit)) => Headroom::Near(say(limit)),
@@ -111,5 +131,14 @@ mod tests {
         assert_eq!(at(7), Headroom::Enough);
         assert_eq!(at(8), Headroom::Near("tool calls: 8 of 10".into()));
         assert_eq!(at(10), Headroom::Spent("tool calls: 10 of 10".into()));
+    }
+
+    #[test]
+    fn a_part_of_what_models_cost_is_kept_for_the_report() {
+        let budget = Budget { tokens: 1000, model_calls: 2, ..Budget::default() };
+        let at = |input_tokens| budget.headroom(&Usage { input_tokens, ..Usage::default() }, 0, 0);
+        assert_eq!(at(0), Headroom::Enough, "two calls are for the report, and nobody has asked a model yet");
+        assert_eq!(at(949), Headroom::Near("tokens: 949 of 1000".into()));
+        assert_eq!(at(950), Headroom::Spent("tokens: 950 of 1000".into()));
     }
 }

@@ -8,11 +8,11 @@ use crate::hash::{canonical_json, sha256_hex};
 use crate::rule::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member,
-    Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+    ModelCall, Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
 };
 
 /// The version of stored events that is written. Every earlier one is read.
-pub const EVENT_VERSION: u16 = 1;
+pub const EVENT_VERSION: u16 = 2;
 
 /// Something that happened in an investigation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,13 @@ pub enum Event {
         /// The call.
         call: ToolCall,
     },
+    /// A call of a language model finished. Since version 2.
+    ModelCalled {
+        /// The task that made it.
+        task: TaskId,
+        /// The call.
+        call: ModelCall,
+    },
     /// A task ended with an answer.
     TaskAnswered {
         /// The task.
@@ -73,6 +80,9 @@ pub enum Event {
         reason: String,
         /// What it used.
         usage: Usage,
+        /// Who played it, when somebody did. Since version 2.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        player: Option<Player>,
     },
     /// The Director wrote into its Journal.
     Journaled {
@@ -228,7 +238,7 @@ impl Recorded {
     pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
         let mut prev = Self::genesis(investigation);
         for (entry, expected) in log.iter().zip(1..) {
-            if entry.v != EVENT_VERSION {
+            if !(1..=EVENT_VERSION).contains(&entry.v) {
                 return Err(ChainError::Version { seq: entry.seq, found: entry.v });
             }
             if entry.seq != expected {

@@ -34,7 +34,7 @@ pub struct ModelCall {
     pub request: ArtifactId,
     /// Bytes of the request's texts.
     pub request_bytes: u64,
-    /// The reply; none when the call failed.
+    /// The reply, or what sort of failure it was; none only where nothing was kept.
     pub reply: Option<ArtifactId>,
     /// Why it failed for good, attempts included.
     pub failed: Option<String>,

@@ -274,11 +274,27 @@ pub struct Allowance {
     pub tool_calls: u32,
     /// Bytes of one tool result that are kept; a larger result fails the call.
     pub result_bytes: u64,
+    /// Calls of a language model, repairs and fallbacks included.
+    pub model_calls: u32,
+    /// Tokens of language models, in and out.
+    pub tokens: u64,
+    /// Money, in millionths.
+    pub cost_micros: u64,
+    /// Seconds of work.
+    pub seconds: u64,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { turns: 24, tool_calls: 120, result_bytes: 16 * 1024 * 1024 }
+        Self {
+            turns: 24,
+            tool_calls: 120,
+            result_bytes: 16 * 1024 * 1024,
+            model_calls: 64,
+            tokens: 2_000_000,
+            cost_micros: 10_000_000,
+            seconds: 1_800,
+        }
     }
 }
 
@@ -403,8 +419,11 @@ pub struct Outcome {
     pub result: Result<Answer, String>,
     /// What the Director wrote into its Journal with the journaling tool. Empty for others.
     pub journal: Vec<EntryDraft>,
-    /// The calls that it made, in order.
+    /// The tool calls that it made, in order.
     pub calls: Vec<crate::ToolCall>,
+    /// The model calls that it made, in order. Stored as JSON alone, where an absent field is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<crate::ModelCall>,
     /// What it used.
     pub usage: Usage,
 }

@@ -1,8 +1,10 @@
 use casebook_protocol::{
-    ArtifactId, Bearing, Decision, Domain, FindingKind, Locator, Move, Score, Timestamp, ToolCall, ToolSpec, Weight,
+    ArtifactId, Bearing, Decision, Domain, FindingKind, Locator, ModelCall, ModelCallId, Move, Purpose, Score,
+    Timestamp, ToolCall, ToolSpec, Weight,
 };
 
 use super::*;
+use crate::model::{Ask, Choice, Fault};
 
 fn machine(turns: u32, tool_calls: u32) -> TurnLoop {
     let tool = |name: &str, repeatable| ToolSpec {
@@ -120,4 +122,79 @@ fn counted_queries_are_made_again_before_the_answer_counts() {
     let Answer::Investigate(findings) = answer.as_ref() else { panic!() };
     let again: Vec<bool> = findings[0].citations.iter().map(|c| c.again().is_some()).collect();
     assert_eq!(again, [true, true, false]);
+}
+
+fn asking(n: u32, most: Usage) -> Input {
+    let ask = Ask {
+        id: ModelCallId::of(&TaskId::of(1, TaskKind::Investigate, None), n),
+        model: "m".into(),
+        prompt: "p 1".into(),
+        purpose: Purpose::Turn,
+        system: vec![],
+        messages: vec![],
+        tools: vec![],
+        choice: Choice::Free,
+        format: None,
+        max_output: 10,
+    };
+    Input::Thought(Thought::Ask(Box::new(Asking { ask, most, time: std::time::Duration::from_secs(1) })))
+}
+
+fn replied(n: u32, usage: Usage) -> Input {
+    let call = ModelCall {
+        id: ModelCallId::of(&TaskId::of(1, TaskKind::Investigate, None), n),
+        model: "m".into(),
+        version: "m-1".into(),
+        prompt: "p 1".into(),
+        purpose: Purpose::Turn,
+        request: ArtifactId::of(b""),
+        request_bytes: 0,
+        reply: None,
+        failed: None,
+        attempts: 1,
+        usage,
+        started: Timestamp::UNIX_EPOCH,
+        ended: Timestamp::UNIX_EPOCH,
+    };
+    Input::Replied(Box::new(Exchange { call, result: Err(Fault::Unreadable) }))
+}
+
+fn tokens(input_tokens: u64) -> Usage {
+    Usage { model_calls: 1, input_tokens, ..Usage::default() }
+}
+
+#[test]
+fn near_its_tokens_the_next_model_call_is_the_last_and_past_them_there_is_none() {
+    let mut m = machine(20, 20);
+    m.allowance.tokens = 100;
+    assert!(matches!(m.step(asking(1, tokens(40))).as_slice(), [Effect::Ask(_)]));
+    assert_eq!(m.step(replied(1, tokens(40))), [Effect::Think { last: false }]);
+    assert_eq!(m.step(asking(2, tokens(40))), [Effect::Think { last: true }], "two more do not fit, one does");
+    assert!(matches!(m.step(asking(2, tokens(40))).as_slice(), [Effect::Ask(_)]));
+    assert_eq!(m.step(replied(2, tokens(40))), [Effect::Think { last: true }]);
+    let end = m.step(asking(3, tokens(40)));
+    let [Effect::Finish(Err(reason))] = end.as_slice() else { panic!("{end:?}") };
+    assert!(reason.contains("tokens: 80 of 100"), "{reason}");
+    assert_eq!(m.used().input_tokens, 80);
+}
+
+#[test]
+fn model_calls_and_money_are_hard_limits_too() {
+    let mut m = machine(20, 20);
+    m.allowance.model_calls = 0;
+    assert!(matches!(m.step(asking(1, tokens(1))).as_slice(), [Effect::Finish(Err(_))]));
+    let mut m = machine(20, 20);
+    m.allowance.cost_micros = 5;
+    let dear = Usage { cost_micros: 6, ..tokens(1) };
+    let end = m.step(asking(1, dear));
+    assert!(matches!(end.as_slice(), [Effect::Finish(Err(why))] if why.contains("cost")), "{end:?}");
+}
+
+#[test]
+fn when_time_is_nearly_over_only_an_answer_is_asked_for() {
+    let mut m = machine(20, 20);
+    assert!(matches!(m.step(asking(1, tokens(1))).as_slice(), [Effect::Ask(_)]));
+    assert_eq!(m.step(Input::Late), [Effect::Think { last: true }]);
+    let end = m.step(calls(&["search"]));
+    assert!(matches!(end.as_slice(), [Effect::Finish(Err(_))]), "tools are not offered any more: {end:?}");
 }

@@ -53,14 +53,14 @@ pub(super) async fn take_steps(env: Env, hub: HubAddr) {
         }
     };
     while let Some(message) = steps.next().await {
-        let Ok(StepNotice { investigation, task, call }) = wire::decode(&message.bytes) else {
+        let Ok(StepNotice { investigation, task, step }) = wire::decode(&message.bytes) else {
             tracing::warn!("a step cannot be read and is left out: it comes with its outcome");
             continue;
         };
         let Ok(found) = hub.send(Find(investigation)).await else { return };
         if let Ok(Some(addr)) = found {
             // A full mailbox loses a live step, no more.
-            let _ = addr.try_send(Take(Work::Call(task, call)));
+            let _ = addr.try_send(Take(Work::Step(task, Box::new(step))));
         }
     }
 }

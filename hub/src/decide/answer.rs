@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use casebook_protocol::rule::{self, TIMELINE_THRESHOLD};
 use casebook_protocol::{
     Answer, Checked, Conclusion, Domain, EntryDraft, Event, Exhibits, Finding, FindingDraft, FindingId, Guard,
-    JournalEntry, Outcome, Phase, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft,
+    JournalEntry, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft,
     Timestamp, Usage, Verdict,
 };
 
@@ -25,6 +25,12 @@ pub(super) fn outcome(
     let fresh = outcome.calls.iter().filter(|call| !state.calls.contains_key(&call.id) && seen.insert(&call.id));
     let mut events: Vec<Event> =
         fresh.map(|call| Event::CallRecorded { task: id.clone(), call: call.clone() }).collect();
+    let fresh = outcome.asked.iter().filter(|call| !state.asked.contains_key(&call.id));
+    events.extend(fresh.map(|call| Event::ModelCalled { task: id.clone(), call: call.clone() }));
+    let failed = |reason: &str| {
+        let failure_of = Failure { reason, usage: outcome.usage, player: Some(&outcome.player) };
+        split(failure(state, task, id, failure_of))
+    };
     let (end, follow) = match &outcome.result {
         Ok(answer) if answer.kind() == task.kind => {
             let answered =
@@ -32,14 +38,8 @@ pub(super) fn outcome(
             (answered, accept(state, task, answer, exhibits))
         }
         // A rejection would leave the task requested for ever, since the outcome stands recorded.
-        Ok(answer) => split(failure(
-            state,
-            task,
-            id,
-            &format!("answered with a {} what asks for a {}", answer.kind().name(), task.kind.name()),
-            &outcome.usage,
-        )),
-        Err(reason) => split(failure(state, task, id, reason, &outcome.usage)),
+        Ok(answer) => failed(&format!("answered with a {} what asks for a {}", answer.kind().name(), task.kind.name())),
+        Err(reason) => failed(reason),
     };
     events.push(end);
     if matches!(task.kind, TaskKind::Plan | TaskKind::Decide | TaskKind::Report) {
@@ -55,9 +55,18 @@ fn split(failure: Vec<Event>) -> (Event, Vec<Event>) {
     (first, events.collect())
 }
 
+/// Why a task has no answer, what it used, and who played it.
+pub(super) struct Failure<'a> {
+    pub(super) reason: &'a str,
+    pub(super) usage: Usage,
+    pub(super) player: Option<&'a Player>,
+}
+
 /// A failure and what follows from it, so that the flow always goes on.
-pub(super) fn failure(state: &State, task: &TaskState, id: &TaskId, reason: &str, usage: &Usage) -> Vec<Event> {
-    let mut events = vec![Event::TaskFailed { task: id.clone(), reason: reason.to_owned(), usage: *usage }];
+pub(super) fn failure(state: &State, task: &TaskState, id: &TaskId, failure: Failure<'_>) -> Vec<Event> {
+    let Failure { reason, usage, player } = failure;
+    let mut events =
+        vec![Event::TaskFailed { task: id.clone(), reason: reason.to_owned(), usage, player: player.cloned() }];
     let stop =
         |what: &str| Event::Stopping { reason: format!("the Director {what} in round {}: {reason}", task.round) };
     match task.kind {

@@ -37,6 +37,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         result: Ok(answer),
         journal: vec![],
         calls: vec![],
+        asked: vec![],
         usage: Usage::default(),
     }
 }
@@ -280,13 +281,13 @@ fn budgets_warn_once_for_each_limit_and_then_stop() {
         driver.run(&|t, d| think(t, d, false), |n| n - 1);
         stops(&driver.log)
     };
-    let near = run(Budget { model_calls: 15, tool_calls: 10, ..Budget::default() });
+    let near = run(Budget { model_calls: 16, tool_calls: 10, ..Budget::default() });
     assert_eq!(
         near,
         [
             "near tool calls: 8 of 10",
-            "near model calls: 12 of 15",
-            "stopping the budget is spent: tool calls: 10 of 10"
+            "near model calls: 13 of 16",
+            "stopping the budget is spent: model calls: 14 of 16"
         ]
     );
     assert_eq!(
