@@ -9,6 +9,7 @@ use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
+pub mod replay;
 pub mod schema;
 
 /// A part of a prompt.
