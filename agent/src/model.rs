@@ -8,6 +8,9 @@ use casebook_protocol::{ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
+pub mod data;
+pub mod form;
+pub mod prompt;
 pub mod schema;
 
 /// A part of a prompt.
