@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 pub mod brief;
 pub mod replay;
+pub mod data;
+pub mod form;
+pub mod prompt;
 pub mod schema;
 
 /// A part of a prompt.

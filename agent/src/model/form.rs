@@ -1,0 +1,134 @@
+//! What the answer forms of the roles share: closed sets of words, times, ids, and the list of what is
+//! wrong with an answer.
+
+use std::collections::BTreeSet;
+
+use casebook_protocol::{EventTime, FindingId, Precision, TimeBasis, Timestamp, one_line};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::schema::MAX_ERRORS;
+
+/// The schema of a closed set of words: the stored names of `values`, each with what it means.
+pub fn one_of<T: Serialize>(about: &str, values: &[(T, &str)]) -> Schema {
+    let names: Vec<Value> = values.iter().map(|(value, _)| serde_json::to_value(value).unwrap_or_default()).collect();
+    let each: Vec<String> = names
+        .iter()
+        .zip(values)
+        .filter(|(_, (_, text))| !text.is_empty())
+        .filter_map(|(name, (_, text))| Some(format!("{}: {text}", name.as_str()?)))
+        .collect();
+    let about = format!("{about} {}", each.join("; "));
+    json_schema!({"type": "string", "enum": names, "description": about.trim()})
+}
+
+/// What is wrong with an answer, each with its place, as far as a repair needs it.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<String>);
+
+impl Faults {
+    /// Notes that `place` is wrong as `what` says.
+    pub fn add(&mut self, place: impl AsRef<str>, what: impl AsRef<str>) {
+        if self.0.len() < MAX_ERRORS {
+            self.0.push(one_line(&format!("{}: {}", place.as_ref(), what.as_ref()), 400));
+        }
+    }
+
+    /// The text at `place` without white space around it; a fault when nothing is left of it.
+    pub fn text(&mut self, place: impl AsRef<str>, text: &str) -> String {
+        if text.trim().is_empty() {
+            self.add(place, "is empty: write a sentence");
+        }
+        text.trim().to_owned()
+    }
+
+    /// The finding at `place`; a fault when it is none of `known`.
+    pub fn finding(&mut self, place: &str, text: &str, known: &BTreeSet<FindingId>) -> Option<FindingId> {
+        let id = FindingId::new(text.trim()).ok().filter(|id| known.contains(id));
+        if id.is_none() {
+            self.add(place, format!("there is no finding {:?}: write the id of one in the sections", one_line(text, 80)));
+        }
+        id
+    }
+
+    /// The findings at `place`, each once.
+    pub fn findings(&mut self, place: &str, texts: &[String], known: &BTreeSet<FindingId>) -> Vec<FindingId> {
+        let mut seen = BTreeSet::new();
+        let ids: Vec<FindingId> = texts
+            .iter()
+            .enumerate()
+            .filter_map(|(i, text)| self.finding(&format!("{place}/{i}"), text, known))
+            .collect();
+        ids.into_iter().filter(|id| seen.insert(id.clone())).collect()
+    }
+
+    /// `answer` where nothing is wrong.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn or<T>(self, answer: T) -> Result<T, Vec<String>> {
+        if self.0.is_empty() { Ok(answer) } else { Err(self.0) }
+    }
+}
+
+/// `object` as the form `T`.
+///
+/// # Errors
+/// Why it cannot be read, as a list with one entry.
+pub fn read<T: serde::de::DeserializeOwned>(object: &Value) -> Result<T, Vec<String>> {
+    serde_json::from_value(object.clone()).map_err(|e| vec![one_line(&format!("the answer: {e}"), 400)])
+}
+
+/// The moment in `text`; a fault at `place` when it is none.
+pub fn moment(place: &str, text: &str, faults: &mut Faults) -> Option<Timestamp> {
+    let read = text.trim().parse().ok();
+    if read.is_none() {
+        let what = format!("{:?} is no time: write UTC as 2026-01-31T23:59:59.123Z", one_line(text, 80));
+        faults.add(place, what);
+    }
+    read
+}
+
+/// The time of an event.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimeForm {
+    /// UTC, RFC 3339, copied from `time` of the cited record.
+    pub at: String,
+    /// The last moment where the event is a period, copied from another cited record; otherwise null.
+    pub until: Option<String>,
+    /// The record's `precision`.
+    #[schemars(schema_with = "precision")]
+    pub precision: Precision,
+    /// The record's `time_basis`; never a stronger one.
+    #[schemars(schema_with = "basis")]
+    pub basis: TimeBasis,
+    /// The record's `time_field`, or null.
+    pub field: Option<String>,
+}
+
+fn precision(_: &mut SchemaGenerator) -> Schema {
+    use Precision::{Day, Microsecond, Millisecond, Minute, Nanosecond, Second};
+    let values = [Nanosecond, Microsecond, Millisecond, Second, Minute, Day].map(|value| (value, ""));
+    one_of("", &values)
+}
+
+fn basis(_: &mut SchemaGenerator) -> Schema {
+    use TimeBasis::{Aggregation, ClockCorrected, Inferred, Ingestion, Record};
+    let values = [Inferred, Aggregation, Ingestion, ClockCorrected, Record].map(|value| (value, ""));
+    one_of("", &values)
+}
+
+impl TimeForm {
+    /// The time; faults at `place` where a moment cannot be read.
+    pub fn read(&self, place: &str, faults: &mut Faults) -> Option<EventTime> {
+        let at = moment(&format!("{place}/at"), &self.at, faults)?;
+        let until = match self.until.as_deref().filter(|text| !text.trim().is_empty()) {
+            Some(text) => Some(moment(&format!("{place}/until"), text, faults)?),
+            None => None,
+        };
+        let field = self.field.clone().unwrap_or_default();
+        Some(EventTime { at, until, precision: self.precision, basis: self.basis, field })
+    }
+}

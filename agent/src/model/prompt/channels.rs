@@ -1,0 +1,191 @@
+//! The alert and the three channels as they stand in prompts: bounded, so that a round late in an
+//! investigation costs no more than an early one, and without our own clock or the ids of a run, so
+//! that the same evidence gives the same prompt in a replay.
+
+use std::cmp::Reverse;
+
+use casebook_protocol::{Alert, EventTime, JournalEntry, Review, Reviewed, Score, Timeline, journal, one_line};
+use serde_json::{Value, json};
+
+use super::{ALERT, Section, Written};
+use crate::model::data::{fit, section, text_section};
+
+/// Events of the Timeline that are shown: the story has to fit a head, too.
+pub const EVENTS: usize = 20;
+/// Bytes of the Timeline's events.
+pub const TIMELINE: usize = 6 * 1024;
+/// Bytes of the Review: some thirty findings.
+pub const REVIEW: usize = 16 * 1024;
+/// Characters of a description, a claim, a rationale.
+const SENTENCE: usize = 480;
+/// Characters of a narrative or a summary.
+const PARAGRAPH: usize = 1600;
+
+/// The alert as it was sent.
+#[must_use]
+pub fn alert(rank: u8, alert: &Alert) -> Section<'_> {
+    Section::new(rank, ALERT, move |limit| {
+        let fitted = fit(&alert.json(), limit);
+        let value: Value = serde_json::from_str(&fitted.text).unwrap_or(Value::Null);
+        let left_out = (!fitted.notes.is_empty()).then(|| format!("alert: {}", fitted.notes.join("; ")));
+        Written { text: section("alert", &value), left_out }
+    })
+}
+
+/// The Journal in at most `most` bytes; its own rendering says how much is folded away.
+#[must_use]
+pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
+    Section::new(rank, most, move |limit| {
+        let text = if entries.is_empty() { "(no entry yet)".to_owned() } else { journal::render(entries, limit) };
+        Written { text: text_section("journal", &text), left_out: None }
+    })
+}
+
+/// The Timeline; of more than [`EVENTS`] events or [`TIMELINE`] bytes of them those with the best
+/// scores, of equal ones the latest. `left_out` ends the sentence about the others.
+#[must_use]
+pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<'a> {
+    Section::new(rank, TIMELINE, move |limit| {
+        let kept = kept_events(timeline, limit);
+        let events: Vec<Value> = timeline.events.iter().zip(&kept).filter(|(_, k)| **k).map(|(e, _)| event(e)).collect();
+        let missing = kept.iter().filter(|k| !**k).count();
+        let gaps: Vec<Value> = timeline
+            .gaps
+            .iter()
+            .map(|g| json!({"kind": g.kind, "description": one_line(&g.description, SENTENCE)}))
+            .collect();
+        let shown = json!({
+            "narrative": one_line(&timeline.narrative, PARAGRAPH),
+            "score": timeline.score,
+            "label": timeline.label.name(),
+            "events": events,
+            "gaps": gaps,
+        });
+        let left_out = (missing > 0)
+            .then(|| format!("timeline: {missing} of {} events, those of the lowest scores{fate}", kept.len()));
+        Written { text: section("timeline", &shown), left_out }
+    })
+}
+
+/// Which events of a Timeline are shown in `limit` bytes.
+#[must_use]
+pub fn kept_events(timeline: &Timeline, limit: usize) -> Vec<bool> {
+    let items: Vec<(u64, usize)> =
+        timeline.events.iter().map(|e| (rank_of(e.score), event(e).to_string().len())).collect();
+    keep(&items, EVENTS, limit)
+}
+
+fn event(event: &casebook_protocol::TimelineEvent) -> Value {
+    json!({
+        "time": time(&event.time),
+        "description": one_line(&event.description, SENTENCE),
+        "score": event.score,
+        "findings": event.findings,
+    })
+}
+
+/// The Review without what its findings cite; in `most` bytes those of the best scores.
+#[must_use]
+pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
+    Section::new(rank, most, move |limit| {
+        let values: Vec<Value> = review.findings.iter().map(reviewed).collect();
+        let items: Vec<(u64, usize)> =
+            review.findings.iter().zip(&values).map(|(f, v)| (rank_of(f.score), v.to_string().len())).collect();
+        let kept = keep(&items, usize::MAX, limit);
+        let missing = kept.iter().filter(|k| !**k).count();
+        let findings: Vec<Value> = values.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| v).collect();
+        let left_out = (missing > 0)
+            .then(|| format!("review: {missing} of {} findings, those of the lowest scores", kept.len()));
+        let summary = one_line(&review.summary, PARAGRAPH);
+        Written { text: section("review", &json!({"summary": summary, "findings": findings})), left_out }
+    })
+}
+
+fn reviewed(reviewed: &Reviewed) -> Value {
+    let draft = &reviewed.finding.draft;
+    let mut shown = json!({
+        "id": reviewed.finding.id,
+        "domain": reviewed.finding.domain,
+        "score": reviewed.score,
+        "label": reviewed.label.name(),
+        "kind": draft.kind,
+        "claim": one_line(&draft.claim, SENTENCE),
+        "bearing": draft.bearing,
+        "weight": draft.weight,
+        "about_alert": draft.about_alert,
+        "evidence_holds": reviewed.checked.valid(),
+        "rationale": one_line(&reviewed.rationale, SENTENCE),
+    });
+    let mut add = |key: &str, value: Value| {
+        if let Some(map) = shown.as_object_mut() {
+            map.insert(key.to_owned(), value);
+        }
+    };
+    if let Some(at) = &draft.time {
+        add("time", time(at));
+    }
+    for (key, value) in [("technique", &draft.technique), ("look_next", &draft.look_next)] {
+        if let Some(text) = value {
+            add(key, one_line(text, SENTENCE).into());
+        }
+    }
+    if !reviewed.capped_by.is_empty() {
+        add("capped_by", json!(reviewed.capped_by));
+    }
+    for (key, ids) in [("corroborated_by", &reviewed.corroborated_by), ("contradicted_by", &reviewed.contradicted_by)] {
+        if !ids.is_empty() {
+            add(key, json!(ids));
+        }
+    }
+    shown
+}
+
+/// A time as prompts and answers have it. The name of the field that it was read from stays out: it
+/// is a text of the evidence.
+#[must_use]
+pub fn time(time: &EventTime) -> Value {
+    let mut shown = json!({"at": time.at, "precision": time.precision, "basis": time.basis});
+    if let (Some(until), Some(map)) = (time.until, shown.as_object_mut()) {
+        map.insert("until".to_owned(), json!(until));
+    }
+    shown
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a score is between 0 and 1")]
+fn rank_of(score: Score) -> u64 {
+    (score.get() * 1000.0).round() as u64
+}
+
+/// Which of the items, each with its importance and its bytes, are kept: at most `count` of them in
+/// at most `limit` bytes, the most important first, of equal ones the later first.
+#[must_use]
+pub fn keep(items: &[(u64, usize)], count: usize, limit: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|i| (Reverse(items.get(*i).map_or(0, |item| item.0)), Reverse(*i)));
+    let mut kept = vec![false; items.len()];
+    let mut used = 0;
+    for place in order.into_iter().take(count) {
+        let bytes = items.get(place).map_or(0, |item| item.1);
+        if used + bytes > limit {
+            break;
+        }
+        used += bytes;
+        if let Some(slot) = kept.get_mut(place) {
+            *slot = true;
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_important_are_kept_and_of_equal_ones_the_later() {
+        let items = [(500, 10), (900, 10), (500, 10), (700, 10)];
+        assert_eq!(keep(&items, 9, 30), [false, true, true, true]);
+        assert_eq!(keep(&items, 1, 30), [false, true, false, false]);
+        assert_eq!(keep(&items, 9, 9), [false; 4]);
+    }
+}
