@@ -8,6 +8,8 @@ use casebook_protocol::{ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
+pub mod config;
+pub mod price;
 pub mod schema;
 
 /// A part of a prompt.
