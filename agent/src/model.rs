@@ -9,10 +9,14 @@ use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
-pub mod replay;
+pub mod config;
 pub mod data;
+pub mod dialogue;
 pub mod form;
+pub mod mind;
+pub mod price;
 pub mod prompt;
+pub mod replay;
 pub mod schema;
 
 /// A part of a prompt.

@@ -47,7 +47,10 @@ impl Faults {
     pub fn finding(&mut self, place: &str, text: &str, known: &BTreeSet<FindingId>) -> Option<FindingId> {
         let id = FindingId::new(text.trim()).ok().filter(|id| known.contains(id));
         if id.is_none() {
-            self.add(place, format!("there is no finding {:?}: write the id of one in the sections", one_line(text, 80)));
+            self.add(
+                place,
+                format!("there is no finding {:?}: write the id of one in the sections", one_line(text, 80)),
+            );
         }
         id
     }

@@ -1,0 +1,280 @@
+//! The models file: which models there are, who thinks with which, and what a task may use. Pure: the
+//! text goes in, a checked [`Config`] comes out, and every fault names its line and what to write.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use casebook_protocol::{Domain, Phase, Role, TaskKind};
+
+use crate::model::price::Price;
+
+mod raw;
+#[cfg(test)]
+mod tests;
+
+/// The name by which a role or an override asks for the built-in analyst.
+pub const ANALYST: &str = "analyst";
+
+/// Who serves a model, and so which format its requests have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provider {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    Openai,
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// Any server that speaks OpenAI Chat Completions (Ollama, vLLM, gateways), at a base URL.
+    OpenaiCompatible,
+    /// Google Gemini.
+    Gemini,
+    /// Amazon Bedrock (Converse), by API key, at the base URL of a region.
+    Bedrock,
+}
+
+impl Provider {
+    /// The name as in the models file.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Openai => "openai",
+            Self::OpenaiResponses => "openai-responses",
+            Self::OpenaiCompatible => "openai-compatible",
+            Self::Gemini => "gemini",
+            Self::Bedrock => "bedrock",
+        }
+    }
+
+    /// How a model of this provider answers when the file does not say: unknown servers may ignore a
+    /// response format, and some drop tool calls when one is given.
+    #[must_use]
+    pub const fn way(self) -> Way {
+        match self {
+            Self::Anthropic | Self::Openai | Self::OpenaiResponses | Self::Gemini => Way::Native,
+            Self::OpenaiCompatible | Self::Bedrock => Way::SubmitTool,
+        }
+    }
+
+    /// Where it is served when the file does not say; none when the file must.
+    #[must_use]
+    pub const fn base_url(self) -> Option<&'static str> {
+        match self {
+            Self::Anthropic => Some("https://api.anthropic.com/v1/"),
+            Self::Openai | Self::OpenaiResponses => Some("https://api.openai.com/v1/"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta/"),
+            Self::OpenaiCompatible | Self::Bedrock => None,
+        }
+    }
+}
+
+/// How a model gives its answer object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// By the provider's own structured output.
+    Native,
+    /// As the arguments of a tool named `submit`.
+    SubmitTool,
+}
+
+/// How hard a model is told to think. Providers know some of these each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Effort {
+    None,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+/// Where a key is. The key itself never stands in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeySource {
+    /// In this environment variable.
+    Env(String),
+    /// In this file, whitespace around it ignored.
+    File(String),
+    /// The server wants none.
+    Keyless,
+}
+
+/// Parameters of a model; what is not set is not sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Parameters {
+    /// 0 to 2.
+    pub temperature: Option<f64>,
+    /// Above 0, at most 1.
+    pub top_p: Option<f64>,
+    /// Effort.
+    pub effort: Option<Effort>,
+    /// For providers that can repeat themselves.
+    pub seed: Option<u64>,
+}
+
+/// A model of the file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Its name in the file: what [`crate::model::Ask::model`] says.
+    pub name: String,
+    /// Who serves it.
+    pub provider: Provider,
+    /// Its name at the provider, sent exactly so.
+    pub provider_model: String,
+    /// Where it is served; ends in `/`.
+    pub base_url: String,
+    /// Where its key is.
+    pub key: KeySource,
+    /// Tokens that prompt and reply may have together.
+    pub window: u32,
+    /// Tokens that one reply may have.
+    pub max_output: u32,
+    /// How it answers.
+    pub way: Way,
+    /// Parameters.
+    pub parameters: Parameters,
+    /// Time for one attempt.
+    pub timeout: Duration,
+    /// Calls at the same time.
+    pub concurrency: u32,
+    /// Prices; none means that cost is not known and counts as zero.
+    pub price: Option<Price>,
+    /// Models to go on with when this one fails for good, as the file has them.
+    pub fallback: Vec<String>,
+}
+
+/// What one task may use at the most; what is not set is left to the investigation's defaults.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Turns; the last one offers no tools.
+    pub turns: Option<u32>,
+    /// Model calls, the repair included.
+    pub model_calls: Option<u32>,
+    /// Tool calls.
+    pub tool_calls: Option<u32>,
+    /// Tokens, in and out.
+    pub tokens: Option<u64>,
+    /// Money, in millionths.
+    pub cost_micros: Option<u64>,
+    /// Seconds.
+    pub seconds: Option<u64>,
+}
+
+impl Limits {
+    /// These limits where they are set, `under` where they are not.
+    #[must_use]
+    pub fn over(self, under: Self) -> Self {
+        Self {
+            turns: self.turns.or(under.turns),
+            model_calls: self.model_calls.or(under.model_calls),
+            tool_calls: self.tool_calls.or(under.tool_calls),
+            tokens: self.tokens.or(under.tokens),
+            cost_micros: self.cost_micros.or(under.cost_micros),
+            seconds: self.seconds.or(under.seconds),
+        }
+    }
+}
+
+/// Who thinks in a task, and what the task may use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seat {
+    /// The model, then those to go on with, in order; never empty, none twice.
+    pub chain: Vec<Profile>,
+    /// The task's limits.
+    pub limits: Limits,
+}
+
+/// What one table under `[roles]` sets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Choice {
+    /// A model's name, or [`ANALYST`].
+    model: Option<String>,
+    limits: Limits,
+}
+
+impl Choice {
+    fn over(&self, under: Self) -> Self {
+        Self { model: self.model.clone().or(under.model), limits: self.limits.over(under.limits) }
+    }
+}
+
+/// A role with what differs by phase, task and domain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RoleChoice {
+    base: Choice,
+    phases: BTreeMap<Phase, Choice>,
+    tasks: BTreeMap<TaskKind, Choice>,
+    domains: BTreeMap<Domain, Choice>,
+}
+
+/// A models file that holds.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Config {
+    models: BTreeMap<String, Profile>,
+    roles: BTreeMap<Role, RoleChoice>,
+}
+
+/// What is wrong with a models file. It never quotes the file: a key may stand in it by mistake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {fault}")]
+pub struct ConfigError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// Which key, what is wrong with it, and what to write instead.
+    pub fault: String,
+}
+
+impl Config {
+    /// The models file `file` with the content `text`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the first fault.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        raw::read(text).map_err(|fault| {
+            let before = text.get(..fault.at).unwrap_or(text);
+            ConfigError { file: file.into(), line: before.matches('\n').count() + 1, fault: fault.text }
+        })
+    }
+
+    /// All models, by name.
+    pub fn models(&self) -> impl Iterator<Item = &Profile> {
+        self.models.values()
+    }
+
+    /// The model `name`.
+    #[must_use]
+    pub fn model(&self, name: &str) -> Option<&Profile> {
+        self.models.get(name)
+    }
+
+    /// Who thinks in such a task; none means the built-in analyst. What is set for the domain goes
+    /// before what is set for the task, then the phase, then the role, key by key.
+    #[must_use]
+    pub fn seat(&self, role: Role, kind: TaskKind, phase: Phase, domain: Option<&Domain>) -> Option<Seat> {
+        let role = self.roles.get(&role)?;
+        let overrides = [role.phases.get(&phase), role.tasks.get(&kind), domain.and_then(|d| role.domains.get(d))];
+        let choice = overrides.into_iter().flatten().fold(role.base.clone(), |under, over| over.over(under));
+        let model = choice.model.filter(|model| model != ANALYST)?;
+        Some(Seat { chain: self.chain(&model), limits: choice.limits })
+    }
+
+    /// `name` and its fallbacks, each with its own fallbacks behind it.
+    fn chain(&self, name: &str) -> Vec<Profile> {
+        let mut chain: Vec<Profile> = Vec::new();
+        let mut ahead = vec![name];
+        while let Some(profile) = ahead.pop().and_then(|name| self.models.get(name)) {
+            if chain.iter().all(|had| had.name != profile.name) {
+                chain.push(profile.clone());
+                ahead.extend(profile.fallback.iter().rev().map(String::as_str));
+            }
+        }
+        chain
+    }
+}

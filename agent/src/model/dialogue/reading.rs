@@ -1,0 +1,126 @@
+//! What a reply is: tool calls, an answer object, a refusal, or nothing that counts.
+
+use casebook_protocol::{Purpose, one_line};
+use serde_json::Value;
+
+use crate::mind::CallRequest;
+use crate::model::dialogue::MOST_CALLS;
+use crate::model::{Called, Reply, Stop};
+
+/// What a reply is.
+#[derive(Debug, PartialEq)]
+pub(super) enum Reading {
+    /// It wants tools called.
+    Calls(Vec<CallRequest>),
+    /// It answers with this object.
+    Object(Value),
+    /// Neither: what was wrong.
+    Nothing(String),
+    /// It will not.
+    Refused,
+}
+
+/// Reads `reply` to a call for `purpose`; `submit` is the tool that takes an answer.
+pub(super) fn read(reply: &Reply, purpose: Purpose, submit: &str) -> Reading {
+    if reply.stop == Stop::Refused {
+        return Reading::Refused;
+    }
+    if let Some(call) = reply.calls.iter().find(|c| c.tool == submit) {
+        return match serde_json::from_str(&call.arguments) {
+            Ok(object) => Reading::Object(object),
+            Err(error) => Reading::Nothing(unreadable(reply, &error)),
+        };
+    }
+    if !reply.calls.is_empty() {
+        return match purpose {
+            Purpose::Turn => Reading::Calls(reply.calls.iter().take(MOST_CALLS).map(request).collect()),
+            Purpose::Last | Purpose::Repair => {
+                Reading::Nothing("no tools can be called any more: answer with what you have".into())
+            }
+        };
+    }
+    let text = reply.text.trim();
+    if text.is_empty() {
+        return Reading::Nothing(match reply.stop {
+            Stop::Length => cut(),
+            _ => "there is no answer in your reply".into(),
+        });
+    }
+    match serde_json::from_str(fenced(text).unwrap_or(text)) {
+        Ok(object) => Reading::Object(object),
+        Err(error) => Reading::Nothing(unreadable(reply, &error)),
+    }
+}
+
+fn unreadable(reply: &Reply, error: &serde_json::Error) -> String {
+    match reply.stop {
+        Stop::Length => cut(),
+        _ => format!("the answer is not one JSON object: {}", one_line(&error.to_string(), 200)),
+    }
+}
+
+fn cut() -> String {
+    "the answer was cut at the limit of tokens: answer shorter, with what matters most".into()
+}
+
+/// What stands in the one code fence of `text`; none when there is none, or more than one.
+fn fenced(text: &str) -> Option<&str> {
+    let mut pieces = text.split("```");
+    let (_, inner, _, None) = (pieces.next()?, pieces.next()?, pieces.next()?, pieces.next()) else { return None };
+    Some(inner.strip_prefix("json").unwrap_or(inner).trim())
+}
+
+fn request(call: &Called) -> CallRequest {
+    let arguments = if call.arguments.trim().is_empty() { "{}".to_owned() } else { call.arguments.clone() };
+    CallRequest { tool: call.tool.clone(), arguments }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str, stop: Stop) -> Reply {
+        Reply { text: text.into(), calls: vec![], stop, kept: None }
+    }
+
+    fn calls(tools: &[(&str, &str)]) -> Reply {
+        let calls = tools.iter().map(|(tool, arguments)| Called {
+            id: "1".into(),
+            tool: (*tool).into(),
+            arguments: (*arguments).into(),
+        });
+        Reply { text: String::new(), calls: calls.collect(), stop: Stop::Done, kept: None }
+    }
+
+    #[test]
+    fn an_object_counts_bare_in_one_fence_or_submitted() {
+        let object = Reading::Object(serde_json::json!({"a": 1}));
+        assert_eq!(read(&said(r#" {"a": 1} "#, Stop::Done), Purpose::Turn, "submit"), object);
+        assert_eq!(read(&said("Here:\n```json\n{\"a\": 1}\n```\nDone.", Stop::Done), Purpose::Last, "submit"), object);
+        assert_eq!(read(&calls(&[("search", "{}"), ("submit", r#"{"a":1}"#)]), Purpose::Turn, "submit"), object);
+    }
+
+    #[test]
+    fn what_is_no_answer_says_why() {
+        let why = |reply: &Reply, purpose| match read(reply, purpose, "submit") {
+            Reading::Nothing(why) => why,
+            other => panic!("{other:?}"),
+        };
+        assert!(why(&said("", Stop::Done), Purpose::Turn).contains("no answer"));
+        assert!(why(&said("I think it is fine.", Stop::Done), Purpose::Turn).contains("not one JSON object"));
+        assert!(why(&said("{\"a\": [1, ", Stop::Length), Purpose::Turn).contains("cut at the limit"));
+        assert!(why(&said("```{}``` or ```{}```", Stop::Done), Purpose::Turn).contains("not one JSON"));
+        assert!(why(&calls(&[("search", "{}")]), Purpose::Last).contains("no tools can be called"));
+        assert!(why(&calls(&[("submit", "{")]), Purpose::Turn).contains("not one JSON object"));
+    }
+
+    #[test]
+    fn calls_count_while_tools_are_offered_and_a_refusal_always_does() {
+        let asked = vec![CallRequest { tool: "search".into(), arguments: "{}".into() }];
+        assert_eq!(read(&calls(&[("search", "")]), Purpose::Turn, "submit"), Reading::Calls(asked));
+        assert_eq!(read(&said("{}", Stop::Refused), Purpose::Turn, "submit"), Reading::Refused);
+        let many: Vec<_> = std::iter::repeat_n(("search", "{}"), 1000).collect();
+        let Reading::Calls(kept) = read(&calls(&many), Purpose::Turn, "submit") else { panic!("no calls") };
+        assert_eq!(kept.len(), MOST_CALLS);
+    }
+}

@@ -1,0 +1,72 @@
+//! A role played by language models: the task's prompt from the role, the models from the models
+//! file, the conversation from [`crate::model::dialogue`].
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use casebook_protocol::{Allowance, Player, Task};
+
+use crate::mind::{ANALYST, Analyst, Mind, Past, Thought, Turn};
+use crate::model::Model;
+use crate::model::brief::Brief;
+use crate::model::config::{Config, Seat};
+use crate::model::dialogue::Dialogue;
+
+/// What thinks where the models file names a model, and the built-in analyst where it does not.
+pub struct Seated {
+    /// The models file.
+    pub config: Arc<Config>,
+    /// The models behind it.
+    pub models: Arc<dyn Model>,
+    /// What the role tells a model.
+    pub brief: Arc<dyn Brief>,
+    /// Who thinks where no model is set.
+    pub analyst: Analyst,
+}
+
+impl Seated {
+    fn seat(&self, task: &Task) -> Option<Seat> {
+        let kind = task.view.kind();
+        self.config.seat(kind.role(), kind, task.phase, task.domain.as_ref())
+    }
+}
+
+#[async_trait]
+impl Mind for Seated {
+    fn player(&self, task: &Task, past: &Past) -> Player {
+        let Some(seat) = self.seat(task) else { return self.analyst.player(task, past) };
+        match past.asked.iter().rev().find(|e| e.result.is_ok()) {
+            Some(last) => Player { name: last.call.model.clone(), version: last.call.version.clone() },
+            None => seat.chain.first().map_or_else(
+                || Player { name: ANALYST.into(), version: String::new() },
+                |first| Player { name: first.name.clone(), version: first.provider_model.clone() },
+            ),
+        }
+    }
+
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+        match self.seat(task) {
+            Some(seat) => Dialogue { task, seat: &seat, brief: self.brief.as_ref(), past, turn }.next(),
+            None => self.analyst.next(task, past, turn).await,
+        }
+    }
+
+    fn allowance(&self, task: &Task) -> Allowance {
+        let given = task.allowance;
+        let Some(limits) = self.seat(task).map(|seat| seat.limits) else { return given };
+        // A file may ask for more turns or time than is usual, and never for more of the budget.
+        Allowance {
+            turns: limits.turns.unwrap_or(given.turns),
+            seconds: limits.seconds.unwrap_or(given.seconds),
+            model_calls: limits.model_calls.map_or(given.model_calls, |n| n.min(given.model_calls)),
+            tool_calls: limits.tool_calls.map_or(given.tool_calls, |n| n.min(given.tool_calls)),
+            tokens: limits.tokens.map_or(given.tokens, |n| n.min(given.tokens)),
+            cost_micros: limits.cost_micros.map_or(given.cost_micros, |n| n.min(given.cost_micros)),
+            result_bytes: given.result_bytes,
+        }
+    }
+
+    fn models(&self) -> Option<&dyn Model> {
+        Some(self.models.as_ref())
+    }
+}
