@@ -89,16 +89,13 @@ pub fn strict(schema: &Value) -> Value {
 
 /// The constants of an enum whose values are documented one by one.
 fn names(of: &[Value]) -> Option<Vec<(Value, Option<&str>)>> {
-    of.iter()
-        .map(|one| Some((one.get("const")?.clone(), one.get("description").and_then(Value::as_str))))
-        .collect()
+    of.iter().map(|one| Some((one.get("const")?.clone(), one.get("description").and_then(Value::as_str)))).collect()
 }
 
 fn named_values(map: &Map<String, Value>, named: Vec<(Value, Option<&str>)>) -> Value {
-    let mut about: Vec<String> = map.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
-    about.extend(
-        named.iter().filter_map(|(name, text)| Some(format!("{}: {}", name.as_str()?, text.as_ref()?))),
-    );
+    let mut about: Vec<String> =
+        map.get("description").and_then(Value::as_str).map(str::to_owned).into_iter().collect();
+    about.extend(named.iter().filter_map(|(name, text)| Some(format!("{}: {}", name.as_str()?, text.as_ref()?))));
     let mut out = Map::new();
     out.insert("type".into(), Value::String("string".into()));
     if !about.is_empty() {

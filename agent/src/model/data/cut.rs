@@ -145,7 +145,10 @@ pub(super) fn lines(text: &str, limit: usize) -> Fitted {
     }
     let (Some(start), Some(end), true) = (all.get(..first), all.get(last..), used > 0) else {
         let start = head(text, limit);
-        return Fitted { text: start.to_owned(), notes: vec![format!("{} bytes are left out", text.len() - start.len())] };
+        return Fitted {
+            text: start.to_owned(),
+            notes: vec![format!("{} bytes are left out", text.len() - start.len())],
+        };
     };
     let note = format!("lines {} to {last}, {} bytes, are left out", first + 1, text.len() - used);
     Fitted { text: [start, end].concat().concat(), notes: vec![note] }

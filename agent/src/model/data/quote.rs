@@ -56,7 +56,9 @@ fn in_text(out: &mut String, c: char) {
 fn in_json(out: &mut String, c: char) {
     match c {
         c if unseen(c) && c >= ' ' => push_json_escape(out, c),
-        c => out.push_str(Value::from(c.to_string()).to_string().trim_start_matches('"').strip_suffix('"').unwrap_or("")),
+        c => {
+            out.push_str(Value::from(c.to_string()).to_string().trim_start_matches('"').strip_suffix('"').unwrap_or(""))
+        }
     }
 }
 

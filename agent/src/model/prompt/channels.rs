@@ -47,7 +47,8 @@ pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
 pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<'a> {
     Section::new(rank, TIMELINE, move |limit| {
         let kept = kept_events(timeline, limit);
-        let events: Vec<Value> = timeline.events.iter().zip(&kept).filter(|(_, k)| **k).map(|(e, _)| event(e)).collect();
+        let events: Vec<Value> =
+            timeline.events.iter().zip(&kept).filter(|(_, k)| **k).map(|(e, _)| event(e)).collect();
         let missing = kept.iter().filter(|k| !**k).count();
         let gaps: Vec<Value> = timeline
             .gaps
@@ -94,8 +95,8 @@ pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
         let kept = keep(&items, usize::MAX, limit);
         let missing = kept.iter().filter(|k| !**k).count();
         let findings: Vec<Value> = values.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| v).collect();
-        let left_out = (missing > 0)
-            .then(|| format!("review: {missing} of {} findings, those of the lowest scores", kept.len()));
+        let left_out =
+            (missing > 0).then(|| format!("review: {missing} of {} findings, those of the lowest scores", kept.len()));
         let summary = one_line(&review.summary, PARAGRAPH);
         Written { text: section("review", &json!({"summary": summary, "findings": findings})), left_out }
     })
