@@ -234,16 +234,16 @@ fn events_that_a_prompt_had_no_room_for_stay_on_the_timeline() {
     let task = timeline("x", 30, 1);
     let briefing = CriticBrief.brief(&task, 0);
     let shown = content(&briefing, "timeline")["events"].as_array().unwrap().len();
-    assert_eq!(shown, 20);
-    assert!(briefing.parts.last().unwrap().text.contains("10 of 30 events"));
+    assert_eq!(shown, 16);
+    assert!(briefing.parts.last().unwrap().text.contains("14 of 30 events"));
     let event = json!({"description": "d", "findings": ["r1-endpoint-1", "r2-endpoint-1"]});
     let object = json!({"narrative": "n", "events": [event], "gaps": [], "score": 0.8});
     let Ok(Answer::Timeline(draft)) = CriticBrief.read(&task, &[], &object) else { panic!() };
     let kept: Vec<&str> = draft.events.iter().map(|e| e.findings[0].as_str()).collect();
-    // The first ten have the lowest scores and were not shown; one of them is told anew, and what was
+    // The first fourteen have the lowest scores and were not shown; one of them is told anew, and what was
     // shown and is not told is dropped.
-    assert_eq!(kept.len(), 10);
-    assert!(kept.contains(&"r1-endpoint-10") && !kept.contains(&"r1-endpoint-11"), "{kept:?}");
+    assert_eq!(kept.len(), 14);
+    assert!(kept.contains(&"r1-endpoint-14") && !kept.contains(&"r1-endpoint-15"), "{kept:?}");
 }
 
 #[test]

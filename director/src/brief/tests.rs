@@ -134,9 +134,10 @@ fn sections_stand_in_order_and_the_stable_prefix_is_marked() {
 fn a_long_story_is_bounded_and_what_is_left_out_is_said() {
     let briefing = |events| DirectorBrief.brief(&task(view("a plain text", events), View::Plan), AMPLE);
     let (long, longer) = (briefing(300), briefing(600));
-    assert!(long.parts.last().unwrap().text.contains("timeline: 280 of 300 events"), "{:?}", long.parts.last());
+    assert!(long.parts.last().unwrap().text.contains("timeline: 284 of 300 events"), "{:?}", long.parts.last());
     assert!(long.parts[1].text.contains("folded away") && long.parts[3].text.contains("event 299 "));
-    assert!(bytes(&longer) < bytes(&long) + 200, "{} {}", bytes(&long), bytes(&longer));
+    // The Journal folds away a quarter of its bytes at a time.
+    assert!(bytes(&longer) < bytes(&long) + JOURNAL_OWN / 4 + 200, "{} {}", bytes(&long), bytes(&longer));
 }
 
 #[test]
