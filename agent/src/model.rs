@@ -8,9 +8,12 @@ use casebook_protocol::{ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
+pub mod client;
 pub mod config;
 pub mod price;
+pub mod retry;
 pub mod schema;
+pub mod secret;
 
 /// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
