@@ -183,6 +183,9 @@ fn every_fault_names_its_line_its_key_and_what_to_write() {
     check(with("[roles.boss]\nmodel = \"m\""), 6, &["boss", "director"]);
     check(with("[models.analyst]\nprovider = \"openai\"\nmodel = \"x\"\nwindow = 4096"), 6, &["built-in analyst"]);
     check(with("seed = "), 6, &[]);
+    check(without("provider", "provider = \"openai-responses\"\nseed = 1"), 3, &["seed", "leave it out"]);
+    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"\nanswer = \"native\"";
+    check(without("provider", bedrock), 4, &["answer", "submit_tool"]);
 }
 
 #[test]
@@ -196,5 +199,30 @@ fn no_fault_quotes_a_secret() {
         with("base_url = \"https://h/v1?key=hunter2\""),
     ] {
         assert!(!got.contains("hunter2"), "{got}");
+    }
+}
+
+#[test]
+fn the_examples_hold_and_seat_someone() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/models");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let config = Config::parse(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
+        assert!(config.seat(Role::Director, TaskKind::Plan, Phase::Discovery, None).is_some(), "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen >= 4);
+}
+
+/// The examples in the manual are read too: each block that begins with a table.
+#[test]
+fn the_manuals_examples_hold() {
+    let text = include_str!("../../../../docs/models.md");
+    let blocks: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 2);
+    for block in blocks {
+        Config::parse("docs/models.md", block).unwrap_or_else(|error| panic!("{error} in\n{block}"));
     }
 }

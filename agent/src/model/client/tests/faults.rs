@@ -1,0 +1,222 @@
+use std::io::Write;
+use std::sync::Mutex;
+
+use super::server::{Serve, ok, status};
+use super::*;
+
+fn hello() -> Serve {
+    ok(
+        &json!({"model": "maker-1", "choices": [{"message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}]}),
+    )
+}
+
+/// Asks a server of `replies`: the result, and how many requests came.
+async fn run(replies: Vec<Serve>, more: &str, time: Duration) -> (Result<Answered, AskError>, usize) {
+    let server = Server::start(replies).await;
+    let result = client("openai", &server, more).ask(&ask(), time).await;
+    (result, server.requests().len())
+}
+
+/// The failure of a server of `replies`, with no key and no prompt in it.
+async fn failure(replies: Vec<Serve>, more: &str) -> (Fault, String, usize) {
+    let (result, requests) = run(replies, more, TIME).await;
+    let error = result.expect_err("there is no answer");
+    for text in [error.to_string(), format!("{error:?}")] {
+        assert!(!text.contains("hunter2") && !text.contains("heron"), "{text}");
+        assert!(text.contains("model m (openai)"), "{text}");
+    }
+    assert_eq!(usize::try_from(error.attempts).unwrap(), requests, "attempts are counted");
+    (error.fault, error.message, requests)
+}
+
+#[tokio::test]
+async fn what_passes_is_tried_again() {
+    for fault in [
+        status(429, "retry-after: 0\r\n", "{}"),
+        status(429, "retry-after: Wed, 21 Oct 2015 07:28:00 GMT\r\n", "{}"),
+        status(529, "", "{\"error\": {\"message\": \"Overloaded\"}}"),
+        status(500, "", "oops"),
+        status(503, "", ""),
+        status(408, "", ""),
+        status(409, "", ""),
+        Serve::Cut(b"{\"choices\": [".to_vec()),
+        ok(&json!({"error": {"code": 502, "message": "upstream"}})),
+    ] {
+        let (result, requests) = run(vec![fault.clone(), fault.clone(), hello()], "", TIME).await;
+        let answered = result.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
+        assert_eq!((answered.reply.text.as_str(), answered.attempts, requests), ("hello", 3, 3));
+    }
+}
+
+#[tokio::test]
+async fn what_does_not_pass_ends_after_its_attempts() {
+    let (fault, message, requests) =
+        failure(vec![status(529, "", "{\"error\": {\"message\": \"Overloaded\"}}")], "").await;
+    assert_eq!((fault, requests), (Fault::Unavailable, 4));
+    assert!(message.contains("HTTP 529: Overloaded"), "{message}");
+}
+
+#[tokio::test]
+async fn a_wait_that_does_not_fit_is_not_begun() {
+    let (fault, message, requests) = failure(vec![status(429, "retry-after: 900\r\n", "{}")], "").await;
+    assert_eq!((fault, requests), (Fault::Unavailable, 1));
+    assert!(message.contains("it asks to wait 900 s"), "{message}");
+}
+
+#[tokio::test]
+async fn what_is_refused_is_not_tried_again() {
+    for (code, body, want) in [
+        (400, "{\"error\": {\"message\": \"unknown parameter\"}}", "HTTP 400: unknown parameter"),
+        (
+            401,
+            "{\"error\": {\"message\": \"Incorrect API key: sk-planted-hunter2\"}}",
+            "HTTP 401: Incorrect API key: [key]",
+        ),
+        (403, "{\"message\": \"no\"}", "HTTP 403: no"),
+        (404, "{\"detail\": \"Not Found\"}", "HTTP 404: Not Found (check model and base_url)"),
+        (422, "<html>", "HTTP 422"),
+        (302, "", "redirects are not followed"),
+        (429, "{\"error\": {\"code\": \"insufficient_quota\", \"message\": \"pay\"}}", "HTTP 429: pay"),
+        (
+            400,
+            "{\"error\": {\"message\": \"bad: the secret of the prompt is the blue heron at dawn\"}}",
+            "quotes the request",
+        ),
+    ] {
+        let (fault, message, requests) =
+            failure(vec![status(code, "location: http://127.0.0.1:9/\r\n", body)], "").await;
+        assert_eq!((fault, requests), (Fault::Rejected, 1), "{message}");
+        assert!(message.contains(want), "{want:?} is not in {message:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_providers_message_is_one_short_line() {
+    let long = format!("{{\"error\": {{\"message\": \"a\\u001b[31m\\n{}\"}}}}", "é".repeat(5000));
+    let (_, message, _) = failure(vec![status(400, "", &long)], "").await;
+    assert!(message.chars().count() < 400 && !message.contains('\n') && !message.contains('\u{1b}'), "{message}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_said_so_and_not_tried_again() {
+    for body in ["<html>busy</html>", "{}", "[]", "null", "{\"choices\": []}", "{\"choices\": [{\"message\": 1}]}"] {
+        let (fault, _, requests) = failure(vec![status(200, "", body)], "").await;
+        assert_eq!((fault, requests), (Fault::Unreadable, 1), "{body}");
+    }
+    // The library fails here, with the whole prompt in its message.
+    let odd = json!({"choices": [{"message": {"role": "assistant", "content": null, "tool_calls": [{"id": "t", "function": 7}]}}]});
+    let (fault, message, _) = failure(vec![ok(&odd)], "").await;
+    assert_eq!(fault, Fault::Unreadable, "{message}");
+}
+
+#[tokio::test]
+async fn a_hundred_megabytes_are_not_read() {
+    let hundred = 100 * 1024 * 1024;
+    for reply in [Serve::Flood(hundred), Serve::Announced(hundred)] {
+        let server = Server::start([reply]).await;
+        let error = client("openai", &server, "").ask(&ask(), TIME).await.expect_err("too large");
+        assert_eq!((error.fault, error.attempts), (Fault::Unreadable, 1), "{error}");
+        // What the system's buffers take is not ours, and far less than the rest.
+        assert!(server.sent() < send::MAX_REPLY + 24 * 1024 * 1024, "{} bytes were taken", server.sent());
+    }
+    // An error's body is held to less.
+    let (fault, _, _) = failure(vec![status(400, "", &" ".repeat(1024 * 1024))], "").await;
+    assert_eq!(fault, Fault::Rejected);
+}
+
+#[tokio::test]
+async fn a_compressed_reply_is_not_asked_for() {
+    let server = Server::start([hello()]).await;
+    client("openai", &server, "").ask(&ask(), TIME).await.unwrap();
+    assert_eq!(server.requests()[0].header("accept-encoding"), None);
+}
+
+#[tokio::test]
+async fn no_answer_in_time_is_told_from_no_answer() {
+    let (result, requests) = run(vec![Serve::Hang], "", Duration::from_millis(300)).await;
+    let error = result.expect_err("there is no answer");
+    assert_eq!((error.fault, error.attempts, requests), (Fault::TimedOut, 1, 1), "{error}");
+
+    let (result, requests) = run(vec![Serve::Hang, hello()], "timeout_seconds = 1", TIME).await;
+    assert_eq!((result.unwrap().attempts, requests), (2, 2), "an attempt has its own time");
+}
+
+#[tokio::test]
+async fn no_server_is_unavailable() {
+    let server = Server::start([hello()]).await;
+    let client = client("openai", &server, "");
+    drop(server);
+    let error = client.ask(&ask(), TIME).await.expect_err("no one listens");
+    assert_eq!((error.fault, error.attempts), (Fault::Unavailable, 4), "{error}");
+    assert!(error.message.contains("check base_url"), "{error}");
+}
+
+#[tokio::test]
+async fn an_unknown_model_is_rejected() {
+    let server = Server::start([hello()]).await;
+    let asked = Ask { model: "other".into(), ..ask() };
+    let error = client("openai", &server, "").ask(&asked, TIME).await.expect_err("no such model");
+    assert_eq!((error.fault, error.attempts), (Fault::Rejected, 0));
+    assert!(error.message.contains("\"other\""));
+}
+
+#[tokio::test]
+async fn no_more_calls_than_allowed_run_at_once() {
+    let server = Server::start([Serve::Hang]).await;
+    let client = client("openai", &server, "concurrency = 2");
+    let (one, two, three) = (ask(), ask(), ask());
+    let time = Duration::from_millis(500);
+    let (a, b, c) = tokio::join!(client.ask(&one, time), client.ask(&two, time), client.ask(&three, time));
+    assert!([&a, &b, &c].iter().all(|result| result.as_ref().is_err_and(|e| e.fault == Fault::TimedOut)));
+    assert_eq!(server.requests().len(), 2, "the third never got its turn");
+}
+
+#[test]
+fn a_missing_key_is_named_at_the_start() {
+    let text = "[models.m]\nprovider = \"openai\"\nmodel = \"x\"\nkey_env = \"NO_SUCH_KEY\"\nwindow = 4096\n";
+    let config = Config::parse("f", text).unwrap();
+    let error = Client::with(&config, |_| None, Pace::default()).expect_err("there is no key").to_string();
+    assert!(error.contains("\"m\"") && error.contains("NO_SUCH_KEY"), "{error}");
+}
+
+/// What a subscriber writes.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn logs_have_names_and_counts_and_no_key_prompt_or_reply() {
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_ansi(false)
+        .with_env_filter(crate::telemetry::filter("trace"))
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
+        .with_writer(move || writer.clone())
+        .finish();
+    let guard = tracing::subscriber::set_default(subscriber);
+    let server = Server::start([status(500, "", "{\"error\": {\"message\": \"sk-planted-hunter2\"}}"), hello()]).await;
+    let client = client("openai", &server, "");
+    client.ask(&ask(), TIME).await.unwrap();
+    let debug = format!("{client:?}");
+    drop(guard);
+    let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    for want in
+        ["chat", "gen_ai.provider.name", "maker-1", "gen_ai.usage.input_tokens", "r1.plan.m1", "casebook.attempts=2"]
+    {
+        assert!(log.contains(want), "{want:?} is not in {log}");
+    }
+    for secret in ["hunter2", "heron", "hello"] {
+        assert!(!log.contains(secret) && !debug.contains(secret), "{secret:?} is in {log} {debug}");
+    }
+}
