@@ -1,5 +1,5 @@
 //! A scripted model on loopback, in the real wire formats. Prints its URL on the first line, and its
-//! counts as one line of JSON for each line that comes in; ends with its input, or when it is killed.
+//! counts as one line of JSON for each line that comes in.
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -43,6 +43,9 @@ struct Arguments {
     /// Threads that serve.
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// End when the input ends; otherwise it runs until it is killed.
+    #[arg(long)]
+    end_with_input: bool,
 }
 
 fn main() -> ExitCode {
@@ -83,7 +86,9 @@ fn serve(told: Arguments) -> Result<(), String> {
         let counts = serde_json::to_string(&server.log().counts()).map_err(|e| e.to_string())?;
         say(&mut out, &counts).map_err(|e| e.to_string())?;
     }
-    // Started without an input, it runs until it is killed.
+    if told.end_with_input {
+        return Ok(());
+    }
     loop {
         std::thread::park();
     }

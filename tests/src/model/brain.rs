@@ -15,7 +15,7 @@ use crate::model::Request;
 use crate::model::invariants::SUBMIT;
 use crate::model::play::{Ask, Play, Reply, Script};
 use crate::model::prompt;
-use crate::model::request::{Tool, Turn};
+use crate::model::request::{Choice, Tool, Turn};
 
 /// How the roles are played.
 #[derive(Debug, Clone)]
@@ -110,8 +110,7 @@ fn answer(request: &Request, object: &Value) -> Reply {
 /// first tool once, fills the form that is asked, or says `ok`.
 fn other(request: &Request) -> Reply {
     let called = request.turns.iter().any(|turn| matches!(turn, Turn::Results(_)));
-    let tool = request.offered().iter().find(|tool| tool.name != SUBMIT);
-    match tool {
+    match tools(request).first() {
         Some(tool) if !called => Reply::calls(vec![ask(tool, &Value::Null)]),
         _ if request.format.is_some() || request.offered().iter().any(|tool| tool.name == SUBMIT) => {
             answer(request, &Value::Null)
@@ -127,9 +126,13 @@ fn ask(tool: &Tool, arguments: &Value) -> Ask {
     Ask { name: tool.name.clone(), arguments: arguments.to_string() }
 }
 
-/// The tools that may be called besides `submit`.
+/// The tools that may be called besides `submit`; none where another is forced.
 fn tools(request: &Request) -> Vec<&Tool> {
-    request.offered().iter().filter(|tool| tool.name != SUBMIT).collect()
+    let free = |tool: &&Tool| match &request.choice {
+        Choice::Only(name) => tool.name == *name,
+        _ => true,
+    };
+    request.offered().iter().filter(|tool| tool.name != SUBMIT).filter(free).collect()
 }
 
 /// Tool calls made so far in this conversation.

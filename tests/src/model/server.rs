@@ -211,12 +211,11 @@ fn respond(status: u16, kind: &'static str, body: Sent) -> Response<Sent> {
 
 async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play: Play) -> Response<Sent> {
     let provider = captured.request.provider;
-    let mut play = play;
-    while let Play::Late(pause, then) = play {
-        tokio::time::sleep(pause).await;
-        play = *then;
-    }
     let response = match play {
+        Play::Late(pause, then) => {
+            tokio::time::sleep(pause).await;
+            return Box::pin(perform(shared, under_way, captured, *then)).await;
+        }
         Play::Reply(reply) => {
             let (frames, usage) = frames(captured, &reply);
             shared.log.answered(captured, usage);
@@ -247,7 +246,6 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
             let (frames, _) = frames(captured, &Reply::text(FILLER));
             respond(200, kind_of(captured), Sent::huge(&frames, bytes, under_way))
         }
-        Play::Late(..) => unreachable!("unwrapped above"),
     };
     if shared.log.records() {
         let sent: Vec<u8> = response.body().frames.iter().flatten().copied().collect();
@@ -280,14 +278,17 @@ struct Sent {
     frames: VecDeque<Bytes>,
     filler: u64,
     rest: VecDeque<Bytes>,
+    /// The body ends in an error.
     broken: bool,
+    /// The error waits for one more turn, so that what came before it leaves first.
+    waits: bool,
     /// The request is under way until its answer is sent, or no one waits for it any more.
     _under_way: UnderWay,
 }
 
 impl Sent {
     fn frames(frames: VecDeque<Bytes>, under_way: UnderWay) -> Self {
-        Self { frames, filler: 0, rest: VecDeque::new(), broken: false, _under_way: under_way }
+        Self { frames, filler: 0, rest: VecDeque::new(), broken: false, waits: false, _under_way: under_way }
     }
 
     fn whole(text: String, under_way: UnderWay) -> Self {
@@ -298,7 +299,7 @@ impl Sent {
     fn cut(frames: &VecDeque<Bytes>, under_way: UnderWay) -> Self {
         let mut all: Vec<u8> = frames.iter().flatten().copied().collect();
         all.truncate(all.len() / 2);
-        Self { broken: true, ..Self::frames(VecDeque::from([Bytes::from(all)]), under_way) }
+        Self { broken: true, waits: true, ..Self::frames(VecDeque::from([Bytes::from(all)]), under_way) }
     }
 
     /// Filler of so many bytes in the place of the mark.
@@ -318,7 +319,10 @@ impl Body for Sent {
     type Data = Bytes;
     type Error = std::io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
         if let Some(frame) = self.frames.pop_front() {
             return Poll::Ready(Some(Ok(Frame::data(frame))));
         }
@@ -330,6 +334,10 @@ impl Body for Sent {
         }
         if let Some(frame) = self.rest.pop_front() {
             return Poll::Ready(Some(Ok(Frame::data(frame))));
+        }
+        if std::mem::take(&mut self.waits) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
         if std::mem::take(&mut self.broken) {
             return Poll::Ready(Some(Err(std::io::ErrorKind::ConnectionAborted.into())));

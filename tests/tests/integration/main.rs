@@ -21,4 +21,5 @@ fn kills(unless_told: usize) -> usize {
 mod architecture;
 mod cases;
 mod process;
+mod scripted_model;
 mod sim;

@@ -239,7 +239,7 @@ fn secrets_size_and_changed_systems_are_found() {
         |r| r.bytes = Bytes::from(json!({"x": SECRET}).to_string()),
         &["1 secret: planted secret 0 is in the body"],
     );
-    broken("plan", |r| r.max_output = Some(2000), &["1 window: 2022 tokens with the reply, the window has 1000"]);
+    broken("plan", |r| r.max_output = Some(2000), &["1 window: 2028 tokens with the reply, the window has 1000"]);
     broken(
         "plan",
         |r| r.system = "You are helpful".into(),
