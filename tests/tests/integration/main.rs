@@ -22,4 +22,5 @@ mod architecture;
 mod cases;
 mod process;
 mod prompts;
+mod scripted_model;
 mod sim;
