@@ -226,11 +226,14 @@ impl Dialogue<'_> {
         let open = purpose == Purpose::Turn && !tools.is_empty();
         let talked = messages.iter().any(|m| matches!(m, Said::Results(_)));
         match profile.way {
-            Way::Native => Frame {
-                choice: if open || tools.is_empty() { Choice::Free } else { Choice::Nothing },
-                tools: if open || talked { tools } else { Vec::new() },
-                format: Some(Format { name: form.name, schema: form.wire }),
-            },
+            Way::Native => {
+                let tools = if open || talked { tools } else { Vec::new() };
+                Frame {
+                    choice: if open || tools.is_empty() { Choice::Free } else { Choice::Nothing },
+                    tools,
+                    format: Some(Format { name: form.name, schema: form.wire }),
+                }
+            }
             Way::SubmitTool => {
                 let submit = Offer {
                     name: self.submit().to_owned(),

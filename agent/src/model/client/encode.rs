@@ -62,6 +62,9 @@ fn options(profile: &Profile, ask: &Ask) -> ChatOptions {
     options.top_p = parameters.top_p;
     options.seed = parameters.seed;
     options.reasoning_effort = parameters.effort.map(effort);
+    if ask.choice == Choice::Nothing && !ask.tools.is_empty() {
+        options.tool_choice = Some(ToolChoice::None);
+    }
     if let Choice::Only(tool) = &ask.choice {
         options.tool_choice = Some(ToolChoice::tool(tool.as_str()));
         if profile.provider == Provider::Anthropic {

@@ -211,7 +211,7 @@ fn the_last_turn_lets_no_tool_be_called() {
     let mut native = Table::new("native");
     native.last = true;
     let ask = native.ask();
-    assert_eq!((ask.purpose, ask.tools.len(), ask.choice), (Purpose::Last, 0, Choice::Nothing));
+    assert_eq!((ask.purpose, ask.tools.len(), ask.choice), (Purpose::Last, 0, Choice::Free));
     let mut submit = Table::new("submit_tool");
     assert_eq!(submit.ask().tools.last().unwrap().name, "submit");
     assert_eq!(submit.ask().choice, Choice::Free);
@@ -232,7 +232,7 @@ fn exactly_one_repair_with_the_reasons_and_then_a_failure_with_them() {
             continue;
         }
         let repair = table.ask();
-        assert_eq!((repair.purpose, repair.choice.clone()), (Purpose::Repair, Choice::Nothing), "{wrong}");
+        assert_eq!((repair.purpose, repair.tools.len()), (Purpose::Repair, 0), "{wrong}");
         let Some(Message::User(parts)) = repair.messages.last() else { panic!("{:?}", repair.messages) };
         assert!(parts[0].text.contains("cannot be used") && parts[0].text.contains("only repair"), "{}", parts[0].text);
         let mut mended = Table { past: table.past.clone(), ..Table::new("native") };
