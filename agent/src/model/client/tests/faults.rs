@@ -112,6 +112,52 @@ async fn what_cannot_be_read_is_said_so_and_not_tried_again() {
     assert_eq!(fault, Fault::Unreadable, "{message}");
 }
 
+/// Every place of a good reply, in turn, holds something that does not belong there.
+#[tokio::test]
+async fn no_reply_however_odd_makes_a_panic() {
+    let call = json!({"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let chat = json!({"model": "m", "choices": [{"message": {"content": "x", "refusal": "no", "tool_calls": [call]},
+        "finish_reason": "stop"}], "usage": {"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": 1}}});
+    let blocks = json!([{"type": "text", "text": "x"}, {"type": "thinking", "thinking": "x", "signature": "x"},
+        {"type": "tool_use", "id": "t", "name": "f", "input": {}}]);
+    let messages = json!({"model": "m", "content": blocks, "stop_reason": "end_turn", "usage": {"input_tokens": 1}});
+    let items = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "no"}]},
+        {"type": "function_call", "call_id": "t", "name": "f", "arguments": "{}"}]);
+    let responses = json!({"id": "r", "status": "completed", "model": "m", "output": items,
+        "incomplete_details": {"reason": "x"}, "usage": {"input_tokens": 1}});
+    let gemini = json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}],
+        "promptFeedback": {"blockReason": "x"}, "usageMetadata": {"promptTokenCount": 1}});
+    let bedrock = json!({"output": {"message": {"content": [{"text": "x"}]}}, "stopReason": "end_turn", "usage": {"inputTokens": 1}});
+    for (provider, good) in [
+        ("openai", chat),
+        ("anthropic", messages),
+        ("openai-responses", responses),
+        ("gemini", gemini),
+        ("bedrock", bedrock),
+    ] {
+        for odd in [json!(null), json!(7), json!("x"), json!([7]), json!({"x": 7}), json!(-9e99)] {
+            for place in places(&good, "") {
+                let mut body = good.clone();
+                *body.pointer_mut(&place).unwrap() = odd.clone();
+                let server = Server::start([ok(&body)]).await;
+                let _ = client(provider, &server, "").ask(&ask(), TIME).await;
+                assert!(!server.requests().is_empty(), "{provider} {place}");
+            }
+        }
+    }
+}
+
+fn places(json: &Value, at: &str) -> Vec<String> {
+    let inner: Vec<_> = match json {
+        Value::Object(map) => map.iter().flat_map(|(key, value)| places(value, &format!("{at}/{key}"))).collect(),
+        Value::Array(all) => {
+            all.iter().enumerate().flat_map(|(n, value)| places(value, &format!("{at}/{n}"))).collect()
+        }
+        _ => vec![],
+    };
+    std::iter::once(at.to_owned()).chain(inner).collect()
+}
+
 #[tokio::test]
 async fn a_hundred_megabytes_are_not_read() {
     let hundred = 100 * 1024 * 1024;
