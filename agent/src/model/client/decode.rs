@@ -28,7 +28,21 @@ pub(super) fn fit(provider: Provider, body: Vec<u8>) -> Result<Vec<u8>, Failed> 
     if !there {
         return Err(unreadable("the reply does not have this provider's form"));
     }
+    for usage in ["usage", "usageMetadata"] {
+        bound(json.get_mut(usage));
+    }
     serde_json::to_vec(&json).map_err(|_| unreadable("the reply cannot be written again"))
+}
+
+/// Tokens that one call is believed to have counted of a kind: the library adds them up in 32 bits.
+const MAX_TOKENS: u32 = 500_000_000;
+
+fn bound(usage: Option<&mut Value>) {
+    for count in usage.and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()) {
+        if count.as_f64().is_some_and(|n| n > f64::from(MAX_TOKENS)) {
+            *count = json!(MAX_TOKENS);
+        }
+    }
 }
 
 /// Sets a field, where there is an object to have it. Indexing would panic where there is none.

@@ -279,3 +279,22 @@ async fn logs_have_names_and_counts_and_no_key_prompt_or_reply() {
         assert!(!log.contains(secret) && !debug.contains(secret), "{secret:?} is in {log} {debug}");
     }
 }
+
+#[test]
+fn tls_is_rustls_with_ring_and_nothing_else() {
+    let lock = include_str!("../../../../../Cargo.lock");
+    assert!(lock.contains("name = \"ring\""));
+    for other in ["aws-lc", "openssl-sys", "native-tls"] {
+        assert!(!lock.contains(&format!("name = \"{other}")), "{other} came in with a dependency's feature");
+    }
+}
+
+/// HTTPS is set up without a panic: the client finds its provider of cryptography.
+#[tokio::test]
+async fn https_to_a_server_without_it_is_an_error() {
+    let server = Server::start([hello()]).await;
+    let client = client("openai", &server, "");
+    let secure = server.url().replace("http://", "https://");
+    let error = client.http.get(secure).send().await.expect_err("it speaks no TLS");
+    assert!(error.is_connect(), "{error:?}");
+}
