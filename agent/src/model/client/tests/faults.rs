@@ -4,10 +4,13 @@ use std::sync::Mutex;
 use super::server::{Serve, ok, status};
 use super::*;
 
+fn hello_body() -> Value {
+    let choice = json!({"message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"});
+    json!({"model": "maker-1", "choices": [choice]})
+}
+
 fn hello() -> Serve {
-    ok(
-        &json!({"model": "maker-1", "choices": [{"message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}]}),
-    )
+    ok(&hello_body())
 }
 
 /// Asks a server of `replies`: the result, and how many requests came.
@@ -109,6 +112,52 @@ async fn what_cannot_be_read_is_said_so_and_not_tried_again() {
     assert_eq!(fault, Fault::Unreadable, "{message}");
 }
 
+/// Every place of a good reply, in turn, holds something that does not belong there.
+#[tokio::test]
+async fn no_reply_however_odd_makes_a_panic() {
+    let call = json!({"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let chat = json!({"model": "m", "choices": [{"message": {"content": "x", "refusal": "no", "tool_calls": [call]},
+        "finish_reason": "stop"}], "usage": {"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": 1}}});
+    let blocks = json!([{"type": "text", "text": "x"}, {"type": "thinking", "thinking": "x", "signature": "x"},
+        {"type": "tool_use", "id": "t", "name": "f", "input": {}}]);
+    let messages = json!({"model": "m", "content": blocks, "stop_reason": "end_turn", "usage": {"input_tokens": 1}});
+    let items = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "no"}]},
+        {"type": "function_call", "call_id": "t", "name": "f", "arguments": "{}"}]);
+    let responses = json!({"id": "r", "status": "completed", "model": "m", "output": items,
+        "incomplete_details": {"reason": "x"}, "usage": {"input_tokens": 1}});
+    let gemini = json!({"candidates": [{"content": {"parts": [{"text": "x"}]}, "finishReason": "STOP"}],
+        "promptFeedback": {"blockReason": "x"}, "usageMetadata": {"promptTokenCount": 1}});
+    let bedrock = json!({"output": {"message": {"content": [{"text": "x"}]}}, "stopReason": "end_turn", "usage": {"inputTokens": 1}});
+    for (provider, good) in [
+        ("openai", chat),
+        ("anthropic", messages),
+        ("openai-responses", responses),
+        ("gemini", gemini),
+        ("bedrock", bedrock),
+    ] {
+        for odd in [json!(null), json!(7), json!("x"), json!([7]), json!({"x": 7}), json!(-9e99)] {
+            for place in places(&good, "") {
+                let mut body = good.clone();
+                *body.pointer_mut(&place).unwrap() = odd.clone();
+                let server = Server::start([ok(&body)]).await;
+                let _ = client(provider, &server, "").ask(&ask(), TIME).await;
+                assert!(!server.requests().is_empty(), "{provider} {place}");
+            }
+        }
+    }
+}
+
+fn places(json: &Value, at: &str) -> Vec<String> {
+    let inner: Vec<_> = match json {
+        Value::Object(map) => map.iter().flat_map(|(key, value)| places(value, &format!("{at}/{key}"))).collect(),
+        Value::Array(all) => {
+            all.iter().enumerate().flat_map(|(n, value)| places(value, &format!("{at}/{n}"))).collect()
+        }
+        _ => vec![],
+    };
+    std::iter::once(at.to_owned()).chain(inner).collect()
+}
+
 #[tokio::test]
 async fn a_hundred_megabytes_are_not_read() {
     let hundred = 100 * 1024 * 1024;
@@ -133,12 +182,12 @@ async fn a_compressed_reply_is_not_asked_for() {
 
 #[tokio::test]
 async fn no_answer_in_time_is_told_from_no_answer() {
-    let (result, requests) = run(vec![Serve::Hang], "", Duration::from_millis(300)).await;
+    let (result, requests) = run(vec![Serve::Hang], "", Duration::from_secs(2)).await;
     let error = result.expect_err("there is no answer");
     assert_eq!((error.fault, error.attempts, requests), (Fault::TimedOut, 1, 1), "{error}");
 
     let (result, requests) = run(vec![Serve::Hang, hello()], "timeout_seconds = 1", TIME).await;
-    assert_eq!((result.unwrap().attempts, requests), (2, 2), "an attempt has its own time");
+    assert!(result.unwrap().attempts >= 2 && requests >= 2, "an attempt has its own time");
 }
 
 #[tokio::test]
@@ -162,13 +211,12 @@ async fn an_unknown_model_is_rejected() {
 
 #[tokio::test]
 async fn no_more_calls_than_allowed_run_at_once() {
-    let server = Server::start([Serve::Hang]).await;
+    let server = Server::start([Serve::Slow(hello_body())]).await;
     let client = client("openai", &server, "concurrency = 2");
-    let (one, two, three) = (ask(), ask(), ask());
-    let time = Duration::from_millis(500);
-    let (a, b, c) = tokio::join!(client.ask(&one, time), client.ask(&two, time), client.ask(&three, time));
-    assert!([&a, &b, &c].iter().all(|result| result.as_ref().is_err_and(|e| e.fault == Fault::TimedOut)));
-    assert_eq!(server.requests().len(), 2, "the third never got its turn");
+    let asked = ask();
+    let all = futures_util::future::join_all((0..8).map(|_| client.ask(&asked, TIME))).await;
+    assert!(all.iter().all(Result::is_ok));
+    assert!(server.most_at_once() <= 2, "{} ran at once", server.most_at_once());
 }
 
 #[test]
@@ -194,29 +242,59 @@ impl Write for Log {
     }
 }
 
+/// What this process logs, all of it. The subscriber is everyone's: one of this thread alone would
+/// miss spans that another thread's test came to first.
+fn log() -> Log {
+    static LOG: std::sync::OnceLock<Log> = std::sync::OnceLock::new();
+    let start = || {
+        let log = Log::default();
+        let writer = log.clone();
+        tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_env_filter(crate::telemetry::filter("trace"))
+            .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
+            .with_writer(move || writer.clone())
+            .init();
+        log
+    };
+    LOG.get_or_init(start).clone()
+}
+
 #[tokio::test]
 async fn logs_have_names_and_counts_and_no_key_prompt_or_reply() {
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_env_filter(crate::telemetry::filter("trace"))
-        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
-        .with_writer(move || writer.clone())
-        .finish();
-    let guard = tracing::subscriber::set_default(subscriber);
+    let log = log();
     let server = Server::start([status(500, "", "{\"error\": {\"message\": \"sk-planted-hunter2\"}}"), hello()]).await;
     let client = client("openai", &server, "");
-    client.ask(&ask(), TIME).await.unwrap();
+    let id = casebook_protocol::ModelCallId::new("r7.plan.m7").unwrap();
+    client.ask(&Ask { id, ..ask() }, TIME).await.unwrap();
     let debug = format!("{client:?}");
-    drop(guard);
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let closed = log.lines().find(|line| line.contains("r7.plan.m7") && line.contains("close time")).expect("a span");
     for want in
-        ["chat", "gen_ai.provider.name", "maker-1", "gen_ai.usage.input_tokens", "r1.plan.m1", "casebook.attempts=2"]
+        ["chat{", "gen_ai.provider.name=\"openai\"", "maker-1", "gen_ai.usage.input_tokens=0", "casebook.attempts=2"]
     {
-        assert!(log.contains(want), "{want:?} is not in {log}");
+        assert!(closed.contains(want), "{want:?} is not in {closed}");
     }
     for secret in ["hunter2", "heron", "hello"] {
         assert!(!log.contains(secret) && !debug.contains(secret), "{secret:?} is in {log} {debug}");
     }
+}
+
+#[test]
+fn tls_is_rustls_with_ring_and_nothing_else() {
+    let lock = include_str!("../../../../../Cargo.lock");
+    assert!(lock.contains("name = \"ring\""));
+    for other in ["aws-lc", "openssl-sys", "native-tls"] {
+        assert!(!lock.contains(&format!("name = \"{other}")), "{other} came in with a dependency's feature");
+    }
+}
+
+/// HTTPS is set up without a panic: the client finds its provider of cryptography.
+#[tokio::test]
+async fn https_to_a_server_without_it_is_an_error() {
+    let server = Server::start([hello()]).await;
+    let client = client("openai", &server, "");
+    let secure = server.url().replace("http://", "https://");
+    let error = client.http.get(secure).send().await.expect_err("it speaks no TLS");
+    assert!(error.is_connect(), "{error:?}");
 }

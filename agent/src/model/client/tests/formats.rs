@@ -362,3 +362,14 @@ async fn a_price_makes_a_cost() {
     let (answered, _) = once("anthropic", more, &ask(), anthropic(&json!([]), "end_turn")).await;
     assert_eq!(answered.cost_micros, 10 * 3 + 70 * 3 / 10 + 75 + 5 * 15);
 }
+
+#[tokio::test]
+async fn counts_that_no_call_can_have_are_bounded() {
+    let mut body = anthropic(&json!([]), "end_turn");
+    body["usage"] = json!({"input_tokens": i32::MAX, "cache_read_input_tokens": i32::MAX, "output_tokens": u64::MAX});
+    let (answered, _) = once("anthropic", "", &ask(), body).await;
+    assert_eq!(
+        answered.tokens,
+        Tokens { input: 1_000_000_000, cached: 500_000_000, cache_written: 0, output: 500_000_000 }
+    );
+}

@@ -30,6 +30,8 @@ pub(super) enum Serve {
     Flood(usize),
     /// A reply that announces this many bytes and sends them.
     Announced(usize),
+    /// A whole reply, after a while in which others may come.
+    Slow(Value),
     /// No reply, ever.
     Hang,
 }
@@ -42,10 +44,18 @@ pub(super) fn status(status: u16, headers: &str, body: &str) -> Serve {
     Serve::Whole(status, headers.into(), body.as_bytes().to_vec())
 }
 
+/// Slow replies under way, now and at the most.
+#[derive(Default)]
+struct Busy {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
 pub(super) struct Server {
     url: String,
     requests: Arc<Mutex<Vec<Request>>>,
     sent: Arc<AtomicUsize>,
+    busy: Arc<Busy>,
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -63,14 +73,21 @@ impl Server {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let sent = Arc::new(AtomicUsize::new(0));
-        let (seen, count) = (Arc::clone(&requests), Arc::clone(&sent));
+        let busy = Arc::new(Busy::default());
+        let (seen, count, load) = (Arc::clone(&requests), Arc::clone(&sent), Arc::clone(&busy));
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                tokio::spawn(connection(stream, replies.clone(), Arc::clone(&seen), Arc::clone(&count)));
+                tokio::spawn(connection(
+                    stream,
+                    replies.clone(),
+                    Arc::clone(&seen),
+                    Arc::clone(&count),
+                    Arc::clone(&load),
+                ));
             }
         });
-        Self { url, requests, sent, task }
+        Self { url, requests, sent, busy, task }
     }
 
     pub(super) fn url(&self) -> &str {
@@ -81,13 +98,24 @@ impl Server {
         self.requests.lock().unwrap().clone()
     }
 
+    /// Slow replies that were under way at once.
+    pub(super) fn most_at_once(&self) -> usize {
+        self.busy.most.load(Ordering::SeqCst)
+    }
+
     /// Bytes of large replies that the other side took.
     pub(super) fn sent(&self) -> usize {
         self.sent.load(Ordering::SeqCst)
     }
 }
 
-async fn connection(stream: TcpStream, replies: Vec<Serve>, seen: Arc<Mutex<Vec<Request>>>, sent: Arc<AtomicUsize>) {
+async fn connection(
+    stream: TcpStream,
+    replies: Vec<Serve>,
+    seen: Arc<Mutex<Vec<Request>>>,
+    sent: Arc<AtomicUsize>,
+    busy: Arc<Busy>,
+) {
     let mut stream = BufReader::new(stream);
     let Some(request) = read(&mut stream).await else { return };
     let n = {
@@ -95,7 +123,13 @@ async fn connection(stream: TcpStream, replies: Vec<Serve>, seen: Arc<Mutex<Vec<
         seen.push(request);
         seen.len() - 1
     };
-    let reply = replies[n.min(replies.len() - 1)].clone();
+    let mut reply = replies[n.min(replies.len() - 1)].clone();
+    if let Serve::Slow(body) = &reply {
+        busy.most.fetch_max(busy.now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        busy.now.fetch_sub(1, Ordering::SeqCst);
+        reply = ok(body);
+    }
     let mut stream = stream.into_inner();
     let _ = match reply {
         Serve::Whole(status, headers, body) => {
@@ -112,6 +146,7 @@ async fn connection(stream: TcpStream, replies: Vec<Serve>, seen: Arc<Mutex<Vec<
         }
         Serve::Flood(bytes) => flood(&mut stream, "transfer-encoding: chunked", bytes, true, &sent).await,
         Serve::Announced(bytes) => flood(&mut stream, &format!("content-length: {bytes}"), bytes, false, &sent).await,
+        Serve::Slow(_) => Ok(()),
         Serve::Hang => std::future::pending().await,
     };
     let _ = stream.shutdown().await;
