@@ -1,5 +1,4 @@
 use casebook_agent::model::form::strict_faults;
-use casebook_agent::model::schema::faults as form_faults;
 use casebook_protocol::{
     Allowance, Bearing, CallId, CheckedFinding, Citation, CitationCheck, Coherence, Credibility, Domain, DomainToolset,
     EntryDraft, EntryKind, EventTime, Finding, FindingDraft, FindingId, FindingKind, InvestigationId, JournalEntry,
@@ -193,7 +192,7 @@ fn a_review_judges_each_submitted_finding_once_and_no_other() {
     let judgement = |finding: &str, against: &[&str]| json!({"finding": finding, "score": 0.75, "rationale": "r", "corroborated_by": [], "contradicted_by": against});
     let read = |findings: &[Value]| {
         let object = json!({"summary": "s", "findings": findings});
-        assert_eq!(form_faults(&CriticBrief.brief(&task, AMPLE).form.full, &object), Vec::<String>::new());
+        assert_eq!(CriticBrief.form(task.view.kind()).faults(&object), Vec::<String>::new());
         CriticBrief.read(&task, &[], &object)
     };
     let good = [judgement("r2-endpoint-1", &["r1-endpoint-1"]), judgement("r2-endpoint-2", &[])];
@@ -219,7 +218,7 @@ fn events_stand_on_findings_that_there_are() {
     let read = |events: &[Value]| {
         let gap = json!({"kind": "temporal", "description": "a silence"});
         let object = json!({"narrative": "n", "events": events, "gaps": [gap], "score": 0.8});
-        assert_eq!(form_faults(&CriticBrief.brief(&task, AMPLE).form.full, &object), Vec::<String>::new());
+        assert_eq!(CriticBrief.form(task.view.kind()).faults(&object), Vec::<String>::new());
         CriticBrief.read(&task, &[], &object)
     };
     let Ok(Answer::Timeline(draft)) = read(&[event(&["r1-endpoint-1", "r2-endpoint-2"])]) else { panic!() };
@@ -249,7 +248,7 @@ fn events_that_a_prompt_had_no_room_for_stay_on_the_timeline() {
 #[test]
 fn wire_schemas_are_what_every_provider_takes() {
     for task in [review("x", 1), timeline("x", 1, 1)] {
-        assert_eq!(strict_faults(&CriticBrief.brief(&task, AMPLE).form.wire, ""), Vec::<String>::new());
+        assert_eq!(strict_faults(&CriticBrief.form(task.view.kind()).wire, ""), Vec::<String>::new());
     }
 }
 

@@ -4,7 +4,7 @@ use casebook_protocol::{
     Alert, Allowance, Answer, ArtifactId, CallStatus, DirectorView, InvestigationId, ModelCall, Phase, Question,
     TaskId, TaskKind, Timestamp, ToolCall, Toolset, View,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::model::brief::Briefing;
@@ -26,8 +26,11 @@ impl Brief for PlanBrief {
             prompt: "plan 1".into(),
             system: "Casebook task: plan (prompt plan 1)".into(),
             parts: vec![Part { text: "x".repeat(room.min(1000)), cache: true }],
-            form: AnswerForm::of::<PlanForm>("plan", "The plan."),
         }
+    }
+
+    fn form(&self, _: TaskKind) -> Arc<AnswerForm> {
+        Arc::new(AnswerForm::of::<PlanForm>("plan", "The plan."))
     }
 
     fn read(&self, _: &Task, _: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
