@@ -63,8 +63,9 @@ impl Lab {
         let key = folder.path().join("key");
         std::fs::write(&key, KEY).map_err(|e| e.to_string())?;
         let window = if more.contains("window") { "" } else { "window = 200000\n" };
+        let output = if more.contains("max_output") { "" } else { "max_output = 8000\n" };
         let file = format!(
-            "[models.scripted]\nprovider = \"{provider}\"\nmodel = \"scripted-1\"\nbase_url = \"{}/v1/\"\nkey_file = \"{}\"\n{window}max_output = 8000\nanswer = \"{way}\"\nconcurrency = 64\n{more}\n[roles.director]\nmodel = \"scripted\"\n[roles.expert]\nmodel = \"scripted\"\n[roles.critic]\nmodel = \"scripted\"\n",
+            "[models.scripted]\nprovider = \"{provider}\"\nmodel = \"scripted-1\"\nbase_url = \"{}/v1/\"\nkey_file = \"{}\"\n{window}{output}answer = \"{way}\"\nconcurrency = 64\n{more}\n[roles.director]\nmodel = \"scripted\"\n[roles.expert]\nmodel = \"scripted\"\n[roles.critic]\nmodel = \"scripted\"\n",
             server.url(),
             key.display(),
         );

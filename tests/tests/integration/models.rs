@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use casebook_protocol::{Budget, Report, TaskKind, Verdict};
 use casebook_tests::lab::{FORMS, KEY, Lab};
+use casebook_tests::model::Request;
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::faults::{Fault, Faulty, When};
 use casebook_tests::model::play::Script;
+use casebook_tests::model::server::Options;
 
 fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
@@ -34,7 +36,7 @@ fn in_every_wire_format_and_both_ways_of_answering_an_investigation_comes_to_its
             brain(),
             form,
             "price = { input = 3.0, cached = 0.3, output = 15.0 }\n",
-            casebook_tests::model::server::Options::default(),
+            Options::default(),
         )
         .unwrap();
         let report = lab.investigate(&demo(), Budget::default()).unwrap();
@@ -60,13 +62,8 @@ fn in_every_wire_format_and_both_ways_of_answering_an_investigation_comes_to_its
 
 /// An investigation in which the scripted model fails once or always; gives the report.
 fn with(form: (&str, &str), fault: Fault, when: When) -> (Lab, Report) {
-    let lab = Lab::start_with(
-        Faulty::new(brain(), fault, when),
-        form,
-        "timeout_seconds = 3\n",
-        casebook_tests::model::server::Options::default(),
-    )
-    .unwrap();
+    let lab =
+        Lab::start_with(Faulty::new(brain(), fault, when), form, "timeout_seconds = 3\n", Options::default()).unwrap();
     let report = lab.investigate(&demo(), Budget::default()).unwrap();
     (lab, report)
 }
@@ -112,7 +109,7 @@ fn what_never_works_is_a_recorded_failure_and_the_flow_goes_on() {
         (Fault::WrongTypes, "after one repair"),
         (Fault::Truncated, "after one repair"),
         (Fault::Refusal, "refused"),
-        (Fault::NoJsonBody, "cannot be read"),
+        (Fault::NoJsonBody, "not JSON"),
         (Fault::Huge(100 << 20), "bytes"),
         (Fault::EndlessCalls, ""),
     ];
@@ -164,12 +161,11 @@ fn a_director_that_fails_ends_in_inconclusive_and_never_in_an_all_clear() {
 fn limits_are_hard_and_the_report_is_still_written() {
     let long = Brain { rounds: 30, ..Brain::default() };
     let priced = "price = { input = 3.0, output = 15.0 }\n";
-    let lab =
-        || Lab::start_with(long.clone(), FORMS[0], priced, casebook_tests::model::server::Options::default()).unwrap();
+    let lab = || Lab::start_with(long.clone(), FORMS[0], priced, Options::default()).unwrap();
     let cases = [
-        (Budget { model_calls: 40, ..Budget::default() }, "model calls"),
+        (Budget { model_calls: 100, ..Budget::default() }, "model calls"),
         (Budget { tokens: 600_000, ..Budget::default() }, "tokens"),
-        (Budget { cost_micros: 1_500_000, ..Budget::default() }, "cost"),
+        (Budget { cost_micros: 400_000, ..Budget::default() }, "cost"),
     ];
     for (budget, what) in cases {
         let lab = lab();
@@ -182,24 +178,33 @@ fn limits_are_hard_and_the_report_is_still_written() {
         assert!(total.cost_micros <= budget.cost_micros, "{what}: {total:?}");
         let told = report.usage.tasks.iter().find(|t| t.kind == TaskKind::Report).unwrap();
         assert_eq!(told.failed, None, "{what}: a part of the budget is kept for the report");
+        if what != "model calls" {
+            continue;
+        }
+        let warned = |c: &casebook_tests::model::capture::Captured| {
+            matches!(c.kind, Some(TaskKind::Plan | TaskKind::Decide))
+                && String::from_utf8_lossy(&c.request.bytes).contains("<budget>")
+        };
+        assert!(lab.server.log().captured().iter().any(warned), "{what}: the Director is warned");
     }
 }
 
 #[test]
 fn a_window_that_is_small_is_kept_to_and_what_was_left_out_is_said() {
-    let lab = Lab::start_with(
-        brain(),
-        FORMS[3],
-        "window = 24000\n",
-        casebook_tests::model::server::Options { window: Some(24_000), ..Default::default() },
-    )
-    .unwrap();
-    let report = lab.investigate(&demo(), Budget::default()).unwrap();
-    assert_eq!(failures(&report), [""; 0]);
-    assert_eq!(lab.server.log().rejected().len(), 0, "no prompt was larger than the window");
-    let cut =
-        |request: &casebook_tests::model::Request| String::from_utf8_lossy(&request.bytes).contains("bytes, cut:");
+    let in_window = |window: u64| {
+        let more = format!("window = {window}\nmax_output = 1500\n");
+        let options = Options { window: Some(window), ..Options::default() };
+        let lab = Lab::start_with(brain(), FORMS[3], &more, options).unwrap();
+        let report = lab.investigate(&demo(), Budget::default()).unwrap();
+        assert_eq!(lab.server.log().rejected().len(), 0, "no prompt was larger than the window");
+        (lab, failures(&report))
+    };
+    let (lab, failed) = in_window(10_500);
+    assert_eq!(failed, [""; 0]);
+    let cut = |request: &Request| String::from_utf8_lossy(&request.bytes).contains("bytes, cut:");
     assert!(lab.server.log().captured().iter().any(|c| cut(&c.request)), "a cut result says so");
+    let (_, failed) = in_window(9_000);
+    assert!(failed.iter().any(|f| f.contains("use a model with a larger window")), "{failed:?}");
 }
 
 /// Every file under a folder.
@@ -217,7 +222,7 @@ fn the_key_is_in_no_request_body_no_store_no_report_and_no_error() {
     // A provider that echoes the key in its error is the worst case.
     struct Echo(Brain);
     impl Script for Echo {
-        fn reply(&self, request: &casebook_tests::model::Request) -> casebook_tests::model::play::Play {
+        fn reply(&self, request: &Request) -> casebook_tests::model::play::Play {
             self.0.reply(request)
         }
     }
