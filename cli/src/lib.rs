@@ -18,6 +18,7 @@ pub mod live;
 pub mod progress;
 pub mod screen;
 
+pub mod calibrate;
 pub mod render;
 pub mod save;
 

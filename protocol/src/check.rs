@@ -2,6 +2,7 @@
 //! (rule 3.2). Pure: it sees only what the caller put among the exhibits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -78,9 +79,9 @@ pub struct Exhibit {
     json: Option<Value>,
 }
 
-/// The recorded calls that a check may look at.
+/// The recorded calls that a check may look at. A clone shares their bytes.
 #[derive(Debug, Clone, Default)]
-pub struct Exhibits(BTreeMap<CallId, Exhibit>);
+pub struct Exhibits(BTreeMap<CallId, Arc<Exhibit>>);
 
 impl Exhibits {
     /// Adds a recorded call with the bytes of its result. Bytes that are not the artifact that the
@@ -91,7 +92,21 @@ impl Exhibits {
         }
         let text = String::from_utf8_lossy(bytes).into_owned();
         let json = serde_json::from_str(&text).ok();
-        self.0.insert(call.id.clone(), Exhibit { call, repeatable, text, json });
+        self.0.insert(call.id.clone(), Arc::new(Exhibit { call, repeatable, text, json }));
+    }
+
+    /// The record that a citation leads to, and where in the result it stands. None where it leads to
+    /// no one record.
+    #[must_use]
+    pub fn cited(&self, citation: &Citation) -> Option<(String, &Value)> {
+        let Citation::Literal { call, at: Locator::Pointer(pointer), .. } = citation else { return None };
+        self.0.get(call)?.record(pointer)
+    }
+
+    /// The text of the result of a call.
+    #[must_use]
+    pub fn text(&self, call: &CallId) -> Option<&str> {
+        self.0.get(call).map(|exhibit| exhibit.text.as_str())
     }
 
     /// Checks one finding.
@@ -221,14 +236,14 @@ impl Exhibit {
         }
     }
 
-    /// The innermost object around `pointer` that names a file and a line.
-    fn record(&self, pointer: &str) -> Option<&Value> {
+    /// The innermost object around `pointer` that names a file and a line, and its own pointer.
+    fn record(&self, pointer: &str) -> Option<(String, &Value)> {
         let json = self.json.as_ref()?;
         let mut path = pointer;
         loop {
             let value = json.pointer(path)?;
             if value.get("file").is_some_and(Value::is_string) && value.get("line").is_some_and(Value::is_u64) {
-                return Some(value);
+                return Some((path.to_owned(), value));
             }
             path = path.get(..path.rfind('/')?)?;
         }
@@ -271,7 +286,7 @@ fn literal(
                 local.add_value(exhibit.value(at)?);
             }
             match exhibit.record(pointer) {
-                Some(record) => {
+                Some((_, record)) => {
                     local.add_value(record);
                     cite_record(exhibit, record, times, check);
                 }
