@@ -1,7 +1,7 @@
 //! Findings that only their relation to another one makes wrong: told twice, told by another clock,
 //! contradicted.
 
-use casebook_protocol::{Bearing, EventTime, FindingDraft, FindingKind, TimeBasis, Timestamp, Weight};
+use casebook_protocol::{Bearing, EventTime, FindingDraft, FindingKind, Precision, TimeBasis, Timestamp, Weight};
 use serde_json::Value;
 
 use crate::calibrate::dice::Dice;
@@ -42,6 +42,10 @@ pub(super) fn duplicate(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
             return None;
         }
         draft.citations = vec![cite(rec)];
+    }
+    if let Some(time) = draft.time.as_mut().filter(|t| t.precision < Precision::Second && dice.below(3) == 0) {
+        time.at = Timestamp::from_second(time.at.as_second()).ok()?;
+        time.precision = Precision::Second;
     }
     Some(Trial::beside(Kind::Duplicate, finding, draft))
 }

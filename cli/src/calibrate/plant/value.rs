@@ -23,7 +23,9 @@ pub(super) fn address(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
         2 => format!("{old}{}", dice.below(10)),
         _ => old.chars().skip(1).collect(),
     };
-    if new.parse::<IpAddr>().is_err() || (new.len() >= old.len() && !absent(base, &new)) || &new == old {
+    // A piece of an address stands in the record as text, and is another address.
+    let piece = old.ends_with(&new) && !says_address(base, &new);
+    if new.parse::<IpAddr>().is_err() || !(piece || absent(base, &new)) || &new == old {
         return None;
     }
     let bare = dice.below(2) == 0;
@@ -97,14 +99,23 @@ pub(super) fn user(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
         _ => old.chars().take(old.chars().count().saturating_sub(1)).collect(),
     };
     let piece = old.starts_with(&new) && new.len() >= 3 && new.chars().all(char::is_alphanumeric);
-    let piece = piece && !base.records.iter().any(|r| says_word(&r.raw, &new));
+    let piece = piece && !base.records.iter().any(|r| says_word(&r.value.to_string(), &new));
     (piece || absent(base, &new))
         .then(|| Trial::instead(Kind::ChangedUser, &base.found.finding, renamed(base, &old, &new, false)))
 }
 
-/// The word stands in the text with no letter or digit beside it.
+/// The address stands in a cited record with nothing of an address beside it.
+fn says_address(base: &Base, address: &str) -> bool {
+    let part = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
+    base.records
+        .iter()
+        .any(|r| r.value.to_string().split(|c: char| !part(c)).any(|w| w.split(':').any(|w| w == address)))
+}
+
+/// The word stands in the text with no letter or digit beside it, escapes such as `\u003e` undone.
 fn says_word(text: &str, word: &str) -> bool {
-    text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|w| w == word.to_lowercase())
+    let text = text.to_lowercase().replace("u003e", " ").replace("u003c", " ").replace("\\n", " ");
+    text.split(|c: char| !c.is_alphanumeric()).any(|w| w == word.to_lowercase())
 }
 
 /// A hash of the record with one digit changed, cut short or with its halves exchanged.

@@ -1,0 +1,178 @@
+//! What the cited records themselves say, as the analyst reads them: which field a value stands in,
+//! when the record was written, and who could have written that field.
+
+use std::collections::BTreeMap;
+
+use casebook_protocol::{Bearing, CheckedFinding, Citation, Locator, Timestamp};
+use serde_json::Value;
+
+/// What a finding tells happened within so many seconds of the time that it gives.
+const MOMENT: i64 = 60;
+
+/// The part that a field plays in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Source,
+    Target,
+    Parent,
+    Program,
+    User,
+    Host,
+}
+
+/// Words between two names, and the parts that the names then play.
+const READINGS: [(&str, &[Part], &[Part]); 4] = [
+    ("` to `", &[Part::Source], &[Part::Target]),
+    ("` started `", &[Part::Parent], &[Part::Program]),
+    ("` as `", &[Part::Program], &[Part::User]),
+    ("` on `", &[Part::Program, Part::User], &[Part::Host]),
+];
+
+/// Fields whose text is chosen by whoever is being recorded.
+const WRITTEN_BY_OTHERS: [&str; 12] = [
+    "user_agent",
+    "useragent",
+    "referer",
+    "referrer",
+    "failed_user",
+    "question",
+    "query",
+    "command_line",
+    "commandline",
+    "branch",
+    "subject",
+    "uri",
+];
+
+/// The records that were looked at, by call and pointer.
+pub(super) type Records = BTreeMap<(String, String), Record>;
+
+/// A record that was looked at.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    time: Option<Timestamp>,
+    text: String,
+    /// Each value with the path of its field, both in lower case.
+    fields: Vec<(String, String)>,
+}
+
+impl Record {
+    /// The record in `value`; none where it is no record.
+    pub(super) fn of(value: &Value) -> Option<Self> {
+        let raw = value.get("raw")?.as_str()?;
+        let mut record = Self {
+            time: value.get("time").and_then(Value::as_str).and_then(|t| t.parse().ok()),
+            text: value.to_string().to_lowercase(),
+            fields: Vec::new(),
+        };
+        match (value.get("fields"), serde_json::from_str::<Value>(raw)) {
+            (Some(fields), _) => flatten("", fields, &mut record.fields),
+            (None, Ok(inner)) => flatten("", &inner, &mut record.fields),
+            (None, Err(_)) => {}
+        }
+        Some(record)
+    }
+
+    /// The name stands, whole, in a field that plays one of `parts`.
+    fn plays(&self, name: &str, parts: &[Part]) -> bool {
+        let is = |value: &str| match name.strip_suffix('…') {
+            Some(beginning) => value.starts_with(beginning),
+            None => value == name,
+        };
+        self.fields.iter().any(|(key, value)| part(key).is_some_and(|p| parts.contains(&p)) && is(value))
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        let escaped = name.replace('\\', "\\\\");
+        self.text.contains(&escaped) || self.fields.iter().any(|(_, value)| value.contains(name))
+    }
+}
+
+fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, item)| flatten(&format!("{path}.{key}"), item, fields)),
+        Value::Array(items) => items.iter().for_each(|item| flatten(path, item, fields)),
+        Value::String(text) => fields.push((path.to_lowercase(), text.to_lowercase())),
+        Value::Number(number) => fields.push((path.to_lowercase(), number.to_string())),
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The part that a field plays, by the words in its name.
+fn part(path: &str) -> Option<Part> {
+    let last = path.rsplit('.').next().unwrap_or(path);
+    let named = |words: &[&str]| words.iter().any(|w| last.contains(w));
+    let is = [
+        (Part::Parent, path.contains("parent")),
+        (Part::Source, named(&["src", "source", "orig", "client"])),
+        (Part::Target, named(&["dst", "dest", "resp_h", "resp_p", "server"])),
+        (Part::User, path.contains("user") || named(&["account", "actor", "login"])),
+        (Part::Host, named(&["host", "computer", "node"])),
+        (Part::Program, named(&["exe", "image", "cmd", "command", "process", "binary", "arguments"])),
+    ];
+    is.into_iter().find(|(_, it_is)| *it_is).map(|(part, _)| part)
+}
+
+/// The records that a finding cites, of those that were looked at.
+fn cited<'a>(finding: &CheckedFinding, records: &'a Records) -> Vec<&'a Record> {
+    let of = |citation: &Citation| match citation {
+        Citation::Literal { call, at: Locator::Pointer(pointer), .. } => {
+            records.get(&(call.as_str().to_owned(), pointer.clone()))
+        }
+        _ => None,
+    };
+    finding.finding.draft.citations.iter().filter_map(of).collect()
+}
+
+fn names(claim: &str) -> Vec<String> {
+    claim.split('`').skip(1).step_by(2).filter(|n| !n.is_empty()).map(str::to_lowercase).collect()
+}
+
+/// Two values that the claim has in each other's place: each stands in the record only where the
+/// other is told.
+pub(super) fn exchanged(finding: &CheckedFinding, records: &Records) -> Option<String> {
+    let claim = finding.finding.draft.claim.to_lowercase();
+    let claim = claim.split("; with it").next().unwrap_or_default();
+    let cited = cited(finding, records);
+    let plays = |name: &str, parts: &[Part]| cited.iter().any(|r| r.plays(name, parts));
+    READINGS.iter().find_map(|(words, left, right)| {
+        let (before, after) = claim.split_once(words)?;
+        let (first, second) = (before.rsplit('`').next()?, after.split('`').next()?);
+        let wrong = plays(first, right) && !plays(first, left) && plays(second, left) && !plays(second, right);
+        wrong.then(|| format!("the record has `{first}` and `{second}` in each other's place"))
+    })
+}
+
+/// What the claim names stands in records of another time than it gives, and not in that of its time.
+pub(super) fn borrowed(finding: &CheckedFinding, records: &Records) -> Option<String> {
+    let draft = &finding.finding.draft;
+    let at = draft.time.as_ref()?.at.as_second();
+    let (then, other): (Vec<&Record>, Vec<&Record>) = cited(finding, records)
+        .into_iter()
+        .filter(|r| r.time.is_some())
+        .partition(|r| r.time.is_some_and(|t| (t.as_second() - at).abs() < MOMENT));
+    let telling: Vec<String> = names(&draft.claim).into_iter().filter(|n| n.len() >= 4 && !n.ends_with('…')).collect();
+    let elsewhere = telling.iter().filter(|n| !then.iter().any(|r| r.holds(n)) && other.iter().any(|r| r.holds(n)));
+    let first = elsewhere.clone().next()?;
+    (!then.is_empty() && elsewhere.count() * 3 >= telling.len())
+        .then(|| format!("`{first}` is recorded at another time than the finding gives"))
+}
+
+/// All that an exonerating claim names stands in fields that whoever acted could fill as they liked.
+pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> Option<String> {
+    let draft = &finding.finding.draft;
+    let cited = cited(finding, records);
+    let names = names(&draft.claim);
+    if draft.bearing != Bearing::Exonerating || cited.is_empty() || names.is_empty() {
+        return None;
+    }
+    let fields: Vec<&(String, String)> = cited.iter().flat_map(|r| &r.fields).collect();
+    let within =
+        |name: &str| fields.iter().filter(|(_, v)| v.contains(name)).map(|(k, _)| k.as_str()).collect::<Vec<_>>();
+    let others = |key: &str| WRITTEN_BY_OTHERS.iter().any(|w| key.contains(w));
+    let all = names.iter().all(|name| {
+        let keys = within(name.trim_end_matches('…'));
+        !keys.is_empty() && keys.iter().all(|key| others(key))
+    });
+    all.then(|| "it rests on a field that whoever acted could fill as they liked".to_owned())
+}
