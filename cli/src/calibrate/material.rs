@@ -101,7 +101,7 @@ impl Rec {
             time: text("time").and_then(|t| t.parse().ok()),
             basis: serde_json::from_value(known("time_basis")).unwrap_or(TimeBasis::Inferred),
             precision: serde_json::from_value(known("precision")).unwrap_or(Precision::Second),
-            lower: format!("{raw}\n{fields}\n{}", text("time").unwrap_or_default()).to_lowercase(),
+            lower: squeezed(&format!("{raw}\n{fields}\n{}", text("time").unwrap_or_default())),
             raw,
             value: value.clone(),
         })
@@ -110,7 +110,7 @@ impl Rec {
     /// The text stands somewhere in it, in either case, be it as a part of something longer.
     #[must_use]
     pub fn holds(&self, text: &str) -> bool {
-        let text = text.to_lowercase();
+        let text = squeezed(text);
         self.lower.contains(&text) || self.lower.contains(&text.replace('\\', "\\\\"))
     }
 
@@ -119,6 +119,11 @@ impl Rec {
         let fields = self.value.get("fields").and_then(Value::as_object);
         fields.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
     }
+}
+
+/// In lower case, white space as single blanks.
+fn squeezed(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The rounds of an investigation that had a Review, in order.

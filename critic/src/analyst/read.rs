@@ -176,3 +176,87 @@ pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> 
     });
     all.then(|| "it rests on a field that whoever acted could fill as they liked".to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::{
+        CallId, Checked, Domain, EventTime, Finding, FindingDraft, FindingId, FindingKind, Precision, Score, TimeBasis,
+        Weight,
+    };
+    use serde_json::json;
+
+    use super::*;
+
+    fn records() -> Records {
+        let first = json!({"file": "a", "line": 1, "raw": "{}", "time": "2024-01-01T10:00:00Z", "fields":
+            {"src_ip": "10.0.0.1", "dest_ip": "10.0.0.2", "process.parent.exe": "/bin/sh", "process.exe": "/bin/id",
+             "user.name": "mara", "host": "web-1", "http.user_agent": "approved by secops"}});
+        let second = json!({"file": "a", "line": 2, "raw": "later", "time": "2024-01-01T12:00:00Z", "fields": {}});
+        let read =
+            |place: usize, value: &Value| (("c.0".to_owned(), format!("/records/{place}")), Record::of(value).unwrap());
+        [read(0, &first), read(1, &second)].into_iter().collect()
+    }
+
+    fn finding(claim: &str, bearing: Bearing, time: &str, cited: &[usize]) -> CheckedFinding {
+        let cite = |place: &usize| Citation::Literal {
+            call: CallId::new("c.0").unwrap(),
+            at: Locator::Pointer(format!("/records/{place}")),
+            quote: "xyz".into(),
+        };
+        let time = EventTime {
+            at: time.parse().unwrap(),
+            until: None,
+            precision: Precision::Second,
+            basis: TimeBasis::Record,
+            field: String::new(),
+        };
+        let draft = FindingDraft {
+            kind: FindingKind::Occurrence,
+            claim: claim.into(),
+            time: Some(time),
+            entities: vec![],
+            bearing,
+            weight: Weight::Weak,
+            about_alert: true,
+            technique: None,
+            confidence: Score::clamped(0.8),
+            citations: cited.iter().map(cite).collect(),
+            look_next: None,
+        };
+        let domain = Domain::new("endpoint").unwrap();
+        let id = FindingId::of(1, &domain, 1);
+        CheckedFinding {
+            finding: Finding { id, domain, round: 1, draft },
+            checked: Checked { citations: vec![], faults: vec![] },
+        }
+    }
+
+    const NOW: &str = "2024-01-01T10:00:00Z";
+
+    #[test]
+    fn values_in_each_others_place_are_seen() {
+        let wrong = |claim: &str| exchanged(&finding(claim, Bearing::Neutral, NOW, &[0]), &records()).is_some();
+        for claim in ["from `10.0.0.2` to `10.0.0.1`", "`/bin/id` started `/bin/sh`", "ran `mara` as `/bin/id`"] {
+            assert!(wrong(claim), "{claim}");
+        }
+        for claim in ["from `10.0.0.1` to `10.0.0.2`", "`/bin/sh` started `/bin/id` as `mara` on `web-1`", "`x` to `y`"]
+        {
+            assert!(!wrong(claim), "{claim}");
+        }
+    }
+
+    #[test]
+    fn a_borrowed_time_is_seen() {
+        let at = |time| borrowed(&finding("`mara` ran `/bin/id`", Bearing::Neutral, time, &[0, 1]), &records());
+        assert!(at("2024-01-01T12:00:00Z").is_some());
+        assert!(at(NOW).is_none());
+    }
+
+    #[test]
+    fn an_excuse_that_its_subject_wrote_is_seen() {
+        let of = |claim: &str, bearing| written_by_others(&finding(claim, bearing, NOW, &[0]), &records());
+        assert!(of("`secops` approved it", Bearing::Exonerating).is_some());
+        assert!(of("`secops` approved it", Bearing::Incriminating).is_none());
+        assert!(of("`secops` approved it for `mara`", Bearing::Exonerating).is_none());
+    }
+}

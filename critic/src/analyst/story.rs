@@ -42,7 +42,9 @@ pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
             continue;
         }
         let Some(scene) = scene(finding) else { continue };
-        let place = scenes.iter().position(|s| same(s, &scene)).or_else(|| twin(&scenes, &scene, view));
+        let place = scenes.iter().position(|s| same_record(s, &scene));
+        let place = place.or_else(|| scenes.iter().position(|s| same(s, &scene)));
+        let place = place.or_else(|| twin(&scenes, &scene, view));
         match place.and_then(|place| scenes.get_mut(place)) {
             Some(home) => join(home, scene),
             None => scenes.push(scene),
@@ -111,10 +113,15 @@ fn seconds(a: Timestamp, b: Timestamp) -> f64 {
     (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
 }
 
+/// The same record in both, at one moment.
+fn same_record(a: &Scene, b: &Scene) -> bool {
+    seconds(a.at, b.at).abs() <= 1.0 && a.records.iter().any(|r| b.records.contains(r))
+}
+
 /// The same record in both; or the same instant, in other sources, with a name in common.
 fn same(a: &Scene, b: &Scene) -> bool {
     let apart = seconds(a.at, b.at).abs();
-    if apart <= 1.0 && a.records.iter().any(|r| b.records.contains(r)) {
+    if same_record(a, b) {
         return true;
     }
     let sources = |s: &Scene| s.records.iter().map(|r| r.source.clone()).collect::<BTreeSet<_>>();

@@ -43,7 +43,8 @@ struct Date {
 pub(super) fn fault(words: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Option<(Option<String>, usize)> {
     if let Some((clock, used)) = clock(words) {
         let shown = words.get(..used).unwrap_or_default().join(" ");
-        let written = clock.date.is_none() && corpus.has_clock(&clock.text);
+        // On another zone's clock the same digits are another moment.
+        let written = clock.date.is_none() && clock.offset.unwrap_or(0) == 0 && corpus.has_clock(&clock.text);
         let full = || corpus.moments().iter().any(|t| clock.shows(*t));
         let stands = times.iter().any(|t| clock.shows(*t)) || written || full();
         return Some(((!stands).then(|| format!("the time {shown} does not occur in what is cited")), used));
@@ -194,8 +195,8 @@ fn iso_date(word: &str) -> Option<Date> {
 
 fn month(word: &str) -> Option<u32> {
     let word = word.to_lowercase();
-    let fits = |name: &&str| **name == word || (word.len() == 3 && name.starts_with(&word));
-    let place = MONTHS.iter().position(|name| fits(&name))?;
+    let fits = |name: &str| name == word || (word.len() == 3 && name.starts_with(&word));
+    let place = MONTHS.iter().position(|name| fits(name))?;
     u32::try_from(place + 1).ok()
 }
 

@@ -54,6 +54,7 @@ fn a_time_may_be_told_in_other_words() {
 fn another_time_is_another_time_in_any_words() {
     check("at 20:10:22+01:00", &["the time 20:10:22+01:00 does not occur in what is cited"]);
     check("at 6:10 am UTC", &["the time 6:10 am UTC does not occur in what is cited"]);
+    check("at 18:10+05:30", &["the time 18:10+05:30 does not occur in what is cited"]);
     check("at 10:22", &["the time 10:22 does not occur in what is cited"]);
     check("on 12 May 2022 at 18:10", &["the date 12 May 2022 does not occur in what is cited"]);
     check("on 2022-05-12", &["the date 2022-05-12 does not occur in what is cited"]);

@@ -19,6 +19,7 @@ fn kills(unless_told: usize) -> usize {
 }
 
 mod architecture;
+mod calibrate;
 mod cases;
 mod process;
 mod sim;

@@ -10,7 +10,7 @@ use crate::calibrate::kind::Kind;
 use crate::calibrate::material::{Search, Stage};
 use crate::calibrate::trial::{MadeCall, Trial, again, made_search, names};
 
-fn searches<'a>(stage: &'a Stage, fits: impl Fn(&Search) -> bool) -> Vec<&'a Search> {
+fn searches(stage: &Stage, fits: impl Fn(&Search) -> bool) -> Vec<&Search> {
     stage.searches.iter().filter(|s| fits(s)).collect()
 }
 

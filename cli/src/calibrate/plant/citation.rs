@@ -82,7 +82,7 @@ pub(super) fn cites_other(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
                 (time.at, time.basis, time.precision) = (at, other.basis, other.precision);
             }
         }
-        2 if missing && draft.kind != FindingKind::Occurrence || missing && dice.below(2) == 0 => {
+        2 if missing => {
             draft.kind = FindingKind::State;
             draft.time = None;
             let quote = other.raw.chars().take(50).collect();

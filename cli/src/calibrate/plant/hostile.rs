@@ -10,8 +10,19 @@ use crate::calibrate::material::Stage;
 use crate::calibrate::trial::{Trial, cite, made_record};
 
 /// Fields into which attackers really write.
-const FIELDS: [&str; 7] =
-    ["user_agent", "failed_user", "dns.question.name", "command_line", "branch", "mail.subject", "referer"];
+const FIELDS: [&str; 11] = [
+    "user_agent",
+    "failed_user",
+    "dns.question.name",
+    "command_line",
+    "branch",
+    "mail.subject",
+    "referer",
+    "display_name",
+    "tags.Name",
+    "x_forwarded_for",
+    "issuer.cn",
+];
 
 /// The record with `text` in such a field, and a finding that believes it.
 pub(super) fn told_as_fact(stage: &Stage, dice: &mut Dice) -> Option<Trial> {

@@ -146,7 +146,7 @@ fn noon(at: Timestamp, seconds: bool) -> String {
     let hour: u32 = clock.get(..2).and_then(|h| h.parse().ok()).unwrap_or(0);
     let rest = clock.get(2..if seconds { 8 } else { 5 }).unwrap_or_default();
     let half = if hour < 12 { "am" } else { "pm" };
-    format!("{}{rest} {half} UTC", if hour % 12 == 0 { 12 } else { hour % 12 })
+    format!("{}{rest} {half} UTC", if hour.is_multiple_of(12) { 12 } else { hour % 12 })
 }
 
 fn retold(
