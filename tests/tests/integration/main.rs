@@ -21,5 +21,6 @@ fn kills(unless_told: usize) -> usize {
 mod architecture;
 mod calibrate;
 mod cases;
+mod fuzz;
 mod process;
 mod sim;
