@@ -99,6 +99,8 @@ kinds! {
     BorrowedTime, "facts of one record, time of another", Refused, Judgement;
     /// What an attacker wrote into a field, told as a fact.
     AttackerText, "claim from text an attacker wrote", Refused, Judgement;
+    /// Another name or a number, told in plain prose with no mark that code could hold it by.
+    Unmarked, "changed name or number in plain prose", Refused, Judgement;
     /// A second finding of the same records in other words.
     Duplicate, "duplicate in other words", OneEvent, Code;
     /// A second finding of the same occurrence from a source whose clock differs.

@@ -54,6 +54,7 @@ fn plant(kind: Kind, stage: &Stage, dice: &mut Dice) -> Option<Trial> {
         Kind::AggregateTime => moment::aggregate(stage, dice),
         Kind::MisreadField => value::exchanged(stage, dice),
         Kind::BorrowedTime => moment::borrowed(stage, dice),
+        Kind::Unmarked => value::unmarked(stage, dice),
         Kind::AttackerText => hostile::told_as_fact(stage, dice),
         Kind::Duplicate => pair::duplicate(stage, dice),
         Kind::TwoClocks => pair::two_clocks(stage, dice),

@@ -170,6 +170,27 @@ pub(super) fn name(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
         .then(|| Trial::instead(Kind::ChangedName, &base.found.finding, renamed(base, old, &new, false)))
 }
 
+/// Another name without backquotes, or a number in letters: what code does not recognise as stated.
+pub(super) fn unmarked(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
+    let base = any_base(stage, dice)?;
+    let finding = &base.found.finding;
+    if dice.below(3) == 0 {
+        let times = *dice.pick(&["Twice", "Three times", "A dozen times", "Hundreds of times"])?;
+        let draft = finding.draft.clone();
+        let draft = FindingDraft { claim: format!("{times}: {}", draft.claim), ..draft };
+        return Some(Trial::instead(Kind::Unmarked, finding, draft));
+    }
+    let plain = |n: &String| n.chars().all(|c| c.is_alphabetic() || c == '.' || c == '/' || c == '_') && n.len() >= 4;
+    let old: Vec<String> = names(&finding.draft.claim).into_iter().filter(plain).collect();
+    let old = dice.pick(&old)?;
+    let others: Vec<String> =
+        stage.bases.iter().flat_map(|b| names(&b.found.finding.draft.claim)).filter(plain).collect();
+    let new = dice.pick(&others)?;
+    let mut draft = renamed(base, old, new, true);
+    draft.entities.retain(|e| e.value != *new);
+    absent(base, new).then(|| Trial::instead(Kind::Unmarked, finding, draft))
+}
+
 /// The values of two roles exchanged: whence and whither, parent and child, who and as whom.
 pub(super) fn exchanged(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
     const ROLES: [&str; 4] = ["` to `", "` started `", "` as `", "` on `"];
