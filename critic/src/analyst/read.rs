@@ -1,9 +1,9 @@
 //! What the cited records themselves say, as the analyst reads them: which field a value stands in,
 //! when the record was written, and who could have written that field.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_protocol::{Bearing, CheckedFinding, Citation, Locator, Timestamp};
+use casebook_protocol::{Bearing, CheckedFinding, Citation, EntityKind, Locator, Timestamp};
 use serde_json::Value;
 
 /// What a finding tells happened within so many seconds of the time that it gives.
@@ -177,6 +177,57 @@ pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> 
     all.then(|| "it rests on a field that whoever acted could fill as they liked".to_owned())
 }
 
+/// A name that other findings know stands in the claim's plain words and in none of its records.
+pub(super) fn unmarked(finding: &CheckedFinding, known: &BTreeSet<String>, records: &Records) -> Option<String> {
+    let cited = cited(finding, records);
+    let literal = |c: &Citation| matches!(c, Citation::Literal { .. });
+    let draft = &finding.finding.draft;
+    // Only where every record that it cites was read can a name be missing.
+    if cited.is_empty() || cited.len() < draft.citations.len() || !draft.citations.iter().all(literal) {
+        return None;
+    }
+    let plain: String = draft.claim.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
+    let words = plain.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')'));
+    let mut words = words.map(|w| w.trim_matches(['.', ':', '!', '?', '\'', '"']));
+    let missing = words.find(|w| known.contains(*w) && !cited.iter().any(|r| r.holds(w)))?;
+    Some(format!("it speaks of {missing}, which none of its records names"))
+}
+
+/// The names that findings know as users, hosts, programs and files, in lower case.
+pub(super) fn known_names<'a>(findings: impl Iterator<Item = &'a CheckedFinding>) -> BTreeSet<String> {
+    let telling = |k: EntityKind| {
+        matches!(k, EntityKind::User | EntityKind::Host | EntityKind::Process | EntityKind::File | EntityKind::Name)
+    };
+    let entities = findings.filter(|f| f.checked.valid()).flat_map(|f| &f.finding.draft.entities);
+    entities.filter(|e| telling(e.kind) && e.value.len() >= 4).map(|e| e.value.to_lowercase()).collect()
+}
+
+/// The claim says in words that something happened more often than it cites records of it.
+pub(super) fn too_often(finding: &CheckedFinding) -> Option<String> {
+    const NUMBERS: [(&str, usize); 14] = [
+        ("twice", 2),
+        ("two times", 2),
+        ("three times", 3),
+        ("four times", 4),
+        ("five times", 5),
+        ("six times", 6),
+        ("seven times", 7),
+        ("eight times", 8),
+        ("nine times", 9),
+        ("ten times", 10),
+        ("dozen times", 12),
+        ("dozens of times", 24),
+        ("hundreds of times", 200),
+        ("thousands of times", 2000),
+    ];
+    let draft = &finding.finding.draft;
+    let plain: String = draft.claim.split('`').step_by(2).collect::<Vec<_>>().join(" ").to_lowercase();
+    let (words, least) = NUMBERS.into_iter().find(|(words, _)| plain.contains(words))?;
+    let records = finding.checked.records().len();
+    let counted = !draft.citations.iter().all(|c| matches!(c, Citation::Literal { .. }));
+    (records < least && !counted).then(|| format!("it says \"{words}\" and cites {records} records"))
+}
+
 #[cfg(test)]
 mod tests {
     use casebook_protocol::{
@@ -243,6 +294,17 @@ mod tests {
         {
             assert!(!wrong(claim), "{claim}");
         }
+    }
+
+    #[test]
+    fn what_plain_words_add_is_seen() {
+        let known: BTreeSet<String> = ["root", "mara"].map(str::to_owned).into();
+        let of = |claim: &str| unmarked(&finding(claim, Bearing::Neutral, NOW, &[0]), &known, &records());
+        assert!(of("ran `/bin/id` as root").is_some());
+        assert!(of("ran `/bin/id` as mara, on purpose").is_none());
+        let often = |claim: &str| too_often(&finding(claim, Bearing::Neutral, NOW, &[0]));
+        assert!(often("`mara` tried it a dozen times").is_some());
+        assert!(often("`mara` tried it").is_none());
     }
 
     #[test]

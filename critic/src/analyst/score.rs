@@ -15,11 +15,12 @@ use super::{Seen, read};
 const SAME_SECONDS: f64 = 2.0;
 
 pub(super) fn review(view: &ReviewView, seen: &Seen) -> ReviewDraft {
-    let judgements: Vec<Judgement> = view.findings.iter().map(|f| judge(f, view, seen)).collect();
+    let known = read::known_names(view.findings.iter());
+    let judgements: Vec<Judgement> = view.findings.iter().map(|f| judge(f, view, seen, &known)).collect();
     ReviewDraft { summary: summary(view, &judgements), judgements }
 }
 
-fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen) -> Judgement {
+fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen, known: &BTreeSet<String>) -> Judgement {
     let others = |test: &dyn Fn(&CheckedFinding) -> bool| -> Vec<FindingId> {
         let all = view.findings.iter().filter(|o| o.finding.id != finding.finding.id && o.checked.valid());
         all.filter(|o| test(o)).map(|o| o.finding.id.clone()).take(8).collect()
@@ -32,6 +33,8 @@ fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen) -> Judgement 
         (read::exchanged(finding, &seen.records), 0.2),
         (read::borrowed(finding, &seen.records), 0.4),
         (read::written_by_others(finding, &seen.records), 0.4),
+        (read::unmarked(finding, known, &seen.records), 0.4),
+        (read::too_often(finding), 0.4),
     ];
     for (reason, most) in readings {
         if let Some(reason) = reason {
