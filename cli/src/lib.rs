@@ -19,6 +19,7 @@ pub mod live;
 pub mod progress;
 pub mod screen;
 
+pub mod calibrate;
 pub mod render;
 pub mod save;
 

@@ -35,6 +35,10 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 
 /// Starts a Critic, played by `mind`.
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    let worker = Worker::new(env, mind, Arc::new(CriticTools));
-    RoleActor::start_on(subject::tasks(Role::Critic, None), worker, AT_ONCE)
+    RoleActor::start_on(subject::tasks(Role::Critic, None), worker(env, mind), AT_ONCE)
+}
+
+/// A Critic with its tools that performs what it is given, with no actor around it.
+pub fn worker(env: Env, mind: Arc<dyn Mind>) -> Worker {
+    Worker::new(env, mind, Arc::new(CriticTools))
 }

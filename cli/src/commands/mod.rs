@@ -1,5 +1,6 @@
 //! The commands, one a file.
 
+pub mod calibrate;
 pub mod export;
 pub mod investigate;
 pub mod list;
@@ -25,6 +26,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(data, args, &mut screen).await,
         Command::Export(args) => export::run(data, args, &mut screen).await,
         Command::Verify(args) => verify::run(data, args, &mut screen).await,
+        Command::Calibrate(args) => calibrate::run(data, args, &mut screen).await,
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
     }?;
     screen.finish()?;
