@@ -17,6 +17,7 @@ use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure, store_failure};
 use crate::loading::{Loading, load, whole_path};
+use crate::minds::Minds;
 use crate::roster::{self, Seat};
 use crate::stop::Stop;
 
@@ -28,7 +29,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const EVENTS: &str = "casebook.events.>";
 
 /// What to investigate.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// The alert.
     pub alert: Alert,
@@ -38,6 +39,8 @@ pub struct Options {
     pub data: PathBuf,
     /// What it may cost.
     pub budget: Budget,
+    /// Who thinks.
+    pub minds: Minds,
 }
 
 /// Whether an investigation is a new one.
@@ -90,7 +93,7 @@ pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &m
         roster: seats.iter().map(|s| s.member.clone()).collect(),
         evidence: recorded_as,
     };
-    let team = Team::start(&home, seats).await?;
+    let team = Team::start(&home, seats, &options.minds).await?;
     let opened = team.hub.open(case, Run::SameIfUnfinished).await.map_err(|e| hub_failure(&e))?;
     observer.begun(&opened.investigation, if opened.fresh { Begun::Fresh } else { Begun::Continued });
     team.finish(&opened.investigation, observer, stop).await
@@ -105,6 +108,7 @@ pub async fn resume(
     home: &Home,
     id: &InvestigationId,
     moved: Option<&Path>,
+    minds: &Minds,
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
@@ -116,7 +120,7 @@ pub async fn resume(
     let evidence = whole_path(moved.unwrap_or(&recorded))?;
     let seats = seated(&evidence, home, observer, stop).await?;
     same_evidence(home, id, &seats).await?;
-    let team = Team::start(home, seats).await?;
+    let team = Team::start(home, seats, minds).await?;
     team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
     observer.begun(id, Begun::Continued);
     team.finish(id, observer, stop).await
@@ -154,14 +158,14 @@ struct Team {
 }
 
 impl Team {
-    async fn start(home: &Home, seats: Vec<Seat>) -> Result<Self, Failure> {
+    async fn start(home: &Home, seats: Vec<Seat>, minds: &Minds) -> Result<Self, Failure> {
         let bus = MemoryBus::default();
         let events = bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
         let env = Env { bus: Arc::new(bus.clone()), store: Arc::clone(&home.store), clock: Arc::new(SystemClock) };
-        casebook_director::actor::start(env.clone());
-        casebook_critic::actor::start(env.clone());
+        casebook_director::actor::start_with(env.clone(), minds.director());
+        casebook_critic::actor::start_with(env.clone(), minds.critic());
         for seat in seats {
-            casebook_expert::actor::start(env.clone(), &seat.member.domain, seat.tools);
+            casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, minds.expert());
         }
         let hub = HubHandle::start(env, SWEEP);
         Ok(Self { hub, bus, store: Arc::clone(&home.store), events, data: home.folder.clone() })

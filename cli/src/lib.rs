@@ -11,6 +11,7 @@ pub mod failure;
 pub mod embedded;
 pub mod home;
 pub mod loading;
+pub mod minds;
 pub mod roster;
 pub mod stop;
 

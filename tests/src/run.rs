@@ -4,6 +4,7 @@ use std::path::Path;
 
 use casebook_agent::process;
 use casebook_cli::embedded::{self, Nobody, Options};
+use casebook_cli::minds::Minds;
 use casebook_cli::stop::Stop;
 use casebook_protocol::{Alert, Budget, Report};
 
@@ -23,8 +24,13 @@ pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report, String> {
 pub fn investigate_in(alert: &Path, evidence: &Path, data: &Path) -> Result<Report, String> {
     let bytes = std::fs::read(alert).map_err(|e| format!("{}: {e}", alert.display()))?;
     let alert = Alert::parse(&bytes).map_err(|e| format!("{}: {e}", alert.display()))?;
-    let options =
-        Options { alert, evidence: evidence.to_path_buf(), data: data.to_path_buf(), budget: Budget::default() };
+    let options = Options {
+        alert,
+        evidence: evidence.to_path_buf(),
+        data: data.to_path_buf(),
+        budget: Budget::default(),
+        minds: Minds::analyst(),
+    };
     let (_stopper, mut stop) = Stop::by_hand();
     process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })
         .map_err(|e| e.to_string())?

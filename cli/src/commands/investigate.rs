@@ -12,6 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::live::Teller;
 use crate::loading::{Loading, whole_path};
+use crate::minds::Minds;
 use crate::progress::Bar;
 use crate::render::{Form, words};
 use crate::save;
@@ -22,7 +23,8 @@ pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) ->
     let alert = read_alert(&args.alert)?;
     let evidence = whole_path(&args.evidence)?;
     let mut stop = Stop::listen()?;
-    let options = Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget() };
+    let options =
+        Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget(), minds: Minds::analyst() };
     let mut watcher = Watcher { screen, bar: Bar::stderr(), teller: Teller::new(args.verbose) };
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.bar.end();
@@ -34,7 +36,8 @@ pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> R
     let id = home.find(&args.id).await?;
     let mut stop = Stop::listen()?;
     let mut watcher = Watcher { screen, bar: Bar::stderr(), teller: Teller::new(args.verbose) };
-    let report = embedded::resume(&home, &id, args.evidence.as_deref(), &mut watcher, &mut stop).await;
+    let report =
+        embedded::resume(&home, &id, args.evidence.as_deref(), &Minds::analyst(), &mut watcher, &mut stop).await;
     watcher.bar.end();
     conclude(&report?, args.out.as_deref(), data, screen)
 }

@@ -37,6 +37,7 @@ fn options(folder: &Path) -> Options {
         evidence: folder.join("logs"),
         data: folder.join("data"),
         budget: Budget::default(),
+        minds: casebook_cli::minds::Minds::analyst(),
     }
 }
 

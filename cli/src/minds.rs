@@ -1,0 +1,60 @@
+//! Who thinks in each role: the models of a models file, recorded or replayed where asked for, and the
+//! built-in analyst where no model is set.
+
+use std::sync::Arc;
+
+use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::model::Model;
+use casebook_agent::model::brief::Brief;
+use casebook_agent::model::config::Config;
+use casebook_agent::model::mind::Seated;
+use casebook_critic::brief::CriticBrief;
+use casebook_director::brief::DirectorBrief;
+use casebook_expert::brief::ExpertBrief;
+
+/// Who thinks in each role.
+#[derive(Clone, Default)]
+pub struct Minds {
+    models: Option<(Arc<Config>, Arc<dyn Model>)>,
+}
+
+impl Minds {
+    /// The built-in analyst in every role.
+    #[must_use]
+    pub fn analyst() -> Self {
+        Self::default()
+    }
+
+    /// The models of `config`, asked through `models`, and the built-in analyst where it names none.
+    #[must_use]
+    pub fn of(config: Arc<Config>, models: Arc<dyn Model>) -> Self {
+        Self { models: Some((config, models)) }
+    }
+
+    /// Who directs.
+    #[must_use]
+    pub fn director(&self) -> Arc<dyn Mind> {
+        self.seat(Arc::new(DirectorBrief), Analyst(casebook_director::analyst::think))
+    }
+
+    /// Who investigates.
+    #[must_use]
+    pub fn expert(&self) -> Arc<dyn Mind> {
+        self.seat(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))
+    }
+
+    /// Who reviews and tells the story.
+    #[must_use]
+    pub fn critic(&self) -> Arc<dyn Mind> {
+        self.seat(Arc::new(CriticBrief), Analyst(casebook_critic::analyst::think))
+    }
+
+    fn seat(&self, brief: Arc<dyn Brief>, analyst: Analyst) -> Arc<dyn Mind> {
+        match &self.models {
+            None => Arc::new(analyst),
+            Some((config, models)) => {
+                Arc::new(Seated { config: Arc::clone(config), models: Arc::clone(models), brief, analyst })
+            }
+        }
+    }
+}
