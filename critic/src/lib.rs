@@ -4,4 +4,5 @@
 
 pub mod actor;
 pub mod analyst;
+pub mod brief;
 pub mod tools;

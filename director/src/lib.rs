@@ -3,4 +3,5 @@
 
 pub mod actor;
 pub mod analyst;
+pub mod brief;
 pub mod journal;

@@ -135,3 +135,32 @@ impl TimeForm {
         Some(EventTime { at, until, precision: self.precision, basis: self.basis, field })
     }
 }
+
+/// What of a wire schema goes beyond the subset that every provider takes, each with its place: open
+/// objects, optional fields, alternatives other than `anyOf`, limits, references.
+#[must_use]
+pub fn strict_faults(schema: &Value, place: &str) -> Vec<String> {
+    const TAKEN: [&str; 8] =
+        ["type", "description", "enum", "properties", "required", "additionalProperties", "items", "anyOf"];
+    let Some(map) = schema.as_object() else { return vec![format!("{place}: is {schema}, not a schema")] };
+    let mut faults: Vec<String> =
+        map.keys().filter(|k| !TAKEN.contains(&k.as_str())).map(|k| format!("{place}: has {k}")).collect();
+    let object =
+        map.get("type").is_some_and(|t| t == "object" || t.as_array().is_some_and(|t| t.contains(&"object".into())));
+    let fields = map.get("properties").and_then(Value::as_object);
+    if object {
+        let names: Vec<&str> = fields.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        let required = map.get("required").and_then(Value::as_array);
+        let all = names.iter().all(|name| required.is_some_and(|r| r.contains(&Value::from(*name))));
+        if map.get("additionalProperties") != Some(&Value::Bool(false)) || names.is_empty() || !all {
+            faults.push(format!("{place}: is open, or has optional fields"));
+        }
+    }
+    faults.extend(
+        fields.into_iter().flatten().flat_map(|(name, field)| strict_faults(field, &format!("{place}/{name}"))),
+    );
+    faults.extend(map.get("items").into_iter().flat_map(|items| strict_faults(items, &format!("{place}/items"))));
+    let any = map.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    faults.extend(any.flat_map(|one| strict_faults(one, &format!("{place}/anyOf"))));
+    faults
+}

@@ -87,6 +87,13 @@ impl<'a> Section<'a> {
         Self::new(u8::MAX, usize::MAX, move |_| Written { text: text.clone(), left_out: None })
     }
 
+    /// The section, always in the bytes that it may have at the most.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        let (most, write) = (self.most, self.write);
+        Self { write: Box::new(move |_| write(most)), ..Self::new(self.rank, most, |_| Written::default()) }
+    }
+
     /// The prompt up to the end of this section comes again soon.
     #[must_use]
     pub fn cached(mut self) -> Self {

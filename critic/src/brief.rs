@@ -1,0 +1,67 @@
+//! What the Critic is told in its two tasks, and what is taken from its answers.
+
+use casebook_agent::mind::Done;
+use casebook_agent::model::brief::{Brief, Briefing};
+use casebook_agent::model::form::read;
+use casebook_agent::model::prompt::{Prompt, lay_out};
+use casebook_agent::model::schema::AnswerForm;
+use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
+use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
+use casebook_protocol::timeline::MAX_GAPS;
+use casebook_protocol::{Answer, Task, View};
+use serde_json::Value;
+
+mod form;
+mod review;
+mod timeline;
+
+use form::{ReviewForm, TimelineForm};
+
+const REVIEW: Prompt = Prompt::new(include_str!("../prompts/review.md"));
+const TIMELINE: Prompt = Prompt::new(include_str!("../prompts/timeline.md"));
+
+/// The Critic's prompts and answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct CriticBrief;
+
+impl Brief for CriticBrief {
+    fn brief(&self, task: &Task, room: usize) -> Briefing {
+        let review =
+            || AnswerForm::of::<ReviewForm>("review", "The Review: a judgement of each finding of this round.");
+        let (prompt, form, sections) = match &task.view {
+            View::Review(view) => (REVIEW, review(), review::sections(view)),
+            View::Timeline(view) => {
+                let form = AnswerForm::of::<TimelineForm>("timeline", "The Timeline, rewritten whole.");
+                (TIMELINE, form, timeline::sections(view))
+            }
+            // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
+            View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => (REVIEW, review(), Vec::new()),
+        };
+        let [unsupported, single, threshold] =
+            [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
+        let system = prompt.render(&[
+            ("credibility", CREDIBILITY_RUBRIC),
+            ("coherence", COHERENCE_RUBRIC),
+            ("consolidation", CONSOLIDATION_RULES),
+            ("unsupported", &unsupported),
+            ("single", &single),
+            ("threshold", &threshold),
+            ("gaps", &MAX_GAPS.to_string()),
+        ]);
+        let parts = lay_out(&sections, room.saturating_sub(system.len()));
+        Briefing { prompt: prompt.name().to_owned(), system, parts, form }
+    }
+
+    fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+        match &task.view {
+            View::Review(view) => review::judged(view, read(object)?),
+            View::Timeline(view) => timeline::told(view, read(object)?),
+            View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
+                Err(vec![format!("a Critic reviews and keeps the Timeline; {} is neither", task.id)])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

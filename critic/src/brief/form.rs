@@ -1,0 +1,75 @@
+//! The forms of the Critic's answers. Comments on fields are what the model reads.
+
+use casebook_agent::model::form::{TimeForm, one_of};
+use casebook_protocol::GapKind;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReviewForm {
+    /// What this round established, what is weak, where findings disagree.
+    pub summary: String,
+    /// One judgement for each submitted finding, and for no other.
+    pub findings: Vec<JudgementForm>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct JudgementForm {
+    /// The id of the finding.
+    pub finding: String,
+    /// How far it can be believed, 0.0 to 1.0, by the rubric.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub score: f64,
+    /// What you checked, what it showed, what keeps the score from being higher.
+    pub rationale: String,
+    /// Ids of submitted findings that support it from another source.
+    pub corroborated_by: Vec<String>,
+    /// Ids of findings that cannot be true together with it.
+    pub contradicted_by: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TimelineForm {
+    /// The story in three to six sentences, in order of time.
+    pub narrative: String,
+    /// All events of the Timeline, old and new.
+    pub events: Vec<EventForm>,
+    /// The gaps, the most significant first; at most three.
+    pub gaps: Vec<GapForm>,
+    /// How well the story holds together, 0.0 to 1.0, by the rubric.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub score: f64,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventForm {
+    /// Its time as the finding has it, or null: code takes it from the findings in any case.
+    #[allow(dead_code, reason = "asked for so that events are thought of in order; the findings' own times count")]
+    pub time: Option<TimeForm>,
+    /// What happened, in one sentence that says nothing its findings do not say.
+    pub description: String,
+    /// Ids of the findings that it stands on, the one that gives it its time first.
+    pub findings: Vec<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GapForm {
+    #[schemars(schema_with = "gap_kinds")]
+    pub kind: GapKind,
+    /// What is missing, and what would close it.
+    pub description: String,
+}
+
+fn gap_kinds(_: &mut SchemaGenerator) -> Schema {
+    let values = [
+        (GapKind::Evidential, "missing data that would strengthen the conclusion"),
+        (GapKind::Temporal, "an unexplained period between events"),
+        (GapKind::Logical, "events that do not fit the story"),
+    ];
+    one_of("", &values)
+}

@@ -1,0 +1,167 @@
+//! The task `review`: its sections, and the judgements in its answer.
+
+use std::collections::BTreeSet;
+
+use casebook_agent::model::data::section;
+use casebook_agent::model::form::Faults;
+use casebook_agent::model::prompt::{JOURNAL_READ, Section, Written, channels};
+use casebook_protocol::{
+    Answer, CheckedFinding, Citation, DomainToolset, FindingId, Judgement, Locator, ReviewDraft, ReviewView, Score,
+    one_line,
+};
+use serde_json::{Map, Value, json};
+
+use super::form::ReviewForm;
+
+/// Bytes of this round's findings, twice what a diligent round of four Experts submits: beyond it
+/// their quotations are shortened, and then their other texts.
+const FINDINGS: usize = 64 * 1024;
+/// Bytes of the earlier findings that are contradicted.
+const CONTRADICTED: usize = 12 * 1024;
+/// Characters of each text, quotation and note, longest first; each finding is always there.
+const DETAIL: [(usize, usize); 4] = [(1000, 1000), (600, 240), BRIEFLY, (240, 0)];
+const BRIEFLY: (usize, usize) = (400, 80);
+
+pub(super) fn sections(view: &ReviewView) -> Vec<Section<'_>> {
+    let mut sections =
+        vec![channels::journal(2, JOURNAL_READ, &view.journal).cached(), toolsets(&view.toolsets).cached()];
+    if !view.contradicted.is_empty() {
+        sections.push(contradicted(1, &view.contradicted));
+    }
+    sections.push(findings(3, &view.findings));
+    sections
+}
+
+fn toolsets(toolsets: &[DomainToolset]) -> Section<'_> {
+    let shown = |t: &DomainToolset| {
+        let tools: Vec<&str> = t.toolset.tools.iter().map(|tool| tool.name.as_str()).collect();
+        json!({"domain": t.domain, "toolset": t.toolset.name, "tools": tools})
+    };
+    Section::fixed(section("toolsets", &toolsets.iter().map(shown).collect()))
+}
+
+fn contradicted(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
+    Section::new(rank, CONTRADICTED, move |limit| {
+        let values: Vec<Value> = findings.iter().map(|f| shown(f, BRIEFLY)).collect();
+        let items: Vec<(u64, usize)> = values.iter().map(|v| (0, v.to_string().len())).collect();
+        let kept = channels::keep(&items, usize::MAX, limit);
+        let missing = kept.iter().filter(|k| !**k).count();
+        let left: Vec<Value> = values.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| v).collect();
+        let left_out = (missing > 0).then(|| format!("contradicted: {missing} of {}, the oldest", kept.len()));
+        Written { text: section("contradicted", &Value::Array(left)), left_out }
+    })
+}
+
+/// The findings of the round. None is left out, since each is to be judged; their texts get shorter.
+fn findings(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
+    Section::new(rank, FINDINGS, move |limit| {
+        let mut written = Written::default();
+        for (step, detail) in DETAIL.into_iter().enumerate() {
+            let all: Vec<Value> = findings.iter().map(|f| shown(f, detail)).collect();
+            let (texts, quotes) = detail;
+            written.text = section("findings", &Value::Array(all));
+            written.left_out = (step > 0).then(|| {
+                format!("findings: texts beyond {texts} and quotations beyond {quotes} characters; get_tool_result has the whole")
+            });
+            if written.text.len() <= limit {
+                break;
+            }
+        }
+        written
+    })
+}
+
+fn shown(checked: &CheckedFinding, (texts, quotes): (usize, usize)) -> Value {
+    let (finding, draft) = (&checked.finding, &checked.finding.draft);
+    let check = &checked.checked;
+    let checks: Vec<Value> = check
+        .citations
+        .iter()
+        .map(|c| json!({"holds": c.holds, "note": one_line(&c.note, quotes.max(80)), "sources": c.sources}))
+        .collect();
+    let faults: Vec<String> = check.faults.iter().take(8).map(|f| one_line(f, 200)).collect();
+    let mut shown = json!({
+        "id": finding.id,
+        "domain": finding.domain,
+        "kind": draft.kind,
+        "claim": one_line(&draft.claim, texts),
+        "time": draft.time.as_ref().map(channels::time),
+        "bearing": draft.bearing,
+        "weight": draft.weight,
+        "about_alert": draft.about_alert,
+        "confidence": draft.confidence,
+        "citations": draft.citations.iter().map(|c| cited(c, quotes)).collect::<Vec<_>>(),
+        "check": {"valid": check.valid(), "citations": checks, "faults": faults},
+    });
+    if let (Some(technique), Some(map)) = (&draft.technique, shown.as_object_mut()) {
+        map.insert("technique".to_owned(), one_line(technique, 40).into());
+    }
+    shown
+}
+
+/// A citation in the form in which the Expert gave it.
+fn cited(citation: &Citation, quotes: usize) -> Value {
+    let place = |at: &Locator| match at {
+        Locator::Pointer(pointer) => one_line(pointer, 200),
+        Locator::Line(line) => format!("line {line}"),
+    };
+    let cut = |text: &str| one_line(text, quotes.max(1));
+    let mut shown = Map::new();
+    let mut add = |key: &str, value: Value| shown.insert(key.to_owned(), value);
+    add("call", json!(citation.call()));
+    let (kind, at) = match citation {
+        Citation::Literal { at, quote, .. } => {
+            add("quote", cut(quote).into());
+            ("literal", at)
+        }
+        Citation::Count { at, value, .. } => {
+            add("value", value.to_string().into());
+            ("count", at)
+        }
+        Citation::Aggregate { at, value, .. } => {
+            add("value", cut(value).into());
+            ("aggregate", at)
+        }
+        Citation::Absence { at, from, to, .. } => {
+            add("from", json!(from));
+            add("to", json!(to));
+            ("absence", at)
+        }
+    };
+    add("kind", kind.into());
+    add("at", place(at).into());
+    Value::Object(shown)
+}
+
+pub(super) fn judged(view: &ReviewView, form: ReviewForm) -> Result<Answer, Vec<String>> {
+    let submitted: BTreeSet<FindingId> = view.findings.iter().map(|f| f.finding.id.clone()).collect();
+    let known: BTreeSet<FindingId> =
+        submitted.iter().cloned().chain(view.contradicted.iter().map(|f| f.finding.id.clone())).collect();
+    let mut faults = Faults::default();
+    let mut seen = BTreeSet::new();
+    let mut judgements = Vec::new();
+    for (i, one) in form.findings.iter().enumerate() {
+        let place = format!("/findings/{i}");
+        let Some(finding) = submitted.iter().find(|id| id.as_str() == one.finding.trim()) else {
+            let what = format!("{:?} was not submitted in this round: leave it out", one_line(&one.finding, 80));
+            faults.add(format!("{place}/finding"), what);
+            continue;
+        };
+        if !seen.insert(finding.clone()) {
+            faults.add(format!("{place}/finding"), format!("{finding} is judged twice: judge it once"));
+        }
+        judgements.push(Judgement {
+            finding: finding.clone(),
+            score: Score::clamped(one.score),
+            rationale: faults.text(format!("{place}/rationale"), &one.rationale),
+            corroborated_by: faults.findings(&format!("{place}/corroborated_by"), &one.corroborated_by, &known),
+            contradicted_by: faults.findings(&format!("{place}/contradicted_by"), &one.contradicted_by, &known),
+        });
+    }
+    let missing: Vec<&str> = submitted.difference(&seen).map(FindingId::as_str).collect();
+    if !missing.is_empty() {
+        faults.add("/findings", format!("no judgement of {}: judge each submitted finding", missing.join(", ")));
+    }
+    let summary = faults.text("/summary", &form.summary);
+    faults.or(Answer::Review(ReviewDraft { summary, judgements }))
+}

@@ -1,0 +1,181 @@
+//! What the Director is told in its three tasks, and what is taken from its answers.
+
+use std::collections::BTreeSet;
+
+use casebook_agent::mind::Done;
+use casebook_agent::model::brief::{Brief, Briefing};
+use casebook_agent::model::data::{section, text_section};
+use casebook_agent::model::form::{Faults, read};
+use casebook_agent::model::prompt::{JOURNAL_OWN, Prompt, Section, Written, channels, lay_out};
+use casebook_agent::model::schema::AnswerForm;
+use casebook_protocol::rubric::{COHERENCE_RUBRIC, CREDIBILITY_RUBRIC};
+use casebook_protocol::rule::TIMELINE_THRESHOLD;
+use casebook_protocol::{
+    Answer, Conclusion, Decision, DirectorView, Domain, FindingId, MemberState, Question, Task, View, one_line,
+};
+use serde_json::{Value, json};
+
+mod form;
+
+use form::{DecideForm, PlanForm, ReportForm};
+
+const PLAN: Prompt = Prompt::new(include_str!("../prompts/plan.md"));
+const DECIDE: Prompt = Prompt::new(include_str!("../prompts/decide.md"));
+const REPORT: Prompt = Prompt::new(include_str!("../prompts/report.md"));
+
+/// Bytes of the roster: dozens of Experts with a paragraph each.
+const ROSTER: usize = 16 * 1024;
+/// Characters of an Expert's description when room is short.
+const SHORT: usize = 120;
+/// Characters of why an Expert failed.
+const TROUBLE: usize = 240;
+/// Names that a question may follow.
+const FOLLOW: usize = 50;
+
+/// The Director's prompts and answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DirectorBrief;
+
+impl Brief for DirectorBrief {
+    fn brief(&self, task: &Task, room: usize) -> Briefing {
+        let (prompt, form, view) = match &task.view {
+            View::Plan(view) => (PLAN, AnswerForm::of::<PlanForm>("plan", "The question of this round."), Some(view)),
+            View::Decide(view) => {
+                (DECIDE, AnswerForm::of::<DecideForm>("decide", "Stay in this phase or advance."), Some(view))
+            }
+            View::Report(view) => {
+                (REPORT, AnswerForm::of::<ReportForm>("report", "The conclusion of the investigation."), Some(view))
+            }
+            // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
+            View::Investigate(_) | View::Review(_) | View::Timeline(_) => {
+                (DECIDE, AnswerForm::of::<DecideForm>("decide", "Stay in this phase or advance."), None)
+            }
+        };
+        let threshold = format!("{TIMELINE_THRESHOLD:.2}");
+        let system = prompt.render(&[
+            ("credibility", CREDIBILITY_RUBRIC),
+            ("coherence", COHERENCE_RUBRIC),
+            ("threshold", &threshold),
+        ]);
+        let sections = view.map(|view| sections(task, view)).unwrap_or_default();
+        let parts = lay_out(&sections, room.saturating_sub(system.len()));
+        Briefing { prompt: prompt.name().to_owned(), system, parts, form }
+    }
+
+    fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+        match &task.view {
+            View::Plan(view) => plan(view, read(object)?),
+            View::Decide(_) => decide(read(object)?),
+            View::Report(view) => report(view, read(object)?),
+            View::Investigate(_) | View::Review(_) | View::Timeline(_) => {
+                Err(vec![format!("a Director plans, decides and reports; {} is none of these", task.id)])
+            }
+        }
+    }
+}
+
+fn sections<'a>(task: &'a Task, view: &'a DirectorView) -> Vec<Section<'a>> {
+    let mut sections = vec![
+        channels::alert(4, &view.alert).cached(),
+        channels::journal(3, JOURNAL_OWN, &view.journal).cached(),
+        roster(5, &view.roster),
+    ];
+    sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, timeline, "")));
+    sections.extend(view.review.as_ref().map(|review| channels::review(1, channels::REVIEW, review)));
+    sections.push(Section::fixed(section("now", &json!({"phase": task.phase, "round": task.round}))));
+    sections.extend(budget(view).map(Section::fixed));
+    sections
+}
+
+fn roster(rank: u8, members: &[MemberState]) -> Section<'_> {
+    Section::new(rank, ROSTER, move |limit| {
+        let shown = |longest: usize| -> String {
+            let members: Vec<Value> = members
+                .iter()
+                .map(|m| {
+                    let trouble = m.trouble.as_deref().map(|t| one_line(t, TROUBLE));
+                    json!({"domain": m.domain, "description": one_line(&m.description, longest), "trouble": trouble})
+                })
+                .collect();
+            section("roster", &Value::Array(members))
+        };
+        let whole = shown(usize::MAX);
+        if whole.len() <= limit {
+            return Written { text: whole, left_out: None };
+        }
+        let left_out = Some(format!("roster: descriptions beyond {SHORT} characters"));
+        Written { text: shown(SHORT), left_out }
+    })
+}
+
+/// The limit that is near, and why the investigation must end. Time that was worked is a matter of our
+/// own clock, so it is named without its numbers.
+fn budget(view: &DirectorView) -> Option<String> {
+    let clockless = |text: &str| match text.split_once("time: ") {
+        Some((before, _)) => format!("{before}time"),
+        None => text.to_owned(),
+    };
+    let near = view.warning.as_deref().map(|w| format!("A limit is near: {}.", one_line(&clockless(w), 200)));
+    let stop = view.stop_reason.as_deref().map(|r| {
+        let reason = one_line(&clockless(r), 400);
+        format!("The investigation must conclude now: {reason}.")
+    });
+    let lines: Vec<String> = near.into_iter().chain(stop).collect();
+    (!lines.is_empty()).then(|| text_section("budget", &lines.join("\n")))
+}
+
+fn plan(view: &DirectorView, form: PlanForm) -> Result<Answer, Vec<String>> {
+    let mut faults = Faults::default();
+    let text = faults.text("/question", &form.question);
+    let roster: Vec<&str> = view.roster.iter().map(|m| m.domain.as_str()).collect();
+    let mut to: Vec<Domain> = Vec::new();
+    for (i, name) in form.to.iter().enumerate() {
+        match Domain::new(name.trim()).ok().filter(|d| roster.contains(&d.as_str())) {
+            Some(domain) if to.contains(&domain) => {}
+            Some(domain) => to.push(domain),
+            None => {
+                let what =
+                    format!("{:?} is not on the roster: write some of {}", one_line(name, 40), roster.join(", "));
+                faults.add(format!("/to/{i}"), what);
+            }
+        }
+    }
+    let follow = form.follow.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    let follow = follow.take(FOLLOW).collect();
+    faults.or(Answer::Plan(Question { text, to, follow }))
+}
+
+fn decide(form: DecideForm) -> Result<Answer, Vec<String>> {
+    let mut faults = Faults::default();
+    let reason = faults.text("/reason", &form.reason);
+    faults.or(Answer::Decide(Decision { next: form.next, reason }))
+}
+
+fn report(view: &DirectorView, form: ReportForm) -> Result<Answer, Vec<String>> {
+    let mut faults = Faults::default();
+    let summary = faults.text("/summary", &form.summary);
+    let root_cause = faults.text("/root_cause", &form.root_cause);
+    let findings = faults.findings("/findings", &form.findings, &known(view));
+    let texts = |all: Vec<String>| all.into_iter().filter(|text| !text.trim().is_empty()).collect();
+    faults.or(Answer::Report(Conclusion {
+        verdict: form.verdict,
+        summary,
+        root_cause,
+        actions: texts(form.actions),
+        open_questions: texts(form.open_questions),
+        findings,
+    }))
+}
+
+/// Every finding that the Director has been told of.
+fn known(view: &DirectorView) -> BTreeSet<FindingId> {
+    let journal = view.journal.iter().flat_map(|e| &e.entry.citations);
+    let timeline = view.timeline.iter().flat_map(|t| t.events.iter().flat_map(|e| &e.findings));
+    let review = view.review.iter().flat_map(|r| {
+        r.findings.iter().flat_map(|f| f.corroborated_by.iter().chain(&f.contradicted_by).chain([&f.finding.id]))
+    });
+    journal.chain(timeline).chain(review).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests;

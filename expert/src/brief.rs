@@ -1,0 +1,111 @@
+//! What an Expert is told, and what is taken from its answer.
+
+use casebook_agent::mind::Done;
+use casebook_agent::model::brief::{Brief, Briefing};
+use casebook_agent::model::data::section;
+use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out};
+use casebook_agent::model::schema::AnswerForm;
+use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
+use casebook_protocol::{Answer, ExpertView, SourceInfo, Task, View, one_line};
+use serde_json::{Value, json};
+
+mod form;
+mod read;
+
+use form::InvestigateForm;
+
+const INVESTIGATE: Prompt = Prompt::new(include_str!("../prompts/investigate.md"));
+
+/// Bytes of the list of sources; the tools list all of them.
+const SOURCES: usize = 8 * 1024;
+/// Characters of what a source holds.
+const ABOUT: usize = 300;
+/// Bytes of the question, and characters of a name to follow.
+const QUESTION: usize = 6 * 1024;
+const NAME: usize = 300;
+
+/// The Expert's prompt and answers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ExpertBrief;
+
+impl Brief for ExpertBrief {
+    fn brief(&self, task: &Task, room: usize) -> Briefing {
+        let [unsupported, single, threshold] =
+            [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
+        let system =
+            INVESTIGATE.render(&[("unsupported", &unsupported), ("single", &single), ("threshold", &threshold)]);
+        let sections = match &task.view {
+            View::Investigate(view) => sections(task, view),
+            // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
+            _ => Vec::new(),
+        };
+        let parts = lay_out(&sections, room.saturating_sub(system.len()));
+        let form = AnswerForm::of::<InvestigateForm>("investigate", "The findings that answer the question.");
+        Briefing { prompt: INVESTIGATE.name().to_owned(), system, parts, form }
+    }
+
+    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+        match &task.view {
+            View::Investigate(_) => read::findings(done, casebook_agent::model::form::read(object)?),
+            other => Err(vec![format!("an Expert investigates; this is a {} task", other.kind().name())]),
+        }
+    }
+}
+
+fn sections<'a>(task: &'a Task, view: &'a ExpertView) -> Vec<Section<'a>> {
+    vec![
+        channels::alert(3, &view.alert),
+        sources(1, &view.sources).cached(),
+        channels::journal(2, JOURNAL_READ, &view.journal).cached(),
+        question(task, view),
+    ]
+}
+
+/// The sources; in short room those with the most records.
+fn sources(rank: u8, sources: &[SourceInfo]) -> Section<'_> {
+    Section::new(rank, SOURCES, move |limit| {
+        let values: Vec<Value> = sources
+            .iter()
+            .map(|s| {
+                json!({"source": s.source, "sensor": s.sensor, "on_subject_host": s.on_subject_host,
+                    "records": s.records, "about": one_line(&s.about, ABOUT)})
+            })
+            .collect();
+        let items: Vec<(u64, usize)> =
+            sources.iter().zip(&values).map(|(s, v)| (s.records, v.to_string().len())).collect();
+        let kept = channels::keep(&items, usize::MAX, limit);
+        let missing = kept.iter().filter(|k| !**k).count();
+        let shown: Vec<Value> = values.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| v).collect();
+        let left_out = (missing > 0).then(|| {
+            format!("sources: {missing} of {}, those with the fewest records; your tools reach them", kept.len())
+        });
+        Written { text: section("sources", &Value::Array(shown)), left_out }
+    })
+}
+
+/// The question, with whose it is and what may be used to answer it. It is never left out.
+fn question<'a>(task: &'a Task, view: &'a ExpertView) -> Section<'a> {
+    let mut room = QUESTION;
+    let text = one_line(&view.question.text, QUESTION / 2);
+    let all = view.question.follow.iter().map(|name| one_line(name, NAME));
+    let follow: Vec<String> = all
+        .take_while(|name| {
+            room = room.saturating_sub(name.len());
+            room > 0
+        })
+        .collect();
+    let shown = json!({
+        "text": text,
+        "follow": follow,
+        "domain": task.domain,
+        "tool_calls": task.allowance.tool_calls,
+        "turns": task.allowance.turns,
+    });
+    let missing = view.question.follow.len() - follow.len();
+    let left_out = (missing > 0).then(|| format!("question: {missing} of the names to follow"));
+    let text = section("question", &shown);
+    Section::new(u8::MAX, usize::MAX, move |_| Written { text: text.clone(), left_out: left_out.clone() })
+}
+
+#[cfg(test)]
+mod tests;

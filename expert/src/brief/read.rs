@@ -1,0 +1,144 @@
+//! From an Expert's answer to its findings. What is refused here cannot be used at all; whether a
+//! citation holds is for the Hub's check.
+
+use casebook_agent::mind::Done;
+use casebook_agent::model::data::recorded_quote;
+use casebook_agent::model::form::{Faults, moment};
+use casebook_protocol::{
+    Answer, CallStatus, Citation, Entity, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line,
+};
+
+use super::form::{CitationForm, CitationKind, FindingForm, InvestigateForm};
+
+/// The shortest quotation that says anything, in characters.
+const QUOTE: usize = 3;
+
+/// The findings in `form`, whose citations lead to `done`.
+pub(super) fn findings(done: &[Done], form: InvestigateForm) -> Result<Answer, Vec<String>> {
+    let mut faults = Faults::default();
+    let drafts: Vec<FindingDraft> = form
+        .findings
+        .into_iter()
+        .enumerate()
+        .map(|(i, form)| finding(done, &format!("/findings/{i}"), form, &mut faults))
+        .collect();
+    faults.or(Answer::Investigate(drafts))
+}
+
+fn finding(done: &[Done], place: &str, form: FindingForm, faults: &mut Faults) -> FindingDraft {
+    let claim = faults.text(format!("{place}/claim"), &form.claim);
+    let time = form.time.and_then(|time| time.read(&format!("{place}/time"), faults));
+    if time.is_none() && form.kind == FindingKind::Occurrence {
+        let what = "an occurrence needs the time of a cited record; without one choose another kind";
+        faults.add(format!("{place}/time"), what);
+    }
+    if form.citations.is_empty() {
+        faults.add(format!("{place}/citations"), "is empty: cite a tool call, or leave the finding out");
+    }
+    let citations = form
+        .citations
+        .into_iter()
+        .enumerate()
+        .filter_map(|(i, form)| citation(done, &format!("{place}/citations/{i}"), form, faults))
+        .collect();
+    let said = |text: Option<String>| text.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
+    let entities = form.entities.into_iter().map(|e| Entity { kind: e.kind, value: e.value.trim().to_owned() });
+    FindingDraft {
+        kind: form.kind,
+        claim,
+        time,
+        entities: entities.filter(|e| !e.value.is_empty()).collect(),
+        bearing: form.bearing,
+        weight: form.weight,
+        about_alert: form.about_alert,
+        technique: said(form.technique),
+        confidence: Score::clamped(form.confidence),
+        citations,
+        look_next: said(form.look_next),
+    }
+}
+
+fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults) -> Option<Citation> {
+    let cited = called(done, place, &form.call, faults);
+    let at = located(place, &form.at, faults);
+    if form.kind != CitationKind::Literal && matches!(at, Some(Locator::Line(_))) {
+        faults.add(format!("{place}/at"), "a number is cited by JSON pointer, such as /total");
+        return None;
+    }
+    let from = edge(&format!("{place}/from"), &form, form.from.as_deref(), faults);
+    let to = edge(&format!("{place}/to"), &form, form.to.as_deref(), faults);
+    let value = form.value.as_deref().map(str::trim).filter(|v| !v.is_empty());
+    let text = match form.kind {
+        CitationKind::Literal => {
+            let quote = form.quote.filter(|q| q.trim().chars().count() >= QUOTE);
+            if quote.is_none() {
+                let what = format!("a literal citation needs the text that stands there, at least {QUOTE} characters");
+                faults.add(format!("{place}/quote"), what);
+            }
+            quote
+        }
+        CitationKind::Count | CitationKind::Aggregate => {
+            if value.is_none() {
+                faults.add(format!("{place}/value"), "a count or aggregate needs the value that stands there");
+            }
+            value.map(str::to_owned)
+        }
+        CitationKind::Absence => Some(String::new()),
+    };
+    let (cited, at, text) = (cited?, at?, text?);
+    let (call, again) = (cited.call.id.clone(), None);
+    Some(match form.kind {
+        CitationKind::Literal => {
+            let quote = recorded_quote(&cited.result, &at, &text).unwrap_or(text);
+            Citation::Literal { call, at, quote }
+        }
+        CitationKind::Count => match text.parse() {
+            Ok(value) => Citation::Count { call, at, value, again },
+            Err(_) => {
+                let what = format!("{:?} is no number of records: write digits alone", one_line(&text, 40));
+                faults.add(format!("{place}/value"), what);
+                return None;
+            }
+        },
+        CitationKind::Aggregate => Citation::Aggregate { call, at, value: text, again },
+        CitationKind::Absence => Citation::Absence { call, at, from, to, again },
+    })
+}
+
+/// The finished call of this task with the id in `text`.
+fn called<'d>(done: &'d [Done], place: &str, text: &str, faults: &mut Faults) -> Option<&'d Done> {
+    let place = format!("{place}/call");
+    let Some(cited) = done.iter().find(|d| d.call.id.as_str() == text.trim()) else {
+        let what = format!("you made no call {:?}: write the id in the first line of a result", one_line(text, 80));
+        faults.add(place, what);
+        return None;
+    };
+    if cited.call.status == CallStatus::Failed {
+        faults.add(place, format!("call {} failed and shows nothing: cite another, or leave it out", cited.call.id));
+        return None;
+    }
+    Some(cited)
+}
+
+/// `""`, `/a/0`, or `line 3`.
+fn located(place: &str, text: &str, faults: &mut Faults) -> Option<Locator> {
+    let escapes = |p: &str| p.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+    let line = text.trim().strip_prefix("line ").and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0);
+    let read = match line {
+        Some(line) => Some(Locator::Line(line)),
+        None if text.is_empty() || (text.starts_with('/') && escapes(text)) => Some(Locator::Pointer(text.to_owned())),
+        None => None,
+    };
+    if read.is_none() {
+        let what =
+            format!("{:?} is no place: write a JSON pointer such as /records/0/raw, or line 3", one_line(text, 80));
+        faults.add(format!("{place}/at"), what);
+    }
+    read
+}
+
+/// An edge of the window of an absence; of no interest for other citations.
+fn edge(place: &str, form: &CitationForm, text: Option<&str>, faults: &mut Faults) -> Option<Timestamp> {
+    let text = text.map(str::trim).filter(|t| !t.is_empty() && form.kind == CitationKind::Absence)?;
+    moment(place, text, faults)
+}

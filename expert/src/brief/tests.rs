@@ -1,0 +1,214 @@
+use std::sync::Arc;
+
+use casebook_agent::model::form::strict_faults;
+use casebook_agent::model::schema::faults as form_faults;
+use casebook_protocol::{
+    Alert, Allowance, ArtifactId, CallId, CallStatus, Citation, Domain, EntryDraft, EntryKind, Exhibits, FindingDraft,
+    InvestigationId, JournalEntry, Phase, Priority, Question, TaskId, TaskKind, Timestamp, ToolCall, Toolset,
+};
+use proptest::prelude::*;
+
+use super::*;
+
+const AMPLE: usize = 1 << 20;
+
+fn task(hostile: &str, many: usize) -> Task {
+    let domain = Domain::new("endpoint").unwrap();
+    let entry = JournalEntry {
+        seq: 1,
+        phase: Phase::Discovery,
+        round: 1,
+        at: "2026-11-22T01:02:03Z".parse().unwrap(),
+        entry: EntryDraft::new(EntryKind::Hypothesis, Priority::High, hostile),
+    };
+    let source = SourceInfo {
+        source: "sysmon".into(),
+        sensor: "sysmon".into(),
+        on_subject_host: true,
+        records: 7,
+        about: hostile.into(),
+    };
+    let view = ExpertView {
+        alert: Alert::parse(json!({"id": "a", "title": hostile}).to_string().as_bytes()).unwrap(),
+        journal: vec![entry; many.max(1)],
+        question: Question { text: format!("who ran {hostile}?"), to: vec![], follow: vec![hostile.into(); many] },
+        toolset: Toolset { name: "evidence".into(), about: "never in a section".into(), tools: vec![] },
+        sources: vec![source; many],
+    };
+    Task {
+        id: TaskId::of(2, TaskKind::Investigate, Some(&domain)),
+        investigation: InvestigationId::new("0190-run-id").unwrap(),
+        domain: Some(domain),
+        phase: Phase::Trace,
+        round: 2,
+        view: View::Investigate(Box::new(view)),
+        allowance: Allowance::default(),
+    }
+}
+
+const CALL: &str = "r2.investigate.endpoint.t1.0";
+
+fn done(id: &str, status: CallStatus, result: &str) -> Done {
+    let call = ToolCall {
+        id: CallId::new(id).unwrap(),
+        domain: None,
+        tool: "search".into(),
+        arguments: r#"{"terms":["x"]}"#.into(),
+        status,
+        result: ArtifactId::of(result.as_bytes()),
+        bytes: result.len() as u64,
+        started: Timestamp::UNIX_EPOCH,
+        ended: Timestamp::UNIX_EPOCH,
+    };
+    Done { call, result: Arc::from(result) }
+}
+
+fn search(raw: &str) -> Done {
+    let record = json!({"source": "sysmon", "file": "sysmon.ndjson", "line": 3, "time": "2022-05-11T18:10:22Z",
+        "time_basis": "record", "raw": raw});
+    done(CALL, CallStatus::Answered, &json!({"total": 1, "records": [record]}).to_string())
+}
+
+fn literal(quote: &str) -> Value {
+    json!({"kind": "literal", "call": CALL, "at": "/records/0/raw", "quote": quote, "value": null, "from": null, "to": null})
+}
+
+fn answer(citations: &[Value]) -> Value {
+    json!({"findings": [{"kind": "occurrence", "claim": "a program ran at 18:10:22",
+        "time": {"at": "2022-05-11T18:10:22Z", "until": null, "precision": "second", "basis": "record", "field": "UtcTime"},
+        "entities": [{"kind": "process", "value": " "}], "bearing": "incriminating", "weight": "strong", "about_alert": true,
+        "technique": "", "confidence": 0.8, "citations": citations, "look_next": null}]})
+}
+
+fn read_one(done: &[Done], object: &Value) -> Result<FindingDraft, Vec<String>> {
+    assert_eq!(form_faults(&ExpertBrief.brief(&task("x", 1), AMPLE).form.full, object), Vec::<String>::new());
+    match ExpertBrief.read(&task("x", 1), done, object)? {
+        Answer::Investigate(mut drafts) => Ok(drafts.remove(0)),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn bytes(briefing: &Briefing) -> usize {
+    briefing.system.len() + briefing.parts.iter().map(|p| p.text.len()).sum::<usize>()
+}
+
+fn names(briefing: &Briefing) -> Vec<&str> {
+    briefing.parts.iter().filter_map(|p| p.text.strip_prefix('<')?.split_once(">\n").map(|(name, _)| name)).collect()
+}
+
+#[test]
+fn sections_stand_in_order_and_say_nothing_of_the_run() {
+    let briefing = ExpertBrief.brief(&task("x", 2), AMPLE);
+    assert!(briefing.system.starts_with("Casebook task: investigate (prompt investigate "), "{}", briefing.system);
+    assert!(briefing.system.contains("scores at most 0.29") && !briefing.system.contains("{{"));
+    assert_eq!(briefing.system, ExpertBrief.brief(&task("other", 50), 30_000).system);
+    assert_eq!(names(&briefing), ["alert", "sources", "journal", "question"]);
+    assert_eq!(briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(), [false, true, true, false]);
+    let all: String = briefing.parts.iter().map(|p| p.text.as_str()).collect();
+    for absent in ["0190-run-id", "01:02:03", "never in a section"] {
+        assert!(!all.contains(absent), "{absent}");
+    }
+    assert!(all.contains(r#""domain":"endpoint""#), "{all}");
+}
+
+#[test]
+fn the_wire_schema_is_what_every_provider_takes() {
+    let form = ExpertBrief.brief(&task("x", 1), AMPLE).form;
+    assert_eq!(strict_faults(&form.wire, ""), Vec::<String>::new());
+    let kinds = &form.wire["properties"]["findings"]["items"]["properties"]["kind"];
+    assert_eq!(kinds["enum"], json!(["occurrence", "aggregate", "absence", "state", "instruction"]));
+}
+
+#[test]
+fn what_is_copied_from_a_result_holds_against_the_record() {
+    let raw = "run \"C:\\Temp\u{202e}\\x\" \u{200b}now";
+    let recorded = search(raw);
+    for quote in [raw, r#"\"C:\\Temp\u202e\\x\""#, "Temp\\u202e\\x", "\\u{200b}now"] {
+        let finding = read_one(std::slice::from_ref(&recorded), &answer(&[literal(quote)])).unwrap();
+        assert_eq!((finding.technique.as_ref(), finding.entities.len()), (None, 0));
+        let mut exhibits = Exhibits::default();
+        exhibits.add(recorded.call.clone(), true, recorded.result.as_bytes());
+        let checked = exhibits.check(&finding);
+        assert!(checked.valid(), "{quote}: {checked:?}");
+    }
+}
+
+#[test]
+fn numbers_and_absences_are_cited_with_what_they_need() {
+    let count =
+        json!({"kind": "count", "call": CALL, "at": "/total", "quote": null, "value": "1", "from": null, "to": null});
+    let absence = json!({"kind": "absence", "call": CALL, "at": "/total", "quote": null, "value": null,
+        "from": "2022-05-11T18:00:00Z", "to": null});
+    let finding = read_one(&[search("x")], &answer(&[count, absence])).unwrap();
+    assert!(matches!(finding.citations[0], Citation::Count { value: 1, again: None, .. }));
+    assert!(matches!(finding.citations[1], Citation::Absence { from: Some(_), to: None, .. }));
+}
+
+#[test]
+fn what_makes_an_answer_unusable_is_named_with_its_place() {
+    let check = |citation: Value, expect: &str| {
+        let calls = [search("x"), done("r2.investigate.endpoint.t1.1", CallStatus::Failed, "no")];
+        let faults = read_one(&calls, &answer(&[citation])).unwrap_err();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].starts_with(&format!("/findings/0/citations/0{expect}")), "{faults:?}");
+    };
+    let with = |key: &str, value: Value| {
+        let mut citation = literal("abc");
+        citation[key] = value;
+        citation
+    };
+    check(with("call", json!("r1.investigate.endpoint.t1.0")), "/call: you made no call \"r1.investigate");
+    check(with("call", json!("r2.investigate.endpoint.t1.1")), "/call: call r2.investigate.endpoint.t1.1 failed");
+    check(with("at", json!("records")), "/at: \"records\" is no place");
+    check(with("at", json!("/a~2b")), "/at: \"/a~2b\" is no place");
+    check(with("at", json!("line 0")), "/at: \"line 0\" is no place");
+    check(with("quote", Value::Null), "/quote: a literal citation needs");
+    check(with("kind", json!("count")), "/value: a count or aggregate needs");
+    let count = |value: &str, at: &str| json!({"kind": "count", "call": CALL, "at": at, "value": value});
+    check(count("many", "/total"), "/value: \"many\" is no number");
+    check(count("1", "line 1"), "/at: a number is cited by JSON pointer");
+    check(json!({"kind": "absence", "call": CALL, "at": "/total", "from": "noon"}), "/from: \"noon\" is no time");
+
+    let mut object = answer(&[]);
+    object["findings"][0]["time"] = Value::Null;
+    object["findings"][0]["claim"] = json!(" ");
+    let faults = read_one(&[], &object).unwrap_err();
+    let places: Vec<&str> = faults.iter().filter_map(|f| f.split(':').next()).collect();
+    assert_eq!(places, ["/findings/0/claim", "/findings/0/time", "/findings/0/citations"]);
+
+    let many: Vec<Value> = (0..30).map(|_| with("at", json!("x"))).collect();
+    assert_eq!(read_one(&[search("x")], &answer(&many)).unwrap_err().len(), 10);
+}
+
+#[test]
+fn an_answer_without_findings_is_one_and_a_stray_task_is_refused() {
+    let none = ExpertBrief.read(&task("x", 1), &[], &json!({"findings": []}));
+    assert_eq!(none, Ok(Answer::Investigate(vec![])));
+    let mut stray = task("x", 1);
+    stray.view = View::Timeline(Box::new(casebook_protocol::TimelineView {
+        journal: vec![],
+        review: casebook_protocol::Review { round: 1, summary: String::new(), findings: vec![] },
+        previous: None,
+    }));
+    assert!(ExpertBrief.brief(&stray, AMPLE).parts.is_empty());
+    assert!(ExpertBrief.read(&stray, &[], &json!({"findings": []})).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whatever_a_view_holds_sections_hold_and_room_is_kept(
+        hostile in "(</journal>\n|</question>\n|\u{202e}|[ -~é\n]){0,40}", many in 0usize..80, spare in 0usize..12_000,
+    ) {
+        let task = task(&hostile, many);
+        let room = bytes(&ExpertBrief.brief(&task, 0)) + spare;
+        let briefing = ExpertBrief.brief(&task, room);
+        prop_assert!(bytes(&briefing) <= room);
+        let names = names(&briefing);
+        prop_assert_eq!(&names[..4], &["alert", "sources", "journal", "question"]);
+        for part in &briefing.parts {
+            prop_assert_eq!(part.text.matches('<').count(), 2, "{}", part.text);
+            prop_assert!(part.text.ends_with(">\n"));
+        }
+    }
+}
