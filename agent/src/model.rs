@@ -9,6 +9,7 @@ use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
+pub mod client;
 pub mod config;
 pub mod data;
 pub mod dialogue;
@@ -17,7 +18,9 @@ pub mod mind;
 pub mod price;
 pub mod prompt;
 pub mod replay;
+pub mod retry;
 pub mod schema;
+pub mod secret;
 
 /// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -49,10 +49,46 @@ macro_rules! tool_span {
     };
 }
 
+/// Opens the span of a model call: names and counts, never a prompt or a reply. What is `Empty` is
+/// recorded when the reply is there.
+#[macro_export]
+macro_rules! model_span {
+    ($ask:expr, $provider:expr, $model:expr) => {
+        tracing::info_span!(
+            $crate::telemetry::MODEL_CALL,
+            otel.name = %format_args!("{} {}", $crate::telemetry::MODEL_CALL, $model),
+            gen_ai.operation.name = $crate::telemetry::MODEL_CALL,
+            gen_ai.provider.name = $provider,
+            gen_ai.request.model = $model,
+            gen_ai.request.max_tokens = $ask.max_output,
+            gen_ai.response.model = tracing::field::Empty,
+            gen_ai.usage.input_tokens = tracing::field::Empty,
+            gen_ai.usage.output_tokens = tracing::field::Empty,
+            gen_ai.usage.cache_read.input_tokens = tracing::field::Empty,
+            error.type = tracing::field::Empty,
+            casebook.model_call = %$ask.id,
+            casebook.model = $ask.model,
+            casebook.prompt = $ask.prompt,
+            casebook.attempts = tracing::field::Empty,
+        )
+    };
+}
+
+/// What `directives` let through, but for what would show a reply: the model library logs whole
+/// bodies at its lowest level.
+#[must_use]
+pub fn filter(directives: &str) -> EnvFilter {
+    let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("warn"));
+    match "genai=off".parse() {
+        Ok(silent) => filter.add_directive(silent),
+        Err(_) => filter,
+    }
+}
+
 /// Sends log lines to standard error. `CASEBOOK_LOG` filters them, in the syntax of `tracing`
 /// (`info`, `casebook_hub=debug`, …); without it only warnings show. A second call changes nothing.
 pub fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("CASEBOOK_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = filter(&std::env::var("CASEBOOK_LOG").unwrap_or_else(|_| "warn".into()));
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE);
     // An error says that a subscriber is there already, as in tests.

@@ -48,12 +48,12 @@ impl Provider {
     }
 
     /// How a model of this provider answers when the file does not say: unknown servers may ignore a
-    /// response format, and some drop tool calls when one is given.
+    /// response format, some drop tool calls when one is given, and Gemini refuses both together.
     #[must_use]
     pub const fn way(self) -> Way {
         match self {
-            Self::Anthropic | Self::Openai | Self::OpenaiResponses | Self::Gemini => Way::Native,
-            Self::OpenaiCompatible | Self::Bedrock => Way::SubmitTool,
+            Self::Anthropic | Self::Openai | Self::OpenaiResponses => Way::Native,
+            Self::OpenaiCompatible | Self::Gemini | Self::Bedrock => Way::SubmitTool,
         }
     }
 

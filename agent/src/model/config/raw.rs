@@ -42,11 +42,11 @@ struct Model {
     key_file: Option<Spanned<String>>,
     window: Spanned<u32>,
     max_output: Option<Spanned<u32>>,
-    answer: Option<Way>,
+    answer: Option<Spanned<Way>>,
     temperature: Option<Spanned<f64>>,
     top_p: Option<Spanned<f64>>,
     effort: Option<Effort>,
-    seed: Option<u64>,
+    seed: Option<Spanned<u64>>,
     timeout_seconds: Option<Spanned<u64>>,
     concurrency: Option<Spanned<u32>>,
     price: Option<PriceTable>,
@@ -152,8 +152,8 @@ fn profile(name: &Spanned<String>, table: &Spanned<Model>) -> Result<Profile, Fa
         key: key(provider, name, model)?,
         window,
         max_output,
-        way: model.answer.unwrap_or(provider.way()),
-        parameters: parameters(model)?,
+        way: way(provider, model)?,
+        parameters: parameters(provider, model)?,
         timeout: Duration::from_secs(within(model.timeout_seconds.as_ref(), "timeout_seconds", 300, 3600)?),
         concurrency: within(model.concurrency.as_ref(), "concurrency", 8, 1024)?,
         price: model.price.as_ref().map(prices).transpose()?,
@@ -250,18 +250,33 @@ fn key(provider: Provider, name: &Spanned<String>, model: &Model) -> Result<KeyS
     }
 }
 
-fn parameters(model: &Model) -> Result<Parameters, Fault> {
+fn way(provider: Provider, model: &Model) -> Result<Way, Fault> {
+    match &model.answer {
+        // The library would leave the schema out and say nothing.
+        Some(way) if *way.get_ref() == Way::Native && provider == Provider::Bedrock => {
+            fault(way.span(), "answer: bedrock has no structured output of its own here: write \"submit_tool\"")
+        }
+        Some(way) => Ok(*way.get_ref()),
+        None => Ok(provider.way()),
+    }
+}
+
+fn parameters(provider: Provider, model: &Model) -> Result<Parameters, Fault> {
     if let Some(t) = model.temperature.as_ref().filter(|t| !(0.0..=2.0).contains(t.get_ref())) {
         return fault(t.span(), "temperature: write a number from 0 to 2");
     }
     if let Some(p) = model.top_p.as_ref().filter(|p| !(*p.get_ref() > 0.0 && *p.get_ref() <= 1.0)) {
         return fault(p.span(), "top_p: write a number above 0 and at most 1");
     }
+    let seeds = matches!(provider, Provider::Openai | Provider::OpenaiCompatible | Provider::Gemini);
+    if let Some(seed) = model.seed.as_ref().filter(|_| !seeds) {
+        return fault(seed.span(), format!("seed: {} has none: leave it out", provider.name()));
+    }
     Ok(Parameters {
         temperature: model.temperature.as_ref().map(|t| *t.get_ref()),
         top_p: model.top_p.as_ref().map(|p| *p.get_ref()),
         effort: model.effort,
-        seed: model.seed,
+        seed: model.seed.as_ref().map(|seed| *seed.get_ref()),
     })
 }
 

@@ -183,6 +183,9 @@ fn every_fault_names_its_line_its_key_and_what_to_write() {
     check(with("[roles.boss]\nmodel = \"m\""), 6, &["boss", "director"]);
     check(with("[models.analyst]\nprovider = \"openai\"\nmodel = \"x\"\nwindow = 4096"), 6, &["built-in analyst"]);
     check(with("seed = "), 6, &[]);
+    check(without("provider", "provider = \"openai-responses\"\nseed = 1"), 3, &["seed", "leave it out"]);
+    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"\nanswer = \"native\"";
+    check(without("provider", bedrock), 4, &["answer", "submit_tool"]);
 }
 
 #[test]

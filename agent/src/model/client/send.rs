@@ -1,0 +1,195 @@
+//! One attempt over HTTP: a drafted request with its key goes out, a body of bounded size comes back.
+
+use std::time::Duration;
+
+use casebook_protocol::one_line;
+use jiff::Timestamp;
+use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::{Response, StatusCode};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use crate::model::Fault;
+use crate::model::client::relay::Draft;
+use crate::model::config::Profile;
+use crate::model::retry::{self, Failed};
+use crate::model::secret;
+
+/// Bytes of a reply that are taken. The largest outputs of today's models, 128,000 tokens, are about
+/// half a megabyte; what is sixteen times that is a fault, and is not kept in memory to find out.
+pub(super) const MAX_REPLY: usize = 8 * 1024 * 1024;
+
+/// Bytes of an error's body that are looked at.
+const MAX_ERROR: usize = 64 * 1024;
+
+/// Characters of a provider's own message that are passed on.
+const MAX_MESSAGE: usize = 300;
+
+/// The client for all providers. It follows no redirect, since keys in headers would follow too, and
+/// takes nothing compressed, since the cap counts bytes as they arrive.
+pub(super) fn http() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder()
+        .user_agent(concat!("casebook/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .no_gzip()
+        .connect_timeout(Duration::from_secs(10))
+        .build()
+}
+
+/// Sends `draft` once and returns the body of a good reply.
+pub(super) async fn once(
+    http: &reqwest::Client,
+    key: Option<&SecretString>,
+    profile: &Profile,
+    draft: &Draft,
+) -> Result<Vec<u8>, Failed> {
+    match tokio::time::timeout(profile.timeout, exchange(http, key, profile, draft)).await {
+        Ok(result) => result,
+        Err(_) => {
+            let message = format!("no answer within {} s (timeout_seconds)", profile.timeout.as_secs());
+            Err(Failed::passing(Fault::TimedOut, message))
+        }
+    }
+}
+
+async fn exchange(
+    http: &reqwest::Client,
+    key: Option<&SecretString>,
+    profile: &Profile,
+    draft: &Draft,
+) -> Result<Vec<u8>, Failed> {
+    let url = format!("{}{}", profile.base_url, draft.path);
+    let request = http.post(url).headers(headers(draft, key)?).body(draft.body.clone());
+    let mut response = request.send().await.map_err(|error| network(&error))?;
+    let status = response.status();
+    if status.is_success() {
+        let too_large = || {
+            let message = format!("the reply is larger than {MAX_REPLY} bytes and was not read to its end");
+            Failed::final_(Fault::Unreadable, message)
+        };
+        let body = read(&mut response, MAX_REPLY).await.map_err(|error| network(&error))?.ok_or_else(too_large)?;
+        return said_within(&body, key, draft).map_or(Ok(body), Err);
+    }
+    let wait = wait(response.headers());
+    // What cannot be read of it is not needed.
+    let body = read(&mut response, MAX_ERROR).await.ok().flatten().unwrap_or_default();
+    Err(refused(status, wait, &body, key, draft))
+}
+
+fn headers(draft: &Draft, key: Option<&SecretString>) -> Result<HeaderMap, Failed> {
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    for (name, value) in &draft.headers {
+        let Some(value) = with_key(value, &draft.word, key) else { continue };
+        let name = reqwest::header::HeaderName::try_from(name.as_str());
+        let wrong = || Failed::final_(Fault::Rejected, "the key cannot stand in an HTTP header");
+        let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(name.map_err(|_| wrong())?, value);
+    }
+    Ok(headers)
+}
+
+/// The header's value with the key in its place; none when the key's header has no key to carry.
+fn with_key(value: &str, word: &str, key: Option<&SecretString>) -> Option<String> {
+    match key {
+        _ if !value.contains(word) => Some(value.to_owned()),
+        Some(key) => Some(value.replace(word, key.expose_secret())),
+        None => None,
+    }
+}
+
+/// The body, or none when it has more than `max` bytes.
+async fn read(response: &mut Response, max: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
+    let announced = response.content_length().unwrap_or_default();
+    if announced > u64::try_from(max).unwrap_or(u64::MAX) {
+        return Ok(None);
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Some(body))
+}
+
+/// The error in words of ours: its own text holds the address, and what is in an address is not ours
+/// to print.
+fn network(error: &reqwest::Error) -> Failed {
+    if error.is_builder() {
+        return Failed::final_(Fault::Rejected, "the request cannot be sent: check base_url");
+    }
+    let what = if error.is_connect() {
+        "no connection to the server: check base_url and that it runs"
+    } else if error.is_body() || error.is_decode() {
+        "the connection broke within the reply"
+    } else {
+        "the connection broke before the reply"
+    };
+    Failed::passing(Fault::Unavailable, what)
+}
+
+fn wait(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let millis = text("retry-after-ms").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
+    millis.or_else(|| retry::retry_after(text(RETRY_AFTER.as_str())?, Timestamp::now()))
+}
+
+fn refused(
+    status: StatusCode,
+    wait: Option<Duration>,
+    body: &[u8],
+    key: Option<&SecretString>,
+    draft: &Draft,
+) -> Failed {
+    let json: Value = serde_json::from_slice(body).unwrap_or_default();
+    let said = message(&json).map(|said| format!(": {}", harmless(said, key, draft))).unwrap_or_default();
+    let hint = match status.as_u16() {
+        300..=399 => " (redirects are not followed: write the final address as base_url)",
+        401 | 403 => " (check the key and what it may use)",
+        404 => " (check model and base_url)",
+        _ => "",
+    };
+    let asked = wait.map(|wait| format!(" (it asks to wait {} s)", wait.as_secs_f64())).unwrap_or_default();
+    let message = format!("HTTP {}{said}{hint}{asked}", status.as_u16());
+    // Money that is spent does not come back by waiting, though it comes as 429.
+    let spent = json.pointer("/error/code").and_then(Value::as_str) == Some("insufficient_quota");
+    if retry::passes(status.as_u16()) && !spent {
+        Failed { wait, ..Failed::passing(Fault::Unavailable, message) }
+    } else {
+        Failed::final_(Fault::Rejected, message)
+    }
+}
+
+/// The failure that some servers put into a reply with status 200.
+fn said_within(body: &[u8], key: Option<&SecretString>, draft: &Draft) -> Option<Failed> {
+    let json: Value = serde_json::from_slice(body).ok()?;
+    let error = json.get("error").filter(|error| !error.is_null())?;
+    let said = message(&json).map(|said| format!(": {}", harmless(said, key, draft))).unwrap_or_default();
+    let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+    let text = format!("an error within the reply{said}");
+    Some(if retry::passes(status) {
+        Failed::passing(Fault::Unavailable, text)
+    } else {
+        Failed::final_(Fault::Rejected, text)
+    })
+}
+
+/// What the provider says went wrong, wherever it puts it.
+fn message(json: &Value) -> Option<&str> {
+    ["/error/message", "/message", "/error", "/detail"].into_iter().find_map(|at| json.pointer(at)?.as_str())
+}
+
+/// Characters that a message and a prompt may share by chance.
+const SHARED: usize = 32;
+
+/// `said` on one short line, without the key; nothing of it when it quotes the request.
+fn harmless(said: &str, key: Option<&SecretString>, draft: &Draft) -> String {
+    let said = one_line(&secret::redact(said, key), MAX_MESSAGE);
+    let request = String::from_utf8_lossy(&draft.body);
+    let chars: Vec<char> = said.chars().collect();
+    let quotes = chars.windows(SHARED).step_by(4).any(|part| request.contains(&part.iter().collect::<String>()));
+    if quotes { "(its message quotes the request and is left out)".into() } else { said }
+}

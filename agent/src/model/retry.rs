@@ -1,0 +1,164 @@
+//! When a failed attempt is worth another, and how long to wait. Pure but for [`attempts`], which
+//! sleeps.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use backon::{ExponentialBuilder, Retryable};
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use crate::model::Fault;
+
+/// How attempts follow each other.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Wait before the second attempt; it doubles from there, and chance adds up to as much again.
+    pub first: Duration,
+    /// The longest wait that we choose ourselves.
+    pub longest: Duration,
+    /// Attempts, the first included.
+    pub attempts: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(500), longest: Duration::from_secs(20), attempts: 6 }
+    }
+}
+
+/// An attempt that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// What it means if no other attempt is made.
+    pub fault: Fault,
+    /// It may pass.
+    pub passing: bool,
+    /// The provider asks for this much patience.
+    pub wait: Option<Duration>,
+    /// What happened; no key and no prompt in it.
+    pub message: String,
+}
+
+impl Failed {
+    /// A failure that another attempt would repeat.
+    pub fn final_(fault: Fault, message: impl Into<String>) -> Self {
+        Self { fault, passing: false, wait: None, message: message.into() }
+    }
+
+    /// A failure that may pass.
+    pub fn passing(fault: Fault, message: impl Into<String>) -> Self {
+        Self { fault, passing: true, wait: None, message: message.into() }
+    }
+}
+
+/// Whether an HTTP status may pass: timeouts, conflicts, rate limits, and faults of the server,
+/// Anthropic's 529 (overloaded) among them.
+#[must_use]
+pub const fn passes(status: u16) -> bool {
+    matches!(status, 408 | 409 | 429 | 500..=599)
+}
+
+/// The wait that a `retry-after` header asks for: seconds, or a date.
+#[must_use]
+pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
+    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+}
+
+/// Calls `attempt` until it succeeds, fails for good, or no other attempt fits before `deadline`;
+/// `made` counts. A wait that the provider asks for is kept to, or not begun.
+///
+/// # Errors
+/// The last attempt's failure.
+pub async fn attempts<T, A>(
+    pace: Pace,
+    deadline: Instant,
+    made: &AtomicU32,
+    mut attempt: impl FnMut() -> A,
+) -> Result<T, Failed>
+where
+    A: Future<Output = Result<T, Failed>>,
+{
+    let backoff = ExponentialBuilder::new()
+        .with_min_delay(pace.first)
+        .with_max_delay(pace.longest)
+        .with_max_times(usize::try_from(pace.attempts.saturating_sub(1)).unwrap_or(usize::MAX))
+        .with_jitter();
+    let counted = || {
+        made.fetch_add(1, Ordering::Relaxed);
+        attempt()
+    };
+    counted
+        .retry(backoff)
+        .when(|failed: &Failed| failed.passing)
+        .adjust(|failed, ours| {
+            let wait = ours?.max(failed.wait.unwrap_or_default());
+            // None stops: a wait past the deadline would only hide why there is no answer.
+            (wait < deadline.saturating_duration_since(Instant::now())).then_some(wait)
+        })
+        .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_pass_is_tried_again_and_nothing_else() {
+        for status in [408, 409, 429, 500, 502, 503, 504, 529] {
+            assert!(passes(status), "{status}");
+        }
+        for status in [301, 400, 401, 403, 404, 413, 422, 451] {
+            assert!(!passes(status), "{status}");
+        }
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now: Timestamp = "2015-10-21T07:27:30Z".parse().unwrap();
+        let wait = |text| retry_after(text, now);
+        assert_eq!(wait("7"), Some(Duration::from_secs(7)));
+        assert_eq!(wait("0.5"), Some(Duration::from_millis(500)));
+        assert_eq!(wait("Wed, 21 Oct 2015 07:28:00 GMT"), Some(Duration::from_secs(30)));
+        assert_eq!(wait("Wed, 21 Oct 2015 07:00:00 GMT"), Some(Duration::ZERO), "a past date means now");
+        for nonsense in ["", "soon", "-3", "1e400", "inf"] {
+            assert_eq!(wait(nonsense), None, "{nonsense}");
+        }
+    }
+
+    fn pace() -> Pace {
+        Pace { first: Duration::from_millis(1), longest: Duration::from_millis(4), attempts: 4 }
+    }
+
+    async fn run(failed: Failed, time: Duration, succeed_at: u32) -> (Result<u32, Failed>, u32) {
+        let made = AtomicU32::new(0);
+        let result = attempts(pace(), Instant::now() + time, &made, || {
+            let (n, failed) = (made.load(Ordering::Relaxed), failed.clone());
+            async move { if n >= succeed_at { Ok(n) } else { Err(failed) } }
+        })
+        .await;
+        (result, made.into_inner())
+    }
+
+    #[tokio::test]
+    async fn attempts_are_counted_and_end() {
+        let hour = Duration::from_secs(3600);
+        let passing = Failed::passing(Fault::Unavailable, "overloaded");
+        assert_eq!(run(passing.clone(), hour, 3).await, (Ok(3), 3));
+        assert_eq!(run(passing.clone(), hour, 99).await, (Err(passing), 4));
+        let refused = Failed::final_(Fault::Rejected, "no");
+        assert_eq!(run(refused.clone(), hour, 99).await, (Err(refused), 1));
+    }
+
+    #[tokio::test]
+    async fn a_wait_past_the_deadline_is_not_begun() {
+        let failed = Failed { wait: Some(Duration::from_secs(600)), ..Failed::passing(Fault::Unavailable, "later") };
+        assert_eq!(run(failed.clone(), Duration::from_secs(60), 99).await, (Err(failed), 1));
+    }
+}
