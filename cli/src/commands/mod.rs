@@ -1,5 +1,7 @@
 //! The commands, one a file.
 
+pub mod backtest;
+pub mod doctor;
 pub mod export;
 pub mod investigate;
 pub mod list;
@@ -26,6 +28,8 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Export(args) => export::run(data, args, &mut screen).await,
         Command::Verify(args) => verify::run(data, args, &mut screen).await,
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
+        Command::Backtest(args) => backtest::run(data, args, &mut screen).await,
+        Command::Doctor(args) => doctor::run(args, &mut screen).await,
     }?;
     screen.finish()?;
     Ok(exit)
