@@ -1,5 +1,7 @@
 //! What the Critic is told in its two tasks, and what is taken from its answers.
 
+use std::sync::{Arc, LazyLock};
+
 use casebook_agent::mind::Done;
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::form::read;
@@ -8,7 +10,7 @@ use casebook_agent::model::schema::AnswerForm;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
 use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use casebook_protocol::timeline::MAX_GAPS;
-use casebook_protocol::{Answer, Task, View};
+use casebook_protocol::{Answer, Task, TaskKind, View};
 use serde_json::Value;
 
 mod form;
@@ -20,22 +22,23 @@ use form::{ReviewForm, TimelineForm};
 const REVIEW: Prompt = Prompt::new(include_str!("../prompts/review.md"));
 const TIMELINE: Prompt = Prompt::new(include_str!("../prompts/timeline.md"));
 
+static REVIEW_FORM: LazyLock<Arc<AnswerForm>> = LazyLock::new(|| {
+    Arc::new(AnswerForm::of::<ReviewForm>("review", "The Review: a judgement of each finding of this round."))
+});
+static TIMELINE_FORM: LazyLock<Arc<AnswerForm>> =
+    LazyLock::new(|| Arc::new(AnswerForm::of::<TimelineForm>("timeline", "The Timeline, rewritten whole.")));
+
 /// The Critic's prompts and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CriticBrief;
 
 impl Brief for CriticBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let review =
-            || AnswerForm::of::<ReviewForm>("review", "The Review: a judgement of each finding of this round.");
-        let (prompt, form, sections) = match &task.view {
-            View::Review(view) => (REVIEW, review(), review::sections(view)),
-            View::Timeline(view) => {
-                let form = AnswerForm::of::<TimelineForm>("timeline", "The Timeline, rewritten whole.");
-                (TIMELINE, form, timeline::sections(view))
-            }
+        let (prompt, sections) = match &task.view {
+            View::Review(view) => (REVIEW, review::sections(view)),
+            View::Timeline(view) => (TIMELINE, timeline::sections(view)),
             // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
-            View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => (REVIEW, review(), Vec::new()),
+            View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => (REVIEW, Vec::new()),
         };
         let [unsupported, single, threshold] =
             [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
@@ -49,7 +52,11 @@ impl Brief for CriticBrief {
             ("gaps", &MAX_GAPS.to_string()),
         ]);
         let parts = lay_out(&sections, room.saturating_sub(system.len()));
-        Briefing { prompt: prompt.name().to_owned(), system, parts, form }
+        Briefing { prompt: prompt.name().to_owned(), system, parts }
+    }
+
+    fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {
+        Arc::clone(if kind == TaskKind::Timeline { &TIMELINE_FORM } else { &REVIEW_FORM })
     }
 
     fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {

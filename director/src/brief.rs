@@ -1,6 +1,7 @@
 //! What the Director is told in its three tasks, and what is taken from its answers.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
 
 use casebook_agent::mind::Done;
 use casebook_agent::model::brief::{Brief, Briefing};
@@ -11,7 +12,8 @@ use casebook_agent::model::schema::AnswerForm;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CREDIBILITY_RUBRIC};
 use casebook_protocol::rule::TIMELINE_THRESHOLD;
 use casebook_protocol::{
-    Answer, Conclusion, Decision, DirectorView, Domain, FindingId, MemberState, Question, Task, View, one_line,
+    Answer, Conclusion, Decision, DirectorView, Domain, FindingId, MemberState, Question, Task, TaskKind, View,
+    one_line,
 };
 use serde_json::{Value, json};
 
@@ -32,24 +34,25 @@ const TROUBLE: usize = 240;
 /// Names that a question may follow.
 const FOLLOW: usize = 50;
 
+static PLAN_FORM: LazyLock<Arc<AnswerForm>> =
+    LazyLock::new(|| Arc::new(AnswerForm::of::<PlanForm>("plan", "The question of this round.")));
+static DECIDE_FORM: LazyLock<Arc<AnswerForm>> =
+    LazyLock::new(|| Arc::new(AnswerForm::of::<DecideForm>("decide", "Stay in this phase or advance.")));
+static REPORT_FORM: LazyLock<Arc<AnswerForm>> =
+    LazyLock::new(|| Arc::new(AnswerForm::of::<ReportForm>("report", "The conclusion of the investigation.")));
+
 /// The Director's prompts and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DirectorBrief;
 
 impl Brief for DirectorBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let (prompt, form, view) = match &task.view {
-            View::Plan(view) => (PLAN, AnswerForm::of::<PlanForm>("plan", "The question of this round."), Some(view)),
-            View::Decide(view) => {
-                (DECIDE, AnswerForm::of::<DecideForm>("decide", "Stay in this phase or advance."), Some(view))
-            }
-            View::Report(view) => {
-                (REPORT, AnswerForm::of::<ReportForm>("report", "The conclusion of the investigation."), Some(view))
-            }
+        let (prompt, view) = match &task.view {
+            View::Plan(view) => (PLAN, Some(view)),
+            View::Decide(view) => (DECIDE, Some(view)),
+            View::Report(view) => (REPORT, Some(view)),
             // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
-            View::Investigate(_) | View::Review(_) | View::Timeline(_) => {
-                (DECIDE, AnswerForm::of::<DecideForm>("decide", "Stay in this phase or advance."), None)
-            }
+            View::Investigate(_) | View::Review(_) | View::Timeline(_) => (DECIDE, None),
         };
         let threshold = format!("{TIMELINE_THRESHOLD:.2}");
         let system = prompt.render(&[
@@ -59,7 +62,15 @@ impl Brief for DirectorBrief {
         ]);
         let sections = view.map(|view| sections(task, view)).unwrap_or_default();
         let parts = lay_out(&sections, room.saturating_sub(system.len()));
-        Briefing { prompt: prompt.name().to_owned(), system, parts, form }
+        Briefing { prompt: prompt.name().to_owned(), system, parts }
+    }
+
+    fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {
+        Arc::clone(match kind {
+            TaskKind::Plan => &PLAN_FORM,
+            TaskKind::Report => &REPORT_FORM,
+            TaskKind::Decide | TaskKind::Investigate | TaskKind::Review | TaskKind::Timeline => &DECIDE_FORM,
+        })
     }
 
     fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {

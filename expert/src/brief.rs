@@ -1,12 +1,14 @@
 //! What an Expert is told, and what is taken from its answer.
 
+use std::sync::{Arc, LazyLock};
+
 use casebook_agent::mind::Done;
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::section;
 use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
-use casebook_protocol::{Answer, ExpertView, SourceInfo, Task, View, one_line};
+use casebook_protocol::{Answer, ExpertView, SourceInfo, Task, TaskKind, View, one_line};
 use serde_json::{Value, json};
 
 mod form;
@@ -24,6 +26,10 @@ const ABOUT: usize = 300;
 const QUESTION: usize = 6 * 1024;
 const NAME: usize = 300;
 
+static FORM: LazyLock<Arc<AnswerForm>> = LazyLock::new(|| {
+    Arc::new(AnswerForm::of::<InvestigateForm>("investigate", "The findings that answer the question."))
+});
+
 /// The Expert's prompt and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpertBrief;
@@ -40,8 +46,11 @@ impl Brief for ExpertBrief {
             _ => Vec::new(),
         };
         let parts = lay_out(&sections, room.saturating_sub(system.len()));
-        let form = AnswerForm::of::<InvestigateForm>("investigate", "The findings that answer the question.");
-        Briefing { prompt: INVESTIGATE.name().to_owned(), system, parts, form }
+        Briefing { prompt: INVESTIGATE.name().to_owned(), system, parts }
+    }
+
+    fn form(&self, _: TaskKind) -> Arc<AnswerForm> {
+        Arc::clone(&FORM)
     }
 
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FindingId, Phase, Timestamp};
+use crate::{FindingId, Phase, Timestamp, one_line};
 
 /// The six entry types of the seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -153,14 +153,15 @@ fn line(entry: &JournalEntry) -> String {
     if let Some(old) = draft.supersedes {
         let _ = write!(out, " supersedes #{old}");
     }
-    let _ = write!(out, ": {}", draft.text);
+    // A line break in a note must not begin what looks like another entry.
+    let _ = write!(out, ": {}", one_line(&draft.text, usize::MAX));
     if !draft.citations.is_empty() {
         let ids: Vec<_> = draft.citations.iter().map(FindingId::as_str).collect();
         let _ = write!(out, " [{}]", ids.join(", "));
     }
     out.push('\n');
     for follow in &draft.follow_ups {
-        let _ = writeln!(out, "   follow up: {follow}");
+        let _ = writeln!(out, "   follow up: {}", one_line(follow, usize::MAX));
     }
     out
 }

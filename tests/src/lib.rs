@@ -1,5 +1,7 @@
-//! The harness: scoring of whole investigations, generated logs, and what the integration tests share.
+//! The harness: scoring of whole investigations, generated logs, a scripted model behind real wire
+//! formats, and what the integration tests share.
 
 pub mod generate;
+pub mod model;
 pub mod run;
 pub mod score;

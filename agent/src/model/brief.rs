@@ -1,7 +1,9 @@
 //! What a role tells a model for a task, and what it takes from the object that the model answers
 //! with. Each role implements [`Brief`] for its own tasks; prompts lie in its `prompts/` folder.
 
-use casebook_protocol::{Answer, Task};
+use std::sync::Arc;
+
+use casebook_protocol::{Answer, Task, TaskKind};
 use serde_json::Value;
 
 use crate::mind::Done;
@@ -17,8 +19,6 @@ pub struct Briefing {
     pub system: String,
     /// What the view says, the most stable part first (Journal, then what is new).
     pub parts: Vec<Part>,
-    /// The form of the answer.
-    pub form: AnswerForm,
 }
 
 /// What a role tells a model and takes from it. Pure.
@@ -27,6 +27,9 @@ pub trait Brief: Send + Sync + 'static {
     /// [`Briefing::parts`] may have together: what does not fit is left out, and the prompt says how
     /// much and of what.
     fn brief(&self, task: &Task, room: usize) -> Briefing;
+
+    /// The form of the answer to a task of this kind: made once, since a schema takes time to compile.
+    fn form(&self, kind: TaskKind) -> Arc<AnswerForm>;
 
     /// The answer in `object`, which has passed the full schema of the form. `done` are the task's
     /// finished tool calls.

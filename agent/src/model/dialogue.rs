@@ -3,11 +3,11 @@
 //! comes again after a crash says the same again up to where it was.
 
 use casebook_protocol::{CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
-use serde_json::Value;
 
 use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought, Turn};
 use crate::model::brief::{Brief, Briefing};
 use crate::model::config::{Profile, Seat, Way};
+use crate::model::schema::AnswerForm;
 use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, Tokens, ToolAnswer};
 
 mod fit;
@@ -68,10 +68,10 @@ impl Dialogue<'_> {
     /// The next move.
     #[must_use]
     pub fn next(&self) -> Thought {
-        let form = self.brief.brief(self.task, usize::MAX).form;
+        let form = self.brief.form(self.task.view.kind());
         let mut walk = Walk { turn: 1, ..Walk::default() };
         for exchange in self.past.asked.iter() {
-            if let Some(thought) = self.take(&mut walk, exchange, &form.full) {
+            if let Some(thought) = self.take(&mut walk, exchange, &form) {
                 return thought;
             }
         }
@@ -79,7 +79,7 @@ impl Dialogue<'_> {
     }
 
     /// Takes in one exchange; a thought when it is the one that moves on.
-    fn take(&self, walk: &mut Walk, exchange: &Exchange, full: &Value) -> Option<Thought> {
+    fn take(&self, walk: &mut Walk, exchange: &Exchange, form: &AnswerForm) -> Option<Thought> {
         let call = &exchange.call;
         let reply = match &exchange.result {
             Ok(reply) => reply.as_ref(),
@@ -99,7 +99,7 @@ impl Dialogue<'_> {
             }
             Reading::Calls(requests) => self.called(walk, reply, requests),
             Reading::Object(object) => {
-                let mut faults = crate::model::schema::faults(full, &object);
+                let mut faults = form.faults(&object);
                 if faults.is_empty() {
                     match self.brief.read(self.task, &self.past.done, &object) {
                         Ok(answer) => return Some(Thought::Answer(Box::new(answer))),
@@ -221,21 +221,24 @@ impl Dialogue<'_> {
     /// called any more where a provider can be told so: its cache holds them, and Anthropic wants them
     /// while calls stand in the conversation.
     fn frame(&self, profile: &Profile, purpose: Purpose, messages: &[Said]) -> Frame {
-        let form = self.brief.brief(self.task, usize::MAX).form;
+        let form = self.brief.form(self.task.view.kind());
         let tools: Vec<Offer> = self.turn.toolset.tools.iter().map(offer).collect();
         let open = purpose == Purpose::Turn && !tools.is_empty();
         let talked = messages.iter().any(|m| matches!(m, Said::Results(_)));
         match profile.way {
-            Way::Native => Frame {
-                choice: if open || tools.is_empty() { Choice::Free } else { Choice::Nothing },
-                tools: if open || talked { tools } else { Vec::new() },
-                format: Some(Format { name: form.name, schema: form.wire }),
-            },
+            Way::Native => {
+                let tools = if open || talked { tools } else { Vec::new() };
+                Frame {
+                    choice: if open || tools.is_empty() { Choice::Free } else { Choice::Nothing },
+                    tools,
+                    format: Some(Format { name: form.name.clone(), schema: form.wire.clone() }),
+                }
+            }
             Way::SubmitTool => {
                 let submit = Offer {
                     name: self.submit().to_owned(),
                     description: format!("Gives your answer and ends the task. {}", form.description),
-                    schema: form.wire,
+                    schema: form.wire.clone(),
                     strict: true,
                 };
                 if open {

@@ -3,11 +3,12 @@
 //! `oneOf`, no maps); what comes back is checked against the full one.
 
 use casebook_protocol::one_line;
+use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
 /// The form of an answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct AnswerForm {
     /// Its name on the wire, such as `plan`.
     pub name: String,
@@ -17,6 +18,8 @@ pub struct AnswerForm {
     pub wire: Value,
     /// The schema to check against.
     pub full: Value,
+    /// That schema, compiled; or why it cannot be.
+    validator: Result<Validator, String>,
 }
 
 impl AnswerForm {
@@ -28,7 +31,21 @@ impl AnswerForm {
             .into_generator()
             .into_root_schema_for::<T>()
             .to_value();
-        Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full), full }
+        let validator = jsonschema::validator_for(&full).map_err(|e| format!("the schema cannot be used: {e}"));
+        Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full), full, validator }
+    }
+
+    /// What is wrong with `object`, each fault with its place, at most [`MAX_ERRORS`]; empty when it has
+    /// the form.
+    #[must_use]
+    pub fn faults(&self, object: &Value) -> Vec<String> {
+        let validator = match &self.validator {
+            Ok(validator) => validator,
+            Err(reason) => return vec![reason.clone()],
+        };
+        let place = |path: String| if path.is_empty() { "the answer".to_owned() } else { path };
+        let errors = validator.iter_errors(object).take(MAX_ERRORS);
+        errors.map(|e| one_line(&format!("{}: {e}", place(e.instance_path().to_string())), 400)).collect()
     }
 }
 
@@ -107,18 +124,3 @@ fn named_values(map: &Map<String, Value>, named: Vec<(Value, Option<&str>)>) -> 
 
 /// More than this many faults are not listed: a repair needs a direction, not a log.
 pub const MAX_ERRORS: usize = 10;
-
-/// What is wrong with `object`, each fault with its place; empty when it has the form.
-#[must_use]
-pub fn faults(schema: &Value, object: &Value) -> Vec<String> {
-    let validator = match jsonschema::validator_for(schema) {
-        Ok(validator) => validator,
-        Err(error) => return vec![format!("the schema cannot be used: {error}")],
-    };
-    let place = |path: String| if path.is_empty() { "the answer".to_owned() } else { path };
-    validator
-        .iter_errors(object)
-        .take(MAX_ERRORS)
-        .map(|error| one_line(&format!("{}: {error}", place(error.instance_path().to_string())), 400))
-        .collect()
-}

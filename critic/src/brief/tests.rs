@@ -1,5 +1,4 @@
 use casebook_agent::model::form::strict_faults;
-use casebook_agent::model::schema::faults as form_faults;
 use casebook_protocol::{
     Allowance, Bearing, CallId, CheckedFinding, Citation, CitationCheck, Coherence, Credibility, Domain, DomainToolset,
     EntryDraft, EntryKind, EventTime, Finding, FindingDraft, FindingId, FindingKind, InvestigationId, JournalEntry,
@@ -193,7 +192,7 @@ fn a_review_judges_each_submitted_finding_once_and_no_other() {
     let judgement = |finding: &str, against: &[&str]| json!({"finding": finding, "score": 0.75, "rationale": "r", "corroborated_by": [], "contradicted_by": against});
     let read = |findings: &[Value]| {
         let object = json!({"summary": "s", "findings": findings});
-        assert_eq!(form_faults(&CriticBrief.brief(&task, AMPLE).form.full, &object), Vec::<String>::new());
+        assert_eq!(CriticBrief.form(task.view.kind()).faults(&object), Vec::<String>::new());
         CriticBrief.read(&task, &[], &object)
     };
     let good = [judgement("r2-endpoint-1", &["r1-endpoint-1"]), judgement("r2-endpoint-2", &[])];
@@ -219,7 +218,7 @@ fn events_stand_on_findings_that_there_are() {
     let read = |events: &[Value]| {
         let gap = json!({"kind": "temporal", "description": "a silence"});
         let object = json!({"narrative": "n", "events": events, "gaps": [gap], "score": 0.8});
-        assert_eq!(form_faults(&CriticBrief.brief(&task, AMPLE).form.full, &object), Vec::<String>::new());
+        assert_eq!(CriticBrief.form(task.view.kind()).faults(&object), Vec::<String>::new());
         CriticBrief.read(&task, &[], &object)
     };
     let Ok(Answer::Timeline(draft)) = read(&[event(&["r1-endpoint-1", "r2-endpoint-2"])]) else { panic!() };
@@ -234,22 +233,22 @@ fn events_that_a_prompt_had_no_room_for_stay_on_the_timeline() {
     let task = timeline("x", 30, 1);
     let briefing = CriticBrief.brief(&task, 0);
     let shown = content(&briefing, "timeline")["events"].as_array().unwrap().len();
-    assert_eq!(shown, 20);
-    assert!(briefing.parts.last().unwrap().text.contains("10 of 30 events"));
+    assert_eq!(shown, 16);
+    assert!(briefing.parts.last().unwrap().text.contains("14 of 30 events"));
     let event = json!({"description": "d", "findings": ["r1-endpoint-1", "r2-endpoint-1"]});
     let object = json!({"narrative": "n", "events": [event], "gaps": [], "score": 0.8});
     let Ok(Answer::Timeline(draft)) = CriticBrief.read(&task, &[], &object) else { panic!() };
     let kept: Vec<&str> = draft.events.iter().map(|e| e.findings[0].as_str()).collect();
-    // The first ten have the lowest scores and were not shown; one of them is told anew, and what was
+    // The first fourteen have the lowest scores and were not shown; one of them is told anew, and what was
     // shown and is not told is dropped.
-    assert_eq!(kept.len(), 10);
-    assert!(kept.contains(&"r1-endpoint-10") && !kept.contains(&"r1-endpoint-11"), "{kept:?}");
+    assert_eq!(kept.len(), 14);
+    assert!(kept.contains(&"r1-endpoint-14") && !kept.contains(&"r1-endpoint-15"), "{kept:?}");
 }
 
 #[test]
 fn wire_schemas_are_what_every_provider_takes() {
     for task in [review("x", 1), timeline("x", 1, 1)] {
-        assert_eq!(strict_faults(&CriticBrief.brief(&task, AMPLE).form.wire, ""), Vec::<String>::new());
+        assert_eq!(strict_faults(&CriticBrief.form(task.view.kind()).wire, ""), Vec::<String>::new());
     }
 }
 

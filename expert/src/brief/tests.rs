@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use casebook_agent::model::form::strict_faults;
-use casebook_agent::model::schema::faults as form_faults;
 use casebook_protocol::{
     Alert, Allowance, ArtifactId, CallId, CallStatus, Citation, Domain, EntryDraft, EntryKind, Exhibits, FindingDraft,
     InvestigationId, JournalEntry, Phase, Priority, Question, TaskId, TaskKind, Timestamp, ToolCall, Toolset,
@@ -81,7 +80,7 @@ fn answer(citations: &[Value]) -> Value {
 }
 
 fn read_one(done: &[Done], object: &Value) -> Result<FindingDraft, Vec<String>> {
-    assert_eq!(form_faults(&ExpertBrief.brief(&task("x", 1), AMPLE).form.full, object), Vec::<String>::new());
+    assert_eq!(ExpertBrief.form(task("x", 1).view.kind()).faults(object), Vec::<String>::new());
     match ExpertBrief.read(&task("x", 1), done, object)? {
         Answer::Investigate(mut drafts) => Ok(drafts.remove(0)),
         other => panic!("{other:?}"),
@@ -113,7 +112,7 @@ fn sections_stand_in_order_and_say_nothing_of_the_run() {
 
 #[test]
 fn the_wire_schema_is_what_every_provider_takes() {
-    let form = ExpertBrief.brief(&task("x", 1), AMPLE).form;
+    let form = ExpertBrief.form(task("x", 1).view.kind());
     assert_eq!(strict_faults(&form.wire, ""), Vec::<String>::new());
     let kinds = &form.wire["properties"]["findings"]["items"]["properties"]["kind"];
     assert_eq!(kinds["enum"], json!(["occurrence", "aggregate", "absence", "state", "instruction"]));

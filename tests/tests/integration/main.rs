@@ -21,4 +21,6 @@ fn kills(unless_told: usize) -> usize {
 mod architecture;
 mod cases;
 mod process;
+mod prompts;
+mod scripted_model;
 mod sim;

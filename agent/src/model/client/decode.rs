@@ -18,7 +18,8 @@ pub(super) fn fit(provider: Provider, body: Vec<u8>) -> Result<Vec<u8>, Failed> 
     let there = match provider {
         Provider::Anthropic => json.get("content").is_some_and(Value::is_array),
         Provider::Openai | Provider::OpenaiCompatible => {
-            json.pointer_mut("/choices/0").filter(|choice| choice["message"].is_object()).map(chat).is_some()
+            let choice = json.pointer_mut("/choices/0");
+            choice.filter(|choice| choice.get("message").is_some_and(Value::is_object)).map(chat).is_some()
         }
         Provider::OpenaiResponses => json.get("output").is_some_and(Value::is_array) && responses(&mut json).is_some(),
         Provider::Gemini => gemini(&mut json).is_some(),
@@ -27,46 +28,77 @@ pub(super) fn fit(provider: Provider, body: Vec<u8>) -> Result<Vec<u8>, Failed> 
     if !there {
         return Err(unreadable("the reply does not have this provider's form"));
     }
+    for usage in ["usage", "usageMetadata"] {
+        bound(json.get_mut(usage));
+    }
     serde_json::to_vec(&json).map_err(|_| unreadable("the reply cannot be written again"))
+}
+
+/// Tokens that one call is believed to have counted of a kind: the library adds them up in 32 bits.
+const MAX_TOKENS: u32 = 500_000_000;
+
+fn bound(usage: Option<&mut Value>) {
+    for count in usage.and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()) {
+        if count.as_f64().is_some_and(|n| n > f64::from(MAX_TOKENS)) {
+            *count = json!(MAX_TOKENS);
+        }
+    }
+}
+
+/// Sets a field, where there is an object to have it. Indexing would panic where there is none.
+fn set(json: &mut Value, key: &str, value: Value) {
+    if let Some(map) = json.as_object_mut() {
+        map.insert(key.to_owned(), value);
+    }
+}
+
+/// Takes a field away; null where there is none.
+fn take(json: &mut Value, key: &str) -> Value {
+    json.get_mut(key).map(Value::take).unwrap_or_default()
+}
+
+fn text_at<'a>(json: &'a Value, pointer: &str) -> Option<&'a str> {
+    json.pointer(pointer).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 /// One choice of OpenAI Chat.
 fn chat(choice: &mut Value) {
-    if let Some(calls) = choice.pointer_mut("/message/tool_calls").and_then(Value::as_array_mut) {
-        for (n, call) in calls.iter_mut().enumerate() {
-            if call["id"].as_str().is_none_or(str::is_empty) {
-                call["id"] = json!(format!("call_{n}"));
-            }
-            call["type"] = json!("function");
-            if let Some(function) = call.get_mut("function").and_then(Value::as_object_mut) {
-                let arguments = function.remove("arguments").unwrap_or_default();
-                function.insert("arguments".into(), parsable(arguments));
-            }
+    let calls = choice.pointer_mut("/message/tool_calls").and_then(Value::as_array_mut);
+    for (n, call) in calls.into_iter().flatten().enumerate() {
+        if text_at(call, "/id").is_none() {
+            set(call, "id", json!(format!("call_{n}")));
+        }
+        set(call, "type", json!("function"));
+        if let Some(function) = call.get_mut("function") {
+            let arguments = parsable(take(function, "arguments"));
+            set(function, "arguments", arguments);
         }
     }
-    let refusal = choice.pointer("/message/refusal").and_then(Value::as_str).filter(|text| !text.is_empty());
-    if let Some(refusal) = refusal.map(str::to_owned) {
-        choice["message"]["content"] = Value::String(refusal);
-        choice["finish_reason"] = json!("content_filter");
+    if let Some(refusal) = text_at(choice, "/message/refusal").map(str::to_owned) {
+        if let Some(message) = choice.get_mut("message") {
+            set(message, "content", Value::String(refusal));
+        }
+        set(choice, "finish_reason", json!("content_filter"));
     }
 }
 
 /// OpenAI Responses.
 fn responses(json: &mut Value) -> Option<()> {
-    let mut refused = json.pointer("/incomplete_details/reason").and_then(Value::as_str) == Some("content_filter");
+    let mut refused = text_at(json, "/incomplete_details/reason") == Some("content_filter");
     for item in json.get_mut("output")?.as_array_mut()? {
-        if item["type"] == "function_call" {
-            item["arguments"] = parsable(item["arguments"].take());
+        if text_at(item, "/type") == Some("function_call") {
+            let arguments = parsable(take(item, "arguments"));
+            set(item, "arguments", arguments);
         }
         for part in item.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten() {
-            if part["type"] == "refusal" {
+            if text_at(part, "/type") == Some("refusal") {
                 refused = true;
-                *part = json!({"type": "output_text", "text": part["refusal"].take()});
+                *part = json!({"type": "output_text", "text": take(part, "refusal")});
             }
         }
     }
     if refused {
-        json["status"] = json!("content_filter");
+        set(json, "status", json!("content_filter"));
     }
     Some(())
 }
@@ -75,7 +107,7 @@ fn responses(json: &mut Value) -> Option<()> {
 fn gemini(json: &mut Value) -> Option<()> {
     if json.pointer("/candidates/0").is_none() {
         json.pointer("/promptFeedback/blockReason")?;
-        json["candidates"] = json!([{"content": {"parts": []}, "finishReason": "PROHIBITED_CONTENT"}]);
+        set(json, "candidates", json!([{"content": {"parts": []}, "finishReason": "PROHIBITED_CONTENT"}]));
     }
     Some(())
 }

@@ -62,6 +62,9 @@ fn options(profile: &Profile, ask: &Ask) -> ChatOptions {
     options.top_p = parameters.top_p;
     options.seed = parameters.seed;
     options.reasoning_effort = parameters.effort.map(effort);
+    if ask.choice == Choice::Nothing && !ask.tools.is_empty() {
+        options.tool_choice = Some(ToolChoice::None);
+    }
     if let Choice::Only(tool) = &ask.choice {
         options.tool_choice = Some(ToolChoice::tool(tool.as_str()));
         if profile.provider == Provider::Anthropic {
@@ -156,10 +159,10 @@ fn user(provider: Provider, parts: &[Part], marks: &Marks, seen: &mut usize) -> 
     }
     // As blocks of Anthropic's own form: the library would join the texts and lose the marks.
     let blocks = parts.iter().filter(|part| !part.text.is_empty()).map(|part| {
-        let mut block = json!({"type": "text", "text": part.text});
-        if marks.take(part, seen) {
-            block["cache_control"] = json!({"type": "ephemeral"});
-        }
+        let block = match marks.take(part, seen) {
+            true => json!({"type": "text", "text": part.text, "cache_control": {"type": "ephemeral"}}),
+            false => json!({"type": "text", "text": part.text}),
+        };
         ContentPart::from_custom(block, None)
     });
     ChatMessage::user(blocks.collect::<MessageContent>())
@@ -234,10 +237,11 @@ fn results(provider: Provider, answers: &[ToolAnswer]) -> ChatMessage {
     let parts = answers.iter().map(|answer| match provider {
         // As a block of Anthropic's own form: the library has no flag for a failure.
         Provider::Anthropic => {
-            let mut block = json!({"type": "tool_result", "tool_use_id": answer.id, "content": answer.text});
-            if answer.failed {
-                block["is_error"] = Value::Bool(true);
-            }
+            let ToolAnswer { id, text, .. } = answer;
+            let block = match answer.failed {
+                true => json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": true}),
+                false => json!({"type": "tool_result", "tool_use_id": id, "content": text}),
+            };
             ContentPart::from_custom(block, None)
         }
         _ => {

@@ -201,3 +201,28 @@ fn no_fault_quotes_a_secret() {
         assert!(!got.contains("hunter2"), "{got}");
     }
 }
+
+#[test]
+fn the_examples_hold_and_seat_someone() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/models");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let config = Config::parse(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
+        assert!(config.seat(Role::Director, TaskKind::Plan, Phase::Discovery, None).is_some(), "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen >= 4);
+}
+
+/// The examples in the manual are read too: each block that begins with a table.
+#[test]
+fn the_manuals_examples_hold() {
+    let text = include_str!("../../../../docs/models.md");
+    let blocks: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 2);
+    for block in blocks {
+        Config::parse("docs/models.md", block).unwrap_or_else(|error| panic!("{error} in\n{block}"));
+    }
+}

@@ -11,9 +11,9 @@ use super::{ALERT, Section, Written};
 use crate::model::data::{fit, section, text_section};
 
 /// Events of the Timeline that are shown: the story has to fit a head, too.
-pub const EVENTS: usize = 20;
+pub const EVENTS: usize = 16;
 /// Bytes of the Timeline's events.
-pub const TIMELINE: usize = 6 * 1024;
+pub const TIMELINE: usize = 4 * 1024;
 /// Bytes of the Review: some thirty findings.
 pub const REVIEW: usize = 16 * 1024;
 /// Characters of a description, a claim, a rationale.

@@ -1,0 +1,110 @@
+//! An object in the form that a schema asks for.
+
+use serde_json::{Map, Value, json};
+
+/// What stands in `schema` for `value`: fields that the schema does not know go, those that it wants
+/// and that are missing come (as null where it allows that, else empty). `root` holds what `$ref`
+/// points to.
+pub(super) fn fit(root: &Value, schema: &Value, value: Option<&Value>) -> Value {
+    if let Some(pointed) = schema.get("$ref").and_then(Value::as_str) {
+        let target = pointed.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return target.map_or_else(|| value.cloned().unwrap_or_default(), |target| fit(root, target, value));
+    }
+    let absent = value.is_none_or(Value::is_null);
+    if absent && allows_null(schema) {
+        return Value::Null;
+    }
+    if let Some(variants) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+        let other = variants.iter().find(|one| !only_null(one) && takes(one, value));
+        let other = other.or_else(|| variants.iter().find(|one| !only_null(one)));
+        return other.map_or(Value::Null, |one| fit(root, one, value));
+    }
+    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+        return value.filter(|value| words.contains(value)).or_else(|| words.first()).cloned().unwrap_or_default();
+    }
+    match value {
+        Some(Value::Object(map)) if schema.get("properties").is_some() => object(root, schema, map),
+        Some(Value::Array(items)) => {
+            let item = schema.get("items");
+            items.iter().map(|one| item.map_or_else(|| one.clone(), |item| fit(root, item, Some(one)))).collect()
+        }
+        Some(value) if !value.is_null() => value.clone(),
+        _ => empty(root, schema),
+    }
+}
+
+fn object(root: &Value, schema: &Value, map: &Map<String, Value>) -> Value {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let wanted = fields
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| map.contains_key(*name) || required.iter().any(|one| one.as_str() == Some(name.as_str())));
+    wanted.map(|(name, field)| (name.clone(), fit(root, field, map.get(name)))).collect()
+}
+
+fn empty(root: &Value, schema: &Value) -> Value {
+    match kind(schema) {
+        "object" => object(root, schema, &Map::new()),
+        "array" => json!([]),
+        "string" => json!("x"),
+        "number" | "integer" => json!(schema.get("minimum").and_then(Value::as_i64).unwrap_or(0)),
+        "boolean" => json!(false),
+        _ => Value::Null,
+    }
+}
+
+/// The first type of a schema that is not null.
+fn kind(schema: &Value) -> &str {
+    match schema.get("type") {
+        Some(Value::String(one)) => one,
+        Some(Value::Array(some)) => some.iter().filter_map(Value::as_str).find(|one| *one != "null").unwrap_or("null"),
+        _ => "",
+    }
+}
+
+fn takes(schema: &Value, value: Option<&Value>) -> bool {
+    let Some(value) = value else { return false };
+    matches!(
+        (kind(schema), value),
+        ("object", Value::Object(_))
+            | ("array", Value::Array(_))
+            | ("string", Value::String(_))
+            | ("number" | "integer", Value::Number(_))
+            | ("boolean", Value::Bool(_))
+            | ("", _)
+    )
+}
+
+fn only_null(schema: &Value) -> bool {
+    schema.get("type").and_then(Value::as_str) == Some("null")
+}
+
+fn allows_null(schema: &Value) -> bool {
+    let listed = |key: &str| schema.get(key).and_then(Value::as_array);
+    only_null(schema)
+        || listed("type").is_some_and(|types| types.iter().any(|one| one == "null"))
+        || listed("enum").is_some_and(|words| words.contains(&Value::Null))
+        || listed("anyOf").is_some_and(|variants| variants.iter().any(allows_null))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_and_go_as_the_schema_wants() {
+        let schema = json!({"type": "object", "required": ["a", "b", "c", "d"], "properties": {
+            "a": {"type": ["string", "null"]},
+            "b": {"$ref": "#/$defs/word"},
+            "c": {"type": "array", "items": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}},
+            "d": {"anyOf": [{"type": "null"}, {"type": "object", "required": ["x"], "properties": {"x": {"type": "boolean"}}}]}},
+            "$defs": {"word": {"enum": ["one", "two"]}}});
+        let value = json!({"b": "two", "c": [{"n": 3, "more": 1}, {}], "d": {}, "e": 1});
+        assert_eq!(
+            fit(&schema, &schema, Some(&value)),
+            json!({"a": null, "b": "two", "c": [{"n": 3}, {"n": 0}], "d": {"x": false}})
+        );
+        assert_eq!(fit(&schema, &schema, None), json!({"a": null, "b": "one", "c": [], "d": null}));
+    }
+}

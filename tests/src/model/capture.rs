@@ -1,0 +1,209 @@
+//! What the server saw: every request with what became of it, and counts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use casebook_protocol::TaskKind;
+use hyper::body::Bytes;
+use serde::Serialize;
+
+use crate::model::cache::{Counted, PromptCache};
+use crate::model::prompt;
+use crate::model::request::{Request, hash};
+use crate::model::wire::Usage;
+
+/// A request that its provider would take.
+#[derive(Debug, Clone)]
+pub struct Captured {
+    /// From 1, in order of arrival.
+    pub number: u64,
+    /// The kind of task, where the prompt says one.
+    pub kind: Option<TaskKind>,
+    /// The task by its id, where a tool result names it.
+    pub task: Option<String>,
+    /// The conversation, and the model's replies in it so far.
+    pub place: (u64, usize),
+    /// How often this very request has come, from 1.
+    pub attempt: u32,
+    /// The request.
+    pub request: Arc<Request>,
+    /// Tokens of the prompt.
+    pub prompt: Counted,
+}
+
+/// A request that was refused, with the message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    /// The path.
+    pub path: String,
+    /// The status.
+    pub status: u16,
+    /// The provider's message.
+    pub message: String,
+    /// The body as it came.
+    pub bytes: Bytes,
+}
+
+/// Sums over all requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Requests that came.
+    pub requests: u64,
+    /// Of those, refused as malformed or not allowed.
+    pub rejected: u64,
+    /// Of those, answered with a reply of the model.
+    pub answered: u64,
+    /// Of those, answered though the same request had been answered before: calls made twice.
+    pub answered_again: u64,
+    /// Requests by kind of task.
+    pub by_kind: BTreeMap<String, u64>,
+    /// Requests under way now.
+    pub active: u64,
+    /// Most requests under way at once.
+    pub most_at_once: u64,
+    /// Bytes of bodies that came.
+    pub bytes: u64,
+    /// Tokens of prompts.
+    pub prompt: Counted,
+    /// Tokens of replies.
+    pub output: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    captured: Vec<Captured>,
+    rejected: Vec<Rejected>,
+    counts: Counts,
+    cache: PromptCache,
+    /// Requests by content: how often they came, how often they were answered.
+    seen: HashMap<u64, (u32, u32)>,
+}
+
+/// Keeps what the server saw.
+#[derive(Debug)]
+pub struct Log {
+    inner: Mutex<Inner>,
+    keep: bool,
+    folder: Option<PathBuf>,
+}
+
+impl Log {
+    /// A log that keeps requests in memory if `keep`, and writes each into `folder` where there is one.
+    #[must_use]
+    pub fn new(keep: bool, folder: Option<PathBuf>) -> Self {
+        Self { inner: Mutex::default(), keep, folder }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A request came; its end is counted when the guard is dropped, also when the client went away.
+    #[must_use]
+    pub fn begin(self: &Arc<Self>) -> UnderWay {
+        let mut inner = self.lock();
+        let counts = &mut inner.counts;
+        counts.requests += 1;
+        counts.active += 1;
+        counts.most_at_once = counts.most_at_once.max(counts.active);
+        UnderWay(Arc::clone(self))
+    }
+
+    /// A request was refused.
+    pub fn reject(&self, rejected: Rejected) {
+        let mut inner = self.lock();
+        inner.counts.rejected += 1;
+        if self.keep {
+            inner.rejected.push(rejected);
+        }
+    }
+
+    /// A request was taken: counts its prompt and keeps it.
+    pub fn take(&self, request: Arc<Request>) -> Captured {
+        let kind = prompt::kind(&request.system);
+        let owner = hash(&(&request.key, &request.model));
+        let content = content(&request);
+        let mut inner = self.lock();
+        let prompt = inner.cache.count(owner, &request.prefix);
+        let times = inner.seen.entry(content).or_default();
+        times.0 += 1;
+        let attempt = times.0;
+        let counts = &mut inner.counts;
+        *counts.by_kind.entry(kind.map_or("?", TaskKind::name).to_owned()).or_default() += 1;
+        counts.bytes += request.bytes.len() as u64;
+        counts.prompt.input += prompt.input;
+        counts.prompt.read += prompt.read;
+        counts.prompt.written += prompt.written;
+        let number = counts.by_kind.values().sum();
+        let task =
+            if self.keep { prompt::all_shown(&request).first().map(|shown| shown.task().to_owned()) } else { None };
+        let captured = Captured { number, kind, task, place: request.place(), attempt, request, prompt };
+        if self.keep {
+            inner.captured.push(captured.clone());
+        }
+        captured
+    }
+
+    /// A request was answered with a reply.
+    pub fn answered(&self, captured: &Captured, usage: Usage) {
+        let mut inner = self.lock();
+        inner.counts.answered += 1;
+        inner.counts.output += usage.output;
+        let times = inner.seen.entry(content(&captured.request)).or_default();
+        times.1 += 1;
+        let again = times.1 > 1;
+        inner.counts.answered_again += u64::from(again);
+    }
+
+    /// Writes a request and what was sent back into the folder, where there is one: the bytes of the
+    /// body as they came. Keys stand in headers and are not written.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn record(&self, captured: &Captured, sent: &[u8]) -> std::io::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let name = format!("{:06}-{}", captured.number, captured.kind.map_or("unknown", TaskKind::name));
+        std::fs::write(folder.join(format!("{name}.request.json")), &captured.request.bytes)?;
+        std::fs::write(folder.join(format!("{name}.reply")), sent)
+    }
+
+    /// There is a folder to write into.
+    #[must_use]
+    pub const fn records(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// The requests that were taken, in order of arrival.
+    #[must_use]
+    pub fn captured(&self) -> Vec<Captured> {
+        self.lock().captured.clone()
+    }
+
+    /// The requests that were refused.
+    #[must_use]
+    pub fn rejected(&self) -> Vec<Rejected> {
+        self.lock().rejected.clone()
+    }
+
+    /// The sums so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.lock().counts.clone()
+    }
+}
+
+fn content(request: &Request) -> u64 {
+    hash(&(&request.path, &request.key, &request.bytes))
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub struct UnderWay(Arc<Log>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.counts.active = inner.counts.active.saturating_sub(1);
+    }
+}

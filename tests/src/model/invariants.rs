@@ -1,0 +1,195 @@
+//! What must hold of every request that we send to a model, whatever the test is about: the table of
+//! the design, section 1, read off the wire.
+
+mod view;
+pub(crate) use view::SUBMIT;
+
+use std::collections::HashMap;
+
+use casebook_protocol::TaskKind;
+
+use crate::model::capture::Captured;
+use crate::model::prompt;
+use crate::model::request::{Call, Provider, Request, Turn};
+
+/// What was broken, and where.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    /// The request by its number.
+    pub number: u64,
+    /// The rule, in a word.
+    pub rule: &'static str,
+    /// Where in the request, and what was found.
+    pub detail: String,
+}
+
+/// What cannot be known from the requests alone.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// Texts that must occur in no request: planted keys, other investigations' names.
+    pub secrets: Vec<String>,
+    /// The window of the model in tokens.
+    pub window: Option<u64>,
+}
+
+/// Checks all requests of a run; no violation is a pass.
+#[must_use]
+pub fn check(captured: &[Captured], known: &Known) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for one in captured {
+        let request = &one.request;
+        let mut add = |rule: &'static str, detail: String| found.push(Violation { number: one.number, rule, detail });
+        pairs(request, &mut add);
+        roles(request, &mut add);
+        size(request, known, &mut add);
+        secrets(request, known, &mut add);
+        match prompt::kind(&request.system) {
+            None => add("kind", "the system prompt does not begin with the kind of task".to_owned()),
+            Some(kind) => {
+                view::check(request, kind, &mut add);
+                conversation(request, kind, &mut add);
+            }
+        }
+    }
+    foreign_calls(captured, &mut found);
+    one_system(captured, &mut found);
+    found.sort();
+    found
+}
+
+type Add<'a> = dyn FnMut(&'static str, String) + 'a;
+
+/// Every tool result has its call in the reply before, and the reverse.
+fn pairs(request: &Request, add: &mut Add<'_>) {
+    let turns = &request.turns;
+    for (n, turn) in turns.iter().enumerate() {
+        match turn {
+            Turn::User(_) => {}
+            Turn::Assistant { calls, .. } => {
+                let answered = |call: &&Call| match turns.get(n + 1) {
+                    Some(Turn::Results(answers)) => !answers.iter().any(|answer| answer.id == call.id),
+                    _ => true,
+                };
+                for call in calls.iter().filter(answered) {
+                    add("pairs", format!("turn {n}: call {} of {} has no result", call.id, call.name));
+                }
+            }
+            Turn::Results(answers) => {
+                let calls: &[Call] = match n.checked_sub(1).and_then(|n| turns.get(n)) {
+                    Some(Turn::Assistant { calls, .. }) => calls,
+                    _ => &[],
+                };
+                for answer in answers.iter().filter(|answer| !calls.iter().any(|call| call.id == answer.id)) {
+                    add("pairs", format!("turn {n}: result of {} has no call before it", answer.id));
+                }
+                for (k, answer) in answers.iter().enumerate() {
+                    if answers.iter().take(k).any(|other| other.id == answer.id) {
+                        add("pairs", format!("turn {n}: call {} has two results", answer.id));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// We speak first and last, and no one speaks twice in a row.
+fn roles(request: &Request, add: &mut Add<'_>) {
+    if !matches!(request.turns.first(), Some(Turn::User(_))) {
+        add("roles", "the first turn is not the prompt of the task".to_owned());
+    }
+    if matches!(request.turns.last(), Some(Turn::Assistant { .. })) {
+        add("roles", "the last turn is the model's own".to_owned());
+    }
+    for (n, pair) in request.turns.windows(2).enumerate() {
+        let twice = matches!(
+            pair,
+            [Turn::User(_), Turn::User(_) | Turn::Results(_)]
+                | [Turn::Assistant { .. }, Turn::Assistant { .. }]
+                | [Turn::Results(_), Turn::Results(_)]
+        );
+        if twice {
+            add("roles", format!("turns {n} and {} are of the same side", n + 1));
+        }
+    }
+}
+
+fn size(request: &Request, known: &Known, add: &mut Add<'_>) {
+    let Some(window) = known.window else { return };
+    let tokens = request.prefix.tokens() + request.max_output.unwrap_or(0);
+    if tokens > window {
+        add("window", format!("{tokens} tokens with the reply, the window has {window}"));
+    }
+}
+
+fn secrets(request: &Request, known: &Known, add: &mut Add<'_>) {
+    let raw = String::from_utf8_lossy(&request.bytes);
+    for (n, secret) in known.secrets.iter().enumerate() {
+        let escaped = serde_json::Value::String(secret.clone()).to_string();
+        if raw.contains(secret) || raw.contains(escaped.trim_matches('"')) {
+            add("secret", format!("planted secret {n} is in the body"));
+        }
+    }
+}
+
+/// The conversation is that of one task, and nothing of another invocation stands in its prompt.
+fn conversation(request: &Request, kind: TaskKind, add: &mut Add<'_>) {
+    for (n, part) in request.task_parts().iter().enumerate() {
+        let line = part.lines().find(|line| line.starts_with("result of call ") || line.starts_with("<data-"));
+        if let Some(line) = line {
+            add("history", format!("part {n} of the prompt holds a tool result: {line}"));
+        }
+    }
+    let shown = prompt::all_shown(request);
+    let first = shown.first().map(prompt::Shown::task);
+    for result in &shown {
+        if Some(result.task()) != first {
+            add("history", format!("results of {} and of {} in one task", first.unwrap_or_default(), result.task()));
+        }
+    }
+    if let Some(task) = first
+        && task.split('.').nth(1) != Some(kind.name())
+    {
+        add("history", format!("results of task {task} in a task of kind {}", kind.name()));
+    }
+    for (n, turn) in request.turns.iter().enumerate().skip(1) {
+        if let Turn::User(parts) = turn
+            && parts.iter().any(|part| !prompt::sections(part).is_empty())
+        {
+            add("history", format!("turn {n} holds another prompt"));
+        }
+    }
+}
+
+/// A call that a provider gave an id in one conversation stands in no other.
+fn foreign_calls(captured: &[Captured], found: &mut Vec<Violation>) {
+    let mut owner: HashMap<&str, (u64, u64)> = HashMap::new();
+    for one in captured {
+        for turn in &one.request.turns {
+            let Turn::Assistant { calls, .. } = turn else { continue };
+            for call in calls {
+                let (first, number) = *owner.entry(call.id.as_str()).or_insert((one.place.0, one.number));
+                if first != one.place.0 {
+                    let detail = format!("call {} belongs to the conversation of request {number}", call.id);
+                    found.push(Violation { number: one.number, rule: "history", detail });
+                }
+            }
+        }
+    }
+}
+
+/// The system prompt is the same, byte for byte, in all requests of one kind to one model.
+fn one_system(captured: &[Captured], found: &mut Vec<Violation>) {
+    let mut first: HashMap<(Provider, &str, TaskKind), (&str, u64)> = HashMap::new();
+    for one in captured {
+        let Some(kind) = one.kind else { continue };
+        let key = (one.request.provider, one.request.model.as_str(), kind);
+        let (system, number) = *first.entry(key).or_insert((&one.request.system, one.number));
+        if system != one.request.system {
+            let detail = format!("the system prompt is not that of request {number}, of the same kind and model");
+            found.push(Violation { number: one.number, rule: "system", detail });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! What a task of a kind may see and be offered, and nothing more.
+
+use casebook_protocol::TaskKind;
+use serde_json::Value;
+
+use super::Add;
+use crate::model::prompt;
+use crate::model::request::Request;
+
+/// The tool whose arguments are the answer.
+pub(crate) const SUBMIT: &str = "submit";
+const JOURNAL: &str = "journal";
+const RECORD: [&str; 5] = ["get_tool_call", "get_tool_result", "get_toolset_info", "get_tool_info", "list_toolsets"];
+
+/// Sections that a prompt must have, and those that it may have.
+const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static str]) {
+    match kind {
+        TaskKind::Plan | TaskKind::Decide | TaskKind::Report => {
+            (&["alert", JOURNAL, "roster"], &["timeline", "review", "budget"])
+        }
+        TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[]),
+        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["contradicted"]),
+        TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline"]),
+    }
+}
+
+/// Sections that hold text; the others hold one JSON document.
+const TEXT: [&str; 2] = [JOURNAL, "budget"];
+
+fn may_use(kind: TaskKind, tool: &str) -> bool {
+    match kind {
+        TaskKind::Plan | TaskKind::Decide | TaskKind::Report => tool == JOURNAL,
+        TaskKind::Review => RECORD.contains(&tool),
+        TaskKind::Timeline => false,
+        TaskKind::Investigate => tool != JOURNAL && !RECORD.contains(&tool),
+    }
+}
+
+pub(super) fn check(request: &Request, kind: TaskKind, add: &mut Add<'_>) {
+    let sections = prompt::task_sections(request);
+    let (must, may) = parts(kind);
+    for name in must {
+        if !sections.iter().any(|(found, _)| found == name) {
+            add("view", format!("{} has no section {name}", kind.name()));
+        }
+    }
+    for (n, (name, content)) in sections.iter().enumerate() {
+        if !must.contains(name) && !may.contains(name) {
+            add("view", format!("{} may not see a section {name}", kind.name()));
+        }
+        if sections.iter().take(n).any(|(other, _)| other == name) {
+            add("view", format!("section {name} comes twice"));
+        }
+        if content.contains('<') {
+            add("escape", format!("section {name} holds a bare <"));
+        }
+        if TEXT.contains(name) {
+            continue;
+        }
+        match serde_json::from_str::<Value>(content) {
+            Err(error) => add("escape", format!("section {name} is not one JSON document: {error}")),
+            Ok(value) => seen(kind, name, &value, add),
+        }
+    }
+    for tool in request.tools.iter().filter(|tool| tool.name != SUBMIT && !may_use(kind, &tool.name)) {
+        add("tools", format!("{} may not be offered {}", kind.name(), tool.name));
+    }
+    for shown in prompt::all_shown(request) {
+        if !shown.failed && !may_use(kind, shown.tool) {
+            add("view", format!("{} may not see a result of {}", kind.name(), shown.tool));
+        }
+    }
+}
+
+/// What may not stand inside a section, however it is named.
+fn seen(kind: TaskKind, name: &str, value: &Value, add: &mut Add<'_>) {
+    let director = matches!(kind, TaskKind::Plan | TaskKind::Decide | TaskKind::Report);
+    // The alert is the sender's own object: what its fields are called is not ours.
+    if director && name != "alert" {
+        for key in ["raw", "quote"] {
+            if has_text(value, key) {
+                add("view", format!("section {name} shows the Director bytes of evidence under {key:?}"));
+            }
+        }
+    }
+    if kind == TaskKind::Review && name == "findings" {
+        let ids = value.as_array().into_iter().flatten().filter_map(|finding| finding.get("id")?.as_str());
+        let rounds: std::collections::BTreeSet<&str> = ids.filter_map(|id| id.split('-').next()).collect();
+        if rounds.len() > 1 {
+            add("view", format!("findings of more than one round: {rounds:?}"));
+        }
+    }
+}
+
+/// Somewhere in the value stands a text under this key.
+fn has_text(value: &Value, key: &str) -> bool {
+    match value {
+        Value::Object(map) => {
+            map.get(key).is_some_and(Value::is_string) || map.values().any(|inner| has_text(inner, key))
+        }
+        Value::Array(items) => items.iter().any(|inner| has_text(inner, key)),
+        _ => false,
+    }
+}

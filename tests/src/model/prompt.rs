@@ -1,0 +1,158 @@
+//! How our own prompts are laid out: the task's kind in the first line of the system prompt, sections
+//! in the first message, a first line that says whose result a tool result is.
+
+use casebook_protocol::TaskKind;
+use serde_json::Value;
+
+use crate::model::Request;
+use crate::model::request::Turn;
+
+/// All kinds of task.
+pub const KINDS: [TaskKind; 6] =
+    [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
+
+/// The kind of task that a system prompt says it is for: `Casebook task: plan (prompt plan 1)`.
+#[must_use]
+pub fn kind(system: &str) -> Option<TaskKind> {
+    let rest = system.lines().next()?.strip_prefix("Casebook task: ")?;
+    let (name, prompt) = rest.split_once(" (prompt ")?;
+    let version = prompt.strip_suffix(')')?.strip_prefix(name)?.strip_prefix(' ')?;
+    version.parse::<u32>().ok()?;
+    KINDS.into_iter().find(|kind| kind.name() == name)
+}
+
+/// The sections of a text: `<name>` and `</name>` on lines of their own. Text between them is left
+/// out.
+#[must_use]
+pub fn sections(text: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some((line, after)) = next_line(rest) {
+        rest = after;
+        let Some(name) = line.strip_prefix('<').and_then(|l| l.strip_suffix('>')).filter(|name| is_name(name)) else {
+            continue;
+        };
+        if let Some((content, after)) = up_to(after, &format!("</{name}>")) {
+            found.push((name, content));
+            rest = after;
+        }
+    }
+    found
+}
+
+/// The sections of a task's prompt, all parts together.
+#[must_use]
+pub fn task_sections(request: &Request) -> Vec<(&str, &str)> {
+    request.task_parts().iter().flat_map(|part| sections(part)).collect()
+}
+
+/// A section of a task's prompt as JSON; none where it is absent.
+#[must_use]
+pub fn json_section(request: &Request, name: &str) -> Option<Value> {
+    let sections = task_sections(request);
+    let (_, content) = sections.into_iter().find(|(found, _)| *found == name)?;
+    serde_json::from_str(content).ok()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-'))
+}
+
+fn next_line(text: &str) -> Option<(&str, &str)> {
+    if text.is_empty() { None } else { Some(text.split_once('\n').unwrap_or((text, ""))) }
+}
+
+/// What stands before the line `end`, and what after it.
+fn up_to<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str)> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_end_matches('\n') == end {
+            let content = text.get(..at)?;
+            return Some((content.strip_suffix('\n').unwrap_or(content), text.get(at + line.len()..)?));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// The result of one of our tools as the prompt shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown<'a> {
+    /// The call by our own id, such as `r1.investigate.endpoint.t1.0`.
+    pub call: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// The call failed.
+    pub failed: bool,
+    /// What the first line says after the tool.
+    pub note: &'a str,
+    /// What stands inside the data marks.
+    pub data: &'a str,
+}
+
+impl Shown<'_> {
+    /// The task that the call belongs to: its id without turn and place.
+    #[must_use]
+    pub fn task(&self) -> &str {
+        let mut parts = self.call.rsplitn(3, '.');
+        parts.nth(2).unwrap_or(self.call)
+    }
+}
+
+/// Reads the text of a tool result; none where it does not have our form.
+#[must_use]
+pub fn shown(text: &str) -> Option<Shown<'_>> {
+    let (first, rest) = text.split_once('\n')?;
+    let failed = !first.starts_with("result of ");
+    let call = first.strip_prefix("result of call ").or_else(|| first.strip_prefix("call "))?;
+    let (call, rest_of_line) = call.split_once(" (")?;
+    let (tool, note) = rest_of_line.split_once(')')?;
+    let inner = sections(rest);
+    let (_, data) = inner.iter().find(|(name, _)| name.starts_with("data-"))?;
+    Some(Shown { call, tool, failed, note: note.trim_start_matches([',', ' ']), data })
+}
+
+/// The tool results of a conversation that have our form, in order.
+#[must_use]
+pub fn all_shown(request: &Request) -> Vec<Shown<'_>> {
+    let mut all = Vec::new();
+    for turn in &request.turns {
+        if let Turn::Results(answers) = turn {
+            all.extend(answers.iter().filter_map(|answer| shown(&answer.text)));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_names_the_task() {
+        assert_eq!(kind("Casebook task: plan (prompt plan 1)\nYou are"), Some(TaskKind::Plan));
+        for wrong in
+            ["Casebook task: plan", "Casebook task: cook (prompt cook 1)", "Casebook task: plan (prompt report 1)", ""]
+        {
+            assert_eq!(kind(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn sections_are_found_and_nothing_else_is() {
+        let text = "<alert>\n{\"a\":\"\\u003cb>\"}\n</alert>\nbetween\n<journal>\n</journal>\n<open>\nnever closed";
+        assert_eq!(sections(text), [("alert", "{\"a\":\"\\u003cb>\"}"), ("journal", "")]);
+    }
+
+    #[test]
+    fn a_result_says_whose_it_is() {
+        let text =
+            "result of call r1.investigate.endpoint.t1.0 (search), 9 bytes, whole\n<data-0f>\n{\"a\":1}\n</data-0f>";
+        let found = shown(text).unwrap();
+        assert_eq!((found.call, found.tool, found.failed), ("r1.investigate.endpoint.t1.0", "search", false));
+        assert_eq!((found.task(), found.note, found.data), ("r1.investigate.endpoint", "9 bytes, whole", "{\"a\":1}"));
+        let failed = shown("call r2.review.t1.1 (get_tool_call) failed\n<data-0f>\nno such call\n</data-0f>").unwrap();
+        assert_eq!((failed.task(), failed.failed, failed.data), ("r2.review", true, "no such call"));
+        assert_eq!(shown("anything else\nmore"), None);
+    }
+}

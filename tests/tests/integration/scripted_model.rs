@@ -1,0 +1,39 @@
+//! The scripted model as a program of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+#[test]
+fn it_prints_its_url_serves_and_tells_its_counts() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_scripted-model"))
+        .args(["--port", "0", "--script", "benchmark", "--latency-ms", "1", "--end-with-input"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(program.stdout.take().unwrap()).lines();
+    let mut input = program.stdin.take().unwrap();
+    let url = lines.next().unwrap().unwrap();
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "Are you there?"}]});
+    let answer = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+        let request = reqwest::Client::new().post(format!("{url}/v1/chat/completions"));
+        request.header("authorization", "Bearer k").body(body.to_string()).send().await.unwrap().text().await.unwrap()
+    });
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["choices"][0]["message"]["content"], "ok");
+    writeln!(input, "counts").unwrap();
+    let counts: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!((&counts["requests"], &counts["answered"]), (&json!(1), &json!(1)));
+    drop(input);
+    assert!(program.wait().unwrap().success());
+}
+
+#[test]
+fn a_script_that_does_not_exist_is_named() {
+    let output = Command::new(env!("CARGO_BIN_EXE_scripted-model")).args(["--script", "x"]).output().unwrap();
+    assert!(!output.status.success());
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(error.trim(), "scripted-model: there is no script \"x\": take default or benchmark");
+}
