@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::mind::Done;
 use crate::model::brief::{Brief, Briefing};
 use crate::model::prompt::Prompt;
+use crate::model::schema::AnswerForm;
 
 /// The longest prompt that is taken, in bytes: more leaves no room in small windows.
 pub const MAX_PROMPT: usize = 64 * 1024;
@@ -128,6 +129,10 @@ impl Brief for Reworded {
         let longer = said.system.len().saturating_sub(usual.system.len());
         let briefing = if longer == 0 { usual } else { self.brief.brief(task, room.saturating_sub(longer)) };
         Briefing { prompt: said.name.clone(), system: said.system.clone(), ..briefing }
+    }
+
+    fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {
+        self.brief.form(kind)
     }
 
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
