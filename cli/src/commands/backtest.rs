@@ -37,7 +37,7 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let branch = Branch::before_round(Arc::clone(&home.store), &id, args.from_round).await;
     let again = Home { folder: home.folder.clone(), store: Arc::new(branch.map_err(|e| failure(&e))?) };
     let mut stop = Stop::listen()?;
-    let mut watcher = Watcher::new(screen, args.verbose);
+    let mut watcher = Watcher::again(screen, args.verbose, args.from_round);
     let now = embedded::resume(&again, &id, args.evidence.as_deref(), &minds, &mut watcher, &mut stop).await;
     watcher.bar.end();
     let now = now.map_err(kept_nothing)?;

@@ -113,12 +113,19 @@ pub(super) struct Watcher<'a> {
     screen: &'a mut Screen,
     pub(super) bar: Bar,
     teller: Teller,
+    /// The round from which a past investigation is run again.
+    again: Option<u32>,
 }
 
 impl<'a> Watcher<'a> {
     /// One that tells every call if `verbose` says so.
     pub(super) fn new(screen: &'a mut Screen, verbose: bool) -> Self {
-        Self { screen, bar: Bar::stderr(), teller: Teller::new(verbose) }
+        Self { screen, bar: Bar::stderr(), teller: Teller::new(verbose), again: None }
+    }
+
+    /// One of a past investigation that is run again from `round`.
+    pub(super) fn again(screen: &'a mut Screen, verbose: bool, round: u32) -> Self {
+        Self { again: Some(round), ..Self::new(screen, verbose) }
     }
 }
 
@@ -156,6 +163,10 @@ impl Observer for Watcher<'_> {
     }
 
     fn begun(&mut self, id: &InvestigationId, how: Begun) {
+        if let Some(round) = self.again {
+            self.screen.line(paint(DIM, format_args!("investigation {id} again, from round {round}")));
+            return;
+        }
         match how {
             Begun::Fresh => self.screen.line(paint(DIM, format_args!("investigation {id}"))),
             Begun::Continued => self.screen.line(paint(
