@@ -180,7 +180,7 @@ fn a_run_is_recorded_and_replayed_without_network_or_key_to_the_same_report() {
     let asked = server.asked();
     assert!(asked >= 5, "{asked}");
     let shown = place.keyless(&["show", &place.id()], 0);
-    has(&shown, &["tiny tiny-2026", "1 model calls", "1000 tokens in (      250 cached)", "built-in analyst"]);
+    has(&shown, &["tiny tiny-2026", "1 model calls", "1000 tokens in (      250 cached)"]);
     assert!(!planted(place.path()), "the key is in a file");
 
     let replay = [&base[..], &["--replay", "kept", "--data", "again", "--out", "b"]].concat();
@@ -215,7 +215,7 @@ fn what_cannot_start_is_told_before_anything_is_made() {
     check(&["--replay", "kept"], &["kept", "--record"]);
     check(&["--replay", "kept", "--record", "kept"], &["cannot be used with"]);
     place.file("bad.toml", "[models.x]\nprovider = \"nobody\"\n");
-    check(&["--models", "bad.toml"], &["bad.toml:2"]);
+    check(&["--models", "bad.toml"], &["bad.toml:1", "missing field"]);
     assert!(!place.path().join(".casebook").exists());
 }
 
