@@ -2,6 +2,7 @@
 //! formats, and what the integration tests share.
 
 pub mod generate;
+pub mod lab;
 pub mod model;
 pub mod run;
 pub mod score;

@@ -22,15 +22,23 @@ pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report, String> {
 /// # Errors
 /// What went wrong, in words.
 pub fn investigate_in(alert: &Path, evidence: &Path, data: &Path) -> Result<Report, String> {
+    investigate_with(alert, evidence, data, Budget::default(), Minds::analyst())
+}
+
+/// The same with other limits and other minds.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn investigate_with(
+    alert: &Path,
+    evidence: &Path,
+    data: &Path,
+    budget: Budget,
+    minds: Minds,
+) -> Result<Report, String> {
     let bytes = std::fs::read(alert).map_err(|e| format!("{}: {e}", alert.display()))?;
     let alert = Alert::parse(&bytes).map_err(|e| format!("{}: {e}", alert.display()))?;
-    let options = Options {
-        alert,
-        evidence: evidence.to_path_buf(),
-        data: data.to_path_buf(),
-        budget: Budget::default(),
-        minds: Minds::analyst(),
-    };
+    let options = Options { alert, evidence: evidence.to_path_buf(), data: data.to_path_buf(), budget, minds };
     let (_stopper, mut stop) = Stop::by_hand();
     process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })
         .map_err(|e| e.to_string())?

@@ -20,6 +20,7 @@ fn kills(unless_told: usize) -> usize {
 
 mod architecture;
 mod cases;
+mod models;
 mod process;
 mod prompts;
 mod scripted_model;

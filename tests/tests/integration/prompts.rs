@@ -140,7 +140,8 @@ impl Story {
             View::Timeline(_) => 0,
             View::Plan(_) | View::Decide(_) | View::Report(_) => DIRECTOR_TOOLS,
         };
-        let Briefing { system, parts, form, .. } = brief.brief(&task, ROOM);
+        let Briefing { system, parts, .. } = brief.brief(&task, ROOM);
+        let form = brief.form(task.view.kind());
         let stable = system.len() + tools + form.wire.to_string().len();
         let first = stable + parts.iter().map(|p| p.text.len()).sum::<usize>();
         assert!(first < ROOM);

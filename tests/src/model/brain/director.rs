@@ -7,7 +7,7 @@ use crate::model::Request;
 use crate::model::prompt;
 
 pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
-    let round = round(request) + 1;
+    let round = now(request).map_or_else(|| round(request) + 1, |(_, round)| round);
     let journal = tools(request).into_iter().find(|tool| tool.name == "journal");
     if let Some(journal) = journal.filter(|_| brain.journal && !repairing(request)) {
         let entry = json!({"kind": "hypothesis", "text": format!("Round {round}: the alert may be what it says; look who did it and from where."),
@@ -24,9 +24,12 @@ pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
 }
 
 pub(super) fn decide(brain: &Brain, request: &Request) -> Step {
-    let round = round(request);
-    // Discovery is left after its one broadcast question; the rounds are spent on the trace.
-    let advance = round <= 1 || round >= brain.rounds;
+    let (discovery, round) = now(request).unwrap_or_else(|| {
+        let round = round(request);
+        (round <= 1, round)
+    });
+    // Discovery is left after its one broadcast question; the other rounds are spent on the trace.
+    let advance = discovery || round >= brain.rounds;
     let (next, reason) =
         if advance { ("advance", "what was asked is answered") } else { ("stay", "more can be asked") };
     Step::Answer(json!({"next": next, "reason": format!("After round {round}: {reason}.")}))
@@ -57,6 +60,13 @@ fn credible(request: &Request) -> Vec<String> {
     ids.sort();
     ids.dedup();
     ids
+}
+
+/// Whether it is discovery, and the round, where the prompt says so.
+fn now(request: &Request) -> Option<(bool, u32)> {
+    let now = prompt::json_section(request, "now")?;
+    let round = now.get("round")?.as_u64()?;
+    Some((now.get("phase")?.as_str()? == "discovery", u32::try_from(round).ok()?))
 }
 
 /// The last round that the Journal, the Timeline or the Review speaks of; 0 before the first.

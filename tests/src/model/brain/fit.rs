@@ -10,13 +10,15 @@ pub(super) fn fit(root: &Value, schema: &Value, value: Option<&Value>) -> Value 
         let target = pointed.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
         return target.map_or_else(|| value.cloned().unwrap_or_default(), |target| fit(root, target, value));
     }
-    let absent = value.is_none_or(Value::is_null);
+    // What has another type than the schema wants is as good as absent.
+    let value = value.filter(|value| takes(root, schema, value));
+    let absent = value.is_none();
     if absent && allows_null(schema) {
         return Value::Null;
     }
     if let Some(variants) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
-        let other = variants.iter().find(|one| !only_null(one) && takes(one, value));
-        let other = other.or_else(|| variants.iter().find(|one| !only_null(one)));
+        let fitting = |one: &&Value| !only_null(one) && value.is_some_and(|value| takes(root, one, value));
+        let other = variants.iter().find(fitting).or_else(|| variants.iter().find(|one| !only_null(one)));
         return other.map_or(Value::Null, |one| fit(root, one, value));
     }
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
@@ -28,8 +30,8 @@ pub(super) fn fit(root: &Value, schema: &Value, value: Option<&Value>) -> Value 
             let item = schema.get("items");
             items.iter().map(|one| item.map_or_else(|| one.clone(), |item| fit(root, item, Some(one)))).collect()
         }
-        Some(value) if !value.is_null() => value.clone(),
-        _ => empty(root, schema),
+        Some(value) => value.clone(),
+        None => empty(root, schema),
     }
 }
 
@@ -63,17 +65,24 @@ fn kind(schema: &Value) -> &str {
     }
 }
 
-fn takes(schema: &Value, value: Option<&Value>) -> bool {
-    let Some(value) = value else { return false };
-    matches!(
-        (kind(schema), value),
-        ("object", Value::Object(_))
-            | ("array", Value::Array(_))
-            | ("string", Value::String(_))
-            | ("number" | "integer", Value::Number(_))
-            | ("boolean", Value::Bool(_))
-            | ("", _)
-    )
+/// The value has a type that the schema allows; null counts as absent.
+fn takes(root: &Value, schema: &Value, value: &Value) -> bool {
+    let pointed = schema.get("$ref").and_then(Value::as_str).and_then(|p| root.pointer(p.strip_prefix('#')?));
+    if let Some(target) = pointed {
+        return takes(root, target, value);
+    }
+    if let Some(variants) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
+        return variants.iter().any(|one| takes(root, one, value));
+    }
+    match kind(schema) {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "number" | "integer" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => false,
+        _ => !value.is_null(),
+    }
 }
 
 fn only_null(schema: &Value) -> bool {
@@ -105,6 +114,8 @@ mod tests {
             fit(&schema, &schema, Some(&value)),
             json!({"a": null, "b": "two", "c": [{"n": 3}, {"n": 0}], "d": {"x": false}})
         );
+        let other = json!({"a": 7, "b": ["two"], "c": "x", "d": "2026"});
+        assert_eq!(fit(&schema, &schema, Some(&other)), json!({"a": null, "b": "one", "c": [], "d": null}));
         assert_eq!(fit(&schema, &schema, None), json!({"a": null, "b": "one", "c": [], "d": null}));
     }
 }

@@ -10,22 +10,24 @@ use crate::model::request::Request;
 /// The tool whose arguments are the answer.
 pub(crate) const SUBMIT: &str = "submit";
 const JOURNAL: &str = "journal";
+/// What did not fit the prompt, in words.
+const LEFT_OUT: &str = "left_out";
 const RECORD: [&str; 5] = ["get_tool_call", "get_tool_result", "get_toolset_info", "get_tool_info", "list_toolsets"];
 
 /// Sections that a prompt must have, and those that it may have.
 const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
         TaskKind::Plan | TaskKind::Decide | TaskKind::Report => {
-            (&["alert", JOURNAL, "roster"], &["timeline", "review", "budget"])
+            (&["alert", JOURNAL, "roster"], &["timeline", "review", "now", "budget", LEFT_OUT])
         }
-        TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[]),
-        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["contradicted"]),
-        TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline"]),
+        TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[LEFT_OUT]),
+        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["contradicted", LEFT_OUT]),
+        TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline", LEFT_OUT]),
     }
 }
 
 /// Sections that hold text; the others hold one JSON document.
-const TEXT: [&str; 2] = [JOURNAL, "budget"];
+const TEXT: [&str; 3] = [JOURNAL, "budget", LEFT_OUT];
 
 fn may_use(kind: TaskKind, tool: &str) -> bool {
     match kind {

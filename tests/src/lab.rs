@@ -1,0 +1,114 @@
+//! A scripted model behind a models file: whole investigations with language models in every role, over
+//! real HTTP on loopback.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use casebook_agent::model::client::Client;
+use casebook_agent::model::config::Config;
+use casebook_cli::minds::Minds;
+use casebook_protocol::{Budget, Report};
+
+use crate::model::invariants::{self, Known};
+use crate::model::play::Script;
+use crate::model::server::{Options, Server};
+use crate::run;
+
+/// The key that every request of a lab carries. It must be found nowhere else.
+pub const KEY: &str = "sk-planted-7f3d9b1c-never-to-be-seen";
+
+/// A wire format with the way in which an answer is given: provider and `answer` of the models file.
+pub const FORMS: [(&str, &str); 8] = [
+    ("anthropic", "native"),
+    ("anthropic", "submit_tool"),
+    ("openai", "native"),
+    ("openai", "submit_tool"),
+    ("openai-responses", "native"),
+    ("openai-responses", "submit_tool"),
+    ("openai-compatible", "native"),
+    ("openai-compatible", "submit_tool"),
+];
+
+/// A scripted model that is served, with the models file that leads to it.
+pub struct Lab {
+    /// The server.
+    pub server: Server,
+    /// The text of the models file.
+    pub file: String,
+    folder: tempfile::TempDir,
+}
+
+impl Lab {
+    /// Serves `script` as the one model of every role, in a wire format and a way of answering.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn start(script: impl Script, (provider, way): (&str, &str)) -> Result<Self, String> {
+        Self::start_with(script, (provider, way), "", Options::default())
+    }
+
+    /// The same with more lines for the model (`price`, `window`, …) and other options of the server.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn start_with(
+        script: impl Script,
+        (provider, way): (&str, &str),
+        more: &str,
+        options: Options,
+    ) -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let options = Options { keys: vec![KEY.to_owned()], ..options };
+        let server = Server::start(script, options).map_err(|e| e.to_string())?;
+        let key = folder.path().join("key");
+        std::fs::write(&key, KEY).map_err(|e| e.to_string())?;
+        let window = if more.contains("window") { "" } else { "window = 200000\n" };
+        let output = if more.contains("max_output") { "" } else { "max_output = 8000\n" };
+        let file = format!(
+            "[models.scripted]\nprovider = \"{provider}\"\nmodel = \"scripted-1\"\nbase_url = \"{}/v1/\"\nkey_file = \"{}\"\n{window}{output}answer = \"{way}\"\nconcurrency = 64\n{more}\n[roles.director]\nmodel = \"scripted\"\n[roles.expert]\nmodel = \"scripted\"\n[roles.critic]\nmodel = \"scripted\"\n",
+            server.url(),
+            key.display(),
+        );
+        Ok(Self { server, file, folder })
+    }
+
+    /// The models file as it is read.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn config(&self) -> Result<Arc<Config>, String> {
+        Config::parse("models.toml", &self.file).map(Arc::new).map_err(|e| e.to_string())
+    }
+
+    /// The models in every role.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn minds(&self) -> Result<Minds, String> {
+        let config = self.config()?;
+        let client = Client::open(&config).map_err(|e| e.to_string())?;
+        Ok(Minds::of(config, Arc::new(client)))
+    }
+
+    /// The data folder of its investigations.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// Investigates the alert of a case.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn investigate(&self, case: &Path, budget: Budget) -> Result<Report, String> {
+        run::investigate_with(&case.join("alert.json"), &case.join("evidence"), &self.data(), budget, self.minds()?)
+    }
+
+    /// What is wrong with the requests so far, in words.
+    #[must_use]
+    pub fn violations(&self) -> Vec<String> {
+        let known = Known { secrets: vec![KEY.to_owned()], window: None };
+        let found = invariants::check(&self.server.log().captured(), &known);
+        found.iter().map(|v| format!("request {}: {}: {}", v.number, v.rule, v.detail)).collect()
+    }
+}
