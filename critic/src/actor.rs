@@ -38,7 +38,8 @@ pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
     RoleActor::start_on(subject::tasks(Role::Critic, None), worker(env, mind), AT_ONCE)
 }
 
-/// A Critic with its tools that performs what it is given, with no actor around it.
+/// What performs a Critic's tasks, pulled from the queue or not.
+#[must_use]
 pub fn worker(env: Env, mind: Arc<dyn Mind>) -> Worker {
     Worker::new(env, mind, Arc::new(CriticTools))
 }

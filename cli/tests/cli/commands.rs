@@ -25,7 +25,12 @@ impl Place {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
-        command.args(arguments).current_dir(self.path()).env_remove("CASEBOOK_DATA").env_remove("CASEBOOK_LOG");
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_remove("CASEBOOK_DATA")
+            .env_remove("CASEBOOK_LOG")
+            .env_remove("CASEBOOK_MODELS");
         command
     }
 
