@@ -1,4 +1,3 @@
-use casebook_agent::bus::Bus;
 use casebook_agent::bus::memory::MemoryBus;
 use casebook_agent::clock::TickingClock;
 use casebook_agent::mind::{Analyst, Done, Thought};
