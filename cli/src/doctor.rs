@@ -185,3 +185,6 @@ async fn task(
         allowance: ALLOWANCE,
     })
 }
+
+#[cfg(test)]
+mod tests;

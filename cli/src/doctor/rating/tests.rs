@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use casebook_agent::model::config::Config;
 use casebook_agent::model::{Answered, Ask, AskError, Called, Tokens};
 use casebook_protocol::{
@@ -122,36 +120,4 @@ fn each_trouble_has_its_advice() {
     );
     let fine = rate(&profile(""), &[trial(Ok(()), false, vec![heard(only(), Ok(submitted()), 1)])]);
     assert_eq!(fine.advice, Vec::<String>::new());
-}
-
-#[test]
-fn the_bench_has_a_task_of_each_kind_and_the_analyst_passes_it() {
-    use casebook_agent::model::Model;
-
-    struct Silent;
-    #[async_trait::async_trait]
-    impl Model for Silent {
-        async fn ask(&self, _: &Ask, _: Duration) -> Result<Answered, AskError> {
-            Err(error(Fault::Unavailable, "nobody is there"))
-        }
-    }
-    casebook_agent::process::run(async {
-        let (_stopper, mut stop) = crate::stop::Stop::by_hand();
-        let bench = super::super::Bench::prepare(&mut stop).await.unwrap();
-        let analyst = Arc::new(Config::default());
-        let silent: Arc<dyn Model> = Arc::new(Silent);
-        for (kind, n) in super::super::KINDS.into_iter().zip(1..) {
-            let trial = bench.try_on(&analyst, &silent, kind, n).await.unwrap();
-            assert!(trial.outcome.result.is_ok(), "{kind:?}: {:?}", trial.outcome.result);
-            if kind == TaskKind::Investigate {
-                assert!(!trial.outcome.calls.is_empty());
-            }
-        }
-        let text = "[models.m]\nprovider = \"openai-compatible\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwindow = 65536\n";
-        let model = Arc::new(Config::parse("models.toml", text).unwrap().alone("m").unwrap());
-        let trial = bench.try_on(&model, &silent, TaskKind::Plan, 9).await.unwrap();
-        assert_eq!(trial.heard.len(), 1);
-        assert!(trial.outcome.result.unwrap_err().contains("nobody is there"));
-    })
-    .unwrap();
 }
