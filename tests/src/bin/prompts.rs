@@ -56,7 +56,7 @@ fn four_experts(folder: &Path) -> Result<(), String> {
     let catalog = Catalog::open(&demo.join("evidence"), &index, &mut |_| {}).map_err(|e| e.to_string())?;
     let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for source in catalog.sources() {
-        domains.entry(source.domain.to_string()).or_default().push(source.id.clone());
+        domains.entry(source.domain.to_string()).or_default().push(source.file.clone());
     }
     std::fs::create_dir_all(folder.join("evidence")).map_err(say)?;
     std::fs::copy(demo.join("alert.json"), folder.join("alert.json")).map_err(say)?;
@@ -68,7 +68,7 @@ fn four_experts(folder: &Path) -> Result<(), String> {
 }
 
 fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<(), String> {
-    let brain = Brain { rounds, expert_calls: 3, critic_calls: 4, ..Brain::default() };
+    let brain = Brain { rounds, expert_calls: 3, critic_calls: 4, journal: 4, ..Brain::default() };
     let lab = Lab::start(brain, form)?;
     let report = lab.investigate(case, Budget { rounds: rounds + 2, ..Budget::default() })?;
     if let Some(failed) = report.usage.tasks.iter().find(|t| t.failed.is_some()) {
