@@ -69,8 +69,7 @@ impl Client {
     }
 
     fn with(config: &Config, env: impl Fn(&str) -> Option<String>, pace: Pace) -> Result<Self, OpenError> {
-        // An error says that a provider is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        tls();
         let models = config.models().map(|profile| {
             let key = secret::key(profile, &env)?;
             let permits = Semaphore::new(usize::try_from(profile.concurrency).unwrap_or(1));
@@ -105,6 +104,13 @@ impl Client {
         let cost_micros = profile.price.map_or(0, |price| price.cost(&tokens));
         Ok(Answered { reply, version, tokens, cost_micros, attempts: made.load(Ordering::Relaxed) })
     }
+}
+
+/// Makes ring the cryptography of TLS in this process, where nothing else is yet. Before it, no HTTP
+/// client can be made.
+pub fn tls() {
+    // An error says that a provider is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// A time that no call reaches.

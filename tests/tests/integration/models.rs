@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use casebook_agent::model::Model;
 use casebook_agent::model::client::Client;
@@ -70,7 +71,7 @@ fn in_every_wire_format_and_both_ways_of_answering_an_investigation_comes_to_its
 /// An investigation in which the scripted model fails once or always; gives the report.
 fn with(form: (&str, &str), fault: Fault, when: When) -> (Lab, Report) {
     let lab =
-        Lab::start_with(Faulty::new(brain(), fault, when), form, "timeout_seconds = 3\n", Options::default()).unwrap();
+        Lab::start_with(Faulty::new(brain(), fault, when), form, "timeout_seconds = 2\n", Options::default()).unwrap();
     let report = lab.investigate(&demo(), Budget::default()).unwrap();
     (lab, report)
 }
@@ -118,6 +119,7 @@ fn what_never_works_is_a_recorded_failure_and_the_flow_goes_on() {
         (Fault::Refusal, "refused"),
         (Fault::NoJsonBody, "not JSON"),
         (Fault::Huge(100 << 20), "bytes"),
+        (Fault::Slow(Duration::from_secs(30)), "no answer within"),
         (Fault::EndlessCalls, ""),
     ];
     for form in [FORMS[0], FORMS[3], FORMS[4]] {

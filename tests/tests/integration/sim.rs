@@ -228,7 +228,11 @@ fn killed_at_every_write_with_models_no_finished_call_is_made_again() {
         for lives in (0..writes).step_by((writes as usize / super::kills(30)).max(1)) {
             let kept = MemoryStore::default();
             let dying = Mortal::new(kept.clone(), lives);
-            assert_eq!(world.live_with(&dying, Faults::default(), &minds).await.map(|_| ()), None);
+            if let Some(report) = world.live_with(&dying, Faults::default(), &minds).await {
+                // Batched appends differ from run to run, so the last places may come after the end.
+                assert_eq!(told(&report), expected, "never killed, with {lives} writes");
+                continue;
+            }
             let finished = dying.finished.lock().unwrap().clone();
             asked.lock().unwrap().clear();
             let next = Mortal::new(kept.clone(), u64::MAX);

@@ -1,5 +1,6 @@
 //! What is asked, in the library's terms.
 
+use casebook_protocol::Purpose;
 use genai::chat::{
     CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatResponseFormat, ContentPart, JsonSpec, MessageContent,
     ReasoningEffort, Tool, ToolCall, ToolChoice, ToolResponse,
@@ -27,11 +28,12 @@ pub(super) fn request(profile: &Profile, ask: &Ask) -> Written {
     let mut messages = Vec::with_capacity(ask.messages.len() + 1);
     let mut seen = 0;
     system(&mut messages, profile.provider, &ask.system, &marks, &mut seen);
-    for message in &ask.messages {
+    for (message, left) in ask.messages.iter().zip((0..ask.messages.len()).rev()) {
+        let tail = marks.tail && left == 0;
         messages.push(match message {
-            Message::User(parts) => user(profile.provider, parts, &marks, &mut seen),
+            Message::User(parts) => user(profile.provider, parts, &marks, &mut seen, tail),
             Message::Assistant(reply) => assistant(profile, reply),
-            Message::Results(answers) => results(profile.provider, answers),
+            Message::Results(answers) => results(profile.provider, answers, tail),
         });
     }
     let mut request = ChatRequest::new(messages);
@@ -109,6 +111,8 @@ const fn effort(effort: Effort) -> ReasoningEffort {
 struct Marks {
     marked: usize,
     provider: Provider,
+    /// The end of the conversation gets one, too: the next turn begins with all of it.
+    tail: bool,
 }
 
 impl Marks {
@@ -118,13 +122,15 @@ impl Marks {
             _ => None,
         });
         let marked = ask.system.iter().chain(user.flatten()).filter(|part| marked(part)).count();
-        Self { marked, provider }
+        let goes_on = ask.purpose == Purpose::Turn && ask.choice == Choice::Free && !ask.tools.is_empty();
+        Self { marked, provider, tail: provider == Provider::Anthropic && goes_on }
     }
 
     /// Whether the `n`th marked part gets its mark: the first, behind which lie tools and system, and
     /// the last ones, which reach furthest.
     const fn keeps(&self, n: usize) -> bool {
-        matches!(self.provider, Provider::Anthropic) && (n == 0 || n + MAX_MARKS > self.marked)
+        let most = if self.tail { MAX_MARKS - 1 } else { MAX_MARKS };
+        matches!(self.provider, Provider::Anthropic) && (n == 0 || n + most > self.marked)
     }
 
     /// Whether `part` gets a mark; `seen` counts the marked ones so far.
@@ -153,13 +159,14 @@ fn system(messages: &mut Vec<ChatMessage>, provider: Provider, parts: &[Part], m
     }
 }
 
-fn user(provider: Provider, parts: &[Part], marks: &Marks, seen: &mut usize) -> ChatMessage {
+fn user(provider: Provider, parts: &[Part], marks: &Marks, seen: &mut usize, tail: bool) -> ChatMessage {
     if provider != Provider::Anthropic {
         return ChatMessage::user(joined(parts));
     }
     // As blocks of Anthropic's own form: the library would join the texts and lose the marks.
-    let blocks = parts.iter().filter(|part| !part.text.is_empty()).map(|part| {
-        let block = match marks.take(part, seen) {
+    let parts: Vec<&Part> = parts.iter().filter(|part| !part.text.is_empty()).collect();
+    let blocks = parts.iter().zip((0..parts.len()).rev()).map(|(part, left)| {
+        let block = match marks.take(part, seen) || (tail && left == 0) {
             true => json!({"type": "text", "text": part.text, "cache_control": {"type": "ephemeral"}}),
             false => json!({"type": "text", "text": part.text}),
         };
@@ -233,15 +240,20 @@ fn unreadable(arguments: &str) -> Value {
     json!({"unreadable_arguments": arguments})
 }
 
-fn results(provider: Provider, answers: &[ToolAnswer]) -> ChatMessage {
-    let parts = answers.iter().map(|answer| match provider {
+fn results(provider: Provider, answers: &[ToolAnswer], tail: bool) -> ChatMessage {
+    let parts = answers.iter().zip((0..answers.len()).rev()).map(|(answer, left)| match provider {
         // As a block of Anthropic's own form: the library has no flag for a failure.
         Provider::Anthropic => {
             let ToolAnswer { id, text, .. } = answer;
-            let block = match answer.failed {
-                true => json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": true}),
-                false => json!({"type": "tool_result", "tool_use_id": id, "content": text}),
-            };
+            let mut block = json!({"type": "tool_result", "tool_use_id": id, "content": text});
+            if let Some(block) = block.as_object_mut() {
+                if answer.failed {
+                    block.insert("is_error".into(), true.into());
+                }
+                if tail && left == 0 {
+                    block.insert("cache_control".into(), json!({"type": "ephemeral"}));
+                }
+            }
             ContentPart::from_custom(block, None)
         }
         _ => {

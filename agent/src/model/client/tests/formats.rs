@@ -74,7 +74,7 @@ async fn anthropic_gets_its_form_with_cache_marks_and_flags() {
                     {"type": "text", "text": "let me look"},
                     {"type": "tool_use", "id": "t1", "name": "search", "input": {"text": "x"}}]},
                 {"role": "user", "content": [
-                    {"type": "tool_result", "tool_use_id": "t1", "is_error": true,
+                    {"type": "tool_result", "tool_use_id": "t1", "is_error": true, "cache_control": mark,
                      "content": "call r1.plan.t1.0 (search) failed\nno such source"}]}
             ],
             "max_tokens": 1234
@@ -94,8 +94,14 @@ async fn anthropic_gets_at_most_four_marks_the_first_and_the_last() {
     let blocks = request.body["messages"][0]["content"].as_array().unwrap();
     let marked: Vec<_> =
         blocks.iter().filter(|b| b.get("cache_control").is_some()).map(|b| b["text"].as_str().unwrap()).collect();
-    assert_eq!(marked, ["p4", "p5", "p6"]);
+    assert_eq!(marked, ["p5", "p6"], "one is kept for the end of the conversation, which p6 is");
     assert!(request.body["system"][0].get("cache_control").is_some());
+
+    let mut talked = conversation(reply(called("t1", "{}")));
+    talked.messages[0] = Message::User((1..=6).map(|n| part(&format!("p{n}"), true)).collect());
+    let (_, request) = once("anthropic", "", &talked, anthropic(&json!([]), "end_turn")).await;
+    let marks = request.body.to_string().matches("cache_control").count();
+    assert_eq!(marks, 4, "the end of the conversation has one of them: {}", request.body);
 }
 
 #[tokio::test]
