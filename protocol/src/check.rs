@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::chosen;
 use crate::claim::{self, Corpus};
 use crate::{
     ArtifactId, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, TimeBasis, Timestamp, ToolCall,
@@ -35,6 +36,10 @@ pub struct CitationCheck {
     pub records: Vec<RecordRef>,
     /// The sources that it speaks of: those of its records, or those that its query searched.
     pub sources: Vec<String>,
+    /// The field of the record whose text is quoted, where whoever is recorded chooses what stands
+    /// there ([`chosen`]): it proves that it was written, not that it is so.
+    #[serde(default)]
+    pub chosen: Option<String>,
 }
 
 /// What the check of a finding found.
@@ -121,6 +126,7 @@ impl Exhibits {
             artifact: None,
             records: Vec::new(),
             sources: Vec::new(),
+            chosen: None,
         };
         match self.examine(citation, corpus, times, &mut check) {
             Ok(note) => {
@@ -263,6 +269,7 @@ fn literal(
                 line: *line,
             });
             check.sources.push(exhibit.call.tool.clone());
+            check.chosen = Some(chosen::WHOLE.to_owned());
         }
         Locator::Pointer(pointer) => {
             if exhibit.json.is_none() && pointer.is_empty() {
@@ -273,9 +280,13 @@ fn literal(
             match exhibit.record(pointer) {
                 Some(record) => {
                     local.add_value(record);
+                    check.chosen = chosen::field(record, quote);
                     cite_record(exhibit, record, times, check);
                 }
-                None => check.sources.push(exhibit.call.tool.clone()),
+                None => {
+                    check.sources.push(exhibit.call.tool.clone());
+                    check.chosen = Some(chosen::WHOLE.to_owned());
+                }
             }
         }
     }

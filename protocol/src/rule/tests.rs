@@ -80,6 +80,7 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         artifact: None,
         records: vec![RecordRef { source: (*s).into(), file: (*s).into(), line: n as u64 }],
         sources: vec![(*s).into()],
+        chosen: shape.chosen.map(str::to_owned),
     });
     let checked =
         Checked { citations: citations.collect(), faults: if shape.fault { vec!["fault".into()] } else { vec![] } };
