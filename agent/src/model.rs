@@ -19,6 +19,7 @@ pub mod price;
 pub mod prompt;
 pub mod replay;
 pub mod retry;
+pub mod reword;
 pub mod schema;
 pub mod secret;
 

@@ -12,6 +12,7 @@ Examples:
   casebook investigate alert.json --evidence logs/ --out report/
   jq -c '.alerts[0]' siem.json | casebook investigate - --evidence logs/
   casebook list
+  casebook investigate alert.json --evidence logs/ --models models.toml
   casebook export 3f2a --format html --output report.html
   casebook verify 3f2a --evidence logs/
 
@@ -21,6 +22,8 @@ Exit codes:
   2   the command or its input is wrong
   3   stopped before the end; `casebook resume ID` goes on from there
   4   `verify` found something that is not what was recorded
+  5   `--replay` had no answer for a request: the report is not that of the recorded run
+  6   `doctor` found a model that cannot be used
   70  a defect of casebook";
 
 /// Investigates security alerts: an alert and a folder of logs go in, a report that can be checked
@@ -71,8 +74,14 @@ pub enum Command {
     Export(Export),
     /// Check every citation, every artifact and the log's hash chain against the stored bytes
     Verify(Verify),
+    /// Plant false findings into finished investigations and measure what is believed of them
+    Calibrate(Calibrate),
     /// Show what is recognised in a folder of evidence: formats, times, domains, damage
     Sources(Sources),
+    /// Run a past investigation again with other models or prompts, and show what differs
+    Backtest(Backtest),
+    /// Check the models file, the keys and the servers, and try each model on the real tasks
+    Doctor(Doctor),
 }
 
 /// `casebook investigate`
@@ -95,34 +104,53 @@ pub struct Investigate {
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Show every tool call, not only the first few of a task
+    /// Show every call of a tool or a model, not only the first few tool calls of a task
     #[arg(long, short)]
     pub verbose: bool,
+    /// Who thinks.
+    #[command(flatten)]
+    pub models: Models,
     /// What it may cost.
     #[command(flatten)]
     pub budget: Limits,
+}
+
+/// Who thinks, and what is kept of it.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Models (without a models file the built-in analyst plays every role)")]
+pub struct Models {
+    /// The models file: which models there are and which role each plays [env: CASEBOOK_MODELS]
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
+    /// Keep every exchange with models in this folder, for --replay; it holds what was sent, and no key
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+    /// Take every answer from such a folder: no network, no keys; uses its models.toml unless --models
+    #[arg(long, value_name = "DIR")]
+    pub replay: Option<PathBuf>,
 }
 
 /// What an investigation may cost at the most; at the limit it concludes and says so.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
 pub struct Limits {
-    /// Passes through a phase
+    /// Passes through a phase; 50 unless set
     #[arg(long, value_name = "N")]
     pub budget_rounds: Option<u32>,
-    /// Calls of tools
+    /// Calls of tools; 2000 unless set
     #[arg(long, value_name = "N")]
     pub budget_tool_calls: Option<u64>,
-    /// Calls of a language model
+    /// Calls of language models, repairs included; 1000 unless set
     #[arg(long, value_name = "N")]
     pub budget_model_calls: Option<u64>,
-    /// Tokens of a language model, in and out
+    /// Tokens of language models, in (cached ones too) and out; 20000000 unless set
     #[arg(long, value_name = "N")]
     pub budget_tokens: Option<u64>,
-    /// Money, in the currency that prices are given in, such as 2.50
+    /// Money, in the currency of the prices in the models file, such as 2.50; 50 unless set. A model
+    /// without a price costs nothing here
     #[arg(long, value_name = "AMOUNT", value_parser = micros)]
     pub budget_cost: Option<u64>,
-    /// Minutes of work
+    /// Minutes of work; 360 unless set
     #[arg(long, value_name = "N")]
     pub budget_minutes: Option<u64>,
 }
@@ -167,9 +195,12 @@ pub struct Resume {
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Show every tool call, not only the first few of a task
+    /// Show every call of a tool or a model, not only the first few tool calls of a task
     #[arg(long, short)]
     pub verbose: bool,
+    /// Who thinks.
+    #[command(flatten)]
+    pub models: Models,
 }
 
 /// `casebook show`
@@ -205,12 +236,97 @@ pub struct Verify {
     pub evidence: Option<PathBuf>,
 }
 
+/// `casebook calibrate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  casebook calibrate
+  casebook calibrate 3f2a --trials 500 --seed 7 --json calibration.json
+  casebook calibrate --cases cases/
+
+Nothing is changed in the investigations. docs/calibration.md says what each kind of trial is.")]
+pub struct Calibrate {
+    /// Investigations by id, or the beginning of it; all that are finished without one
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// False findings to plant; half as many true ones in hard forms come on top
+    #[arg(long, value_name = "N", default_value_t = 2000)]
+    pub trials: usize,
+    /// The same seed plants the same findings
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Write the measurement as JSON, too
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Investigate each case of this folder first, in a data folder of its own
+    #[arg(long, value_name = "DIR", conflicts_with = "ids")]
+    pub cases: Option<PathBuf>,
+}
+
 /// `casebook sources`
 #[derive(Debug, Args)]
 pub struct Sources {
     /// The folder with the log files
     #[arg(long, value_name = "DIR")]
     pub evidence: PathBuf,
+}
+
+/// `casebook backtest`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  casebook backtest 3f2a --models models.toml --model critic=small
+  casebook backtest 3f2a --models models.toml --prompts my-prompts/ --from-round 2
+  casebook backtest 3f2a
+
+The last one runs it again with the built-in analyst. What is recorded of the investigation is read
+and never changed, and nothing of the new run is kept but what --json writes.")]
+pub struct Backtest {
+    /// Its id, or the beginning of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
+    /// Seat a model of the file (or `analyst`) in every role, or in one: director, expert, critic
+    #[arg(long = "model", value_name = "[ROLE=]NAME")]
+    pub model: Vec<String>,
+    /// Keep the rounds before this one as they were
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub from_round: u32,
+    /// The folder with the log files, if it has moved
+    #[arg(long, value_name = "DIR")]
+    pub evidence: Option<PathBuf>,
+    /// Prompts to use instead: plan.md, investigate.md, review.md, timeline.md, decide.md, report.md
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
+    /// Write both reports and what differs, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Show every call of a tool or a model, not only the first few tool calls of a task
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// `casebook doctor`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  casebook doctor --models models.toml
+  casebook doctor --models models.toml small --trials 5
+
+Each model is given all six tasks over a small log of our own. That asks it a few dozen times, and
+costs what it costs.")]
+pub struct Doctor {
+    /// The models to try, by their names in the models file; all of them without
+    #[arg(value_name = "MODEL")]
+    pub names: Vec<String>,
+    /// The models file [env: CASEBOOK_MODELS]
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
+    /// So often each task is tried
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub trials: u32,
 }
 
 #[cfg(test)]

@@ -77,15 +77,28 @@ impl Observer for Nobody {}
 /// [`Failure`] says what was wrong and what to do; with [`Exit::Unfinished`] someone asked to stop.
 pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
     let home = Home::open(&options.data)?;
+    investigate_in(&home, options, observer, stop).await
+}
+
+/// The same in a data folder that is open.
+///
+/// # Errors
+/// As [`investigate`].
+pub async fn investigate_in(
+    home: &Home,
+    options: Options,
+    observer: &mut dyn Observer,
+    stop: &mut Stop,
+) -> Result<Report, Failure> {
     let evidence = whole_path(&options.evidence)?;
-    let seats = seated(&evidence, &home, observer, stop).await?;
+    let seats = seated(&evidence, home, observer, stop).await?;
     let recorded_as = evidence.display().to_string();
     let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
     let before = all
         .iter()
         .find(|s| s.closed.is_none() && s.alert.as_ref() == Some(&options.alert.id) && s.evidence == recorded_as);
     if let Some(before) = before {
-        same_evidence(&home, &before.investigation, &seats).await?;
+        same_evidence(home, &before.investigation, &seats).await?;
     }
     let case = Case {
         alert: options.alert,
@@ -93,7 +106,7 @@ pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &m
         roster: seats.iter().map(|s| s.member.clone()).collect(),
         evidence: recorded_as,
     };
-    let team = Team::start(&home, seats, &options.minds).await?;
+    let team = Team::start(home, seats, &options.minds).await?;
     let opened = team.hub.open(case, Run::SameIfUnfinished).await.map_err(|e| hub_failure(&e))?;
     observer.begun(&opened.investigation, if opened.fresh { Begun::Fresh } else { Begun::Continued });
     team.finish(&opened.investigation, observer, stop).await

@@ -16,6 +16,10 @@ pub enum Exit {
     Unfinished = 3,
     /// `verify` found that something is not what was recorded.
     NotIntact = 4,
+    /// A replay had no answer for a request: what came of it is not the recorded run.
+    NotReplayed = 5,
+    /// `doctor` found a model that cannot be used.
+    Unfit = 6,
     /// A defect of Casebook.
     Defect = 70,
 }

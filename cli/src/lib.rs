@@ -1,24 +1,29 @@
 //! `casebook`: everything in one process, and the commands that a person types.
 //!
 //! [`args`] says what may be typed, [`commands`] does it, [`failure`] is how it ends. [`embedded`]
-//! puts the store, the bus, the Hub and the roles together and runs an investigation; [`live`] says
-//! what each recorded event tells a person, and [`render`] makes the report's forms.
+//! puts the store, the bus, the Hub and the roles together and runs an investigation, with the minds
+//! that [`models`] opens; [`live`] says what each recorded event tells a person, [`compare`] how two
+//! reports differ, and [`render`] makes the report's forms.
 
 pub mod args;
 pub mod commands;
 pub mod failure;
 
+pub mod doctor;
 pub mod embedded;
 pub mod home;
 pub mod loading;
 pub mod minds;
+pub mod models;
 pub mod roster;
 pub mod stop;
 
+pub mod compare;
 pub mod live;
 pub mod progress;
 pub mod screen;
 
+pub mod calibrate;
 pub mod render;
 pub mod save;
 

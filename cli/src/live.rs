@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 
 use casebook_protocol::{Event, Finding, JournalEntry, Member, Move, Review, Score, TaskId, Timeline, ToolCall};
 use serde_json::Value;
+use thinking::Thinking;
 
 use crate::screen::{BOLD, CYAN, DIM, RED, YELLOW, of_score, paint, safe};
 
+mod thinking;
+
 /// The widest text of others on one line.
 const WIDTH: usize = 160;
+/// The longest reason of a failure: a person has to act on it.
+const REASON: usize = 1_000;
 /// The widest arguments of a call.
 const ARGUMENTS: usize = 110;
 /// So many calls of a task are told one by one.
@@ -23,6 +28,8 @@ pub struct Teller {
     journal: Vec<(u32, String)>,
     /// Calls of each task under way.
     calls: BTreeMap<TaskId, u64>,
+    /// What models did for each task under way.
+    thinking: BTreeMap<TaskId, Thinking>,
     /// Every call is told, not only the first of a task.
     every_call: bool,
 }
@@ -55,6 +62,10 @@ impl Teller {
                 vec![said("director", &format!("{next}: {}", self.unless_told(&decision.reason)))]
             }
             Event::CallRecorded { task, call: made } => self.called(task, made),
+            Event::ModelCalled { task, call: made } => {
+                self.thinking.entry(task.clone()).or_default().add(made);
+                thinking::call(made, self.every_call).into_iter().map(|line| said("model", &line)).collect()
+            }
             Event::TaskAnswered { task, .. } | Event::TaskFailed { task, .. } => {
                 let calls = self.calls.remove(task).unwrap_or(0);
                 let rest = calls.saturating_sub(CALLS) % CALLS_AT_ONCE;
@@ -63,6 +74,8 @@ impl Teller {
                 } else {
                     Vec::new()
                 };
+                let thought = self.thinking.remove(task);
+                out.extend(thought.map(|all| said("model", &paint(DIM, all.sum(task)))));
                 out.extend(lines(event));
                 out
             }
@@ -114,7 +127,7 @@ fn lines(event: &Event) -> Vec<String> {
         Event::Reviewed { review: all } => review(all),
         Event::TimelineRewritten { timeline: story } => timeline(story),
         Event::TaskFailed { task, reason, .. } => {
-            vec![said("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, WIDTH))))]
+            vec![said("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, REASON))))]
         }
         Event::BudgetNear { limit } => {
             vec![said("hub", &paint(YELLOW, format_args!("a limit is near: {}", safe(limit, WIDTH))))]

@@ -8,6 +8,7 @@ use casebook_agent::model::Model;
 use casebook_agent::model::brief::Brief;
 use casebook_agent::model::config::Config;
 use casebook_agent::model::mind::Seated;
+use casebook_agent::model::reword::{Prompts, Reworded};
 use casebook_critic::brief::CriticBrief;
 use casebook_director::brief::DirectorBrief;
 use casebook_expert::brief::ExpertBrief;
@@ -16,6 +17,7 @@ use casebook_expert::brief::ExpertBrief;
 #[derive(Clone, Default)]
 pub struct Minds {
     models: Option<(Arc<Config>, Arc<dyn Model>)>,
+    prompts: Option<Arc<Prompts>>,
 }
 
 impl Minds {
@@ -28,7 +30,13 @@ impl Minds {
     /// The models of `config`, asked through `models`, and the built-in analyst where it names none.
     #[must_use]
     pub fn of(config: Arc<Config>, models: Arc<dyn Model>) -> Self {
-        Self { models: Some((config, models)) }
+        Self { models: Some((config, models)), prompts: None }
+    }
+
+    /// The same, told `prompts` instead of the built-in ones.
+    #[must_use]
+    pub fn told(self, prompts: Prompts) -> Self {
+        Self { prompts: Some(Arc::new(prompts)), ..self }
     }
 
     /// Who directs.
@@ -50,6 +58,10 @@ impl Minds {
     }
 
     fn seat(&self, brief: Arc<dyn Brief>, analyst: Analyst) -> Arc<dyn Mind> {
+        let brief = match &self.prompts {
+            Some(prompts) => Arc::new(Reworded { brief, prompts: Arc::clone(prompts) }),
+            None => brief,
+        };
         match &self.models {
             None => Arc::new(analyst),
             Some((config, models)) => {

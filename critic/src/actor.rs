@@ -35,6 +35,11 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 
 /// Starts a Critic, played by `mind`.
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    let worker = Worker::new(env, mind, Arc::new(CriticTools));
-    RoleActor::start_on(subject::tasks(Role::Critic, None), worker, AT_ONCE)
+    RoleActor::start_on(subject::tasks(Role::Critic, None), worker(env, mind), AT_ONCE)
+}
+
+/// What performs a Critic's tasks, pulled from the queue or not.
+#[must_use]
+pub fn worker(env: Env, mind: Arc<dyn Mind>) -> Worker {
+    Worker::new(env, mind, Arc::new(CriticTools))
 }

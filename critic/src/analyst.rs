@@ -5,14 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{CallRequest, Done, Thought};
 use casebook_agent::worker::{answer, call};
-use casebook_protocol::{Answer, CallStatus, CheckedFinding, Citation, Locator, ReviewView, Task, View};
+use casebook_protocol::{Answer, CallStatus, Citation, Locator, ReviewView, Task, View};
 use serde_json::{Value, json};
 
+mod read;
 mod score;
 mod story;
 
-/// Findings whose cited result the analyst looks at itself.
-const LOOKS: usize = 48;
+/// Cited places that the analyst looks at itself.
+const LOOKS: usize = 72;
+/// Of one finding, at most.
+const LOOKS_EACH: usize = 4;
 
 /// The analyst's next move in a Critic's task.
 #[must_use]
@@ -50,12 +53,31 @@ fn audit(view: &ReviewView, done: &[Done]) -> Vec<CallRequest> {
             }
         }
     }
-    requests.extend(view.findings.iter().take(LOOKS).filter_map(look));
+    requests.extend(looks(view));
     requests
 }
 
-fn look(finding: &CheckedFinding) -> Option<CallRequest> {
-    match finding.finding.draft.citations.first()? {
+/// The first place that each finding cites, then its others, each place once.
+fn looks(view: &ReviewView) -> Vec<CallRequest> {
+    let mut requests: Vec<CallRequest> = Vec::new();
+    for place in 0..LOOKS_EACH {
+        for finding in &view.findings {
+            // The last citation before those in the middle: what was added to make it fit.
+            let citations = &finding.finding.draft.citations;
+            let citation = if place == 1 { citations.iter().skip(1).next_back() } else { citations.get(place) };
+            if let Some(request) = citation.and_then(look)
+                && !requests.contains(&request)
+            {
+                requests.push(request);
+            }
+        }
+    }
+    requests.truncate(LOOKS);
+    requests
+}
+
+fn look(citation: &Citation) -> Option<CallRequest> {
+    match citation {
         Citation::Literal { call: id, at: Locator::Pointer(pointer), .. } => {
             Some(call("get_tool_result", &json!({"call": id, "pointer": pointer})))
         }
@@ -71,11 +93,12 @@ fn look(finding: &CheckedFinding) -> Option<CallRequest> {
     }
 }
 
-/// What the audit showed: the tool and arguments of each call that was looked up.
+/// What the audit showed: the tool of each call that was looked up, and the records that were read.
 #[derive(Debug, Default)]
 struct Seen {
     calls: BTreeMap<String, String>,
     missing: BTreeSet<String>,
+    records: read::Records,
 }
 
 impl Seen {
@@ -98,6 +121,20 @@ impl Seen {
                 }
             }
         }
+        seen.read(done);
         seen
+    }
+
+    fn read(&mut self, done: &[Done]) {
+        for done in done.iter().filter(|d| d.call.tool == "get_tool_result" && d.call.status == CallStatus::Answered) {
+            let asked = serde_json::from_str::<Value>(&done.call.arguments).unwrap_or_default();
+            let answer = serde_json::from_str::<Value>(&done.result).unwrap_or_default();
+            let text = |key: &str| asked.get(key).and_then(Value::as_str).map(str::to_owned);
+            if let (Some(call), Some(pointer)) = (text("call"), text("pointer"))
+                && let Some(record) = answer.pointer("/page/value").and_then(read::Record::of)
+            {
+                self.records.insert((call, pointer), record);
+            }
+        }
     }
 }

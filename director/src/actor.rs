@@ -20,6 +20,11 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 
 /// Starts a Director, played by `mind`.
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    let worker = Worker::new(env, mind, Arc::new(Fixed(Arc::new(JournalTools))));
-    RoleActor::start_on(subject::tasks(Role::Director, None), worker, AT_ONCE)
+    RoleActor::start_on(subject::tasks(Role::Director, None), worker(env, mind), AT_ONCE)
+}
+
+/// What performs a Director's tasks, pulled from the queue or not.
+#[must_use]
+pub fn worker(env: Env, mind: Arc<dyn Mind>) -> Worker {
+    Worker::new(env, mind, Arc::new(Fixed(Arc::new(JournalTools))))
 }

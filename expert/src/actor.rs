@@ -19,6 +19,11 @@ pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor
 
 /// Starts the Expert of `domain` with its tools, played by `mind`.
 pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    let worker = Worker::new(env, mind, Arc::new(Fixed(tools)));
-    RoleActor::start_on(subject::tasks(Role::Expert, Some(domain)), worker, AT_ONCE)
+    RoleActor::start_on(subject::tasks(Role::Expert, Some(domain)), worker(env, tools, mind), AT_ONCE)
+}
+
+/// What performs an Expert's tasks with `tools`, pulled from the queue or not.
+#[must_use]
+pub fn worker(env: Env, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Worker {
+    Worker::new(env, mind, Arc::new(Fixed(tools)))
 }

@@ -3,7 +3,7 @@
 //! ([`view`]). All of that is pure; [`advance`] joins it into one pass from commands to events and
 //! tasks. [`ledger`] performs a pass on a store and a bus, [`desk`] batches the work of one
 //! investigation, and [`actor`] is the shell with the public [`HubHandle`]. What is recorded is read
-//! again by [`archive`], [`report`] and [`verify`]. The embedded home of all of it is
+//! again by [`archive`], [`report`] and [`verify`], and run again from any round by [`branch`]. The embedded home of all of it is
 //! [`SqliteStore`].
 
 pub mod error;
@@ -20,6 +20,7 @@ pub mod actor;
 pub mod desk;
 
 pub mod archive;
+pub mod branch;
 pub mod report;
 pub mod verify;
 
@@ -28,6 +29,7 @@ pub mod sqlite;
 
 pub use actor::{HubHandle, HubObservation, InvestigationObservation, Opened, Run, investigation_id};
 pub use archive::Summary;
+pub use branch::{Branch, BranchError};
 pub use error::HubError;
 pub use memory::MemoryStore;
 pub use sqlite::{OpenError, SqliteStore};

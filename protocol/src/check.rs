@@ -2,15 +2,21 @@
 //! (rule 3.2). Pure: it sees only what the caller put among the exhibits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::chosen;
 use crate::claim::{self, Corpus};
 use crate::{
     ArtifactId, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, TimeBasis, Timestamp, ToolCall,
 };
+
+mod cite;
+mod query;
+
+use cite::literal;
+use query::{asked_for, covers, queried};
 
 /// A record of evidence: file and line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -83,9 +89,9 @@ pub struct Exhibit {
     json: Option<Value>,
 }
 
-/// The recorded calls that a check may look at.
+/// The recorded calls that a check may look at. A clone shares their bytes.
 #[derive(Debug, Clone, Default)]
-pub struct Exhibits(BTreeMap<CallId, Exhibit>);
+pub struct Exhibits(BTreeMap<CallId, Arc<Exhibit>>);
 
 impl Exhibits {
     /// Adds a recorded call with the bytes of its result. Bytes that are not the artifact that the
@@ -96,7 +102,21 @@ impl Exhibits {
         }
         let text = String::from_utf8_lossy(bytes).into_owned();
         let json = serde_json::from_str(&text).ok();
-        self.0.insert(call.id.clone(), Exhibit { call, repeatable, text, json });
+        self.0.insert(call.id.clone(), Arc::new(Exhibit { call, repeatable, text, json }));
+    }
+
+    /// The record that a citation leads to, and where in the result it stands. None where it leads to
+    /// no one record.
+    #[must_use]
+    pub fn cited(&self, citation: &Citation) -> Option<(String, &Value)> {
+        let Citation::Literal { call, at: Locator::Pointer(pointer), .. } = citation else { return None };
+        self.0.get(call)?.record(pointer)
+    }
+
+    /// The text of the result of a call.
+    #[must_use]
+    pub fn text(&self, call: &CallId) -> Option<&str> {
+        self.0.get(call).map(|exhibit| exhibit.text.as_str())
     }
 
     /// Checks one finding.
@@ -104,7 +124,8 @@ impl Exhibits {
     pub fn check(&self, finding: &FindingDraft) -> Checked {
         let mut corpus = Corpus::default();
         let mut times = Vec::new();
-        let citations: Vec<_> = finding.citations.iter().map(|c| self.citation(c, &mut corpus, &mut times)).collect();
+        let citations: Vec<_> =
+            finding.citations.iter().map(|c| self.citation(c, &finding.claim, &mut corpus, &mut times)).collect();
         let mut faults = Vec::new();
         if citations.iter().any(|c| c.holds) {
             check_time(finding, &times, &mut faults);
@@ -119,7 +140,13 @@ impl Exhibits {
         Checked { citations, faults }
     }
 
-    fn citation(&self, citation: &Citation, corpus: &mut Corpus, times: &mut Vec<CitedTime>) -> CitationCheck {
+    fn citation(
+        &self,
+        citation: &Citation,
+        claim: &str,
+        corpus: &mut Corpus,
+        times: &mut Vec<CitedTime>,
+    ) -> CitationCheck {
         let mut check = CitationCheck {
             holds: false,
             note: String::new(),
@@ -128,7 +155,7 @@ impl Exhibits {
             sources: Vec::new(),
             chosen: None,
         };
-        match self.examine(citation, corpus, times, &mut check) {
+        match self.examine(citation, claim, corpus, times, &mut check) {
             Ok(note) => {
                 check.holds = true;
                 check.note = note;
@@ -141,6 +168,7 @@ impl Exhibits {
     fn examine(
         &self,
         citation: &Citation,
+        claim: &str,
         corpus: &mut Corpus,
         times: &mut Vec<CitedTime>,
         check: &mut CitationCheck,
@@ -178,6 +206,7 @@ impl Exhibits {
                     return Err(format!("the citation says that nothing is there, the result says {found}"));
                 }
                 covers(exhibit, *from, *to)?;
+                asked_for(exhibit, claim)?;
                 queried(exhibit, corpus, check)?;
                 times.extend([*from, *to].into_iter().flatten().map(|at| CitedTime { at, basis: TimeBasis::Record }));
                 Ok("nothing found, searched again".to_owned())
@@ -227,14 +256,14 @@ impl Exhibit {
         }
     }
 
-    /// The innermost object around `pointer` that names a file and a line.
-    fn record(&self, pointer: &str) -> Option<&Value> {
+    /// The innermost object around `pointer` that names a file and a line, and its own pointer.
+    fn record(&self, pointer: &str) -> Option<(String, &Value)> {
         let json = self.json.as_ref()?;
         let mut path = pointer;
         loop {
             let value = json.pointer(path)?;
             if value.get("file").is_some_and(Value::is_string) && value.get("line").is_some_and(Value::is_u64) {
-                return Some(value);
+                return Some((path.to_owned(), value));
             }
             path = path.get(..path.rfind('/')?)?;
         }
@@ -246,108 +275,6 @@ struct CitedTime {
     basis: TimeBasis,
 }
 
-fn literal(
-    exhibit: &Exhibit,
-    at: &Locator,
-    quote: &str,
-    corpus: &mut Corpus,
-    times: &mut Vec<CitedTime>,
-    check: &mut CitationCheck,
-) -> Result<String, String> {
-    if quote.trim().chars().count() < 3 {
-        return Err("a quotation has at least three characters".to_owned());
-    }
-    let mut local = Corpus::default();
-    match at {
-        Locator::Line(line) => {
-            let index = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
-            let text = exhibit.text.lines().nth(index).filter(|_| *line > 0);
-            local.add_text(text.ok_or_else(|| format!("the result has no line {line}"))?);
-            check.records.push(RecordRef {
-                source: exhibit.call.tool.clone(),
-                file: format!("artifact:{}", exhibit.call.result),
-                line: *line,
-            });
-            check.sources.push(exhibit.call.tool.clone());
-            check.chosen = Some(chosen::WHOLE.to_owned());
-        }
-        Locator::Pointer(pointer) => {
-            if exhibit.json.is_none() && pointer.is_empty() {
-                local.add_text(&exhibit.text);
-            } else {
-                local.add_value(exhibit.value(at)?);
-            }
-            match exhibit.record(pointer) {
-                Some(record) => {
-                    local.add_value(record);
-                    check.chosen = chosen::field(record, quote);
-                    cite_record(exhibit, record, times, check);
-                }
-                None => {
-                    check.sources.push(exhibit.call.tool.clone());
-                    check.chosen = Some(chosen::WHOLE.to_owned());
-                }
-            }
-        }
-    }
-    if !local.has_quote(quote) {
-        return Err(format!("the quoted text {:?} is not there", crate::one_line(quote, 80)));
-    }
-    corpus.join(local);
-    Ok("quoted text found".to_owned())
-}
-
-fn cite_record(exhibit: &Exhibit, record: &Value, times: &mut Vec<CitedTime>, check: &mut CitationCheck) {
-    let text = |key: &str| record.get(key).and_then(Value::as_str);
-    let source = text("source").unwrap_or(&exhibit.call.tool).to_owned();
-    let file = text("file").unwrap_or_default().to_owned();
-    let line = record.get("line").and_then(Value::as_u64).unwrap_or_default();
-    check.sources.push(source.clone());
-    check.records.push(RecordRef { source, file, line });
-    let basis =
-        record.get("time_basis").and_then(|b| serde_json::from_value(b.clone()).ok()).unwrap_or(TimeBasis::Inferred);
-    if let Some(at) = text("time").and_then(|t| t.parse().ok()) {
-        times.push(CitedTime { at, basis });
-    }
-}
-
-/// What was asked belongs to what a count or an absence shows: its arguments and the sources that the
-/// tool says it searched.
-fn queried(exhibit: &Exhibit, corpus: &mut Corpus, check: &mut CitationCheck) -> Result<(), String> {
-    match serde_json::from_str::<Value>(&exhibit.call.arguments) {
-        Ok(arguments) => corpus.add_value(&arguments),
-        Err(_) => corpus.add_text(&exhibit.call.arguments),
-    }
-    let searched = exhibit.json.as_ref().and_then(|j| j.get("searched")).and_then(Value::as_array);
-    match searched {
-        Some(sources) if sources.is_empty() => return Err("no source was searched".to_owned()),
-        Some(sources) => check.sources.extend(sources.iter().filter_map(Value::as_str).map(str::to_owned)),
-        None => check.sources.push(exhibit.call.tool.clone()),
-    }
-    Ok(())
-}
-
-/// The window that the tool searched covers the window that is claimed.
-fn covers(exhibit: &Exhibit, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<(), String> {
-    let edge =
-        |key: &str| -> Option<Timestamp> { exhibit.json.as_ref()?.get("window")?.get(key)?.as_str()?.parse().ok() };
-    let early_enough = match (edge("from"), from) {
-        (None, _) => true,
-        (Some(searched), Some(claimed)) => searched <= claimed,
-        (Some(_), None) => false,
-    };
-    let late_enough = match (edge("to"), to) {
-        (None, _) => true,
-        (Some(searched), Some(claimed)) => searched >= claimed,
-        (Some(_), None) => false,
-    };
-    if early_enough && late_enough {
-        Ok(())
-    } else {
-        Err("the absence is claimed over a window that was not searched".to_owned())
-    }
-}
-
 fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<String>) {
     let Some(time) = &finding.time else {
         if finding.kind == FindingKind::Occurrence {
@@ -355,7 +282,7 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
         }
         return;
     };
-    match times.iter().filter(|t| t.at == time.at).map(|t| t.basis).max() {
+    match times.iter().filter(|t| time.precision.shows(t.at, time.at)).map(|t| t.basis).max() {
         None => faults.push(format!("no cited record is of {}", time.at)),
         Some(basis) if time.basis > basis => {
             faults.push(format!("the time is given as {}, the record has it as {}", time.basis.words(), basis.words()));
@@ -365,7 +292,7 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
     if let Some(until) = time.until {
         if until < time.at {
             faults.push("the period ends before it begins".to_owned());
-        } else if !times.iter().any(|t| t.at == until) {
+        } else if !times.iter().any(|t| time.precision.shows(t.at, until)) {
             faults.push(format!("no cited record is of {until}"));
         }
     }

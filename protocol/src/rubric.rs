@@ -106,7 +106,8 @@ fn band(score: Score) -> usize {
 }
 
 impl Credibility {
-    const BANDS: [Self; 5] =
+    /// Every label, the worst first.
+    pub const BANDS: [Self; 5] =
         [Self::Misguided, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
 
     /// The label of a score: labels come from the score in code.

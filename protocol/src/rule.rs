@@ -295,6 +295,11 @@ fn make_event(time: EventTime, description: String, findings: &[&Reviewed]) -> T
     }
 }
 
+/// The same moment, of which one may be known less exactly.
+fn one_moment(a: &EventTime, b: &EventTime) -> bool {
+    a.at == b.at || a.precision.shows(b.at, a.at) || b.precision.shows(a.at, b.at)
+}
+
 /// Two events of one moment that rest on the same record are one occurrence.
 fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<TimelineEvent> {
     let mut merged: Vec<TimelineEvent> = Vec::new();
@@ -302,8 +307,7 @@ fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<Timeli
         let same = merged
             .iter_mut()
             .rev()
-            .take_while(|e| e.time.at == event.time.at)
-            .find(|e| e.evidence.iter().any(|r| event.evidence.contains(r)));
+            .find(|e| one_moment(&e.time, &event.time) && e.evidence.iter().any(|r| event.evidence.contains(r)));
         let Some(first) = same else {
             merged.push(event);
             continue;

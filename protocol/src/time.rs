@@ -54,6 +54,28 @@ pub enum Precision {
     Day,
 }
 
+impl Precision {
+    /// Nanoseconds in the unit.
+    #[must_use]
+    pub const fn nanoseconds(self) -> i128 {
+        match self {
+            Self::Nanosecond => 1,
+            Self::Microsecond => 1_000,
+            Self::Millisecond => 1_000_000,
+            Self::Second => 1_000_000_000,
+            Self::Minute => 60_000_000_000,
+            Self::Day => 86_400_000_000_000,
+        }
+    }
+
+    /// `told` is `at`, whole or cut to this unit.
+    #[must_use]
+    pub fn shows(self, at: Timestamp, told: Timestamp) -> bool {
+        let (at, told) = (at.as_nanosecond(), told.as_nanosecond());
+        at == told || at - at.rem_euclid(self.nanoseconds()) == told
+    }
+}
+
 /// The time of an event with its precision and basis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventTime {

@@ -1,6 +1,7 @@
 //! The harness: scoring of whole investigations, generated logs, a scripted model behind real wire
 //! formats, and what the integration tests share.
 
+pub mod fuzz;
 pub mod generate;
 pub mod lab;
 pub mod model;

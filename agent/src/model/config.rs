@@ -8,6 +8,9 @@ use casebook_protocol::{Domain, Phase, Role, TaskKind};
 
 use crate::model::price::Price;
 
+pub use adjust::NoModel;
+
+mod adjust;
 mod raw;
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,13 @@ impl Prompt {
     /// that it is the same for every task of its kind.
     #[must_use]
     pub fn render(&self, fills: &[(&str, &str)]) -> String {
-        let mut text = self.0.replace("{{team}}", TEAM.trim_end());
+        Self::filled(self.0, fills)
+    }
+
+    /// As [`Prompt::render`], for the text of any prompt file.
+    #[must_use]
+    pub fn filled(text: &str, fills: &[(&str, &str)]) -> String {
+        let mut text = text.replace("{{team}}", TEAM.trim_end());
         for (name, fill) in fills {
             text = text.replace(&format!("{{{{{name}}}}}"), fill);
         }

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::live::Teller;
 use crate::loading::{Loading, whole_path};
-use crate::minds::Minds;
+use crate::models::Opened;
 use crate::progress::Bar;
 use crate::render::{Form, words};
 use crate::save;
@@ -22,29 +22,37 @@ use crate::stop::Stop;
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = read_alert(&args.alert)?;
     let evidence = whole_path(&args.evidence)?;
+    let models = Opened::open(&args.models)?;
     let mut stop = Stop::listen()?;
-    let options =
-        Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget(), minds: Minds::analyst() };
-    let mut watcher = Watcher { screen, bar: Bar::stderr(), teller: Teller::new(args.verbose) };
+    let minds = models.minds.clone();
+    let options = Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget(), minds };
+    let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    conclude(&report?, args.out.as_deref(), data, screen)
+    conclude(&report?, args.out.as_deref(), data, &models, screen)
 }
 
 pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> Result<Exit, Failure> {
+    let models = Opened::open(&args.models)?;
     let home = Home::existing(data)?;
     let id = home.find(&args.id).await?;
     let mut stop = Stop::listen()?;
-    let mut watcher = Watcher { screen, bar: Bar::stderr(), teller: Teller::new(args.verbose) };
-    let report =
-        embedded::resume(&home, &id, args.evidence.as_deref(), &Minds::analyst(), &mut watcher, &mut stop).await;
+    let mut watcher = Watcher::new(screen, args.verbose);
+    let report = embedded::resume(&home, &id, args.evidence.as_deref(), &models.minds, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    conclude(&report?, args.out.as_deref(), data, screen)
+    conclude(&report?, args.out.as_deref(), data, &models, screen)
 }
 
-/// The verdict, and where the report is.
-fn conclude(report: &Report, out: Option<&Path>, data: &Path, screen: &mut Screen) -> Result<Exit, Failure> {
+/// The verdict, what it used, and where the report is.
+fn conclude(
+    report: &Report,
+    out: Option<&Path>,
+    data: &Path,
+    models: &Opened,
+    screen: &mut Screen,
+) -> Result<Exit, Failure> {
     super::show::verdict(report, screen);
+    super::show::by_role(report, screen);
     screen.line("");
     match out {
         Some(folder) => {
@@ -58,6 +66,7 @@ fn conclude(report: &Report, out: Option<&Path>, data: &Path, screen: &mut Scree
             data_option(data)
         )),
     }
+    models.replayed()?;
     Ok(Exit::Done)
 }
 
@@ -100,10 +109,24 @@ fn read_alert(path: &Path) -> Result<Alert, Failure> {
 }
 
 /// Shows an investigation as it happens.
-struct Watcher<'a> {
+pub(super) struct Watcher<'a> {
     screen: &'a mut Screen,
-    bar: Bar,
+    pub(super) bar: Bar,
     teller: Teller,
+    /// The round from which a past investigation is run again.
+    again: Option<u32>,
+}
+
+impl<'a> Watcher<'a> {
+    /// One that tells every call if `verbose` says so.
+    pub(super) fn new(screen: &'a mut Screen, verbose: bool) -> Self {
+        Self { screen, bar: Bar::stderr(), teller: Teller::new(verbose), again: None }
+    }
+
+    /// One of a past investigation that is run again from `round`.
+    pub(super) fn again(screen: &'a mut Screen, verbose: bool, round: u32) -> Self {
+        Self { again: Some(round), ..Self::new(screen, verbose) }
+    }
 }
 
 impl Observer for Watcher<'_> {
@@ -140,6 +163,10 @@ impl Observer for Watcher<'_> {
     }
 
     fn begun(&mut self, id: &InvestigationId, how: Begun) {
+        if let Some(round) = self.again {
+            self.screen.line(paint(DIM, format_args!("investigation {id} again, from round {round}")));
+            return;
+        }
         match how {
             Begun::Fresh => self.screen.line(paint(DIM, format_args!("investigation {id}"))),
             Begun::Continued => self.screen.line(paint(

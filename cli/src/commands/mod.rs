@@ -1,5 +1,8 @@
 //! The commands, one a file.
 
+pub mod backtest;
+pub mod calibrate;
+pub mod doctor;
 pub mod export;
 pub mod investigate;
 pub mod list;
@@ -25,7 +28,10 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(data, args, &mut screen).await,
         Command::Export(args) => export::run(data, args, &mut screen).await,
         Command::Verify(args) => verify::run(data, args, &mut screen).await,
+        Command::Calibrate(args) => calibrate::run(data, args, &mut screen).await,
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
+        Command::Backtest(args) => backtest::run(data, args, &mut screen).await,
+        Command::Doctor(args) => doctor::run(args, &mut screen).await,
     }?;
     screen.finish()?;
     Ok(exit)

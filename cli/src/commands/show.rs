@@ -1,11 +1,14 @@
 //! `casebook show`
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use casebook_hub::archive;
-use casebook_protocol::{Report, report::TaskUsage};
+use casebook_protocol::{Event, Recorded, Report, TaskId, report::TaskUsage};
 
 use crate::args::Show;
+use crate::compare;
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure};
 use crate::render::words;
@@ -39,7 +42,8 @@ pub(super) async fn run(data: &Path, args: &Show, screen: &mut Screen) -> Result
         screen.line(format_args!("`casebook resume {id}{}` goes on with it", super::investigate::data_option(data)));
     }
     story(&report, screen);
-    usage(&report, screen);
+    let log = archive::log(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    usage(&report, &took(&log), screen);
     Ok(Exit::Done)
 }
 
@@ -116,19 +120,66 @@ fn story(report: &Report, screen: &mut Screen) {
     }
 }
 
-fn usage(report: &Report, screen: &mut Screen) {
+/// What each task used, who played it, and how long it took from its request to its end.
+fn usage(report: &Report, took: &BTreeMap<TaskId, Duration>, screen: &mut Screen) {
     screen.line("");
     screen.line(paint(BOLD, "Used"));
     for task in &report.usage.tasks {
         let TaskUsage { usage, failed, .. } = task;
+        let time = took.get(&task.task).map_or_else(String::new, |time| words::seconds(*time));
         screen.line(format_args!(
-            "  {:<28} {}{}",
+            "  {:<28} {} {time:>8}  {}{}",
             task.task.as_str(),
             spent(usage),
-            failed.as_ref().map_or_else(String::new, |why| paint(RED, format_args!("  failed: {}", safe(why, 160))))
+            safe(&played(task), 80),
+            failed.as_ref().map_or_else(String::new, |why| paint(RED, format_args!("  failed: {}", safe(why, 400))))
         ));
     }
     screen.line(format_args!("  {:<28} {}", "all", spent(&report.usage.total)));
+}
+
+fn played(task: &TaskUsage) -> String {
+    task.player.as_ref().map_or_else(|| "nobody".to_owned(), |p| format!("{} {}", p.name, p.version))
+}
+
+/// From each task's request to its end.
+fn took(log: &[Recorded]) -> BTreeMap<TaskId, Duration> {
+    let mut begun = BTreeMap::new();
+    let mut took = BTreeMap::new();
+    for entry in log {
+        match &entry.event {
+            Event::TaskRequested { task, .. } => drop(begun.insert(task.clone(), entry.at)),
+            Event::TaskAnswered { task, .. } | Event::TaskFailed { task, .. } => {
+                if let Some(from) = begun.get(task) {
+                    let time = Duration::try_from(entry.at.duration_since(*from)).unwrap_or_default();
+                    took.insert(task.clone(), time);
+                }
+            }
+            _ => {}
+        }
+    }
+    took
+}
+
+/// What each role used and who played it, when a model was asked.
+pub(super) fn by_role(report: &Report, screen: &mut Screen) {
+    if report.usage.total.model_calls == 0 {
+        return;
+    }
+    screen.line("");
+    screen.line(paint(BOLD, "Used"));
+    let players = compare::players(report);
+    for (role, usage) in compare::used_by_role(report) {
+        let who: Vec<&str> = players.get(role).into_iter().flatten().map(String::as_str).collect();
+        screen.line(format_args!("  {role:<10} {}  {}", spent(&usage), safe(&who.join(", "), 120)));
+    }
+    let total = &report.usage.total;
+    screen.line(format_args!(
+        "  {:<10} {}  {} of the tokens in were cached",
+        "all",
+        spent(total),
+        words::share(total.cached_tokens, total.input_tokens)
+    ));
 }
 
 fn spent(usage: &casebook_protocol::Usage) -> String {
@@ -137,9 +188,10 @@ fn spent(usage: &casebook_protocol::Usage) -> String {
         return tools;
     }
     format!(
-        "{tools} {:>5} model calls {:>9} tokens in {:>8} out {:>10}",
+        "{tools} {:>4} model calls {:>9} tokens in ({:>9} cached) {:>8} out {:>10}",
         usage.model_calls,
         usage.input_tokens,
+        usage.cached_tokens,
         usage.output_tokens,
         words::money(usage.cost_micros)
     )

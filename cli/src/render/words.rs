@@ -163,6 +163,17 @@ pub(crate) fn money(micros: u64) -> String {
     format!("{}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
 
+/// A share in whole percent; of nothing it is none.
+pub(crate) fn share(part: u64, whole: u64) -> String {
+    let percent = part.saturating_mul(100).checked_div(whole).unwrap_or(0);
+    format!("{percent} %")
+}
+
+/// A time in seconds, with tenths.
+pub(crate) fn seconds(time: std::time::Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
 /// A number with its thousands apart.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();

@@ -25,7 +25,12 @@ impl Place {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
-        command.args(arguments).current_dir(self.path()).env_remove("CASEBOOK_DATA").env_remove("CASEBOOK_LOG");
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env_remove("CASEBOOK_DATA")
+            .env_remove("CASEBOOK_LOG")
+            .env_remove("CASEBOOK_MODELS");
         command
     }
 
@@ -119,6 +124,8 @@ fn an_unknown_id_or_data_folder_is_named() {
             &["no investigation has an id that begins with \"12ab\"", "there are no investigations yet"],
         );
     }
+    place.check(&["calibrate"], 2, &["there is no finished investigation in .casebook", "--cases DIR"]);
+    place.check(&["calibrate", "--cases", "."], 2, &["there is no case in .", "alert.json and evidence/"]);
     let list = place.run(&["list"]);
     assert!(
         list.status.success() && String::from_utf8(list.stdout).unwrap().contains("no investigations in .casebook")

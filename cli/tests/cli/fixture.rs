@@ -41,7 +41,7 @@ pub(crate) fn call(domain: &str, n: u32, arguments: &serde_json::Value) -> ToolC
         id: call_id(domain, n),
         domain: Some(Domain::new(domain).unwrap()),
         tool: "search".into(),
-        arguments: arguments.to_string(),
+        arguments: casebook_protocol::hash::canonical_json(arguments),
         status: CallStatus::Answered,
         result: ArtifactId::of(format!("{domain} {n}").as_bytes()),
         bytes: 48_213,

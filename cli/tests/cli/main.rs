@@ -7,4 +7,5 @@ mod commands;
 mod fixture;
 mod html;
 mod investigate;
+mod models;
 mod render;

@@ -8,25 +8,40 @@ use casebook_protocol::{
     Score, TimeBasis, Timestamp,
 };
 
-use super::Seen;
+use super::{Seen, read};
 
 /// Records of one occurrence in two sources lie at most so many seconds apart: clocks differ, and many
 /// logs know whole seconds only.
 const SAME_SECONDS: f64 = 2.0;
 
 pub(super) fn review(view: &ReviewView, seen: &Seen) -> ReviewDraft {
-    let judgements: Vec<Judgement> = view.findings.iter().map(|f| judge(f, view, seen)).collect();
+    let known = read::known_names(view.findings.iter());
+    let judgements: Vec<Judgement> = view.findings.iter().map(|f| judge(f, view, seen, &known)).collect();
     ReviewDraft { summary: summary(view, &judgements), judgements }
 }
 
-fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen) -> Judgement {
+fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen, known: &BTreeSet<String>) -> Judgement {
     let others = |test: &dyn Fn(&CheckedFinding) -> bool| -> Vec<FindingId> {
         let all = view.findings.iter().filter(|o| o.finding.id != finding.finding.id && o.checked.valid());
         all.filter(|o| test(o)).map(|o| o.finding.id.clone()).take(8).collect()
     };
     let corroborated_by = others(&|o| corroborates(finding, o));
     let contradicted_by = others(&|o| contradicts(finding, o));
-    let (score, mut reasons) = score(finding, !corroborated_by.is_empty(), !contradicted_by.is_empty());
+    let (mut score, mut reasons) = score(finding, !corroborated_by.is_empty(), !contradicted_by.is_empty());
+    // What the record itself shows against the claim outweighs whatever else there is.
+    let readings = [
+        (read::exchanged(finding, &seen.records), 0.2),
+        (read::borrowed(finding, &seen.records), 0.4),
+        (read::written_by_others(finding, &seen.records), 0.4),
+        (read::unmarked(finding, known, &seen.records), 0.4),
+        (read::too_often(finding), 0.4),
+    ];
+    for (reason, most) in readings {
+        if let Some(reason) = reason {
+            score = f64::min(score, most);
+            reasons.push(reason);
+        }
+    }
     if let Some(citation) = finding.finding.draft.citations.first() {
         let id = citation.call().as_str();
         if let Some(tool) = seen.calls.get(id) {
@@ -130,7 +145,20 @@ fn contradicts(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
         )
     };
     let same_record = finding.checked.records().iter().any(|r| other.checked.records().contains(r));
-    same_record && opposite(finding.finding.draft.bearing, other.finding.draft.bearing)
+    let (claim, said) = (&finding.finding.draft.claim, &other.finding.draft.claim);
+    let outcome = fails(claim) != fails(said) && shares_name(claim, said);
+    same_record && (opposite(finding.finding.draft.bearing, other.finding.draft.bearing) || outcome)
+}
+
+/// The claim tells in its own words that something had no success.
+fn fails(claim: &str) -> bool {
+    let own: String = claim.split('`').step_by(2).collect::<String>().to_lowercase();
+    ["failed", "denied", "refused", "blocked", "unsuccessful"].iter().any(|w| own.contains(w))
+}
+
+fn shares_name(a: &str, b: &str) -> bool {
+    let first = a.split('`').nth(1);
+    first.is_some_and(|name| b.split('`').skip(1).step_by(2).any(|n| n == name))
 }
 
 fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {

@@ -11,6 +11,8 @@ use casebook_protocol::{
 
 /// Two findings of one occurrence from different sources lie at most so many seconds apart.
 const SAME_SECONDS: f64 = 0.05;
+/// Clocks of two sensors differ by at most so many seconds.
+const CLOCKS_APART: f64 = 120.0;
 /// A silence of at least so many seconds between events is worth a gap.
 const SILENCE: f64 = 120.0;
 
@@ -40,7 +42,10 @@ pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
             continue;
         }
         let Some(scene) = scene(finding) else { continue };
-        match scenes.iter_mut().find(|s| same(s, &scene)) {
+        let place = scenes.iter().position(|s| same_record(s, &scene));
+        let place = place.or_else(|| scenes.iter().position(|s| same(s, &scene)));
+        let place = place.or_else(|| twin(&scenes, &scene, view));
+        match place.and_then(|place| scenes.get_mut(place)) {
             Some(home) => join(home, scene),
             None => scenes.push(scene),
         }
@@ -108,10 +113,15 @@ fn seconds(a: Timestamp, b: Timestamp) -> f64 {
     (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
 }
 
+/// The same record in both, at one moment.
+fn same_record(a: &Scene, b: &Scene) -> bool {
+    seconds(a.at, b.at).abs() <= 1.0 && a.records.iter().any(|r| b.records.contains(r))
+}
+
 /// The same record in both; or the same instant, in other sources, with a name in common.
 fn same(a: &Scene, b: &Scene) -> bool {
     let apart = seconds(a.at, b.at).abs();
-    if apart <= 1.0 && a.records.iter().any(|r| b.records.contains(r)) {
+    if same_record(a, b) {
         return true;
     }
     let sources = |s: &Scene| s.records.iter().map(|r| r.source.clone()).collect::<BTreeSet<_>>();
@@ -123,6 +133,28 @@ fn same(a: &Scene, b: &Scene) -> bool {
     let close = if whole(a) || whole(b) { 1.0 } else { SAME_SECONDS };
     let least = if close > SAME_SECONDS { 8 } else { 1 };
     apart <= close && a.names.intersection(&b.names).any(|n| n.len() >= least)
+}
+
+/// The one event of other sources that has the very same names, where it is the only one of them and
+/// the new one is the only one of its own source: then their clocks differ.
+fn twin(scenes: &[Scene], scene: &Scene, view: &TimelineView) -> Option<usize> {
+    let names = quoted(&scene.description);
+    let telling = |n: &String| n.len() >= 8 && n.chars().any(char::is_alphabetic);
+    if !names.iter().any(telling) {
+        return None;
+    }
+    let sources = |s: &Scene| s.records.iter().map(|r| r.source.clone()).collect::<BTreeSet<_>>();
+    let own = sources(scene);
+    let close = |s: &Scene| seconds(s.at, scene.at).abs() <= CLOCKS_APART && quoted(&s.description) == names;
+    let alike: Vec<usize> = scenes.iter().enumerate().filter(|(_, s)| close(s)).map(|(place, _)| place).collect();
+    let [place] = alike.as_slice() else { return None };
+    let others = view.review.findings.iter().filter(|f| {
+        !scene.findings.contains(&f.finding.id)
+            && quoted(&f.finding.draft.claim) == names
+            && f.checked.sources().iter().any(|s| own.contains(*s))
+    });
+    let home = scenes.get(*place)?;
+    (others.count() == 0 && sources(home).is_disjoint(&own)).then_some(*place)
 }
 
 fn join(home: &mut Scene, scene: Scene) {

@@ -38,6 +38,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         journal: vec![],
         calls: vec![],
         asked: vec![],
+        raised: vec![],
         usage: Usage::default(),
     }
 }

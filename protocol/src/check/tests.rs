@@ -168,3 +168,47 @@ fn bytes_that_are_not_the_artifact_named_cannot_be_cited() {
         .check(&finding("x", vec![Citation::Literal { call: id("t.0"), at: Locator::Line(1), quote: "two".into() }]));
     assert!(!checked.valid());
 }
+
+#[test]
+fn a_quotation_leads_to_one_record() {
+    let check = |pointer: &str, expect: &str| check(&finding("x", vec![literal(pointer, "mara")]), expect);
+    check("/records", "fails: \"/records\" holds 2 records, not one: cite the one that shows it");
+    check("", "fails: \"\" holds 2 records, not one: cite the one that shows it");
+}
+
+#[test]
+fn a_quotation_may_be_cut_where_it_says_so() {
+    check(&finding("x", vec![literal("/records/0", "…Accepted ... for mara…")]), "holds: quoted text found");
+    check(
+        &finding("x", vec![literal("/records/0", "for mara … Accepted")]),
+        "fails: the quoted text \"for mara … Accepted\" is not there",
+    );
+}
+
+#[test]
+fn an_absence_is_of_all_that_was_asked_for_together() {
+    let none = json!({"total": 0, "total_is_exact": true, "window": {"from": null, "to": null}, "searched": ["edr"], "records": []}).to_string();
+    let query = r#"{"terms":["insmod","nothing"],"where":[{"field":"user","op":"eq","value":"root"}]}"#;
+    let mut all = Exhibits::default();
+    all.add(call("a.0", "search", query, none.as_bytes()), true, none.as_bytes());
+    all.add(call("a.1", "search", query, none.as_bytes()), true, none.as_bytes());
+    let absence = Citation::Absence { call: id("a.0"), at: at("/total"), from: None, to: None, again: Some(id("a.1")) };
+    let holds = |claim: &str| all.check(&finding(claim, vec![absence.clone()])).valid();
+    assert!(!holds("no record names `insmod`"));
+    assert!(!holds("no record names `insmod` and `nothing`"));
+    assert!(holds("no record of `root` names both `insmod` and `nothing`"));
+}
+
+#[test]
+fn a_time_may_be_cut_to_the_precision_that_is_stated() {
+    let cut = |time: &str, precision| {
+        let mut draft = finding("x", vec![literal("/records/0", "10.1.2.3")]);
+        let at = time.parse().unwrap();
+        draft.time = Some(EventTime { at, until: None, precision, basis: TimeBasis::Record, field: String::new() });
+        exhibits().check(&draft).valid()
+    };
+    assert!(cut("2024-01-01T10:00:00Z", Precision::Second));
+    assert!(cut("2024-01-01T10:00:00Z", Precision::Minute));
+    assert!(!cut("2024-01-01T10:00:00Z", Precision::Millisecond));
+    assert!(!cut("2024-01-01T10:00:01Z", Precision::Second));
+}

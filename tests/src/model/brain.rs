@@ -30,8 +30,8 @@ pub struct Brain {
     pub calls_a_turn: usize,
     /// Findings of an Expert in a task; the last one is a count or an absence.
     pub findings: usize,
-    /// The Director writes into its Journal before it plans.
-    pub journal: bool,
+    /// Entries that the Director writes into its Journal before it plans.
+    pub journal: usize,
     /// The verdict that the Director proposes.
     pub verdict: Verdict,
 }
@@ -44,7 +44,7 @@ impl Default for Brain {
             critic_calls: 2,
             calls_a_turn: 8,
             findings: 3,
-            journal: true,
+            journal: 1,
             verdict: Verdict::TruePositive,
         }
     }

@@ -19,7 +19,9 @@ fn kills(unless_told: usize) -> usize {
 }
 
 mod architecture;
+mod calibrate;
 mod cases;
+mod fuzz;
 mod models;
 mod process;
 mod prompts;

@@ -2,7 +2,13 @@
 //! speaks the providers' wire formats.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use casebook_agent::model::Model;
+use casebook_agent::model::client::Client;
+use casebook_agent::model::replay::{Recorder, Replay};
+use casebook_cli::minds::Minds;
+use casebook_hub::report;
 use casebook_protocol::{Budget, Report, TaskKind, Verdict};
 use casebook_tests::lab::{FORMS, KEY, Lab};
 use casebook_tests::model::Request;
@@ -10,6 +16,7 @@ use casebook_tests::model::brain::Brain;
 use casebook_tests::model::faults::{Fault, Faulty, When};
 use casebook_tests::model::play::Script;
 use casebook_tests::model::server::Options;
+use casebook_tests::run;
 
 fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
@@ -239,4 +246,31 @@ fn the_key_is_in_no_request_body_no_store_no_report_and_no_error() {
         assert!(!found, "{} holds the key", file.display());
     }
     assert!(lab.server.log().captured().iter().all(|c| !String::from_utf8_lossy(&c.request.bytes).contains(KEY)));
+}
+
+#[test]
+fn a_recorded_run_is_replayed_without_a_network_into_the_same_report() {
+    let recording = tempfile::tempdir().unwrap();
+    let lab = Lab::start(brain(), FORMS[4]).unwrap();
+    let config = lab.config().unwrap();
+    let client: Arc<dyn Model> = Arc::new(Client::open(&config).unwrap());
+    let recorder = Recorder::create(client, recording.path(), &lab.file).unwrap();
+    let run = |data: &str, minds: Minds| {
+        let (alert, evidence) = (demo().join("alert.json"), demo().join("evidence"));
+        run::investigate_with(&alert, &evidence, &lab.data().with_file_name(data), Budget::default(), minds).unwrap()
+    };
+    let first = run("recorded", Minds::of(Arc::clone(&config), Arc::new(recorder)));
+    let calls = lab.server.log().counts().requests;
+    let replay = |folder: &Path| Minds::of(Arc::clone(&config), Arc::new(Replay::open(folder).unwrap()));
+    let second = run("replayed", replay(recording.path()));
+    assert_eq!(lab.server.log().counts().requests, calls, "a replay asks nobody");
+    assert_eq!(report::stable(&first), report::stable(&second));
+    for file in files(recording.path()) {
+        assert!(!std::fs::read_to_string(&file).unwrap().contains(KEY), "{}", file.display());
+    }
+    let gone = files(recording.path()).into_iter().find(|f| f.to_string_lossy().contains("r1.review.m1")).unwrap();
+    std::fs::remove_file(gone).unwrap();
+    let third = run("missing", replay(recording.path()));
+    let failed = failures(&third);
+    assert!(failed.iter().any(|f| f.contains("no answer for r1.review.m1") && f.contains("not made")), "{failed:?}");
 }

@@ -1,22 +1,28 @@
 //! Simulation: the real Hub, Director, Experts and Critic over the in-memory bus, which loses, doubles
 //! and reorders from a seed, and over a store that dies after any number of writes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use casebook_agent::bus::memory::{Faults, MemoryBus};
 use casebook_agent::clock::TickingClock;
+use casebook_agent::model::client::Client;
+use casebook_agent::model::{Answered, Ask, AskError, Model};
 use casebook_agent::process;
 use casebook_agent::store::{Once, Store, StoreError};
 use casebook_agent::worker::Env;
+use casebook_cli::minds::Minds;
 use casebook_cli::roster::{Seat, seats};
 use casebook_expert::evidence::Catalog;
 use casebook_hub::{Case, HubHandle, MemoryStore, Run, report, verify};
 use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report};
 use casebook_tests::generate;
+use casebook_tests::lab::{FORMS, Lab};
+use casebook_tests::model::brain::Brain;
 
 /// A store that dies: after `left` writes every further one fails, as if the process were killed just
 /// before it. It counts finished calls that were made again.
@@ -26,11 +32,19 @@ struct Mortal {
     left: Arc<AtomicU64>,
     writes: Arc<AtomicU64>,
     again: Arc<AtomicU64>,
+    /// The model calls that are on record.
+    finished: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Mortal {
     fn new(kept: MemoryStore, lives: u64) -> Self {
-        Self { kept, left: Arc::new(AtomicU64::new(lives)), writes: Arc::default(), again: Arc::default() }
+        Self {
+            kept,
+            left: Arc::new(AtomicU64::new(lives)),
+            writes: Arc::default(),
+            again: Arc::default(),
+            finished: Arc::default(),
+        }
     }
 
     fn spend(&self) -> Result<(), StoreError> {
@@ -59,6 +73,9 @@ impl Store for Mortal {
         let once = self.kept.record_once(id, key, bytes).await?;
         if key.starts_with("call/") && matches!(once, Once::Stands(_)) {
             self.again.fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some(call) = key.strip_prefix("model/") {
+            self.finished.lock().unwrap().insert(call.to_owned());
         }
         Ok(once)
     }
@@ -91,6 +108,10 @@ fn world() -> World {
 impl World {
     /// One life: runs until the report is there or the store is dead.
     async fn live(&self, store: &Mortal, faults: Faults) -> Option<Report> {
+        self.live_with(store, faults, &Minds::analyst()).await
+    }
+
+    async fn live_with(&self, store: &Mortal, faults: Faults, minds: &Minds) -> Option<Report> {
         let bus = MemoryBus::new(faults);
         let env = Env {
             bus: Arc::new(bus.clone()),
@@ -99,10 +120,10 @@ impl World {
         };
         let seats: Vec<Seat> = seats(&self.catalog);
         let roster = seats.iter().map(|s| s.member.clone()).collect();
-        casebook_director::actor::start(env.clone());
-        casebook_critic::actor::start(env.clone());
+        casebook_director::actor::start_with(env.clone(), minds.director());
+        casebook_critic::actor::start_with(env.clone(), minds.critic());
         for seat in seats {
-            casebook_expert::actor::start(env.clone(), &seat.member.domain, seat.tools);
+            casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, minds.expert());
         }
         let hub = HubHandle::start(env, Duration::from_millis(100));
         let case = Case { alert: self.alert.clone(), budget: Budget::default(), roster, evidence: String::new() };
@@ -166,6 +187,59 @@ fn killed_at_every_write_it_ends_in_the_same_report_and_repeats_nothing() {
             assert_eq!(again, 0, "killed before write {lives}: a finished call was made again");
             intact(&kept).await;
         }
+    })
+    .unwrap();
+}
+
+/// A model that remembers which calls it was asked for.
+struct Remembers {
+    inner: Client,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+#[async_trait]
+impl Model for Remembers {
+    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
+        self.asked.lock().unwrap().push(ask.id.to_string());
+        self.inner.ask(ask, time).await
+    }
+}
+
+/// The report without what the model's own cache makes different from run to run.
+fn told(report: &Report) -> String {
+    let mut value = report::stable(report);
+    value["usage"] = serde_json::Value::Null;
+    serde_json::to_string_pretty(&value).unwrap()
+}
+
+#[test]
+fn killed_at_every_write_with_models_no_finished_call_is_made_again() {
+    process::run(async {
+        let world = world();
+        let lab = Lab::start(Brain { rounds: 2, ..Brain::default() }, FORMS[0]).unwrap();
+        let config = lab.config().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let model = Remembers { inner: Client::open(&config).unwrap(), asked: Arc::clone(&asked) };
+        let minds = Minds::of(config, Arc::new(model));
+        let store = Mortal::new(MemoryStore::default(), u64::MAX);
+        let expected = told(&world.live_with(&store, Faults::default(), &minds).await.unwrap());
+        let writes = store.writes.load(Ordering::SeqCst);
+        assert!(asked.lock().unwrap().len() > 20 && writes > 100);
+        for lives in (0..writes).step_by((writes as usize / super::kills(30)).max(1)) {
+            let kept = MemoryStore::default();
+            let dying = Mortal::new(kept.clone(), lives);
+            assert_eq!(world.live_with(&dying, Faults::default(), &minds).await.map(|_| ()), None);
+            let finished = dying.finished.lock().unwrap().clone();
+            asked.lock().unwrap().clear();
+            let next = Mortal::new(kept.clone(), u64::MAX);
+            let report = world.live_with(&next, Faults::default(), &minds).await.unwrap();
+            assert_eq!(told(&report), expected, "killed before write {lives}");
+            let again: Vec<_> = asked.lock().unwrap().iter().filter(|id| finished.contains(*id)).cloned().collect();
+            assert_eq!(again, [""; 0], "killed before write {lives}");
+            assert_eq!(dying.again.load(Ordering::SeqCst) + next.again.load(Ordering::SeqCst), 0);
+            intact(&kept).await;
+        }
+        assert_eq!(lab.violations(), [""; 0]);
     })
     .unwrap();
 }

@@ -9,10 +9,9 @@ use crate::model::prompt;
 pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
     let round = now(request).map_or_else(|| round(request) + 1, |(_, round)| round);
     let journal = tools(request).into_iter().find(|tool| tool.name == "journal");
-    if let Some(journal) = journal.filter(|_| brain.journal && !repairing(request)) {
-        let entry = json!({"kind": "hypothesis", "text": format!("Round {round}: the alert may be what it says; look who did it and from where."),
-            "priority": "medium", "follow_ups": [], "citations": [], "supersedes": null});
-        let calls = due(brain, request, vec![ask(journal, &entry)]);
+    if let Some(journal) = journal.filter(|_| !repairing(request)) {
+        let entries = (0..brain.journal).map(|n| ask(journal, &entry(round, n))).collect();
+        let calls = due(brain, request, entries);
         if !calls.is_empty() {
             return Step::Call(calls);
         }
@@ -21,6 +20,21 @@ pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
     let follow: Vec<&String> = follow.iter().skip(usize::try_from(round).unwrap_or(0) % 4).take(3).collect();
     let text = format!("Round {round}: what do your sources show about these names, before and after the alert?");
     Step::Answer(json!({"question": text, "to": [], "follow": follow}))
+}
+
+/// The `n`th note of a round: the first is short, the others are as long as people write them.
+fn entry(round: u32, n: usize) -> Value {
+    let kinds = ["hypothesis", "observation", "question", "decision", "action", "finding"];
+    let kind = kinds.get(n % kinds.len()).copied().unwrap_or("observation");
+    let priority = if n == 0 { "medium" } else { ["low", "high"].get(n % 2).copied().unwrap_or("low") };
+    let text = if n == 0 {
+        format!("Round {round}: the alert may be what it says; look who did it and from where.")
+    } else {
+        format!(
+            "Round {round}, note {n}: what the Experts found in this round fits what came before; the account was used from where it is always used, the program was started by its usual parent, and nothing yet says who set it off. Ask next about the minutes before, and about the other host."
+        )
+    };
+    json!({"kind": kind, "text": text, "priority": priority, "follow_ups": [], "citations": [], "supersedes": null})
 }
 
 pub(super) fn decide(brain: &Brain, request: &Request) -> Step {

@@ -1,0 +1,220 @@
+//! What trials are made of: finished investigations, each round as it stood just before its Review.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_agent::store::Store;
+use casebook_hub::{HubError, State, archive};
+use casebook_protocol::{
+    CallStatus, CheckedFinding, Domain, Event, Exhibits, FindingId, InvestigationId, Precision, Recorded, TaskId,
+    TaskKind, TimeBasis, Timestamp, ToolCall,
+};
+use serde_json::Value;
+
+/// Records that are kept of a round: enough to choose from.
+const RECORDS: usize = 4_000;
+
+/// A round of a finished investigation, just before its Review.
+#[derive(Debug)]
+pub struct Stage {
+    /// The state that the Hub had then.
+    pub state: State,
+    /// The recorded calls of each Expert in this round.
+    pub exhibits: BTreeMap<Domain, Exhibits>,
+    /// The findings whose checks held when they were recorded, each with what it cites.
+    pub bases: Vec<Base>,
+    /// Every record that a search of this round returned, each once.
+    pub records: Vec<Rec>,
+    /// The searches of this round that say how many records they matched.
+    pub searches: Vec<Search>,
+    /// The findings that stood on the Timeline after this round.
+    pub told: BTreeSet<FindingId>,
+}
+
+/// A finding that holds.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// The finding with its check.
+    pub found: CheckedFinding,
+    /// The records that it cites, as they were returned.
+    pub records: Vec<Rec>,
+}
+
+/// A record as a tool returned it.
+#[derive(Debug, Clone)]
+pub struct Rec {
+    /// Whose tool.
+    pub domain: Domain,
+    /// The call that returned it.
+    pub call: casebook_protocol::CallId,
+    /// Where in the result it stands.
+    pub pointer: String,
+    /// The file within the evidence.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// When.
+    pub time: Option<Timestamp>,
+    /// What that rests on.
+    pub basis: TimeBasis,
+    /// How precise it is.
+    pub precision: Precision,
+    /// Its bytes as text.
+    pub raw: String,
+    /// The whole object.
+    pub value: Value,
+    lower: String,
+}
+
+/// A search that says how many records matched.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// The call.
+    pub call: ToolCall,
+    /// Whose.
+    pub domain: Domain,
+    /// How many records matched.
+    pub total: u64,
+    /// What was searched for.
+    pub terms: Vec<String>,
+    /// One of the terms is enough.
+    pub any: bool,
+    /// The beginning of the window.
+    pub from: Option<Timestamp>,
+    /// Its end.
+    pub to: Option<Timestamp>,
+}
+
+impl Rec {
+    /// The record in `value`, if it is one.
+    #[must_use]
+    pub fn read(domain: &Domain, call: &casebook_protocol::CallId, pointer: String, value: &Value) -> Option<Self> {
+        let text = |key: &str| value.get(key).and_then(Value::as_str);
+        let known = |key: &str| value.get(key).cloned().unwrap_or(Value::Null);
+        let raw = text("raw").filter(|raw| !raw.trim().is_empty())?.to_owned();
+        let fields = value.get("fields").map(Value::to_string).unwrap_or_default();
+        Some(Self {
+            domain: domain.clone(),
+            call: call.clone(),
+            pointer,
+            file: text("file")?.to_owned(),
+            line: value.get("line").and_then(Value::as_u64)?,
+            time: text("time").and_then(|t| t.parse().ok()),
+            basis: serde_json::from_value(known("time_basis")).unwrap_or(TimeBasis::Inferred),
+            precision: serde_json::from_value(known("precision")).unwrap_or(Precision::Second),
+            lower: squeezed(&format!("{raw}\n{fields}\n{}", text("time").unwrap_or_default())),
+            raw,
+            value: value.clone(),
+        })
+    }
+
+    /// The text stands somewhere in it, in either case, be it as a part of something longer.
+    #[must_use]
+    pub fn holds(&self, text: &str) -> bool {
+        let text = squeezed(text);
+        self.lower.contains(&text) || self.lower.contains(&text.replace('\\', "\\\\"))
+    }
+
+    /// Its fields with their values, where the tool gave them.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        let fields = self.value.get("fields").and_then(Value::as_object);
+        fields.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
+    }
+}
+
+/// In lower case, white space as single blanks.
+fn squeezed(text: &str) -> String {
+    text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The rounds of an investigation that had a Review, in order.
+///
+/// # Errors
+/// When the store fails, or the log or an artifact is not what was recorded.
+pub async fn stages(store: &dyn Store, id: &InvestigationId) -> Result<Vec<Stage>, HubError> {
+    let log = archive::log(store, id).await?;
+    let mut stages = Vec::new();
+    for (place, entry) in log.iter().enumerate() {
+        if matches!(entry.event, Event::TaskRequested { kind: TaskKind::Review, .. }) {
+            let (before, after) = log.split_at(place);
+            stages.push(stage(store, State::replay(before), after).await?);
+        }
+    }
+    Ok(stages)
+}
+
+async fn stage(store: &dyn Store, state: State, after: &[Recorded]) -> Result<Stage, HubError> {
+    let mut stage = Stage {
+        exhibits: BTreeMap::new(),
+        bases: Vec::new(),
+        records: Vec::new(),
+        searches: Vec::new(),
+        told: told(after),
+        state,
+    };
+    let mut seen = BTreeSet::new();
+    let domains: Vec<Domain> = stage.state.roster().iter().map(|m| m.domain.clone()).collect();
+    for domain in domains {
+        let own = TaskId::of(stage.state.round, TaskKind::Investigate, Some(&domain));
+        let calls: Vec<ToolCall> =
+            stage.state.calls.values().filter(|(task, _)| *task == own).map(|(_, call)| call.clone()).collect();
+        let mut exhibits = Exhibits::default();
+        for call in calls {
+            let Some(bytes) = store.get(&call.result).await? else { continue };
+            exhibits.add(call.clone(), stage.state.repeatable(Some(&domain), &call.tool), &bytes);
+            if call.status == CallStatus::Answered
+                && let Ok(result) = serde_json::from_slice::<Value>(&bytes)
+            {
+                stage.records.extend(records(&domain, &call, &result, &mut seen));
+                stage.searches.extend(search(&domain, &call, &result));
+            }
+        }
+        stage.exhibits.insert(domain, exhibits);
+    }
+    stage.records.truncate(RECORDS);
+    let found: Vec<CheckedFinding> =
+        stage.state.this_round().into_iter().flat_map(|r| r.findings.values()).cloned().collect();
+    stage.bases = found.into_iter().filter(|f| f.checked.valid()).map(|f| base(&stage, f)).collect();
+    Ok(stage)
+}
+
+fn told(after: &[Recorded]) -> BTreeSet<FindingId> {
+    let timeline = after.iter().find_map(|entry| match &entry.event {
+        Event::TimelineRewritten { timeline } => Some(timeline),
+        _ => None,
+    });
+    timeline.into_iter().flat_map(|t| &t.events).flat_map(|e| e.findings.clone()).collect()
+}
+
+fn records(domain: &Domain, call: &ToolCall, result: &Value, seen: &mut BTreeSet<(String, u64)>) -> Vec<Rec> {
+    let listed = result.get("records").and_then(Value::as_array);
+    let all = listed.into_iter().flatten().enumerate();
+    all.filter_map(|(place, value)| Rec::read(domain, &call.id, format!("/records/{place}"), value))
+        .filter(|rec| seen.insert((rec.file.clone(), rec.line)))
+        .collect()
+}
+
+fn search(domain: &Domain, call: &ToolCall, result: &Value) -> Option<Search> {
+    let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
+    let time = |key: &str| result.pointer(&format!("/window/{key}"))?.as_str()?.parse().ok();
+    let terms: Vec<String> =
+        arguments.get("terms")?.as_array()?.iter().filter_map(|t| t.as_str().map(str::to_owned)).collect();
+    let plain = arguments.get("where").is_none() && arguments.get("sources").is_none() && !terms.is_empty();
+    let exact = result.get("total_is_exact").and_then(Value::as_bool)?;
+    let quotable = terms.iter().all(|t| !t.contains('`') && !t.trim().is_empty() && !t.ends_with('…'));
+    (call.tool == "search" && plain && exact && quotable).then_some(Search {
+        call: call.clone(),
+        domain: domain.clone(),
+        total: result.get("total")?.as_u64()?,
+        terms,
+        any: arguments.get("mode").and_then(Value::as_str) == Some("any"),
+        from: time("from"),
+        to: time("to"),
+    })
+}
+
+fn base(stage: &Stage, found: CheckedFinding) -> Base {
+    let exhibits = stage.exhibits.get(&found.finding.domain);
+    let places = found.finding.draft.citations.iter().filter_map(|c| Some((c.call(), exhibits?.cited(c)?)));
+    let records = places.filter_map(|(call, (at, value))| Rec::read(&found.finding.domain, call, at, value)).collect();
+    Base { found, records }
+}

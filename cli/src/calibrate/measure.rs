@@ -1,0 +1,211 @@
+//! What the outcomes of trials amount to: shares with their intervals, and how well scores tell true
+//! from false.
+
+use std::collections::BTreeMap;
+
+use casebook_protocol::Credibility;
+use serde::Serialize;
+
+use super::kind::{By, Expect, Kind};
+use super::sitting::Seen;
+
+/// A share of a number of trials with its 95% interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// So many.
+    pub hits: usize,
+    /// Of so many.
+    pub of: usize,
+    /// The lower end of Wilson's score interval, 0 to 1.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+impl Share {
+    /// The share with Wilson's score interval, which holds for few trials and for shares of 0 and 1.
+    #[must_use]
+    pub fn new(hits: usize, of: usize) -> Self {
+        const Z: f64 = 1.959_964;
+        if of == 0 {
+            return Self { hits, of, low: 0.0, high: 1.0 };
+        }
+        let (n, p) = (of as f64, hits as f64 / of as f64);
+        let z2 = Z * Z;
+        let middle = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
+        let half = Z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
+        Self { hits, of, low: (middle - half).max(0.0), high: (middle + half).min(1.0) }
+    }
+
+    /// The share, 0 to 1; 0 of nothing.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        if self.of == 0 { 0.0 } else { self.hits as f64 / self.of as f64 }
+    }
+}
+
+/// What became of the trials of a kind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// The kind.
+    pub kind: Kind,
+    /// What had to become of them.
+    pub expect: Expect,
+    /// Who can tell.
+    pub by: By,
+    /// Trials.
+    pub trials: usize,
+    /// Stopped by the mechanical check.
+    pub stopped: usize,
+    /// Believed: credible by rule 3.4.
+    pub believed: usize,
+    /// On the Timeline.
+    pub told: usize,
+    /// Ended as they have to: refused, kept, one event, or marked.
+    pub right: Share,
+}
+
+/// How well the scores of a Critic tell true from false.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Calibration {
+    /// True findings with a score.
+    pub truths: usize,
+    /// False findings with a score.
+    pub falsehoods: usize,
+    /// The chance that a true one scores higher than a false one; none where one of them is missing.
+    pub auroc: Option<f64>,
+    /// Half of its 95% interval (Hanley and McNeil 1982).
+    pub auroc_half: Option<f64>,
+    /// The mean squared distance of the score from 1 for a true and 0 for a false one.
+    pub brier: Option<f64>,
+    /// The share of true ones in each band of the rubric, best band first.
+    pub bands: Vec<(&'static str, Share)>,
+}
+
+/// The measure of one Critic.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measure {
+    /// Who played the Critic.
+    pub critic: String,
+    /// One row a kind that had trials.
+    pub rows: Vec<Row>,
+    /// Over all findings that are true or false by themselves.
+    pub all: Calibration,
+    /// Over those that passed the mechanical check: the Critic's own merit.
+    pub passed: Calibration,
+    /// Trials that have no score, since the Critic failed.
+    pub unscored: usize,
+}
+
+/// What `seen` amounts to.
+#[must_use]
+pub fn measure(critic: &str, seen: &[Seen]) -> Measure {
+    let mut by_kind: BTreeMap<Kind, Vec<&Seen>> = BTreeMap::new();
+    for one in seen {
+        by_kind.entry(one.kind).or_default().push(one);
+    }
+    let single = || seen.iter().filter(|s| matches!(s.kind.expect(), Expect::Refused | Expect::Kept));
+    Measure {
+        critic: critic.to_owned(),
+        rows: by_kind.into_iter().map(|(kind, seen)| row(kind, &seen)).collect(),
+        all: calibration(&single().collect::<Vec<_>>()),
+        passed: calibration(&single().filter(|s| s.passed).collect::<Vec<_>>()),
+        unscored: seen.iter().filter(|s| s.score.is_none()).count(),
+    }
+}
+
+/// The trial ended as its kind has to.
+#[must_use]
+pub fn right(seen: &Seen) -> bool {
+    match seen.kind.expect() {
+        Expect::Refused => !seen.believed && !seen.told,
+        Expect::Kept => seen.believed,
+        Expect::OneEvent => seen.events == 1,
+        Expect::Marked => seen.marked || !seen.believed || !seen.partner_believed,
+    }
+}
+
+fn row(kind: Kind, seen: &[&Seen]) -> Row {
+    let count = |test: fn(&Seen) -> bool| seen.iter().filter(|s| test(s)).count();
+    Row {
+        kind,
+        expect: kind.expect(),
+        by: kind.by(),
+        trials: seen.len(),
+        stopped: count(|s| !s.passed),
+        believed: count(|s| s.believed),
+        told: count(|s| s.told),
+        right: Share::new(count(right), seen.len()),
+    }
+}
+
+fn calibration(seen: &[&Seen]) -> Calibration {
+    let of = |truth: bool| -> Vec<f64> {
+        seen.iter().filter(|s| (s.kind.expect() == Expect::Kept) == truth).filter_map(|s| s.score).collect()
+    };
+    let (truths, falsehoods) = (of(true), of(false));
+    let auroc = auroc(&truths, &falsehoods);
+    let n = truths.len() + falsehoods.len();
+    let squares: f64 = truths.iter().map(|s| (1.0 - s).powi(2)).chain(falsehoods.iter().map(|s| s * s)).sum();
+    let bands = [0.9, 0.7, 0.5, 0.3, 0.0].map(|from| {
+        let band = Credibility::of(casebook_protocol::Score::clamped(from));
+        let within = |all: &[f64]| {
+            all.iter().filter(|s| Credibility::of(casebook_protocol::Score::clamped(**s)) == band).count()
+        };
+        let hits = within(&truths);
+        (band.name(), Share::new(hits, hits + within(&falsehoods)))
+    });
+    Calibration {
+        truths: truths.len(),
+        falsehoods: falsehoods.len(),
+        auroc,
+        auroc_half: auroc.map(|a| hanley(a, truths.len() as f64, falsehoods.len() as f64)),
+        brier: (n > 0).then(|| squares / n as f64),
+        bands: bands.to_vec(),
+    }
+}
+
+/// The chance that one of `high` is above one of `low`, where a tie counts half.
+fn auroc(high: &[f64], low: &[f64]) -> Option<f64> {
+    if high.is_empty() || low.is_empty() {
+        return None;
+    }
+    let mut sorted = low.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let wins: f64 = high
+        .iter()
+        .map(|s| {
+            let below = sorted.partition_point(|l| l < s);
+            let level = sorted.partition_point(|l| l <= s) - below;
+            below as f64 + level as f64 / 2.0
+        })
+        .sum();
+    Some(wins / (high.len() * low.len()) as f64)
+}
+
+fn hanley(a: f64, truths: f64, falsehoods: f64) -> f64 {
+    let (q1, q2) = (a / (2.0 - a), 2.0 * a * a / (1.0 + a));
+    let spread = a * (1.0 - a) + (truths - 1.0) * (q1 - a * a) + (falsehoods - 1.0) * (q2 - a * a);
+    1.96 * (spread.max(0.0) / (truths * falsehoods)).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_wilsons() {
+        let share = Share::new(0, 100);
+        assert!((share.high - 0.037).abs() < 0.001 && share.low == 0.0, "{share:?}");
+        let share = Share::new(81, 263);
+        assert!((share.low - 0.2553).abs() < 0.001 && (share.high - 0.3662).abs() < 0.001, "{share:?}");
+    }
+
+    #[test]
+    fn scores_that_tell_nothing_have_half() {
+        assert_eq!(auroc(&[0.5, 0.5], &[0.5]), Some(0.5));
+        assert_eq!(auroc(&[0.9, 0.8], &[0.1, 0.2]), Some(1.0));
+        assert_eq!(auroc(&[0.9, 0.1], &[0.5]), Some(0.5));
+        assert_eq!(auroc(&[], &[0.5]), None);
+    }
+}

@@ -1,0 +1,43 @@
+//! A Critic that believes everything: what is left is what the mechanical checks and the rules do
+//! alone.
+
+use casebook_agent::mind::{Done, Thought};
+use casebook_agent::worker::answer;
+use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
+use casebook_protocol::{Answer, EventDraft, Judgement, ReviewDraft, Score, Task, TimelineDraft, TimelineView, View};
+
+/// Scores every finding as well as one source allows and makes an event of each that is credible
+/// after the rules.
+#[must_use]
+pub fn think(task: &Task, _: &[Done], _: bool) -> Thought {
+    match &task.view {
+        View::Review(view) => {
+            let judge = |finding: &casebook_protocol::CheckedFinding| Judgement {
+                finding: finding.finding.id.clone(),
+                score: Score::clamped(0.89),
+                rationale: "believed".into(),
+                corroborated_by: vec![],
+                contradicted_by: vec![],
+            };
+            let judgements = view.findings.iter().map(judge).collect();
+            answer(Answer::Review(ReviewDraft { summary: "Everything is believed.".into(), judgements }))
+        }
+        View::Timeline(view) => answer(Answer::Timeline(timeline(view))),
+        other => Thought::GiveUp(format!("a Critic has no {} task", other.kind().name())),
+    }
+}
+
+fn timeline(view: &TimelineView) -> TimelineDraft {
+    let threshold = Score::clamped(TIMELINE_THRESHOLD);
+    let before = view.previous.iter().flat_map(|t| &t.events);
+    let before = before.map(|e| EventDraft { description: e.description.clone(), findings: e.findings.clone() });
+    let new = view.review.findings.iter().filter(|f| credible(f, threshold) && f.finding.draft.time.is_some());
+    let new =
+        new.map(|f| EventDraft { description: f.finding.draft.claim.clone(), findings: vec![f.finding.id.clone()] });
+    TimelineDraft {
+        narrative: "Everything that is credible.".into(),
+        events: before.chain(new).collect(),
+        gaps: vec![],
+        score: Score::clamped(0.5),
+    }
+}

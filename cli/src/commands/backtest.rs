@@ -1,0 +1,129 @@
+//! `casebook backtest`
+
+use std::path::Path;
+use std::sync::Arc;
+
+use casebook_hub::{Branch, BranchError, archive};
+use casebook_protocol::Report;
+
+use crate::args::Backtest;
+use crate::commands::investigate::Watcher;
+use crate::compare::{self, Pair};
+use crate::embedded;
+use crate::failure::{Exit, Failure};
+use crate::home::{Home, hub_failure};
+use crate::minds::Minds;
+use crate::models;
+use crate::save;
+use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
+use crate::stop::Stop;
+
+/// So many findings that differ are shown; the file that --json writes has all.
+const SHOWN: usize = 40;
+
+pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Result<Exit, Failure> {
+    let minds = minds(args)?;
+    let home = Home::existing(data)?;
+    let id = home.find(&args.id).await?;
+    let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    if state.closed.is_none() {
+        return Err(Failure {
+            exit: Exit::Unfinished,
+            what: format!("investigation {id} is not finished: there is nothing to compare with"),
+            advice: format!("`casebook resume {id}{}` finishes it", super::investigate::data_option(data)),
+        });
+    }
+    let then = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    let branch = Branch::before_round(Arc::clone(&home.store), &id, args.from_round).await;
+    let again = Home { folder: home.folder.clone(), store: Arc::new(branch.map_err(|e| failure(&e))?) };
+    let mut stop = Stop::listen()?;
+    let mut watcher = Watcher::again(screen, args.verbose, args.from_round);
+    let now = embedded::resume(&again, &id, args.evidence.as_deref(), &minds, &mut watcher, &mut stop).await;
+    watcher.bar.end();
+    let now = now.map_err(kept_nothing)?;
+    show(&then, &now, screen);
+    if let Some(file) = &args.json {
+        save::whole(file, &format!("{:#}\n", compare::json(&then, &now, args.from_round)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn minds(args: &Backtest) -> Result<Minds, Failure> {
+    let minds = match models::file(args.models.as_deref()) {
+        Some(file) => {
+            let (config, _) = models::config(&file)?;
+            let config = models::seated(config, &args.model)?;
+            let client = models::client(&config)?;
+            Minds::of(Arc::new(config), client)
+        }
+        None if args.model.is_empty() && args.prompts.is_none() => Minds::analyst(),
+        None => {
+            return Err(Failure::usage(
+                "--model and --prompts are for models, and there is no models file",
+                format!("give one with --models FILE or {}", models::MODELS_ENV),
+            ));
+        }
+    };
+    match &args.prompts {
+        Some(folder) => Ok(minds.told(models::prompts(folder)?)),
+        None => Ok(minds),
+    }
+}
+
+fn failure(error: &BranchError) -> Failure {
+    match error {
+        BranchError::Original(error) => hub_failure(error),
+        BranchError::NoRound { .. } => Failure::usage(error, "give one of them: --from-round N"),
+    }
+}
+
+/// What stops a backtest can be begun anew, and not resumed: its record is gone with it.
+fn kept_nothing(failure: Failure) -> Failure {
+    match failure.exit {
+        Exit::Unfinished => Failure {
+            what: "the backtest was stopped: nothing of it is kept, and the investigation is as it was".into(),
+            advice: "run the same command again".into(),
+            ..failure
+        },
+        _ => failure,
+    }
+}
+
+fn show(then: &Report, now: &Report, screen: &mut Screen) {
+    screen.line("");
+    screen.line(paint(BOLD, format_args!("{:<20} {:<34} now", "", "then")));
+    for (name, before, after) in compare::rows(then, now) {
+        let line = format!("{name:<20} {:<34} {}", safe(&before, 120), safe(&after, 120));
+        if before == after { screen.line(line) } else { screen.line(paint(YELLOW, line)) }
+    }
+    let (pairs, gone, new) = compare::findings(then, now);
+    let changed: Vec<&Pair<'_>> = pairs.iter().filter(|p| !p.same_claim() || p.then.score != p.now.score).collect();
+    screen.line("");
+    screen.line(paint(
+        BOLD,
+        format_args!(
+            "Findings: {} in both, {} of them differ; {} only then, {} only now",
+            pairs.len(),
+            changed.len(),
+            gone.len(),
+            new.len()
+        ),
+    ));
+    for pair in changed.iter().take(SHOWN) {
+        let score = |score: Option<casebook_protocol::Score>| score.map_or_else(|| "none".into(), |s| s.to_string());
+        let rose = pair.rose().map_or_else(String::new, |rose| format!("{rose:+.2}"));
+        screen.line(format_args!(
+            "  {} {} to {} {rose}",
+            paint(BOLD, &pair.then.finding.id),
+            score(pair.then.score),
+            score(pair.now.score)
+        ));
+        if !pair.same_claim() {
+            screen.line(paint(DIM, format_args!("      then {}", safe(&pair.then.finding.draft.claim, 160))));
+            screen.line(paint(DIM, format_args!("      now  {}", safe(&pair.now.finding.draft.claim, 160))));
+        }
+    }
+    if changed.len() > SHOWN {
+        screen.line(format_args!("  and {} more: --json FILE writes all", changed.len() - SHOWN));
+    }
+}

@@ -1,0 +1,190 @@
+//! Tries a language model on the real thing: the six tasks with the prompts, schemas and tools of an
+//! investigation, over a small log that is made here. The built-in analyst investigates it first; what
+//! it was shown, the model is shown.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use casebook_agent::bus::memory::MemoryBus;
+use casebook_agent::clock::SystemClock;
+use casebook_agent::model::config::Config;
+use casebook_agent::model::{Answered, Ask, AskError, Model};
+use casebook_agent::store::Store;
+use casebook_agent::tools::Tools;
+use casebook_agent::worker::Env;
+use casebook_hub::{MemoryStore, State, archive};
+use casebook_protocol::{Alert, Allowance, Budget, Domain, Outcome, Role, Task, TaskId, TaskKind};
+use tempfile::TempDir;
+
+use crate::embedded::{self, Nobody, Options};
+use crate::failure::Failure;
+use crate::home::{Home, hub_failure, store_failure};
+use crate::loading::load;
+use crate::minds::Minds;
+use crate::roster;
+use crate::stop::Stop;
+
+pub mod rating;
+
+const ALERT: &str = include_str!("doctor/alert.json");
+const PROCESSES: &str = include_str!("doctor/endpoint_process.ndjson");
+const LOGINS: &str = include_str!("doctor/auth.log");
+
+/// What a task of a trial may use: enough for a small log, and little enough that a model which never
+/// ends costs little.
+const ALLOWANCE: Allowance = Allowance {
+    turns: 12,
+    tool_calls: 40,
+    result_bytes: 1024 * 1024,
+    model_calls: 16,
+    tokens: 400_000,
+    cost_micros: 2_000_000,
+    seconds: 600,
+};
+
+/// The tasks that a model is tried on: the question comes first, since it needs no tools.
+pub const KINDS: [TaskKind; 6] =
+    [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
+
+/// A request as it was made, with what came back.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// The request.
+    pub ask: Ask,
+    /// What came back.
+    pub result: Result<Answered, AskError>,
+    /// How long that took, attempts included.
+    pub took: Duration,
+}
+
+/// A task given to a model.
+#[derive(Debug, Clone)]
+pub struct Trial {
+    /// What it was.
+    pub kind: TaskKind,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Every request of it, in order.
+    pub heard: Vec<Heard>,
+}
+
+/// Notes every request on its way.
+struct Listener {
+    inner: Arc<dyn Model>,
+    heard: Arc<Mutex<Vec<Heard>>>,
+}
+
+#[async_trait]
+impl Model for Listener {
+    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
+        let begun = Instant::now();
+        let result = self.inner.ask(ask, time).await;
+        let heard = Heard { ask: ask.clone(), result: result.clone(), took: begun.elapsed() };
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(heard);
+        result
+    }
+}
+
+/// The tasks with what they are done on.
+pub struct Bench {
+    store: Arc<dyn Store>,
+    tools: BTreeMap<Domain, Arc<dyn Tools>>,
+    tasks: BTreeMap<TaskKind, Task>,
+    /// The index of the log lies in it.
+    _folder: TempDir,
+}
+
+impl Bench {
+    /// Lets the built-in analyst investigate the small log, and takes the first task of each kind.
+    ///
+    /// # Errors
+    /// No temporary folder can be written, or someone asked to stop.
+    pub async fn prepare(stop: &mut Stop) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir().map_err(|e| Failure::write(Path::new("the temporary folder"), &e))?;
+        let evidence = folder.path().join("evidence");
+        std::fs::create_dir(&evidence).map_err(|e| Failure::write(&evidence, &e))?;
+        for (name, text) in [("endpoint_process.ndjson", PROCESSES), ("auth.log", LOGINS)] {
+            let path = evidence.join(name);
+            std::fs::write(&path, text).map_err(|e| Failure::write(&path, &e))?;
+        }
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let home = Home { folder: folder.path().join("data"), store: Arc::clone(&store) };
+        let options = Options {
+            alert: Alert::parse(ALERT.as_bytes()).map_err(Failure::defect)?,
+            evidence: evidence.clone(),
+            data: home.folder.clone(),
+            budget: Budget { rounds: 4, ..Budget::default() },
+            minds: Minds::analyst(),
+        };
+        let report = embedded::investigate_in(&home, options, &mut Nobody, stop).await?;
+        let state = archive::state(store.as_ref(), &report.investigation).await.map_err(|e| hub_failure(&e))?;
+        let catalog = load(&evidence, &home.folder, stop, &mut |_| {}).await?;
+        let tools = roster::seats(&catalog).into_iter().map(|seat| (seat.member.domain, seat.tools)).collect();
+        let mut tasks = BTreeMap::new();
+        for kind in KINDS {
+            tasks.insert(kind, task(store.as_ref(), &state, kind, &report.investigation).await?);
+        }
+        Ok(Self { store, tools, tasks, _folder: folder })
+    }
+
+    /// Gives the model of `config`, asked through `models`, a task of this kind; `trial` counts the
+    /// tasks of a process, since what is on record of one must not answer another.
+    ///
+    /// # Errors
+    /// The store in memory failed: a defect.
+    pub async fn try_on(
+        &self,
+        config: &Arc<Config>,
+        models: &Arc<dyn Model>,
+        kind: TaskKind,
+        trial: u32,
+    ) -> Result<Trial, Failure> {
+        let task = self.tasks.get(&kind).ok_or_else(|| Failure::defect("the bench lacks a task"))?;
+        let task = Task { id: TaskId::of(1_000 + trial, kind, task.domain.as_ref()), ..task.clone() };
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let listener = Listener { inner: Arc::clone(models), heard: Arc::clone(&heard) };
+        let minds = Minds::of(Arc::clone(config), Arc::new(listener));
+        let env =
+            Env { bus: Arc::new(MemoryBus::default()), store: Arc::clone(&self.store), clock: Arc::new(SystemClock) };
+        let worker = match kind.role() {
+            Role::Director => casebook_director::actor::worker(env, minds.director()),
+            Role::Critic => casebook_critic::actor::worker(env, minds.critic()),
+            Role::Expert => {
+                let tools = task.domain.as_ref().and_then(|domain| self.tools.get(domain));
+                let tools = tools.ok_or_else(|| Failure::defect("the bench lacks tools"))?;
+                casebook_expert::actor::worker(env, Arc::clone(tools), minds.expert())
+            }
+        };
+        let outcome = worker.perform(&Arc::new(task)).await.map_err(Failure::defect)?;
+        let heard = std::mem::take(&mut *heard.lock().unwrap_or_else(PoisonError::into_inner));
+        Ok(Trial { kind, outcome, heard })
+    }
+}
+
+/// The first task of this kind, as it went out.
+async fn task(
+    store: &dyn Store,
+    state: &State,
+    kind: TaskKind,
+    investigation: &casebook_protocol::InvestigationId,
+) -> Result<Task, Failure> {
+    let lacking = || Failure::defect(format!("the built-in analyst had no {} task", kind.name()));
+    let found = state.tasks_in_order().into_iter().find(|(_, task)| task.kind == kind);
+    let (id, requested) = found.ok_or_else(lacking)?;
+    let bytes = store.get(&requested.view).await.map_err(|e| store_failure(&e))?.ok_or_else(lacking)?;
+    Ok(Task {
+        id: id.clone(),
+        investigation: investigation.clone(),
+        domain: requested.domain.clone(),
+        phase: requested.phase,
+        round: requested.round,
+        view: serde_json::from_slice(&bytes).map_err(Failure::defect)?,
+        allowance: ALLOWANCE,
+    })
+}
+
+#[cfg(test)]
+mod tests;

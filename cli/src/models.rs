@@ -1,0 +1,247 @@
+//! From what a person typed to who thinks: the models file, recorded or replayed where asked for, and
+//! prompts of one's own. What is wrong is a [`Failure`] before anything is opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use casebook_agent::model::client::Client;
+use casebook_agent::model::config::Config;
+use casebook_agent::model::replay::{MODELS_FILE, Recorder, Replay};
+use casebook_agent::model::reword::Prompts;
+use casebook_agent::model::{Answered, Ask, AskError, Fault, Model};
+use casebook_protocol::Role;
+
+use crate::args::Models;
+use crate::failure::{Exit, Failure};
+use crate::minds::Minds;
+
+/// The environment variable that names a models file.
+pub const MODELS_ENV: &str = "CASEBOOK_MODELS";
+/// The largest models file, recording's models file or prompt that is read.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// Who thinks, and what a replay could not answer.
+#[derive(Clone, Default)]
+pub struct Opened {
+    /// Who thinks.
+    pub minds: Minds,
+    missed: Arc<Mutex<Option<String>>>,
+}
+
+impl Opened {
+    /// What `models` says.
+    ///
+    /// # Errors
+    /// A file or folder that cannot be used, a key that is missing, options that contradict each
+    /// other.
+    pub fn open(models: &Models) -> Result<Self, Failure> {
+        match (&models.replay, &models.record) {
+            (Some(folder), _) => Self::replay(folder, models.models.as_deref()),
+            (None, record) => Self::real(file(models.models.as_deref()).as_deref(), record.as_deref()),
+        }
+    }
+
+    fn real(file: Option<&Path>, record: Option<&Path>) -> Result<Self, Failure> {
+        let Some(file) = file else {
+            return match record {
+                None => Ok(Self::default()),
+                Some(_) => Err(Failure::usage(
+                    "--record keeps exchanges with models, and there is no models file",
+                    format!("give one with --models FILE or {MODELS_ENV}; the built-in analyst needs no recording"),
+                )),
+            };
+        };
+        let (config, text) = config(file)?;
+        let client = client(&config)?;
+        let models: Arc<dyn Model> = match record {
+            None => client,
+            Some(folder) => Arc::new(Recorder::create(client, folder, &text).map_err(|e| Failure::write(folder, &e))?),
+        };
+        Ok(Self { minds: Minds::of(Arc::new(config), models), ..Self::default() })
+    }
+
+    fn replay(folder: &Path, file: Option<&Path>) -> Result<Self, Failure> {
+        let replay = Replay::open(folder).map_err(|e| {
+            Failure::usage(e, "give the folder that --record wrote: casebook investigate … --replay DIR")
+        })?;
+        let (config, _) = config(&file.map_or_else(|| folder.join(MODELS_FILE), Path::to_path_buf))?;
+        let missed = Arc::new(Mutex::new(None));
+        let heard = Arc::new(Heard { replay, missed: Arc::clone(&missed) });
+        Ok(Self { minds: Minds::of(Arc::new(config), heard), missed })
+    }
+
+    /// The failure that the command ends with when the replay could not answer a request.
+    ///
+    /// # Errors
+    /// The first request without an answer.
+    pub fn replayed(&self) -> Result<(), Failure> {
+        match self.missed.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            None => Ok(()),
+            Some(first) => Err(Failure {
+                exit: Exit::NotReplayed,
+                what: format!("this is not the recorded run: {first}"),
+                advice: "replay over the same alert, evidence and models file, in a data folder of its own, with the same version of casebook; or record anew with --record DIR".into(),
+            }),
+        }
+    }
+}
+
+/// A replay, and the first request that it had no answer for.
+struct Heard {
+    replay: Replay,
+    missed: Arc<Mutex<Option<String>>>,
+}
+
+#[async_trait]
+impl Model for Heard {
+    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
+        let result = self.replay.ask(ask, time).await;
+        if let Err(AskError { fault: Fault::NotRecorded, message, .. }) = &result {
+            let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
+            missed.get_or_insert_with(|| message.clone());
+        }
+        result
+    }
+}
+
+/// The models file: the one given, or else the one that the environment names.
+#[must_use]
+pub fn file(given: Option<&Path>) -> Option<PathBuf> {
+    let named = || std::env::var_os(MODELS_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
+    given.map(Path::to_path_buf).or_else(named)
+}
+
+/// The models file `file`, checked, with its text.
+///
+/// # Errors
+/// It cannot be read, or does not hold.
+pub fn config(file: &Path) -> Result<(Config, String), Failure> {
+    let text = read(file, "the models file")?;
+    let config = Config::parse(&file.display().to_string(), &text).map_err(|e| {
+        Failure::usage(e, "docs/models.md describes the file; `casebook doctor --models FILE` checks it")
+    })?;
+    Ok((config, text))
+}
+
+/// The models that `config` seats, over the network.
+///
+/// # Errors
+/// A key is missing.
+pub fn client(config: &Config) -> Result<Arc<dyn Model>, Failure> {
+    let client = Client::open(&config.clone().in_use()).map_err(|e| {
+        Failure::usage(e, "nothing was started; `casebook doctor --models FILE` tells of each model what it needs")
+    })?;
+    Ok(Arc::new(client))
+}
+
+/// `config` with the seats of `--model [ROLE=]NAME`, in order.
+///
+/// # Errors
+/// A role or model that there is not.
+pub fn seated(config: Config, seats: &[String]) -> Result<Config, Failure> {
+    seats.iter().try_fold(config, |config, seat| {
+        let wrong = |what: String| {
+            Failure::usage(format!("--model {seat}: {what}"), "write --model NAME, or --model critic=NAME for one role")
+        };
+        let (role, name) = match seat.split_once('=') {
+            None => (None, seat.as_str()),
+            Some((role, name)) => (Some(named_role(role).map_err(wrong)?), name),
+        };
+        config.seated(role, name).map_err(|e| wrong(e.to_string()))
+    })
+}
+
+fn named_role(text: &str) -> Result<Role, String> {
+    [Role::Director, Role::Expert, Role::Critic]
+        .into_iter()
+        .find(|role| role.name() == text)
+        .ok_or_else(|| format!("there is no role {text:?}: there are director, expert, critic"))
+}
+
+/// The prompts in `folder`.
+///
+/// # Errors
+/// There are none, or one is no prompt.
+pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
+    const ADVICE: &str = "copy the built-in prompts (the prompts/ folders of director, expert and critic) and change the copies: docs/backtest-and-replay.md";
+    let wrong = |what: String| Failure::usage(format!("prompts in {}: {what}", folder.display()), ADVICE);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|e| wrong(e.to_string()))? {
+        let path = entry.map_err(|e| wrong(e.to_string()))?.path();
+        if path.extension().is_some_and(|e| e == "md") {
+            names.push(path);
+        }
+    }
+    names.sort();
+    let mut prompts = Prompts::default();
+    for path in &names {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        prompts.take(&name, &read(path, "the prompt")?).map_err(|e| wrong(e.to_string()))?;
+    }
+    if names.is_empty() {
+        return Err(wrong("there is no prompt, such as plan.md".into()));
+    }
+    Ok(prompts)
+}
+
+fn read(file: &Path, what: &str) -> Result<String, Failure> {
+    let wrong =
+        |why: String| Failure::usage(format!("cannot read {what} {}: {why}", file.display()), "name a text file");
+    let size = std::fs::metadata(file).map_err(|e| wrong(e.to_string()))?;
+    if !size.is_file() || size.len() > MAX_FILE {
+        return Err(wrong(format!("it is no file, or has more than {MAX_FILE} bytes")));
+    }
+    std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "[models.small]\nprovider = \"openai-compatible\"\nmodel = \"s\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwindow = 32768\n[roles.expert]\nmodel = \"small\"\n";
+
+    fn refused(seat: &str) -> String {
+        let config = Config::parse("models.toml", FILE).unwrap();
+        seated(config, &[seat.to_owned()]).unwrap_err().what
+    }
+
+    #[test]
+    fn a_seat_that_cannot_be_is_named() {
+        assert_eq!(
+            refused("judge=small"),
+            "--model judge=small: there is no role \"judge\": there are director, expert, critic"
+        );
+        assert_eq!(
+            refused("critic=big"),
+            "--model critic=big: there is no model \"big\" in the models file, which has small"
+        );
+        let config = Config::parse("models.toml", FILE).unwrap();
+        assert!(seated(config, &["small".into(), "critic=analyst".into()]).is_ok());
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_told_before_anything_is_done() {
+        let folder = tempfile::tempdir().unwrap();
+        let why = |models: Models| Opened::open(&models).err().map(|f| (f.exit, f.what)).unwrap();
+        let nowhere = Some(folder.path().join("nowhere"));
+        assert_eq!(why(Models { models: nowhere.clone(), ..Models::default() }).0, Exit::Usage);
+        assert_eq!(why(Models { replay: nowhere, ..Models::default() }).0, Exit::Usage);
+        let file = folder.path().join("models.toml");
+        std::fs::write(&file, FILE.replace("window", "windows")).unwrap();
+        let (exit, what) = why(Models { models: Some(file), ..Models::default() });
+        assert!(exit == Exit::Usage && what.contains("models.toml:5"), "{what}");
+    }
+
+    #[test]
+    fn prompts_are_read_from_a_folder_and_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let wrong = || prompts(folder.path()).unwrap_err().what;
+        assert!(wrong().contains("there is no prompt"));
+        std::fs::write(folder.path().join("plan.md"), "Casebook task: plan (prompt plan 2)\nAsk.\n").unwrap();
+        assert_eq!(prompts(folder.path()).unwrap().kinds().count(), 1);
+        std::fs::write(folder.path().join("ask.md"), "x").unwrap();
+        assert!(wrong().contains("ask.md: no task has this prompt"));
+    }
+}

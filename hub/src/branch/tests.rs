@@ -1,0 +1,148 @@
+use casebook_agent::bus::memory::MemoryBus;
+use casebook_agent::clock::TickingClock;
+use casebook_agent::mind::{Analyst, Done, Thought};
+use casebook_agent::process::{RoleActor, run};
+use casebook_agent::tools::{NoTools, Tools};
+use casebook_agent::worker::{Env, Fixed, Worker};
+use casebook_protocol::{Answer, Conclusion, Domain, Report, Role, Task, Toolset, Verdict, subject};
+
+use super::*;
+use crate::actor::{HubHandle, Run};
+use crate::report::stable;
+use crate::script::{case, domain, member, search, think};
+use crate::verify::verify;
+
+const ROSTER: [&str; 2] = ["endpoint", "network"];
+
+struct Search(Domain);
+
+#[async_trait]
+impl Tools for Search {
+    fn toolset(&self) -> Toolset {
+        member(self.0.as_str()).toolset
+    }
+
+    async fn call(&self, _: &str, arguments: &str) -> Result<String, String> {
+        Ok(search(arguments))
+    }
+}
+
+/// The team that thinks so on `store`; resumes `id`, or opens the case of the script.
+async fn worked(
+    store: Arc<dyn Store>,
+    mind: fn(&Task, &[Done], bool) -> Thought,
+    id: Option<&InvestigationId>,
+) -> Report {
+    let bus = MemoryBus::default();
+    let env = Env { bus: Arc::new(bus.clone()), store, clock: Arc::new(TickingClock::default()) };
+    let worker = |tools: Arc<dyn Tools>| Worker::new(env.clone(), Arc::new(Analyst(mind)), Arc::new(Fixed(tools)));
+    for role in [Role::Director, Role::Critic] {
+        let _ = RoleActor::start_on(subject::tasks(role, None), worker(Arc::new(NoTools)), 2);
+    }
+    for name in ROSTER {
+        let tools = Arc::new(Search(domain(name)));
+        let _ = RoleActor::start_on(subject::tasks(Role::Expert, Some(&domain(name))), worker(tools), 2);
+    }
+    let hub = HubHandle::start(env, std::time::Duration::from_millis(30));
+    let id = match id {
+        Some(id) => {
+            hub.resume(id).await.unwrap();
+            id.clone()
+        }
+        None => hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap().investigation,
+    };
+    let report = tokio::time::timeout(std::time::Duration::from_secs(60), hub.wait(&id)).await.expect("stuck").unwrap();
+    bus.close();
+    report
+}
+
+/// As the honest team, but it believes nothing in the end.
+fn doubting(task: &Task, done: &[Done], last: bool) -> Thought {
+    match think(task, done, last) {
+        Thought::Answer(answer) => match *answer {
+            Answer::Report(honest) => {
+                Thought::Answer(Box::new(Answer::Report(Conclusion { verdict: Verdict::Inconclusive, ..honest })))
+            }
+            other => Thought::Answer(Box::new(other)),
+        },
+        other => other,
+    }
+}
+
+#[test]
+fn a_branch_goes_another_way_and_the_original_stays_as_it_is() {
+    run(async {
+        let original = MemoryStore::default();
+        let before = worked(Arc::new(original.clone()), think, None).await;
+        let id = before.investigation.clone();
+        let log = original.log(&id, 1).await.unwrap();
+        for round in 1..=before.usage.rounds {
+            let branch = Branch::before_round(Arc::new(original.clone()), &id, round).await.unwrap();
+            let kept = usize::try_from(branch.kept()).unwrap();
+            assert_eq!(branch.log(&id, 1).await.unwrap(), log[..kept]);
+            assert_eq!(branch.recorded(&id, archive::REPORT_KEY).await.unwrap(), None);
+            let store: Arc<dyn Store> = Arc::new(branch);
+            let after = worked(Arc::clone(&store), doubting, Some(&id)).await;
+            assert_eq!((before.verdict, after.verdict), (Verdict::TruePositive, Verdict::Inconclusive));
+            assert_eq!(after.findings.len(), before.findings.len());
+            assert_eq!(verify(store.as_ref(), &id).await.unwrap().problems, []);
+        }
+        assert_eq!(original.log(&id, 1).await.unwrap(), log);
+        assert_eq!(verify(&original, &id).await.unwrap().problems, []);
+        assert_eq!(archive::report(&original, &id).await.unwrap(), before);
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_same_team_comes_to_the_same_report() {
+    run(async {
+        let original = MemoryStore::default();
+        let before = worked(Arc::new(original.clone()), think, None).await;
+        let branch = Branch::before_round(Arc::new(original), &before.investigation, 2).await.unwrap();
+        let after = worked(Arc::new(branch), think, Some(&before.investigation)).await;
+        assert_eq!(stable(&after), stable(&before));
+    })
+    .unwrap();
+}
+
+#[tokio::test]
+async fn only_what_was_recorded_before_it_parts_is_shared() {
+    let original = MemoryStore::default();
+    let log = crate::script::Driver::honest().log;
+    let id = crate::script::investigation();
+    original.append(&id, 0, &log).await.unwrap();
+    for key in ["outcome/r1.plan", "call/r2.plan.t1.0", "model/r3.plan.m1", "outcome/r10.plan", "report"] {
+        original.record_once(&id, key, b"then").await.unwrap();
+    }
+    let artifact = original.put(b"bytes").await.unwrap();
+    let branch = Branch::before_round(Arc::new(original.clone()), &id, 3).await.unwrap();
+    let check = async |key: &str, expect: &[u8]| {
+        branch.record_once(&id, key, b"now").await.unwrap();
+        assert_eq!(branch.recorded(&id, key).await.unwrap().as_deref(), Some(expect), "{key}");
+        assert_eq!(original.recorded(&id, key).await.unwrap().as_deref(), Some(&b"then"[..]), "{key}");
+    };
+    check("outcome/r1.plan", b"then").await;
+    check("call/r2.plan.t1.0", b"then").await;
+    check("model/r3.plan.m1", b"now").await;
+    check("outcome/r10.plan", b"now").await;
+    check("report", b"now").await;
+    assert_eq!(branch.get(&artifact).await.unwrap().as_deref(), Some(&b"bytes"[..]));
+    let fresh = branch.put(b"fresh").await.unwrap();
+    assert_eq!((branch.get(&fresh).await.unwrap().is_some(), original.get(&fresh).await.unwrap()), (true, None));
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_named() {
+    let original = MemoryStore::default();
+    let id = crate::script::investigation();
+    original.append(&id, 0, &crate::script::Driver::honest().log).await.unwrap();
+    let error = |investigation: InvestigationId, round| {
+        let original = Arc::new(original.clone());
+        async move { Branch::before_round(original, &investigation, round).await.map(|_| ()).unwrap_err().to_string() }
+    };
+    assert_eq!(error(id.clone(), 9).await, "investigation inv-1 has no round 9: its rounds are 1 to 4");
+    assert_eq!(error(id, 0).await, "investigation inv-1 has no round 0: its rounds are 1 to 4");
+    let unknown = error(InvestigationId::new("other").unwrap(), 1).await;
+    assert!(unknown.contains("there is no investigation other"), "{unknown}");
+}

@@ -1,0 +1,145 @@
+//! Measures the bytes of all prompts of investigations of different lengths, from the requests that
+//! reach a scripted model: ours, the same with the whole Journal in every prompt, and the same with each
+//! agent's message history carried forward in place of the three channels. Prints a table for
+//! docs/performance.md, and asserts nothing.
+//!
+//! usage: prompts [ROUNDS ...]   (5 20 50 unless told)
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::process::ExitCode;
+
+use casebook_expert::evidence::Catalog;
+use casebook_protocol::{Budget, Report, TaskKind, journal};
+use casebook_tests::lab::{FORMS, Lab};
+use casebook_tests::model::brain::Brain;
+use casebook_tests::model::capture::Captured;
+use casebook_tests::model::prompt;
+
+/// Experts in the measure.
+const EXPERTS: usize = 4;
+/// The channels that message history stands in for.
+const CHANNELS: [&str; 3] = ["journal", "review", "timeline"];
+
+fn main() -> ExitCode {
+    match measure() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("prompts: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure() -> Result<(), String> {
+    let rounds: Result<Vec<u32>, String> =
+        std::env::args().skip(1).map(|n| n.parse().map_err(|e| format!("{n:?} is no number of rounds: {e}"))).collect();
+    let rounds = rounds?;
+    let rounds = if rounds.is_empty() { vec![5, 20, 50] } else { rounds };
+    let case = tempfile::tempdir().map_err(|e| e.to_string())?;
+    four_experts(case.path())?;
+    println!("rounds  calls  tools   ours MB  by cache   whole Journal MB   history MB   (bytes of request bodies)");
+    for form in [FORMS[0], FORMS[2]] {
+        println!("{}, {}", form.0, form.1);
+        for &rounds in &rounds {
+            line(case.path(), rounds, form)?;
+        }
+    }
+    Ok(())
+}
+
+/// The demo case with the sources of four of its domains.
+fn four_experts(folder: &Path) -> Result<(), String> {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
+    let say = |e: std::io::Error| e.to_string();
+    let index = folder.join("index.db");
+    let catalog = Catalog::open(&demo.join("evidence"), &index, &mut |_| {}).map_err(|e| e.to_string())?;
+    let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in catalog.sources() {
+        domains.entry(source.domain.to_string()).or_default().push(source.file.clone());
+    }
+    std::fs::create_dir_all(folder.join("evidence")).map_err(say)?;
+    std::fs::copy(demo.join("alert.json"), folder.join("alert.json")).map_err(say)?;
+    // The last four in the alphabet: the first one holds no times.
+    for file in domains.values().rev().take(EXPERTS).flatten() {
+        std::fs::copy(demo.join("evidence").join(file), folder.join("evidence").join(file)).map_err(say)?;
+    }
+    Ok(())
+}
+
+fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<(), String> {
+    let brain = Brain { rounds, expert_calls: 3, critic_calls: 4, journal: 4, ..Brain::default() };
+    let lab = Lab::start(brain, form)?;
+    let report = lab.investigate(case, Budget { rounds: rounds + 2, ..Budget::default() })?;
+    if let Some(failed) = report.usage.tasks.iter().find(|t| t.failed.is_some()) {
+        return Err(format!("task {} failed: {:?}", failed.task, failed.failed));
+    }
+    let captured = lab.server.log().captured();
+    let counts = lab.server.log().counts();
+    let ours: usize = captured.iter().map(|c| c.request.bytes.len()).sum();
+    println!(
+        "{rounds:>6} {:>6} {:>6} {:>9.2} {:>8.0}% {:>18.2} {:>12.2}",
+        captured.len(),
+        report.usage.total.tool_calls,
+        ours as f64 / 1e6,
+        counts.prompt.read as f64 / counts.prompt.input as f64 * 100.0,
+        (ours + unfolded(&captured, &report)) as f64 / 1e6,
+        history(&captured) as f64 / 1e6,
+    );
+    Ok(())
+}
+
+/// What the parts of the Journal that are folded away would add.
+fn unfolded(captured: &[Captured], report: &Report) -> usize {
+    let mut whole = vec![0];
+    for n in 1..=report.journal.len() {
+        whole.push(journal::render(report.journal.get(..n).unwrap_or_default(), usize::MAX).len());
+    }
+    let added = captured.iter().filter_map(|c| {
+        let sections = prompt::task_sections(&c.request);
+        let (_, shown) = sections.iter().find(|(name, _)| *name == "journal")?;
+        let entry = |line: &str| line.strip_prefix('#')?.split(' ').next()?.parse::<usize>().ok();
+        let last = shown.lines().filter_map(entry).max().unwrap_or(0);
+        Some(whole.get(last).copied().unwrap_or(0).saturating_sub(shown.len()))
+    });
+    added.sum()
+}
+
+/// The bytes if each agent carried the messages of its earlier invocations forward in place of the
+/// channels.
+fn history(captured: &[Captured]) -> usize {
+    let agents = agents(captured);
+    let mut carried: HashMap<&str, usize> = HashMap::new();
+    let mut grown: HashMap<(u64, &str), usize> = HashMap::new();
+    let mut total = 0;
+    for (c, agent) in captured.iter().zip(&agents) {
+        let sections = prompt::task_sections(&c.request);
+        let channels: usize =
+            sections.iter().filter(|(name, _)| CHANNELS.contains(name)).map(|(_, text)| text.len()).sum();
+        let fixed = c.request.system.len()
+            + c.request.tools.iter().map(|t| t.schema.to_string().len()).sum::<usize>()
+            + c.request.format.as_ref().map_or(0, |(_, schema)| schema.to_string().len());
+        let messages = c.request.bytes.len().saturating_sub(fixed + channels);
+        let before = grown
+            .entry((c.place.0, agent.as_str()))
+            .or_insert_with(|| carried.get(agent.as_str()).copied().unwrap_or(0));
+        total += fixed + messages + *before;
+        // What this invocation has come to is carried by those after it.
+        let now = *before + messages;
+        let most = carried.entry(agent.as_str()).or_default();
+        *most = (*most).max(now);
+    }
+    total
+}
+
+/// Whose conversation each request belongs to: a role, or an Expert by its domain.
+fn agents(captured: &[Captured]) -> Vec<String> {
+    let known: HashMap<u64, &str> =
+        captured.iter().filter_map(|c| Some((c.place.0, c.task.as_deref()?.rsplit('.').next()?))).collect();
+    let name = |c: &Captured| match c.kind {
+        Some(TaskKind::Investigate) => known.get(&c.place.0).map_or("expert", |domain| domain).to_owned(),
+        Some(TaskKind::Review | TaskKind::Timeline) => "critic".to_owned(),
+        _ => "director".to_owned(),
+    };
+    captured.iter().map(name).collect()
+}

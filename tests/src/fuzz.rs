@@ -1,0 +1,214 @@
+//! Damaged input for everything that reads what others wrote: the citation checker, the parsers of
+//! evidence, the decoders of messages. Real inputs are changed at random from a seed; whatever comes of
+//! it has to be an answer or an error, never a panic.
+//!
+//! `cargo test` runs a bounded number of rounds; `cargo run -p casebook-tests --bin fuzz -- 100000 7`
+//! runs longer.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use casebook_agent::worker::{StepNotice, outcome_key};
+use casebook_agent::{process, stored, wire};
+use casebook_cli::calibrate::dice::Dice;
+use casebook_cli::home::Home;
+use casebook_expert::evidence::{Catalog, EvidenceTools};
+use casebook_hub::archive;
+use casebook_protocol::{Alert, Answer, ArtifactId, Exhibits, FindingDraft, Outcome, Recorded, Task, ToolCall, claim};
+
+use crate::run;
+
+/// So many rounds on inputs in memory come with one on a folder of evidence, which takes longer.
+const PER_FOLDER: usize = 100;
+/// Of each file of evidence, so many bytes are damaged.
+const KEPT: usize = 24 << 10;
+
+/// Real inputs, from an investigation that was run for it.
+pub struct Inputs {
+    alert: Vec<u8>,
+    files: Vec<(String, Vec<u8>)>,
+    outcomes: Vec<Outcome>,
+    log: Vec<Vec<u8>>,
+    cited: Vec<(ToolCall, Vec<u8>)>,
+    findings: Vec<FindingDraft>,
+}
+
+impl Inputs {
+    /// The inputs that an investigation of the case in `folder` gives.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn of(folder: &Path) -> Result<Self, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let data = tempfile::tempdir().map_err(|e| text(&e))?;
+        run::investigate_in(&folder.join("alert.json"), &folder.join("evidence"), data.path())?;
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder.join("evidence")).map_err(|e| text(&e))? {
+            let path = entry.map_err(|e| text(&e))?.path();
+            let mut bytes = std::fs::read(&path).map_err(|e| text(&e))?;
+            bytes.truncate(KEPT);
+            files.push((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), bytes));
+        }
+        files.sort();
+        let alert = std::fs::read(folder.join("alert.json")).map_err(|e| text(&e))?;
+        process::run(async { Self::recorded(data.path(), alert, files).await }).map_err(|e| text(&e))?
+    }
+
+    async fn recorded(data: &Path, alert: Vec<u8>, files: Vec<(String, Vec<u8>)>) -> Result<Self, String> {
+        let text = |e: &dyn std::fmt::Display| e.to_string();
+        let home = Home::existing(data).map_err(|e| text(&e))?;
+        let store = home.store.as_ref();
+        let all = store.investigations().await.map_err(|e| text(&e))?;
+        let id = all.first().ok_or("nothing was investigated")?;
+        let state = archive::state(store, id).await.map_err(|e| text(&e))?;
+        let mut inputs = Self { alert, files, outcomes: vec![], log: vec![], cited: vec![], findings: vec![] };
+        for task in state.tasks.keys() {
+            if let Some(bytes) = store.recorded(id, &outcome_key(task)).await.map_err(|e| text(&e))? {
+                inputs.outcomes.push(stored::read(&bytes)?);
+            }
+        }
+        let answers = inputs.outcomes.iter().filter_map(|o| o.result.as_ref().ok());
+        inputs.findings = answers
+            .filter_map(|a| if let Answer::Investigate(findings) = a { Some(findings.clone()) } else { None })
+            .flatten()
+            .collect();
+        for (_, call) in state.calls.values().filter(|(_, call)| call.bytes < 40_000) {
+            if let Some(bytes) = store.get(&call.result).await.map_err(|e| text(&e))? {
+                inputs.cited.push((call.clone(), bytes));
+            }
+        }
+        let log = archive::log(store, id).await.map_err(|e| text(&e))?;
+        inputs.log = log.iter().filter_map(|entry| serde_json::to_vec(entry).ok()).collect();
+        Ok(inputs)
+    }
+}
+
+/// Runs `rounds` rounds from `seed`.
+///
+/// # Errors
+/// The round that panicked, with what it was given.
+pub fn run(inputs: &Inputs, rounds: usize, seed: u64) -> Result<(), String> {
+    for round in 0..rounds {
+        let mut dice = Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
+        let told = || format!("round {round} of seed {seed}");
+        catch_unwind(AssertUnwindSafe(|| one(inputs, &mut dice))).map_err(|_| format!("{}: a panic", told()))?;
+        if round % PER_FOLDER == 0 {
+            let folder = catch_unwind(AssertUnwindSafe(|| evidence(inputs, &mut dice)));
+            folder.map_err(|_| format!("{}: a panic over evidence", told()))??;
+        }
+    }
+    Ok(())
+}
+
+fn one(inputs: &Inputs, dice: &mut Dice) {
+    match dice.below(5) {
+        0 => {
+            let _ = Alert::parse(&damaged(&inputs.alert, dice));
+        }
+        1 => messages(inputs, dice),
+        2 => {
+            if let Some(entry) = dice.pick(&inputs.log) {
+                let _ = serde_json::from_slice::<Recorded>(&damaged(entry, dice));
+            }
+        }
+        _ => citations(inputs, dice),
+    }
+}
+
+fn messages(inputs: &Inputs, dice: &mut Dice) {
+    let Some(outcome) = dice.pick(&inputs.outcomes) else { return };
+    if let Ok(bytes) = wire::encode(outcome) {
+        let bytes = damaged(&bytes, dice);
+        let _ = wire::decode::<Outcome>(&bytes);
+        let _ = wire::decode::<Task>(&bytes);
+        let _ = wire::decode::<StepNotice>(&bytes);
+    }
+    if let Ok(bytes) = stored::write(outcome) {
+        let _ = stored::read::<Outcome>(&damaged(&bytes, dice));
+    }
+}
+
+/// A damaged finding over a damaged result.
+fn citations(inputs: &Inputs, dice: &mut Dice) {
+    let Some((call, bytes)) = dice.pick(&inputs.cited) else { return };
+    let bytes = if dice.below(2) == 0 { damaged(bytes, dice) } else { bytes.clone() };
+    let Some(finding) = dice.pick(&inputs.findings) else { return };
+    let mut finding = serde_json::to_vec(finding)
+        .ok()
+        .and_then(|json| serde_json::from_slice::<FindingDraft>(&damaged(&json, dice)).ok())
+        .unwrap_or_else(|| finding.clone());
+    finding.claim = String::from_utf8_lossy(&damaged(finding.claim.as_bytes(), dice)).into_owned();
+    let mut exhibits = Exhibits::default();
+    // The citations of the finding lead to this result, whatever call they name.
+    for citation in &finding.citations {
+        let call = ToolCall { id: citation.call().clone(), result: ArtifactId::of(&bytes), ..call.clone() };
+        exhibits.add(call, dice.below(2) == 0, &bytes);
+    }
+    let checked = exhibits.check(&finding);
+    assert_eq!(checked.citations.len(), finding.citations.len(), "each citation is checked once");
+    assert_eq!(checked, exhibits.check(&finding), "the check is a function of what it is given");
+    let _ = claim::faults(&finding.claim, &claim::Corpus::default(), &[]);
+}
+
+/// A folder of damaged files is loaded, and every record that it is said to have can be read.
+fn evidence(inputs: &Inputs, dice: &mut Dice) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let logs = folder.path().join("logs");
+    std::fs::create_dir(&logs).map_err(|e| e.to_string())?;
+    for (name, bytes) in &inputs.files {
+        std::fs::write(logs.join(name), damaged(bytes, dice)).map_err(|e| e.to_string())?;
+    }
+    let Ok(catalog) = Catalog::open(&logs, &folder.path().join("index.sqlite"), &mut |_| {}) else { return Ok(()) };
+    let ids: Vec<String> = catalog.sources().iter().map(|s| s.id.clone()).collect();
+    let tools = EvidenceTools::new(Arc::new(catalog), &ids);
+    let found = tools.call("search", r#"{"terms":["a"],"limit":200,"include_fields":true}"#)?;
+    serde_json::from_str::<serde_json::Value>(&found).map_err(|e| format!("the answer is no JSON: {e}"))?;
+    for id in &ids {
+        tools.call("describe_source", &serde_json::json!({"source": id}).to_string())?;
+    }
+    Ok(())
+}
+
+/// The bytes with one to four changes.
+fn damaged(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
+    const PIECES: [&[u8]; 14] = [
+        b"\0",
+        b"\xff\xfe",
+        b"\xf0\x9f\x92",
+        b"{",
+        b"]]]]",
+        b"\"",
+        b"\\u0000",
+        b"99999999999999999999",
+        b"-1",
+        b"\n",
+        "\u{202e}…`".as_bytes(),
+        b"25:61:61",
+        b"::ffff:1.2.3.4:5",
+        b"1e999",
+    ];
+    let mut bytes = bytes.to_vec();
+    for _ in 0..=dice.below(4) {
+        let at = dice.below(bytes.len() + 1);
+        let end = (at + dice.below(40)).min(bytes.len());
+        match dice.below(6) {
+            0 => {
+                if let Some(byte) = bytes.get_mut(at) {
+                    *byte ^= 1 << dice.below(8);
+                }
+            }
+            1 => drop(bytes.drain(at..end)),
+            2 => {
+                let copy: Vec<u8> = bytes.drain(at..end).collect();
+                bytes.splice(at..at, [copy.as_slice(), copy.as_slice()].concat());
+            }
+            3 if dice.below(4) == 0 => bytes.truncate(at),
+            _ => {
+                let piece = dice.pick(&PIECES).copied().unwrap_or_default();
+                bytes.splice(at..at, piece.iter().copied());
+            }
+        }
+    }
+    bytes
+}

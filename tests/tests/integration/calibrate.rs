@@ -1,0 +1,62 @@
+//! Planted falsehoods over whole investigations: none that code can tell is believed, whoever is the
+//! Critic, and no truth is lost to the checks.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use casebook_agent::process;
+use casebook_cli::calibrate::kind::{Expect, Kind};
+use casebook_cli::calibrate::{Calibrated, Options, calibrate, cases, material, plant, usual_critics};
+use casebook_cli::home::Home;
+use casebook_cli::stop::Stop;
+
+fn measured(cases: &[PathBuf], trials: usize) -> Calibrated {
+    let data = tempfile::tempdir().unwrap();
+    process::run(async {
+        let home = Home::open(data.path()).unwrap();
+        let (_stopper, mut stop) = Stop::by_hand();
+        cases::investigate(&home, cases, &mut stop).await.unwrap();
+        let ids = home.store.investigations().await.unwrap();
+        let options = Options { trials, seed: 1 };
+        let mut rounds = Vec::new();
+        for id in &ids {
+            rounds.extend(material::stages(home.store.as_ref(), id).await.unwrap());
+        }
+        let claims = || -> Vec<String> {
+            plant::trials(&rounds, 50, 3).iter().flat_map(|p| &p.trial.drafts).map(|d| d.claim.clone()).collect()
+        };
+        assert_eq!(claims(), claims(), "a seed plants the same findings");
+        calibrate(&home.store, &ids, options, &usual_critics(), &mut |_, _| ()).await.unwrap()
+    })
+    .unwrap()
+}
+
+fn holds(result: &Calibrated, planted: usize, kinds: usize) {
+    assert!(result.planted >= planted, "{} of {planted} could be planted", result.planted);
+    assert_eq!(result.failures, [], "code failed");
+    for measure in &result.measures {
+        let had: BTreeSet<Kind> = measure.rows.iter().map(|r| r.kind).collect();
+        assert!(had.len() >= kinds, "{}: only {} kinds had trials", measure.critic, had.len());
+        assert_eq!(measure.unscored, 0, "{}: a Review failed", measure.critic);
+    }
+    // What no check stops is left to the Critic: a measure in which nothing is believed measures nothing.
+    let alone = &result.measures[0];
+    assert!(alone.rows.iter().any(|r| r.expect == Expect::Refused && r.believed > 0));
+    let (checks, analyst) = (alone.passed.auroc.unwrap(), result.measures[1].passed.auroc.unwrap());
+    assert!(analyst > checks + 0.1, "the analyst ({analyst:.3}) adds to the checks ({checks:.3})");
+}
+
+#[test]
+fn nothing_false_that_code_can_tell_is_believed_of_the_demo() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
+    holds(&measured(&[demo], 240), 240, 25);
+}
+
+#[test]
+fn nothing_false_that_code_can_tell_is_believed_of_the_cases() {
+    let Some(root) = std::env::var_os("CASEBOOK_CASES") else {
+        println!("CASEBOOK_CASES names no folder of cases: only the demo is measured");
+        return;
+    };
+    holds(&measured(&cases::found(Path::new(&root)).unwrap(), 2_000), 2_000, 25);
+}
