@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the messages: both ends have the same, or nothing is read.
-pub const WIRE_VERSION: u16 = 2;
+pub const WIRE_VERSION: u16 = 3;
 
 /// The largest message that is decoded, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
