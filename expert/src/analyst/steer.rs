@@ -15,6 +15,38 @@ const READ: usize = 64 << 10;
 const CODED: usize = 16;
 const CODE: usize = 20;
 
+/// What such texts are searched by: words that they hold and ordinary records seldom do, and a field in
+/// which the kernel codes what a process calls itself.
+pub(crate) const TERMS: &[&str] = &[
+    "ignore previous",
+    "ignore all",
+    "disregard",
+    "benign",
+    "false positive",
+    "false_positive",
+    "analyst",
+    "assistant",
+    "system prompt",
+    "system note",
+    "[INST]",
+    "<|im_",
+    "tool_result",
+    "function_results",
+    "</findings",
+    "</data-",
+    "do not escalate",
+    "do not report",
+    "sanctioned",
+    "red team",
+    "list_sources",
+    "get_record",
+    "tenant",
+    "verdict",
+    "](http",
+    "<img",
+    "proctitle=",
+];
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Book {

@@ -95,9 +95,12 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
             Rule::AccusationUnsupported
         }
         Verdict::BenignPositive | Verdict::FalsePositive => {
-            dismissal(&credible, docket, &mut ruling);
+            let doubts = dismissal(&credible, docket, &mut ruling);
             ruling.missing.extend(against(&credible, docket));
             ruling.missing.extend(addressed(docket));
+            if !ruling.missing.is_empty() {
+                ruling.missing.extend(doubts.told());
+            }
             Rule::DismissalUnsupported
         }
     };
@@ -140,7 +143,8 @@ struct Doubts<'a> {
     unrelated: BTreeSet<&'a FindingId>,
 }
 
-fn dismissal(credible: &[&Reviewed], docket: &Docket<'_>, ruling: &mut Ruling) {
+/// The sources that explain the activity, and why others do not count.
+fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ruling) -> Doubts<'a> {
     let mut independent: BTreeMap<&str, &FindingId> = BTreeMap::new();
     let mut doubts = Doubts::default();
     let alert = docket.alert.to_lowercase();
@@ -190,8 +194,8 @@ fn dismissal(credible: &[&Reviewed], docket: &Docket<'_>, ruling: &mut Ruling) {
                 n => format!("is {n} ({})", independent.keys().copied().collect::<Vec<_>>().join(", ")),
             }
         ));
-        ruling.missing.extend(doubts.told());
     }
+    doubts
 }
 
 /// Findings and fields told of one reason at the most.
