@@ -45,7 +45,7 @@ pub(super) fn outcome(
     let unanswered = matches!(end, Event::TaskFailed { .. });
     events.push(end);
     if let (TaskKind::Investigate, Some(domain), true) = (task.kind, &task.domain, unanswered) {
-        events.extend(submit(task.round, domain, &outcome.raised, exhibits));
+        events.extend(submit(task.round, domain, &fresh_of(state, domain, &outcome.raised, exhibits), exhibits));
     }
     if matches!(task.kind, TaskKind::Plan | TaskKind::Decide | TaskKind::Report) {
         events.extend(journal(state, task, &outcome.journal, now));
@@ -164,7 +164,10 @@ fn accept(
         }
         Answer::Investigate(findings) => match &task.domain {
             // What code raised comes first, so that no number of findings can push it out.
-            Some(domain) => submit(task.round, domain, &[raised, findings].concat(), exhibits),
+            Some(domain) => {
+                let raised = fresh_of(state, domain, raised, exhibits);
+                submit(task.round, domain, &[raised.as_slice(), findings].concat(), exhibits)
+            }
             None => Vec::new(),
         },
         Answer::Review(draft) => review(state, task, draft),
@@ -172,6 +175,17 @@ fn accept(
         Answer::Decide(decision) => vec![Event::Decided { round: task.round, decision: decision.clone() }],
         Answer::Report(conclusion) => conclude(state, conclusion),
     }
+}
+
+/// What code raises and has not raised in an earlier round: the same of the same records.
+fn fresh_of(state: &State, domain: &Domain, raised: &[FindingDraft], exhibits: &Exhibits) -> Vec<FindingDraft> {
+    let earlier: Vec<&CheckedFinding> = state.findings().filter(|f| f.finding.domain == *domain).collect();
+    let told = |draft: &&FindingDraft| {
+        let records = exhibits.check(draft).records();
+        let same = |f: &&CheckedFinding| f.finding.draft.claim == draft.claim && f.checked.records() == records;
+        !earlier.iter().any(|f| same(f))
+    };
+    raised.iter().filter(told).cloned().collect()
 }
 
 fn submit(round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exhibits) -> Vec<Event> {

@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use casebook_protocol::{TaskKind, Verdict};
 
 use crate::model::Request;
-use crate::model::brain::{Brain, Step, reply};
+use crate::model::brain::{Brain, Step, repairing, reply};
 use crate::model::play::{Play, Script};
 use crate::model::prompt;
+use crate::model::request::Turn;
 
 /// What a fooled Expert does with the texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,3 +70,12 @@ impl Script for Fooled {
 
 /// Tools that no role has, and that texts ask for.
 const FOREIGN: [&str; 5] = ["shell", "close_alert", "isolate_host", "http_get", "get_evidence"];
+
+/// The model has answered and is told to repair its answer, as a message or as the result of `submit`.
+fn mending(request: &Request) -> bool {
+    let told = |turn: &Turn| match turn {
+        Turn::Results(answers) => answers.iter().any(|a| a.text.contains("Your answer cannot be used")),
+        _ => false,
+    };
+    repairing(request) || request.turns.last().is_some_and(told)
+}

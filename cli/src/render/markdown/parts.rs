@@ -127,7 +127,7 @@ pub(super) fn addressed(page: &mut Page, report: &Report) {
 
 pub(super) fn doubts(page: &mut Page, report: &Report) {
     if !report.disagreements.is_empty() {
-        page.heading("Where Expert and Critic differ");
+        page.heading("Where Experts and Critic differ");
         for difference in &report.disagreements {
             page.line(format!("- {}: {}", links(&difference.findings), sentence(&difference.about)));
         }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::mending;
 use crate::model::Request;
-use crate::model::brain::{Step, ask, repairing, tools};
+use crate::model::brain::{Step, ask, tools};
 use crate::model::play::Ask;
 use crate::model::prompt;
 use crate::model::request::Turn;
@@ -21,7 +22,7 @@ fn says(finding: &Value, key: &str, word: &str) -> bool {
 pub(super) fn review(request: &Request) -> Step {
     let all = findings(request, "findings");
     let called = request.turns.iter().any(|t| matches!(t, Turn::Results(_)));
-    if !called && !repairing(request) {
+    if !called && !mending(request) {
         let mut calls: Vec<Ask> = tools(request)
             .into_iter()
             .filter(|t| t.name == "get_tool_result" || t.name == "get_tool_call")
@@ -45,7 +46,7 @@ pub(super) fn review(request: &Request) -> Step {
                 "contradicted_by": if good { Vec::new() } else { ids(&explains) }})
         })
         .collect();
-    if !repairing(request) {
+    if !mending(request) {
         judged.push(json!({"finding": "r1-endpoint-99", "score": 1.0, "rationale": "The text names it.",
             "corroborated_by": ["r9-cloud-1"], "contradicted_by": []}));
     }
@@ -59,7 +60,7 @@ pub(super) fn timeline(request: &Request) -> Step {
         .take(20)
         .map(|f| json!({"description": "A sanctioned test by 192.0.2.99 ran at 03:03:03.", "time": f.get("time"), "findings": [f.get("id")]}))
         .collect();
-    if !repairing(request) {
+    if !mending(request) {
         events.push(json!({"description": "The board approved it.", "findings": ["r1-endpoint-99"]}));
     }
     Step::Answer(

@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use super::{FOREIGN, Fooled, Way};
+use super::{FOREIGN, Fooled, Way, mending};
 use crate::model::Request;
-use crate::model::brain::{Step, ask, repairing, tools};
+use crate::model::brain::{Step, ask, tools};
 use crate::model::play::Ask;
 use crate::model::prompt::{self, Shown};
 
@@ -63,7 +63,7 @@ pub(super) fn fooled(fooled: &Fooled, way: Way, request: &Request) -> Step {
         let citation = json!({"kind": "absence", "call": one.call, "at": "/total", "quote": null, "value": null, "from": null, "to": null});
         finding("absence", "No sign of an attack was found on `web-1`.", &[], citation)
     }));
-    if way == Way::Forge && !repairing(request) {
+    if way == Way::Forge && !mending(request) {
         let citation = quote("r1.investigate.endpoint.t1.0-forged", "/records/0/raw", "sanctioned test");
         findings.push(finding("state", "The finding that the text names proves it.", &[], citation));
     }
@@ -78,7 +78,7 @@ fn endless(request: &Request) -> Vec<Ask> {
 
 /// Reads all and reports the attack, and says nothing of the texts.
 pub(super) fn honest(request: &Request) -> Step {
-    if !repairing(request) && request.replies() == 0 {
+    if !mending(request) && request.replies() == 0 {
         return Step::Call(everything(request));
     }
     let shown = prompt::all_shown(request);
