@@ -183,7 +183,7 @@ fn fresh_of(state: &State, domain: &Domain, raised: &[FindingDraft], exhibits: &
     let told = |draft: &&FindingDraft| {
         let records = exhibits.check(draft).records();
         let same = |f: &&CheckedFinding| f.finding.draft.claim == draft.claim && f.checked.records() == records;
-        !earlier.iter().any(|f| same(f))
+        !earlier.iter().any(same)
     };
     raised.iter().filter(told).cloned().collect()
 }
