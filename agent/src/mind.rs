@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_protocol::{Allowance, Answer, ModelCall, Player, Task, ToolCall, Toolset, Usage};
+use casebook_protocol::{Allowance, Answer, FindingDraft, ModelCall, Player, Task, ToolCall, Toolset, Usage};
 
 use crate::model::{Ask, Fault, Model, Reply};
 
@@ -90,6 +90,12 @@ pub trait Mind: Send + Sync + 'static {
     /// What `task` may use: no more than it was given.
     fn allowance(&self, task: &Task) -> Allowance {
         task.allowance
+    }
+
+    /// What code saw in the results of the task's own calls and raises whatever the mind makes of them,
+    /// and even when it gives no answer: text that addresses the analyst, and what is grave.
+    async fn raised(&self, _task: &Arc<Task>, _past: &Past) -> Vec<FindingDraft> {
+        Vec::new()
     }
 
     /// The language models that it asks; none for an analyst in code.

@@ -203,14 +203,14 @@ impl Worker {
             let mut inputs = Vec::new();
             for effect in effects {
                 match effect {
-                    Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a))),
+                    Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a)).await),
                     Effect::Think { last } => {
                         let turn = Turn { toolset: Arc::clone(&toolset), last };
                         inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
                     }
                     Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
                         Ok(input) => inputs.push(input),
-                        Err(reason) => return Ok(self.outcome(task, &machine, Err(reason))),
+                        Err(reason) => return Ok(self.outcome(task, &machine, Err(reason)).await),
                     },
                     Effect::Call { id, request, refused } => calls.push(self.call(task, &tools, id, request, refused)),
                 }
@@ -221,7 +221,7 @@ impl Worker {
             effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
             if effects.is_empty() {
                 let stuck = "the turn loop has nothing to do: this is a defect of casebook".to_owned();
-                return Ok(self.outcome(task, &machine, Err(stuck)));
+                return Ok(self.outcome(task, &machine, Err(stuck)).await);
             }
         }
     }
@@ -384,7 +384,7 @@ impl Worker {
         Ok(Done { call, result: result.into() })
     }
 
-    fn outcome(&self, task: &Task, machine: &TurnLoop, result: Result<Answer, String>) -> Outcome {
+    async fn outcome(&self, task: &Arc<Task>, machine: &TurnLoop, result: Result<Answer, String>) -> Outcome {
         let calls: Vec<ToolCall> = machine.done().iter().map(|d| d.call.clone()).collect();
         let asked = machine.past().asked.iter().map(|e| e.call.clone()).collect();
         let mut usage = Usage {
@@ -395,7 +395,8 @@ impl Worker {
         usage += machine.used();
         let journal = if is_directors(&task.view) { journal_entries(&calls) } else { Vec::new() };
         let player = self.mind.player(task, machine.past());
-        Outcome { task: task.id.clone(), player, result, journal, calls, asked, usage }
+        let raised = self.mind.raised(task, machine.past()).await;
+        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
     }
 }
 

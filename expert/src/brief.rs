@@ -8,7 +8,7 @@ use casebook_agent::model::data::section;
 use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
-use casebook_protocol::{Answer, ExpertView, SourceInfo, Task, TaskKind, View, one_line};
+use casebook_protocol::{Answer, ExpertView, FindingDraft, SourceInfo, Task, TaskKind, View, one_line};
 use serde_json::{Value, json};
 
 mod form;
@@ -58,6 +58,10 @@ impl Brief for ExpertBrief {
             View::Investigate(_) => read::findings(done, casebook_agent::model::form::read(object)?),
             other => Err(vec![format!("an Expert investigates; this is a {} task", other.kind().name())]),
         }
+    }
+
+    fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
+        crate::analyst::raise::beside(task, done)
     }
 }
 

@@ -195,8 +195,11 @@ impl Ledger {
 
 /// The calls of an outcome that its findings cite, and the same calls made again.
 fn cited(outcome: &Outcome) -> Vec<&ToolCall> {
-    let Ok(Answer::Investigate(findings)) = &outcome.result else { return Vec::new() };
-    let citations = findings.iter().flat_map(|f| &f.citations);
+    let answered = match &outcome.result {
+        Ok(Answer::Investigate(findings)) => findings.as_slice(),
+        _ => &[],
+    };
+    let citations = outcome.raised.iter().chain(answered).flat_map(|f| &f.citations);
     let ids: std::collections::BTreeSet<_> =
         citations.flat_map(|c| std::iter::once(c.call()).chain(c.again())).collect();
     outcome.calls.iter().filter(|call| ids.contains(&call.id)).collect()

@@ -1,24 +1,23 @@
 //! The report, made from the state alone (design, section 7): the same log gives the same report.
 //! Everything stands in order of round, domain and number, whoever ended first.
 
-use std::collections::BTreeSet;
-
 use casebook_protocol::report::{
-    Disagreement, REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
+    REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
 };
 use casebook_protocol::{
-    CallId, CheckedFinding, Coherence, Conclusion, FindingId, Phase, Report, Ruling, Score, TaskId, TaskKind, Timeline,
-    ToolCall, Verdict, one_line,
+    CallId, CheckedFinding, Coherence, Conclusion, Phase, Report, Ruling, Score, TaskId, TaskKind, Timeline, ToolCall,
+    Verdict, one_line,
 };
 use serde_json::Value;
 
 use crate::state::{Progress, State, TaskState};
 
+mod disagreements;
+
+pub use disagreements::DISAGREEMENT;
+
 /// The domains that an organisation has evidence of: one that has no source is a blind spot.
 pub const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
-
-/// Expert and Critic disagree from this difference on.
-pub const DISAGREEMENT: f64 = 0.3;
 
 /// The report of what the state holds; none before it is opened. While it is not closed the report
 /// says so: inconclusive, and `closed` is the time of the last event.
@@ -43,7 +42,7 @@ pub fn build(state: &State) -> Option<Report> {
         rests_on: conclusion.findings,
         timeline: timeline(state.timeline.as_ref()),
         findings: state.findings().map(|f| finding(state, f)).collect(),
-        disagreements: disagreements(state),
+        disagreements: disagreements::of(state),
         blind_spots: blind_spots(state),
         journal: state.journal.clone(),
         guards: guards(state),
@@ -142,28 +141,6 @@ fn finding(state: &State, CheckedFinding { finding, checked }: &CheckedFinding) 
         citations: citations.collect(),
         faults: checked.faults.clone(),
     }
-}
-
-fn disagreements(state: &State) -> Vec<Disagreement> {
-    let submitted: BTreeSet<&FindingId> = state.findings().map(|f| &f.finding.id).collect();
-    let mut said = BTreeSet::new();
-    let mut all = Vec::new();
-    for known in state.findings().filter_map(|f| state.known.get(&f.finding.id)) {
-        let (id, sure) = (&known.finding.id, known.finding.draft.confidence);
-        if (sure.get() - known.score.get()).abs() >= DISAGREEMENT {
-            let about = format!("the Expert is sure at {sure}, the Critic's score is {}", known.score);
-            all.push(Disagreement { findings: vec![id.clone()], about });
-        }
-        for other in known.contradicted_by.iter().filter(|other| *other != id && submitted.contains(other)) {
-            if said.insert((id.min(other), id.max(other))) {
-                all.push(Disagreement {
-                    findings: vec![id.clone(), other.clone()],
-                    about: "they cannot both be true".into(),
-                });
-            }
-        }
-    }
-    all
 }
 
 fn blind_spots(state: &State) -> Vec<String> {

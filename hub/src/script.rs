@@ -209,6 +209,7 @@ pub(crate) fn perform(task: &Task, mind: &dyn Fn(&Task, &[Done]) -> Thought) -> 
                             journal,
                             calls,
                             asked: vec![],
+                            raised: vec![],
                             usage,
                         },
                         results,

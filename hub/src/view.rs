@@ -165,7 +165,7 @@ fn critic(state: &State) -> Option<ReviewView> {
 /// Two findings that may not both be right, as far as code can tell: they point opposite ways about
 /// an entity they share, or one says that something is absent and the other that it happened, of a
 /// name that both put in `backquotes`. A shared host is no contradiction: most findings share one.
-fn contradicts(a: &Finding, b: &Finding) -> bool {
+pub(crate) fn contradicts(a: &Finding, b: &Finding) -> bool {
     let opposite = matches!(
         (a.draft.bearing, b.draft.bearing),
         (Bearing::Incriminating, Bearing::Exonerating) | (Bearing::Exonerating, Bearing::Incriminating)

@@ -15,6 +15,7 @@
 pub mod alert;
 pub mod budget;
 pub mod check;
+pub mod chosen;
 pub mod claim;
 pub mod event;
 pub mod finding;
@@ -43,7 +44,7 @@ pub use model::{ModelCall, Purpose};
 pub use report::Report;
 pub use review::{Judgement, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};
-pub use rule::{Guard, Rule, Ruling, Verdict};
+pub use rule::{Docket, Guard, Rule, Ruling, Verdict};
 pub use task::{
     Allowance, Answer, CheckedFinding, Conclusion, Decision, DirectorView, DomainToolset, ExpertView, Member,
     MemberState, Move, Outcome, Phase, Player, Question, ReviewView, Role, SourceInfo, Task, TaskKind, TimelineView,

@@ -7,10 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::Checked;
 use crate::{
-    Bearing, Coherence, EventTime, Finding, FindingId, Review, ReviewDraft, Reviewed, Score, SourceInfo, Timeline,
-    TimelineDraft, TimelineEvent, Weight,
+    Coherence, EventTime, Finding, FindingId, Review, ReviewDraft, Reviewed, Score, SourceInfo, Timeline,
+    TimelineDraft, TimelineEvent,
 };
 use crate::{Credibility, Judgement, claim, timeline::MAX_GAPS};
+
+mod verdict;
+
+pub use verdict::{Docket, Ruling, Verdict, verdict};
 
 /// A rule that capped, dropped or changed a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -325,168 +329,6 @@ fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<Timeli
         }
     }
     merged
-}
-
-/// The answer to an alert (rule 3.5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// An attack.
-    TruePositive,
-    /// The rule is right, the activity harmless.
-    BenignPositive,
-    /// The rule is wrong.
-    FalsePositive,
-    /// Not shown either way: a person must look.
-    Inconclusive,
-}
-
-impl Verdict {
-    /// The name as stored.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::TruePositive => "true_positive",
-            Self::BenignPositive => "benign_positive",
-            Self::FalsePositive => "false_positive",
-            Self::Inconclusive => "inconclusive",
-        }
-    }
-
-    /// It closes the alert.
-    #[must_use]
-    pub const fn dismisses(self) -> bool {
-        matches!(self, Self::BenignPositive | Self::FalsePositive)
-    }
-}
-
-/// The verdict that counts, and why.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ruling {
-    /// The verdict.
-    pub verdict: Verdict,
-    /// What the Director proposed.
-    pub proposed: Verdict,
-    /// What it rests on.
-    pub grounds: Vec<String>,
-    /// What is missing for the verdict that was proposed.
-    pub missing: Vec<String>,
-}
-
-/// Rule 3.5: asymmetric. One credible incriminating finding is enough to escalate; to dismiss takes
-/// two independent checked sources that the alert's subject does not control, and nothing grave that
-/// speaks against it.
-#[must_use]
-pub fn verdict(
-    proposed: Verdict,
-    known: &BTreeMap<FindingId, Reviewed>,
-    sources: &BTreeMap<String, SourceInfo>,
-    threshold: Score,
-) -> (Ruling, Vec<Guard>) {
-    let credible: Vec<&Reviewed> = known.values().filter(|f| credible(f, threshold)).collect();
-    let grave: Vec<&&Reviewed> = credible
-        .iter()
-        .filter(|f| f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate)
-        .collect();
-    let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new() };
-    let rule = match proposed {
-        Verdict::Inconclusive => return (ruling, Vec::new()),
-        Verdict::TruePositive => {
-            ruling.grounds = grounds(&grave);
-            if grave.is_empty() {
-                ruling.missing.push(format!("a finding of {threshold} or more that points to an attack"));
-            }
-            Rule::AccusationUnsupported
-        }
-        Verdict::BenignPositive | Verdict::FalsePositive => {
-            let against: Vec<&&Reviewed> = grave
-                .into_iter()
-                .filter(|f| f.finding.draft.weight >= Weight::Strong || f.finding.draft.about_alert)
-                .collect();
-            dismissal(&credible, &against, sources, &mut ruling);
-            Rule::DismissalUnsupported
-        }
-    };
-    if ruling.missing.is_empty() {
-        return (ruling, Vec::new());
-    }
-    ruling.verdict = Verdict::Inconclusive;
-    let effect = format!("{} becomes inconclusive: missing {}", proposed.name(), ruling.missing.join("; "));
-    (ruling, vec![guard(rule, "verdict", effect)])
-}
-
-/// The findings that say most, in their own words, and how many more there are.
-fn grounds(grave: &[&&Reviewed]) -> Vec<String> {
-    const TOLD: usize = 5;
-    let mut sorted: Vec<&&&Reviewed> = grave.iter().collect();
-    sorted.sort_by(|a, b| {
-        let key = |f: &Reviewed| (f.finding.draft.weight, f.finding.draft.about_alert);
-        key(b).cmp(&key(a)).then(b.score.get().total_cmp(&a.score.get())).then(a.finding.id.cmp(&b.finding.id))
-    });
-    let mut told: Vec<String> = sorted
-        .iter()
-        .take(TOLD)
-        .map(|f| format!("{} ({}): {}", f.finding.id, f.score, crate::one_line(&f.finding.draft.claim, 240)))
-        .collect();
-    if sorted.len() > TOLD {
-        told.push(format!("and {} more findings that point to an attack", sorted.len() - TOLD));
-    }
-    told
-}
-
-fn dismissal(
-    credible: &[&Reviewed],
-    grave: &[&&Reviewed],
-    sources: &BTreeMap<String, SourceInfo>,
-    ruling: &mut Ruling,
-) {
-    let mut independent: BTreeMap<&str, &FindingId> = BTreeMap::new();
-    let mut controlled: BTreeSet<&str> = BTreeSet::new();
-    for finding in credible {
-        let draft = &finding.finding.draft;
-        if draft.bearing != Bearing::Exonerating || !draft.about_alert {
-            continue;
-        }
-        for source in finding.checked.sources() {
-            match sources.get(source) {
-                Some(info) if !info.on_subject_host => {
-                    independent.entry(&info.sensor).or_insert(&finding.finding.id);
-                }
-                Some(_) => {
-                    controlled.insert(source);
-                }
-                None => {}
-            }
-        }
-    }
-    ruling.grounds = independent
-        .iter()
-        .map(|(sensor, id)| {
-            format!("{id} explains the alerted activity from {sensor}, which its subject does not control")
-        })
-        .collect();
-    if independent.len() < 2 {
-        ruling.missing.push(format!(
-            "two independent checked sources that the alert's subject does not control and that explain the activity: there {}",
-            match independent.len() {
-                0 => "is none".to_owned(),
-                n => format!("is {n} ({})", independent.keys().copied().collect::<Vec<_>>().join(", ")),
-            }
-        ));
-        if !controlled.is_empty() {
-            let names: Vec<&str> = controlled.into_iter().collect();
-            ruling.missing.push(format!(
-                "{} explain it, too, but are written on the subject's own host and so prove nothing alone",
-                names.join(", ")
-            ));
-        }
-    }
-    for finding in grave {
-        ruling.missing.push(format!(
-            "an innocent explanation of {} ({}), which points to an attack",
-            finding.finding.id, finding.score
-        ));
-    }
 }
 
 #[cfg(test)]

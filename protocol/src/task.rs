@@ -424,6 +424,10 @@ pub struct Outcome {
     /// The model calls that it made, in order. Stored as JSON alone, where an absent field is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<crate::ModelCall>,
+    /// What code saw in the results of an Expert's calls and raises itself, whatever the mind made of
+    /// them and whether or not it answered. Stored as JSON alone, where an absent field is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raised: Vec<FindingDraft>,
     /// What it used.
     pub usage: Usage,
 }

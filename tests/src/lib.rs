@@ -3,6 +3,7 @@
 
 pub mod fuzz;
 pub mod generate;
+pub mod hostile;
 pub mod lab;
 pub mod model;
 pub mod run;

@@ -9,6 +9,7 @@ pub mod brain;
 pub mod cache;
 pub mod capture;
 pub mod faults;
+pub mod fooled;
 pub mod invariants;
 pub mod play;
 pub mod prompt;

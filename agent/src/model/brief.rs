@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use casebook_protocol::{Answer, Task, TaskKind};
+use casebook_protocol::{Answer, FindingDraft, Task, TaskKind};
 use serde_json::Value;
 
 use crate::mind::Done;
@@ -37,4 +37,10 @@ pub trait Brief: Send + Sync + 'static {
     /// # Errors
     /// What is wrong with it beyond its form, each with its place and what to write instead.
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>>;
+
+    /// What code raises from the results of the task's own calls, whatever the model made of them.
+    /// Nothing, unless the role reads evidence.
+    fn raised(&self, _task: &Task, _done: &[Done]) -> Vec<FindingDraft> {
+        Vec::new()
+    }
 }

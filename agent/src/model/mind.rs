@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_protocol::{Allowance, Player, Task};
+use casebook_protocol::{Allowance, FindingDraft, Player, Task};
 
 use crate::mind::{ANALYST, Analyst, Mind, Past, Thought, Turn};
 use crate::model::Model;
@@ -63,6 +63,23 @@ impl Mind for Seated {
             tokens: limits.tokens.map_or(given.tokens, |n| n.min(given.tokens)),
             cost_micros: limits.cost_micros.map_or(given.cost_micros, |n| n.min(given.cost_micros)),
             result_bytes: given.result_bytes,
+        }
+    }
+
+    async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
+        if self.seat(task).is_none() {
+            // The analyst raises by itself what it sees.
+            return Vec::new();
+        }
+        let (brief, task, done) = (Arc::clone(&self.brief), Arc::clone(task), Arc::clone(&past.done));
+        match tokio::task::spawn_blocking(move || brief.raised(&task, &done)).await {
+            Ok(raised) => raised,
+            // The runtime shuts down. An outcome now would be recorded for ever without it.
+            Err(error) if error.is_cancelled() => std::future::pending().await,
+            Err(error) => {
+                tracing::error!(%error, "what the results of a task hold could not be looked through");
+                Vec::new()
+            }
         }
     }
 

@@ -88,6 +88,15 @@ pub(crate) const fn kind(kind: FindingKind) -> &'static str {
     }
 }
 
+/// The heading over texts that address whoever investigates, and what a reader should know of them.
+pub(crate) const ADDRESSED: &str = "Text that addresses the analyst";
+pub(crate) const ADDRESSED_MEANS: &str = "Somebody wrote these texts into the evidence for whoever reads it. They are data: nobody follows them, and with them the alert is not dismissed without a person.";
+
+/// The findings that raise such texts, whatever they were scored.
+pub(crate) fn addressed(report: &Report) -> impl Iterator<Item = &ReportFinding> {
+    report.findings.iter().filter(|f| f.finding.draft.kind == FindingKind::Instruction)
+}
+
 /// Which way a finding points and how much it would say.
 pub(crate) const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
     match (bearing, weight) {

@@ -38,7 +38,9 @@ pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
     let threshold = Score::clamped(TIMELINE_THRESHOLD);
     let fresh = view.review.findings.iter().filter(|f| credible(f, threshold) && !known.contains(&f.finding.id));
     for finding in fresh {
-        if !matches!(finding.finding.draft.kind, FindingKind::Occurrence | FindingKind::Instruction) {
+        // Texts that address the analyst have a place of their own in the report: whoever writes many of them
+        // would else drown the story.
+        if finding.finding.draft.kind != FindingKind::Occurrence {
             continue;
         }
         let Some(scene) = scene(finding) else { continue };

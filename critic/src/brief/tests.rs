@@ -35,6 +35,7 @@ fn finding(round: u32, n: usize, hostile: &str) -> CheckedFinding {
         artifact: None,
         records: vec![],
         sources: vec!["sysmon".into()],
+        chosen: None,
     };
     let draft = FindingDraft {
         kind: FindingKind::Occurrence,

@@ -1,6 +1,7 @@
 //! What the analyst knows: behaviours that point to an attack, that explain one away, or that are
 //! worth a look, as data in `behaviours.toml`. The knowledge is of the field, never of a case.
 
+use memchr::memmem::Finder;
 use std::sync::OnceLock;
 
 use casebook_protocol::{Bearing, Weight};
@@ -111,6 +112,8 @@ pub(crate) struct Behaviour {
     pub(crate) bearing: Bearing,
     pub(crate) weight: Weight,
     pub(crate) terms: Vec<String>,
+    /// The terms, prepared: every record is searched for each of them.
+    needles: Vec<Finder<'static>>,
     pub(crate) look_next: Option<String>,
     class: Vec<Class>,
     all_of: Vec<Condition>,
@@ -121,7 +124,7 @@ impl Behaviour {
     /// The record shows this behaviour.
     pub(crate) fn matches(&self, facets: &Facets, lower_text: &str) -> bool {
         (self.class.is_empty() || facets.class.is_some_and(|c| self.class.contains(&c)))
-            && (self.terms.is_empty() || self.terms.iter().any(|t| lower_text.contains(t.as_str())))
+            && (self.terms.is_empty() || self.needles.iter().any(|n| n.find(lower_text.as_bytes()).is_some()))
             && self.all_of.iter().all(|c| c.holds(facets))
             && (self.any_of.is_empty() || self.any_of.iter().any(|c| c.holds(facets)))
     }
@@ -156,6 +159,7 @@ fn read(text: &str) -> Result<Vec<Behaviour>, String> {
 
 fn make(entry: Entry) -> Result<Behaviour, String> {
     let id = entry.id.clone();
+    let terms: Vec<String> = entry.terms.iter().map(|t| t.to_lowercase()).collect();
     let conditions =
         |list: Vec<EntryCondition>| list.into_iter().map(|c| condition(&id, c)).collect::<Result<Vec<_>, _>>();
     Ok(Behaviour {
@@ -172,7 +176,8 @@ fn make(entry: Entry) -> Result<Behaviour, String> {
             Strength::Moderate => Weight::Moderate,
             Strength::Weak => Weight::Weak,
         },
-        terms: entry.terms.into_iter().map(|t| t.to_lowercase()).collect(),
+        needles: terms.iter().map(|t| Finder::new(t).into_owned()).collect(),
+        terms,
         look_next: entry.look_next,
         class: entry.class,
         all_of: conditions(entry.all_of)?,

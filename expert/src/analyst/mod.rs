@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use casebook_agent::mind::{Done, Thought};
 use casebook_agent::worker::{answer, call};
-use casebook_protocol::{Alert, Answer, EntityKind, ExpertView, Task, Timestamp, View};
+use casebook_protocol::{Alert, Answer, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
 
 mod absent;
 mod behaviour;
@@ -16,9 +16,11 @@ mod compose;
 mod facet;
 mod link;
 mod plan;
+pub(crate) mod raise;
 mod rec;
 mod say;
 mod seed;
+mod steer;
 
 use link::Links;
 use plan::{Ground, Search};
@@ -61,7 +63,10 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             return Thought::Call(requests);
         }
     }
-    answer(Answer::Investigate(compose::findings(&case, done)))
+    let mut findings = compose::findings(&case, done);
+    findings.retain(|f| f.kind != FindingKind::Instruction);
+    findings.splice(0..0, raise::texts(&case.recs));
+    answer(Answer::Investigate(findings))
 }
 
 fn turn_of(id: &str) -> Option<u32> {

@@ -116,6 +116,7 @@ impl Search<'_> {
                 &json!({"time": at, "before_seconds": 90, "after_seconds": 90, "limit": 200, "include_fields": true}),
             ));
         }
+        requests.push(self.search(super::steer::TERMS, anchor, LIMIT));
         let mut book: Vec<_> = behaviour::all().iter().collect();
         book.sort_by_key(|b| std::cmp::Reverse(b.weight));
         let mut seen = BTreeSet::new();

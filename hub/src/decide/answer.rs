@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::rule::{self, TIMELINE_THRESHOLD};
+use casebook_agent::mind::ANALYST;
+use casebook_protocol::rule::{self, Docket, TIMELINE_THRESHOLD};
 use casebook_protocol::{
-    Answer, Checked, Conclusion, Domain, EntryDraft, Event, Exhibits, Finding, FindingDraft, FindingId, Guard,
-    JournalEntry, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft,
-    Timestamp, Usage, Verdict,
+    Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Exhibits, Finding, FindingDraft, FindingId,
+    Guard, JournalEntry, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind,
+    TimelineDraft, Timestamp, Usage, Verdict,
 };
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address};
@@ -35,13 +36,17 @@ pub(super) fn outcome(
         Ok(answer) if answer.kind() == task.kind => {
             let answered =
                 Event::TaskAnswered { task: id.clone(), player: outcome.player.clone(), usage: outcome.usage };
-            (answered, accept(state, task, answer, exhibits))
+            (answered, accept(state, task, answer, &outcome.raised, exhibits))
         }
         // A rejection would leave the task requested for ever, since the outcome stands recorded.
         Ok(answer) => failed(&format!("answered with a {} what asks for a {}", answer.kind().name(), task.kind.name())),
         Err(reason) => failed(reason),
     };
+    let unanswered = matches!(end, Event::TaskFailed { .. });
     events.push(end);
+    if let (TaskKind::Investigate, Some(domain), true) = (task.kind, &task.domain, unanswered) {
+        events.extend(submit(task.round, domain, &fresh_of(state, domain, &outcome.raised, exhibits), exhibits));
+    }
     if matches!(task.kind, TaskKind::Plan | TaskKind::Decide | TaskKind::Report) {
         events.extend(journal(state, task, &outcome.journal, now));
     }
@@ -144,7 +149,13 @@ fn journal(state: &State, task: &TaskState, drafts: &[EntryDraft], now: Timestam
     events
 }
 
-fn accept(state: &State, task: &TaskState, answer: &Answer, exhibits: &Exhibits) -> Vec<Event> {
+fn accept(
+    state: &State,
+    task: &TaskState,
+    answer: &Answer,
+    raised: &[FindingDraft],
+    exhibits: &Exhibits,
+) -> Vec<Event> {
     match answer {
         Answer::Plan(question) => {
             let (question, guards) = address(state, task, question.clone());
@@ -152,7 +163,11 @@ fn accept(state: &State, task: &TaskState, answer: &Answer, exhibits: &Exhibits)
             guards.chain([Event::Asked { round: task.round, question }]).collect()
         }
         Answer::Investigate(findings) => match &task.domain {
-            Some(domain) => submit(task.round, domain, findings, exhibits),
+            // What code raised comes first, so that no number of findings can push it out.
+            Some(domain) => {
+                let raised = fresh_of(state, domain, raised, exhibits);
+                submit(task.round, domain, &[raised.as_slice(), findings].concat(), exhibits)
+            }
             None => Vec::new(),
         },
         Answer::Review(draft) => review(state, task, draft),
@@ -160,6 +175,17 @@ fn accept(state: &State, task: &TaskState, answer: &Answer, exhibits: &Exhibits)
         Answer::Decide(decision) => vec![Event::Decided { round: task.round, decision: decision.clone() }],
         Answer::Report(conclusion) => conclude(state, conclusion),
     }
+}
+
+/// What code raises and has not raised in an earlier round: the same of the same records.
+fn fresh_of(state: &State, domain: &Domain, raised: &[FindingDraft], exhibits: &Exhibits) -> Vec<FindingDraft> {
+    let earlier: Vec<&CheckedFinding> = state.findings().filter(|f| f.finding.domain == *domain).collect();
+    let told = |draft: &&FindingDraft| {
+        let records = exhibits.check(draft).records();
+        let same = |f: &&CheckedFinding| f.finding.draft.claim == draft.claim && f.checked.records() == records;
+        !earlier.iter().any(same)
+    };
+    raised.iter().filter(told).cloned().collect()
 }
 
 fn submit(round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exhibits) -> Vec<Event> {
@@ -219,8 +245,27 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
             false
         }
     });
-    let (ruling, guards) = rule::verdict(conclusion.verdict, &state.known, &state.sources(), threshold());
+    let submitted: Vec<&CheckedFinding> = state.findings().collect();
+    let docket = Docket {
+        known: &state.known,
+        submitted: &submitted,
+        sources: &state.sources(),
+        alert: state.case.as_ref().map_or("", |case| case.alert.body.as_str()),
+        by_code: &by_code(state),
+        threshold: threshold(),
+    };
+    let (ruling, guards) = rule::verdict(conclusion.verdict, &docket);
     events.extend(guards.into_iter().map(|guard| Event::Guarded { guard }));
     events.push(Event::Concluded { conclusion, ruling });
     events
+}
+
+/// The findings of tasks that the built-in analyst played: it knows explanations by what was done, and
+/// reads no text.
+fn by_code(state: &State) -> BTreeSet<FindingId> {
+    let played = |finding: &Finding| {
+        let id = TaskId::of(finding.round, TaskKind::Investigate, Some(&finding.domain));
+        state.tasks.get(&id).and_then(|t| t.player.as_ref()).is_some_and(|p| p.name == ANALYST)
+    };
+    state.findings().filter(|f| played(&f.finding)).map(|f| f.finding.id.clone()).collect()
 }

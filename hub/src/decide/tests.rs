@@ -1,10 +1,11 @@
+use casebook_agent::mind::{CallRequest, Thought};
 use casebook_protocol::{
-    Answer, ArtifactId, Budget, Decision, EntryDraft, FindingId, Gap, GapKind, Judgement, Recorded, ReviewDraft, Score,
-    Task, Verdict,
+    Answer, ArtifactId, Budget, Citation, Decision, EntryDraft, FindingDraft, FindingId, FindingKind, Gap, GapKind,
+    Judgement, Recorded, ReviewDraft, Score, Task, Verdict,
 };
 
 use super::*;
-use crate::script::{Driver, case, conclusion, domain, entry, investigation, perform, player, think};
+use crate::script::{Driver, SEARCH, case, conclusion, domain, entry, investigation, perform, player, think};
 
 const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 
@@ -38,6 +39,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         journal: vec![],
         calls: vec![],
         asked: vec![],
+        raised: vec![],
         usage: Usage::default(),
     }
 }
@@ -339,4 +341,44 @@ fn ids_of_findings_do_not_depend_on_the_log() {
     let ids: Vec<_> = driver.state.findings().map(|f| f.finding.id.to_string()).collect();
     assert_eq!(ids[..3], ["r1-endpoint-1", "r1-endpoint-2", "r1-identity-1"]);
     assert_eq!(driver.state.investigation, Some(investigation()));
+}
+
+#[test]
+fn what_code_raises_is_submitted_once_and_also_when_there_is_no_answer() {
+    let (mut driver, task) = until_in(&case(&["network"]), "r1.investigate.network");
+    let (mut outcome, results) = perform(&task, &|t, d| think(t, d, false));
+    let Ok(Answer::Investigate(drafts)) = &outcome.result else { panic!("{:?}", outcome.result) };
+    let text = FindingDraft { kind: FindingKind::Instruction, ..drafts[0].clone() };
+    outcome.raised = vec![text.clone()];
+    outcome.result = Err("it never stopped".into());
+    let submitted = |driver: &mut Driver, outcome: Outcome, results: &_| {
+        let command = driver.outcome(outcome, results);
+        let kinds = driver.take(&[command]).recorded.into_iter().filter_map(|e| match e.event {
+            Event::FindingSubmitted { finding } => Some((finding.id.to_string(), finding.draft.kind)),
+            _ => None,
+        });
+        kinds.collect::<Vec<_>>()
+    };
+    let told = submitted(&mut driver, outcome, &results);
+    assert_eq!(told, [("r1-network-1".to_owned(), FindingKind::Instruction)]);
+    let round_two = id("r2.investigate.network");
+    let task = loop {
+        if let Some(found) = driver.waiting.remove(&round_two) {
+            break found;
+        }
+        let (_, next) = driver.waiting.pop_first().expect("the task never comes");
+        let (outcome, results) = perform(&next, &|t, d| think(t, d, false));
+        let command = driver.outcome(outcome, &results);
+        driver.take(&[command]);
+    };
+    // The Expert comes across the same record again.
+    let again = r#"{"domain":"network","round":1}"#;
+    let (mut outcome, results) = perform(&task, &|_, done| match done {
+        [] => Thought::Call(vec![CallRequest { tool: SEARCH.into(), arguments: again.into() }]),
+        _ => Thought::Answer(Box::new(Answer::Investigate(vec![]))),
+    });
+    let Citation::Literal { at, quote, .. } = text.citations[0].clone() else { panic!("{text:?}") };
+    let citations = vec![Citation::Literal { call: outcome.calls[0].id.clone(), at, quote }];
+    outcome.raised = vec![FindingDraft { citations, ..text }];
+    assert_eq!(submitted(&mut driver, outcome, &results), []);
 }

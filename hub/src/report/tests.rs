@@ -1,5 +1,5 @@
 use casebook_agent::mind::Thought;
-use casebook_protocol::{Answer, Recorded, Score, View};
+use casebook_protocol::{Answer, Bearing, Entity, EntityKind, FindingId, Recorded, Score, View};
 
 use super::*;
 use crate::script::{Driver, case, think};
@@ -77,6 +77,27 @@ fn expert_and_critic_may_disagree_and_the_reader_knows() {
         said,
         [(1, "the Expert is sure at 0.90, the Critic's score is 0.40".into()), (2, "they cannot both be true".into())]
     );
+}
+
+#[test]
+fn experts_that_contradict_each_other_are_told_though_the_critic_is_silent() {
+    let mut driver = Driver::open(&case(&["endpoint", "network"]));
+    driver.run(
+        &|task, done| {
+            let Thought::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
+            if let (Answer::Investigate(drafts), 1) = (answer.as_mut(), task.round) {
+                let network = task.domain.as_ref().is_some_and(|d| d.as_str() == "network");
+                drafts[0].bearing = if network { Bearing::Exonerating } else { Bearing::Incriminating };
+                drafts[0].entities = vec![Entity { kind: EntityKind::Process, value: "thing1".into() }];
+                drafts.truncate(1);
+            }
+            Thought::Answer(answer)
+        },
+        |_| 0,
+    );
+    let report = build(&driver.state).unwrap();
+    let said: Vec<_> = report.disagreements.iter().map(|d| d.about.as_str()).collect();
+    assert_eq!(said, ["the Experts endpoint and network point opposite ways about the same thing"]);
 }
 
 #[test]

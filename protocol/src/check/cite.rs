@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{CitationCheck, CitedTime, Exhibit, RecordRef};
+use crate::chosen;
 use crate::claim::Corpus;
 use crate::{Locator, TimeBasis};
 
@@ -29,6 +30,7 @@ pub(super) fn literal(
                 line: *line,
             });
             check.sources.push(exhibit.call.tool.clone());
+            check.chosen = Some(chosen::WHOLE.to_owned());
         }
         Locator::Pointer(pointer) => {
             if exhibit.json.is_none() && pointer.is_empty() {
@@ -40,9 +42,13 @@ pub(super) fn literal(
             match (exhibit.record(pointer).map(|(_, record)| record), within.as_slice()) {
                 (Some(record), _) | (None, &[record]) => {
                     local.add_value(record);
+                    check.chosen = chosen::field(record, quote);
                     cite_record(exhibit, record, times, check);
                 }
-                (None, []) => check.sources.push(exhibit.call.tool.clone()),
+                (None, []) => {
+                    check.sources.push(exhibit.call.tool.clone());
+                    check.chosen = Some(chosen::WHOLE.to_owned());
+                }
                 (None, several) => {
                     let many = several.len();
                     return Err(format!("{pointer:?} holds {many} records, not one: cite the one that shows it"));

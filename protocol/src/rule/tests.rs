@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::check::{CitationCheck, RecordRef};
 use crate::{
-    CallId, Citation, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind, Locator, Precision, TimeBasis,
-    Timestamp,
+    Bearing, CallId, CheckedFinding, Citation, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind, Locator,
+    Precision, TimeBasis, Timestamp, Weight,
 };
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
@@ -31,6 +31,10 @@ struct Shape {
     weight: Weight,
     about_alert: bool,
     second: i64,
+    kind: FindingKind,
+    chosen: Option<&'static str>,
+    names: &'static str,
+    absent: bool,
 }
 
 impl Default for Shape {
@@ -43,6 +47,10 @@ impl Default for Shape {
             weight: Weight::Weak,
             about_alert: true,
             second: 0,
+            kind: FindingKind::Occurrence,
+            chosen: None,
+            names: "web-1",
+            absent: false,
         }
     }
 }
@@ -58,10 +66,10 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
     };
     let call = CallId::new("c").unwrap();
     let draft = FindingDraft {
-        kind: FindingKind::Occurrence,
+        kind: shape.kind,
         claim: format!("`thing{n}` happened"),
         time: Some(time),
-        entities: vec![],
+        entities: vec![crate::Entity { kind: crate::EntityKind::Host, value: shape.names.into() }],
         bearing: shape.bearing,
         weight: shape.weight,
         about_alert: shape.about_alert,
@@ -70,7 +78,12 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         citations: shape
             .sources
             .iter()
-            .map(|s| Citation::Literal { call: call.clone(), at: Locator::Line(1), quote: (*s).into() })
+            .map(|s| match shape.absent {
+                true => {
+                    Citation::Absence { call: call.clone(), at: Locator::Line(1), from: None, to: None, again: None }
+                }
+                false => Citation::Literal { call: call.clone(), at: Locator::Line(1), quote: (*s).into() },
+            })
             .collect(),
         look_next: None,
     };
@@ -80,6 +93,7 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         artifact: None,
         records: vec![RecordRef { source: (*s).into(), file: (*s).into(), line: n as u64 }],
         sources: vec![(*s).into()],
+        chosen: shape.chosen.map(str::to_owned),
     });
     let checked =
         Checked { citations: citations.collect(), faults: if shape.fault { vec!["fault".into()] } else { vec![] } };
@@ -159,40 +173,105 @@ fn half() -> Score {
     Score::clamped(TIMELINE_THRESHOLD)
 }
 
+const ALERT: &str = r#"{"host":"WEB-1"}"#;
+
+/// The ruling on these findings, which the Critic scores alike.
+fn ruled(proposed: Verdict, shapes: &[Shape], score: f64, by_code: &[usize]) -> (Ruling, Vec<Guard>) {
+    let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
+    let known = known(shapes, score);
+    let checked: Vec<CheckedFinding> =
+        all.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
+    let domain = Domain::new("endpoint").unwrap();
+    let by_code = by_code.iter().map(|n| FindingId::of(1, &domain, *n)).collect();
+    let docket = Docket {
+        known: &known,
+        submitted: &checked.iter().collect::<Vec<_>>(),
+        sources: &sources(),
+        alert: ALERT,
+        by_code: &by_code,
+        threshold: half(),
+    };
+    verdict(proposed, &docket)
+}
+
+fn explains(source: &'static str) -> Shape {
+    Shape { sources: vec![source], bearing: Bearing::Exonerating, ..Shape::default() }
+}
+
+fn attack() -> Shape {
+    Shape { bearing: Bearing::Incriminating, weight: Weight::Strong, ..Shape::default() }
+}
+
+#[track_caller]
+fn dismissed(shapes: &[Shape], expect: Verdict) -> String {
+    let (ruling, guards) = ruled(Verdict::FalsePositive, shapes, 0.8, &[]);
+    assert_eq!(ruling.verdict, expect, "{ruling:?}");
+    assert_eq!(guards.is_empty(), ruling.missing.is_empty());
+    ruling.missing.join("; ")
+}
+
 #[test]
 fn a_dismissal_needs_two_independent_sources_that_the_subject_does_not_control() {
-    let explains =
-        |source: &'static str| Shape { sources: vec![source], bearing: Bearing::Exonerating, ..Shape::default() };
-    let check = |shapes: &[Shape], expect: Verdict| {
-        let (ruling, guards) = verdict(Verdict::FalsePositive, &known(shapes, 0.8), &sources(), half());
+    dismissed(&[explains("a"), explains("b")], Verdict::FalsePositive);
+    dismissed(&[explains("a")], Verdict::Inconclusive);
+    dismissed(&[explains("a"), explains("a")], Verdict::Inconclusive);
+    dismissed(&[explains("a"), explains("c")], Verdict::Inconclusive);
+    dismissed(&[explains("a"), Shape { about_alert: false, ..explains("b") }], Verdict::Inconclusive);
+    dismissed(&[explains("a"), Shape { holds: false, ..explains("b") }], Verdict::Inconclusive);
+    dismissed(&[explains("a"), explains("b"), attack()], Verdict::Inconclusive);
+}
+
+#[test]
+fn what_the_acting_side_could_write_is_no_ground_and_the_field_is_named() {
+    let chosen = Shape { chosen: Some("user_agent"), ..explains("b") };
+    let missing = dismissed(&[explains("a"), chosen.clone()], Verdict::Inconclusive);
+    assert!(missing.contains("r1-endpoint-2 quotes `user_agent`"), "{missing}");
+    let missing = dismissed(&[explains("a"), Shape { absent: true, ..explains("b") }], Verdict::Inconclusive);
+    assert!(missing.contains("r1-endpoint-2 rests on a number or on nothing found"), "{missing}");
+    let missing = dismissed(&[explains("a"), Shape { names: "mail-7", ..explains("b") }], Verdict::Inconclusive);
+    assert!(missing.contains("r1-endpoint-2 names nothing that the alert names"), "{missing}");
+    let (ruling, _) = ruled(Verdict::FalsePositive, &[explains("a"), chosen], 0.8, &[2]);
+    assert_eq!(ruling.verdict, Verdict::FalsePositive, "what code knows by itself may stand in any field");
+}
+
+#[test]
+fn what_is_grave_and_holds_stands_against_a_dismissal_whatever_it_was_scored() {
+    let shapes = |grave: Shape| [explains("a"), explains("b"), grave];
+    let check = |grave: Shape, expect: Verdict| {
+        let shapes = shapes(grave);
+        let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
+        let mut draft = judged(&all, 0.8);
+        draft.judgements[2].score = Score::ZERO;
+        let (review, _) = review(1, draft, &all, &sources());
+        let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
+        let checked: Vec<_> = all.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
+        let submitted: Vec<&CheckedFinding> = checked.iter().collect();
+        let docket = Docket {
+            known: &known,
+            submitted: &submitted,
+            sources: &sources(),
+            alert: ALERT,
+            by_code: &BTreeSet::new(),
+            threshold: half(),
+        };
+        let (ruling, _) = verdict(Verdict::BenignPositive, &docket);
         assert_eq!(ruling.verdict, expect, "{ruling:?}");
-        assert_eq!(guards.is_empty(), ruling.missing.is_empty());
     };
-    check(&[explains("a"), explains("b")], Verdict::FalsePositive);
-    check(&[explains("a")], Verdict::Inconclusive);
-    check(&[explains("a"), explains("a")], Verdict::Inconclusive);
-    check(&[explains("a"), explains("c")], Verdict::Inconclusive);
-    check(&[explains("a"), Shape { about_alert: false, ..explains("b") }], Verdict::Inconclusive);
-    check(&[explains("a"), Shape { holds: false, ..explains("b") }], Verdict::Inconclusive);
-    let attack = Shape { bearing: Bearing::Incriminating, weight: Weight::Strong, ..Shape::default() };
-    check(&[explains("a"), explains("b"), attack], Verdict::Inconclusive);
+    check(attack(), Verdict::Inconclusive);
+    check(Shape { about_alert: false, ..attack() }, Verdict::Inconclusive);
+    check(Shape { holds: false, ..attack() }, Verdict::BenignPositive);
+    check(Shape { weight: Weight::Moderate, ..attack() }, Verdict::BenignPositive);
+    let addressed = Shape { kind: FindingKind::Instruction, ..Shape::default() };
+    check(addressed.clone(), Verdict::Inconclusive);
+    check(Shape { holds: false, ..addressed }, Verdict::BenignPositive);
 }
 
 #[test]
 fn one_credible_incriminating_finding_is_enough_to_escalate() {
-    let attack = Shape { bearing: Bearing::Incriminating, weight: Weight::Strong, ..Shape::default() };
-    assert_eq!(
-        verdict(Verdict::TruePositive, &known(std::slice::from_ref(&attack), 0.8), &sources(), half()).0.verdict,
-        Verdict::TruePositive
-    );
-    assert_eq!(
-        verdict(Verdict::TruePositive, &known(&[attack], 0.4), &sources(), half()).0.verdict,
-        Verdict::Inconclusive
-    );
-    assert_eq!(
-        verdict(Verdict::TruePositive, &known(&[Shape::default()], 0.8), &sources(), half()).0.verdict,
-        Verdict::Inconclusive
-    );
+    let verdict = |shape: Shape, score| ruled(Verdict::TruePositive, &[shape], score, &[]).0.verdict;
+    assert_eq!(verdict(attack(), 0.8), Verdict::TruePositive);
+    assert_eq!(verdict(attack(), 0.4), Verdict::Inconclusive);
+    assert_eq!(verdict(Shape::default(), 0.8), Verdict::Inconclusive);
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Brain {
 }
 
 /// The next move of a role.
-enum Step {
+pub(super) enum Step {
     /// Call tools.
     Call(Vec<Ask>),
     /// Answer with this object.
@@ -86,14 +86,14 @@ impl Script for Brain {
         };
         Play::Reply(match step {
             Step::Call(calls) => Reply::calls(calls),
-            Step::Answer(object) => answer(request, &object),
+            Step::Answer(object) => reply(request, &object),
         })
     }
 }
 
 /// The object as the request asks for it: as text in the provider's own form, or as the arguments of
 /// `submit`.
-fn answer(request: &Request, object: &Value) -> Reply {
+pub(super) fn reply(request: &Request, object: &Value) -> Reply {
     if let Some((_, schema)) = &request.format {
         return Reply::text(fit::fit(schema, schema, Some(object)).to_string());
     }
@@ -113,21 +113,21 @@ fn other(request: &Request) -> Reply {
     match tools(request).first() {
         Some(tool) if !called => Reply::calls(vec![ask(tool, &Value::Null)]),
         _ if request.format.is_some() || request.offered().iter().any(|tool| tool.name == SUBMIT) => {
-            answer(request, &Value::Null)
+            reply(request, &Value::Null)
         }
         _ => Reply::text("ok"),
     }
 }
 
 /// A call of `tool` with these arguments; a strict tool gets every field.
-fn ask(tool: &Tool, arguments: &Value) -> Ask {
+pub(super) fn ask(tool: &Tool, arguments: &Value) -> Ask {
     let fitted = fit::fit(&tool.schema, &tool.schema, Some(arguments));
     let arguments = if tool.strict || !arguments.is_object() { fitted } else { arguments.clone() };
     Ask { name: tool.name.clone(), arguments: arguments.to_string() }
 }
 
 /// The tools that may be called besides `submit`; none where another is forced.
-fn tools(request: &Request) -> Vec<&Tool> {
+pub(super) fn tools(request: &Request) -> Vec<&Tool> {
     let free = |tool: &&Tool| match &request.choice {
         Choice::Only(name) => tool.name == *name,
         _ => true,
@@ -147,6 +147,6 @@ fn due(brain: &Brain, request: &Request, planned: Vec<Ask>) -> Vec<Ask> {
 }
 
 /// The model has answered before and is told to repair: it calls no more tools.
-fn repairing(request: &Request) -> bool {
+pub(super) fn repairing(request: &Request) -> bool {
     request.turns.len() > 1 && matches!(request.turns.last(), Some(Turn::User(_)))
 }

@@ -22,6 +22,7 @@ mod architecture;
 mod calibrate;
 mod cases;
 mod fuzz;
+mod hostile;
 mod models;
 mod process;
 mod prompts;

@@ -71,6 +71,7 @@ fn trial(result: Result<(), &str>, repaired: bool, heard: Vec<Heard>) -> Trial {
         journal: vec![],
         calls: vec![],
         asked: vec![call],
+        raised: vec![],
         usage: Usage { model_calls: 1, input_tokens: 10, ..Usage::default() },
     };
     Trial { kind: TaskKind::Decide, outcome, heard }

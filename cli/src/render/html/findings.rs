@@ -24,6 +24,28 @@ pub(super) fn section(report: &Report) -> Markup {
     }
 }
 
+/// Texts that somebody wrote for whoever investigates, whatever the Critic made of them.
+pub(super) fn addressed(report: &Report) -> Markup {
+    html! {
+        @if words::addressed(report).next().is_some() {
+            section #addressed {
+                h2 { (words::ADDRESSED) }
+                p.sub { (words::ADDRESSED_MEANS) }
+                ul {
+                    @for found in words::addressed(report) {
+                        li {
+                            (findings(report, std::slice::from_ref(&found.finding.id))) ": " (sentence(report, &found.finding.draft.claim))
+                            @for cited in &found.citations {
+                                @if let Citation::Literal { quote, .. } = &cited.citation { (quoted(quote)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn finding(report: &Report, found: &ReportFinding) -> Markup {
     let draft = &found.finding.draft;
     html! {

@@ -17,7 +17,7 @@ pub(super) fn doubts(report: &Report) -> Markup {
             section #doubts {
                 h2 { "Doubts" }
                 @if !report.disagreements.is_empty() {
-                    h3 { "Where Expert and Critic differ" }
+                    h3 { "Where Experts and Critic differ" }
                     ul { @for difference in &report.disagreements { li { (findings(report, &difference.findings)) ": " (sentence(report, &difference.about)) } } }
                 }
                 @if !report.blind_spots.is_empty() {

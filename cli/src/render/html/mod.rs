@@ -42,6 +42,7 @@ pub fn render(report: &Report) -> String {
                     (story::summary(report))
                     (story::ruling(report))
                     (story::timeline(report))
+                    (findings::addressed(report))
                     (findings::section(report))
                     (log::doubts(report))
                     (log::journal(report))

@@ -17,6 +17,7 @@ pub fn render(report: &Report) -> String {
     story(&mut page, report);
     timeline(&mut page, report);
     parts::ruling(&mut page, report);
+    parts::addressed(&mut page, report);
     page.heading("Findings");
     if report.findings.is_empty() {
         page.line("No Expert submitted a finding.");

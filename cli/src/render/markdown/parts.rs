@@ -103,9 +103,31 @@ fn origin(report: &Report, cited: &ReportCitation) -> String {
     format!("call {}{how}, at {}{artifact}", code(id.as_str()), code(&words::place(&cited.citation)))
 }
 
+/// Texts that somebody wrote for whoever investigates, whatever the Critic made of them.
+pub(super) fn addressed(page: &mut Page, report: &Report) {
+    let mut raised = words::addressed(report).peekable();
+    if raised.peek().is_none() {
+        return;
+    }
+    page.heading(words::ADDRESSED);
+    page.line(words::ADDRESSED_MEANS);
+    page.blank();
+    for found in raised {
+        let claim = sentence(&found.finding.draft.claim);
+        page.line(format!("- {}: {claim}", links(std::slice::from_ref(&found.finding.id))));
+        for cited in &found.citations {
+            if let Citation::Literal { quote, .. } = &cited.citation {
+                let places: Vec<String> =
+                    cited.records.iter().map(|r| code(&format!("{}:{}", r.file, r.line))).collect();
+                page.line(format!("  - {} {}", places.join(" · "), code(quote)));
+            }
+        }
+    }
+}
+
 pub(super) fn doubts(page: &mut Page, report: &Report) {
     if !report.disagreements.is_empty() {
-        page.heading("Where Expert and Critic differ");
+        page.heading("Where Experts and Critic differ");
         for difference in &report.disagreements {
             page.line(format!("- {}: {}", links(&difference.findings), sentence(&difference.about)));
         }
