@@ -21,7 +21,7 @@ Exit codes:
   1   the machine did not let us: full disk, locked data folder, evidence that changed
   2   the command or its input is wrong
   3   stopped before the end; `casebook resume ID` goes on from there
-  4   `verify` found something that is not what was recorded
+  4   `verify` found something that is not what was recorded; `calibrate`, a falsehood that code let through
   5   `--replay` had no answer for a request: the report is not that of the recorded run
   6   `doctor` found a model that cannot be used
   70  a defect of casebook";
@@ -261,6 +261,10 @@ pub struct Calibrate {
     /// Investigate each case of this folder first, in a data folder of its own
     #[arg(long, value_name = "DIR", conflicts_with = "ids")]
     pub cases: Option<PathBuf>,
+    /// Measure the model that this models file seats as Critic, too: one Review and one Timeline for every
+    /// six trials
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
 }
 
 /// `casebook sources`

@@ -8,9 +8,9 @@ use casebook_agent::turn::{Effect, Input, TurnLoop};
 use casebook_protocol::{
     Alert, Answer, ArtifactId, Bearing, Budget, CallStatus, Citation, Conclusion, Decision, Domain, Entity, EntityKind,
     EntryDraft, EntryKind, EventDraft, EventTime, Exhibits, FindingDraft, FindingKind, Gap, GapKind, InvestigationId,
-    Judgement, Locator, Member, Move, Outcome, Phase, Player, Precision, Priority, Question, Recorded, ReviewDraft,
-    Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp, ToolCall, ToolSpec, Toolset, Usage,
-    Verdict, View, Weight,
+    Judgement, Locator, Member, ModelCall, ModelCallId, Move, Outcome, Phase, Player, Precision, Priority, Purpose,
+    Question, Recorded, ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp,
+    ToolCall, ToolSpec, Toolset, Usage, Verdict, View, Weight,
 };
 
 use crate::advance::{Advanced, advance};
@@ -177,6 +177,25 @@ pub(crate) fn player() -> Player {
     Player { name: "script".into(), version: "1".into() }
 }
 
+/// The one model call of a task.
+fn asked(task: &Task) -> ModelCall {
+    ModelCall {
+        id: ModelCallId::of(&task.id, 1),
+        model: "script".into(),
+        version: "1".into(),
+        prompt: format!("{} 1", task.view.kind().name()),
+        purpose: Purpose::Turn,
+        request: ArtifactId::of(task.id.as_str().as_bytes()),
+        request_bytes: 1000,
+        reply: None,
+        failed: None,
+        attempts: 1,
+        usage: Usage { model_calls: 1, ..Usage::default() },
+        started: Timestamp::UNIX_EPOCH,
+        ended: Timestamp::UNIX_EPOCH,
+    }
+}
+
 pub(crate) fn entry(text: &str) -> EntryDraft {
     EntryDraft::new(EntryKind::Decision, Priority::High, text)
 }
@@ -208,7 +227,7 @@ pub(crate) fn perform(task: &Task, mind: &dyn Fn(&Task, &[Done]) -> Thought) -> 
                             result: result.map(|a| *a),
                             journal,
                             calls,
-                            asked: vec![],
+                            asked: vec![asked(task)],
                             raised: vec![],
                             usage,
                         },

@@ -1,14 +1,18 @@
 //! `casebook calibrate`
 
 use std::path::Path;
+use std::sync::Arc;
 
+use casebook_agent::mind::Mind;
 use casebook_hub::archive;
-use casebook_protocol::InvestigationId;
+use casebook_protocol::{InvestigationId, Phase, Role, TaskKind};
 
 use crate::args::Calibrate;
 use crate::calibrate::{CalibrateError, Options, calibrate, cases, table, usual_critics};
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure};
+use crate::minds::Minds;
+use crate::models;
 use crate::screen::Screen;
 use crate::stop::Stop;
 
@@ -27,7 +31,10 @@ pub(super) async fn run(data: &Path, args: &Calibrate, screen: &mut Screen) -> R
     };
     let ids = wanted(&home, &args.ids).await?;
     let options = Options { trials: args.trials, seed: args.seed };
-    let critics = usual_critics();
+    let mut critics = usual_critics();
+    if let Some(file) = &args.models {
+        critics.push(seated(file)?);
+    }
     let mut quiet = |_, _| ();
     let measuring = calibrate(&home.store, &ids, options, &critics, &mut quiet);
     let result = tokio::select! {
@@ -44,7 +51,21 @@ pub(super) async fn run(data: &Path, args: &Calibrate, screen: &mut Screen) -> R
         std::fs::write(file, json).map_err(|e| Failure::write(file, &e))?;
     }
     screen.text(&table::table(&result));
-    Ok(Exit::Done)
+    Ok(if result.failures.is_empty() { Exit::Done } else { Exit::NotIntact })
+}
+
+/// The model that reviews by the models file, under its name there.
+fn seated(file: &Path) -> Result<(String, Arc<dyn Mind>), Failure> {
+    let (config, _) = models::config(file)?;
+    let Some(seat) = config.seat(Role::Critic, TaskKind::Review, Phase::Discovery, None) else {
+        return Err(Failure::usage(
+            format!("{} seats no model as Critic", file.display()),
+            "give it one under [roles.critic]; the built-in analyst is measured without --models",
+        ));
+    };
+    let name = seat.chain.first().map(|profile| profile.name.clone()).unwrap_or_default();
+    let client = models::client(&config)?;
+    Ok((name, Minds::of(Arc::new(config), client).critic()))
 }
 
 /// The investigations that were named, or all that are finished.

@@ -154,3 +154,18 @@ fn a_log_of_version_1_is_read_for_ever() {
     let expect: Report = serde_json::from_str(include_str!("../../fixtures/report-v1.json")).unwrap();
     assert_eq!(report, expect);
 }
+
+/// A log as version 2 wrote it, with model calls and a task that failed: read for ever, too.
+#[test]
+fn a_log_of_version_2_is_read_for_ever() {
+    let text = include_str!("../../fixtures/log-v2.ndjson");
+    let log: Vec<Recorded> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    Recorded::verify(&log[0].investigation, &log).unwrap();
+    let state = State::replay(&log);
+    assert!(state.asked.len() > 5 && state.asked.values().all(|(_, call)| call.version == "1"));
+    let report = build(&state).unwrap();
+    let failed = report.usage.tasks.iter().find(|t| t.failed.is_some()).unwrap();
+    assert_eq!(failed.player.as_ref().map(|p| p.name.as_str()), Some("script"), "who failed is told");
+    let expect: Report = serde_json::from_str(include_str!("../../fixtures/report-v2.json")).unwrap();
+    assert_eq!(report, expect);
+}

@@ -106,8 +106,22 @@ fn only_the_wire_names_bincode() {
 }
 
 #[test]
+fn only_the_client_names_the_model_library() {
+    let files = naming("genai::");
+    assert!(files.iter().all(|f| f.starts_with("agent/src/model/client")) && !files.is_empty(), "{files:?}");
+}
+
+#[test]
 fn pure_deciders_name_no_clock_no_chance_and_no_async() {
-    let pure = ["hub/src/decide", "hub/src/state", "hub/src/flow", "hub/src/view", "agent/src/turn.rs", "protocol/src"];
+    let pure = [
+        "hub/src/decide",
+        "hub/src/state",
+        "hub/src/flow",
+        "hub/src/view",
+        "agent/src/turn.rs",
+        "agent/src/model/dialogue",
+        "protocol/src",
+    ];
     for needle in ["async fn", ".await", "Timestamp::now", "SystemTime", "Instant::now", "thread_rng", "rand::"] {
         for file in naming(needle) {
             assert!(!pure.iter().any(|p| file.starts_with(p)), "{file} contains {needle}");

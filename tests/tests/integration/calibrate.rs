@@ -3,14 +3,22 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use casebook_agent::mind::Mind;
 use casebook_agent::process;
 use casebook_cli::calibrate::kind::{Expect, Kind};
 use casebook_cli::calibrate::{Calibrated, Options, calibrate, cases, material, plant, usual_critics};
 use casebook_cli::home::Home;
 use casebook_cli::stop::Stop;
+use casebook_tests::lab::{FORMS, Lab};
+use casebook_tests::model::brain::Brain;
 
 fn measured(cases: &[PathBuf], trials: usize) -> Calibrated {
+    measured_by(cases, trials, &usual_critics())
+}
+
+fn measured_by(cases: &[PathBuf], trials: usize, critics: &[(String, Arc<dyn Mind>)]) -> Calibrated {
     let data = tempfile::tempdir().unwrap();
     process::run(async {
         let home = Home::open(data.path()).unwrap();
@@ -26,7 +34,7 @@ fn measured(cases: &[PathBuf], trials: usize) -> Calibrated {
             plant::trials(&rounds, 50, 3).iter().flat_map(|p| &p.trial.drafts).map(|d| d.claim.clone()).collect()
         };
         assert_eq!(claims(), claims(), "a seed plants the same findings");
-        calibrate(&home.store, &ids, options, &usual_critics(), &mut |_, _| ()).await.unwrap()
+        calibrate(&home.store, &ids, options, critics, &mut |_, _| ()).await.unwrap()
     })
     .unwrap()
 }
@@ -50,6 +58,19 @@ fn holds(result: &Calibrated, planted: usize, kinds: usize) {
 fn nothing_false_that_code_can_tell_is_believed_of_the_demo() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
     holds(&measured(&[demo], 240), 240, 25);
+}
+
+#[test]
+fn a_model_as_critic_is_measured_like_the_others() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
+    let lab = Lab::start(Brain::default(), FORMS[0]).unwrap();
+    let critic = vec![("scripted".to_owned(), lab.minds().unwrap().critic())];
+    let result = measured_by(&[demo], 40, &critic);
+    let [measure] = result.measures.as_slice() else { panic!("one Critic, {} measures", result.measures.len()) };
+    assert_eq!((measure.critic.as_str(), measure.unscored), ("scripted", 0));
+    assert_eq!(result.failures, [], "whatever the model believes, code stands in the way");
+    assert!(measure.rows.iter().any(|r| r.expect == Expect::Refused && r.believed > 0), "the script trusts the checks");
+    assert_eq!(lab.violations(), [""; 0]);
 }
 
 #[test]
