@@ -6,6 +6,7 @@ pub mod bus;
 pub mod clock;
 pub mod mind;
 pub mod model;
+pub mod nats;
 pub mod process;
 pub mod store;
 pub mod stored;
