@@ -40,6 +40,12 @@ impl Minds {
         Self { prompts: Some(Arc::new(prompts)), ..self }
     }
 
+    /// Some role may be played by a model.
+    #[must_use]
+    pub const fn has_models(&self) -> bool {
+        self.models.is_some()
+    }
+
     /// Who directs.
     #[must_use]
     pub fn director(&self) -> Arc<dyn Mind> {

@@ -7,7 +7,8 @@ use casebook_agent::mind::{Analyst, Mind};
 use casebook_agent::process::RoleActor;
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Env, ToolsFor, Worker};
-use casebook_protocol::{Role, Task, View, subject};
+use casebook_protocol::subject::Queue;
+use casebook_protocol::{Role, Task, View};
 
 use crate::tools::RecordTools;
 
@@ -35,7 +36,7 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 
 /// Starts a Critic, played by `mind`.
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    RoleActor::start_on(subject::tasks(Role::Critic, None), worker(env, mind), AT_ONCE)
+    RoleActor::start_on(Queue::new(Role::Critic, None), worker(env, mind), AT_ONCE)
 }
 
 /// What performs a Critic's tasks, pulled from the queue or not.

@@ -6,7 +6,8 @@ use actix::Addr;
 use casebook_agent::mind::{Analyst, Mind};
 use casebook_agent::process::RoleActor;
 use casebook_agent::worker::{Env, Fixed, Worker};
-use casebook_protocol::{Role, subject};
+use casebook_protocol::Role;
+use casebook_protocol::subject::Queue;
 
 use crate::journal::JournalTools;
 
@@ -20,7 +21,7 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 
 /// Starts a Director, played by `mind`.
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    RoleActor::start_on(subject::tasks(Role::Director, None), worker(env, mind), AT_ONCE)
+    RoleActor::start_on(Queue::new(Role::Director, None), worker(env, mind), AT_ONCE)
 }
 
 /// What performs a Director's tasks, pulled from the queue or not.

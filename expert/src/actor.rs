@@ -7,7 +7,8 @@ use casebook_agent::mind::{Analyst, Mind};
 use casebook_agent::process::RoleActor;
 use casebook_agent::tools::Tools;
 use casebook_agent::worker::{Env, Fixed, Worker};
-use casebook_protocol::{Domain, Role, subject};
+use casebook_protocol::subject::Queue;
+use casebook_protocol::{Domain, Role};
 
 /// Tasks of one Expert at once.
 const AT_ONCE: usize = 4;
@@ -19,7 +20,7 @@ pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor
 
 /// Starts the Expert of `domain` with its tools, played by `mind`.
 pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    RoleActor::start_on(subject::tasks(Role::Expert, Some(domain)), worker(env, tools, mind), AT_ONCE)
+    RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), worker(env, tools, mind), AT_ONCE)
 }
 
 /// What performs an Expert's tasks with `tools`, pulled from the queue or not.

@@ -63,14 +63,11 @@ struct Hub {
     suspended: bool,
 }
 
-/// Works on an investigation from now on; no effect if it is worked on already. One that failed here
-/// is only tried again when a person asks for it, or a full disk would be tried without end.
+/// Works on an investigation from now on; no effect if it is worked on already. One that failed here is
+/// tried again.
 #[derive(Message)]
 #[rtype(result = "Result<Addr<Investigation>, HubError>")]
-struct Activate {
-    investigation: InvestigationId,
-    asked: bool,
-}
+struct Activate(InvestigationId);
 
 /// Who works on an investigation, or why nobody does any more.
 #[derive(Message)]
@@ -106,23 +103,19 @@ impl Actor for Hub {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        tokio::spawn(intake::take_outcomes(self.env.clone(), ctx.address()));
-        tokio::spawn(intake::take_steps(self.env.clone(), ctx.address()));
+        tokio::spawn(intake::listen(self.env.clone(), ctx.address()));
     }
 }
 
 impl Handler<Activate> for Hub {
     type Result = Result<Addr<Investigation>, HubError>;
 
-    fn handle(&mut self, Activate { investigation: id, asked }: Activate, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Activate(id): Activate, ctx: &mut Self::Context) -> Self::Result {
         if let Some(addr) = self.open.get(&id) {
             return Ok(addr.clone());
         }
         if self.suspended {
             return Err(HubError::Suspended);
-        }
-        if let Some(error) = self.failed.get(&id).filter(|_| !asked) {
-            return Err(error.clone());
         }
         self.failed.remove(&id);
         let addr = Investigation::new(id.clone(), self.env.clone(), self.sweep, ctx.address()).start();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_agent::bus::{Bus, Delivery};
+use casebook_agent::bus::Bus;
 use casebook_agent::wire;
 use casebook_agent::worker::Step;
 use casebook_protocol::{Report, Task, TaskId, subject};
@@ -15,8 +15,8 @@ use crate::state::State;
 
 /// Something to do.
 pub enum Work {
-    /// The outcome of a task is recorded; the notice is answered when it is in the log.
-    Outcome(TaskId, Box<dyn Delivery>),
+    /// The outcome of a task is recorded.
+    Outcome(TaskId),
     /// A task made a step and goes on.
     Step(TaskId, Box<Step>),
     /// Someone wants it to stop, for this reason.
@@ -38,7 +38,7 @@ pub struct Worked {
     pub report: Option<Box<Report>>,
 }
 
-/// Does all of `batch`. If that fails, deliveries go back to their queue and whoever waits for an
+/// Does all of `batch`. If that fails, whoever waits for an
 /// answer gets none: the log says how far it came.
 ///
 /// # Errors
@@ -57,7 +57,6 @@ pub async fn work(ledger: Ledger, batch: Vec<Work>, onward: bool) -> Result<(Led
 struct Sheet {
     commands: Vec<Command>,
     taken: BTreeSet<TaskId>,
-    deliveries: Vec<Box<dyn Delivery>>,
     stops: Vec<(usize, oneshot::Sender<Result<(), Rejection>>)>,
     states: Vec<oneshot::Sender<State>>,
     marks: Vec<oneshot::Sender<()>>,
@@ -67,10 +66,7 @@ struct Sheet {
 impl Sheet {
     async fn add(&mut self, ledger: &Ledger, work: Work) -> Result<(), HubError> {
         match work {
-            Work::Outcome(task, delivery) => {
-                self.outcome(ledger, task).await?;
-                self.deliveries.push(delivery);
-            }
+            Work::Outcome(task) => self.outcome(ledger, task).await?,
             Work::Step(task, step) => self.commands.push(match *step {
                 Step::Tool(call) => Command::RecordCall { task, call },
                 Step::Model(call) => Command::RecordModelCall { task, call },
@@ -113,11 +109,6 @@ impl Sheet {
         let waiting = ledger.state().in_flight().map(|(id, _)| id).filter(|id| self.again.contains(id));
         for id in waiting.filter(|_| onward) {
             tasks.extend(ledger.task_again(id).await?);
-        }
-        for delivery in self.deliveries {
-            if let Err(error) = delivery.done().await {
-                tracing::warn!(%error, "a notice was not acknowledged and will come again");
-            }
         }
         // Whoever asked may have gone in the meantime.
         for (place, reply) in self.stops {

@@ -16,7 +16,7 @@ use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::memory::intact;
+use casebook_agent::store::{follows, intact};
 
 mod fault;
 mod writer;
@@ -214,7 +214,7 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let doing = format!("append to the log of {investigation}");
         let unwritable = |e: serde_json::Error| StoreError::Unavailable { doing: doing.clone(), reason: e.to_string() };
-        crate::memory::follows(investigation, after, after, entries)?;
+        follows(investigation, after, after, entries)?;
         let json = entries.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(unwritable)?;
         let investigation = investigation.clone();
         self.write(doing, |reply| Request::Append { investigation, after, json, reply }).await

@@ -1,12 +1,13 @@
 //! `casebook investigate` and `casebook resume`
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
 use casebook_expert::evidence::Catalog;
 use casebook_protocol::{Alert, InvestigationId, MAX_ALERT_BYTES, Recorded, Report};
 
-use crate::args::{Investigate, Resume};
+use crate::args::{Investigate, Models, Resume};
 use crate::embedded::{self, Begun, Observer, Options};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
@@ -29,7 +30,21 @@ pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) ->
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    conclude(&report?, args.out.as_deref(), data, &models, screen)
+    let report = report.map_err(|failure| with_models(failure, &args.models))?;
+    conclude(&report, args.out.as_deref(), data, &models, screen)
+}
+
+/// What to type to go on needs the models, too: without them the built-in analyst would go on.
+fn with_models(mut failure: Failure, models: &Models) -> Failure {
+    if failure.exit == Exit::Unfinished {
+        let given = [("--models", &models.models), ("--record", &models.record), ("--replay", &models.replay)];
+        for (option, path) in given {
+            if let Some(path) = path {
+                failure.advice.push_str(&format!(" {option} {}", quoted(&path.display().to_string())));
+            }
+        }
+    }
+    failure
 }
 
 pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> Result<Exit, Failure> {
@@ -40,7 +55,8 @@ pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> R
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::resume(&home, &id, args.evidence.as_deref(), &models.minds, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    conclude(&report?, args.out.as_deref(), data, &models, screen)
+    let report = report.map_err(|failure| with_models(failure, &args.models))?;
+    conclude(&report, args.out.as_deref(), data, &models, screen)
 }
 
 /// The verdict, what it used, and where the report is.
@@ -159,6 +175,14 @@ impl Observer for Watcher<'_> {
                     source.records
                 ),
             ));
+        }
+    }
+
+    fn without_models(&mut self, played: &BTreeSet<String>) {
+        if self.again.is_none() {
+            let names = safe(&played.iter().map(String::as_str).collect::<Vec<_>>().join(", "), 200);
+            let said = format!("so far {names} played; without --models FILE the built-in analyst goes on");
+            self.screen.line(paint(YELLOW, said));
         }
     }
 

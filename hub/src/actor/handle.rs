@@ -108,10 +108,7 @@ impl HubHandle {
     }
 
     async fn activate(&self, investigation: &InvestigationId) -> Result<InvestigationAddr, HubError> {
-        self.hub
-            .send(Activate { investigation: investigation.clone(), asked: true })
-            .await
-            .map_err(|_| HubError::Stopped)?
+        self.hub.send(Activate(investigation.clone())).await.map_err(|_| HubError::Stopped)?
     }
 
     /// Goes on with an investigation. No effect on one that is worked on or closed.
