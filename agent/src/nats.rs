@@ -14,10 +14,14 @@ use crate::worker::Env;
 
 mod bus;
 pub mod permit;
+mod presence;
+mod request;
 mod store;
 pub mod streams;
 
 pub use bus::NatsBus;
+pub use presence::{HEARTBEAT, JoinError};
+pub use request::{Asked, Requests};
 pub use store::NatsStore;
 
 /// The oldest server that is worked with: older ones ignore options that the work queues need.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use casebook_agent::worker::Env;
-use casebook_protocol::{InvestigationId, Phase, Report, TaskId};
+use casebook_protocol::{Domain, InvestigationId, Phase, Report, TaskId};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -176,6 +176,8 @@ struct Investigation {
     leaving: BTreeSet<TaskId>,
     onward: bool,
     waiters: Vec<oneshot::Sender<Ending>>,
+    /// The domains that were said to be there last.
+    present: Option<Arc<BTreeSet<Domain>>>,
     ended: Option<Ending>,
     seen: InvestigationObservation,
 }
@@ -221,6 +223,7 @@ impl Investigation {
             leaving: BTreeSet::new(),
             onward: true,
             waiters: Vec::new(),
+            present: None,
             ended: None,
             seen,
         }
@@ -319,6 +322,12 @@ impl Handler<Take> for Investigation {
     fn handle(&mut self, Take(work): Take, ctx: &mut Self::Context) {
         if self.ended.is_some() || (matches!(work, Work::Step(..)) && self.queue.len() >= STEPS_WAITING) {
             return;
+        }
+        if let Work::Attend(present) = &work {
+            if self.present.as_ref() == Some(present) {
+                return;
+            }
+            self.present = Some(Arc::clone(present));
         }
         self.queue.push_back(work);
         self.turn(ctx);

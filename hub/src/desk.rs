@@ -1,11 +1,12 @@
 //! The work of one investigation, batched: whatever waits is taken in with one pass and one append.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use casebook_agent::bus::Bus;
 use casebook_agent::wire;
 use casebook_agent::worker::Step;
-use casebook_protocol::{Report, Task, TaskId, subject};
+use casebook_protocol::{Domain, Report, Task, TaskId, subject};
 use tokio::sync::oneshot;
 
 use crate::decide::{Command, Rejection};
@@ -23,6 +24,8 @@ pub enum Work {
     Stop(String, oneshot::Sender<Result<(), Rejection>>),
     /// Someone wants to know the state.
     State(oneshot::Sender<State>),
+    /// These domains have an Expert at the moment; all others have none.
+    Attend(Arc<BTreeSet<Domain>>),
     /// Look for outcomes that nobody told of, and hand out again what nobody works on.
     Sweep,
     /// Someone wants to know when all before this is done.
@@ -74,6 +77,11 @@ impl Sheet {
             Work::Stop(reason, reply) => {
                 self.stops.push((self.commands.len(), reply));
                 self.commands.push(Command::Stop { reason });
+            }
+            Work::Attend(present) => {
+                let missing = ledger.state().roster().iter().map(|m| &m.domain).filter(|d| !present.contains(*d));
+                let gone = missing.map(|d| (d.clone(), format!("no Expert for {d} is there any more"))).collect();
+                self.commands.push(Command::Attend { gone, now: ledger.now() });
             }
             Work::State(reply) => self.states.push(reply),
             Work::Mark(reply) => self.marks.push(reply),

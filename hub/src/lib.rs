@@ -19,6 +19,9 @@ pub mod ledger;
 pub mod actor;
 pub mod desk;
 
+pub mod roster;
+pub mod service;
+
 pub mod archive;
 pub mod branch;
 pub mod report;
