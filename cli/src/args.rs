@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use casebook_agent::service::key::micros;
 use casebook_protocol::Budget;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -171,18 +172,6 @@ impl Limits {
     }
 }
 
-/// Millionths of an amount such as `2.50`.
-fn micros(text: &str) -> Result<u64, String> {
-    let wrong = || "give an amount such as 2.50".to_owned();
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    if part.len() > 6 || !(whole.to_owned() + part).bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let part: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
-    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(part)).ok_or_else(wrong)
-}
-
 /// `casebook resume`
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -342,15 +331,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn amounts_are_read_exactly() {
-        assert_eq!(micros("2.50"), Ok(2_500_000));
-        assert_eq!(micros("0.000001"), Ok(1));
-        assert_eq!(micros("7"), Ok(7_000_000));
-        for bad in ["", "-1", "1.2.3", "1e3", "0.0000001", "99999999999999999999"] {
-            assert!(micros(bad).is_err(), "{bad}");
-        }
     }
 }

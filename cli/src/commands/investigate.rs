@@ -18,13 +18,13 @@ use crate::progress::Bar;
 use crate::render::{Form, words};
 use crate::save;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
-use crate::stop::Stop;
+use crate::stop;
 
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = read_alert(&args.alert)?;
     let evidence = whole_path(&args.evidence)?;
     let models = Opened::open(&args.models)?;
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let minds = models.minds.clone();
     let options = Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget(), minds };
     let mut watcher = Watcher::new(screen, args.verbose);
@@ -51,7 +51,7 @@ pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> R
     let models = Opened::open(&args.models)?;
     let home = Home::existing(data)?;
     let id = home.find(&args.id).await?;
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::resume(&home, &id, args.evidence.as_deref(), &models.minds, &mut watcher, &mut stop).await;
     watcher.bar.end();
