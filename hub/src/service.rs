@@ -287,13 +287,7 @@ impl Service {
     }
 
     async fn bury(&self, attempts: u32, bytes: &[u8], reason: &str) {
-        let letter = DeadLetter {
-            task: None,
-            investigation: None,
-            reason: reason.to_owned(),
-            attempts,
-            message: None,
-        };
+        let letter = DeadLetter { task: None, investigation: None, reason: reason.to_owned(), attempts, message: None };
         letter.send(&self.env, subject::DEAD_HUB, bytes).await;
     }
 
