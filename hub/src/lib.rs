@@ -41,6 +41,4 @@ pub use state::{Case, Progress, Round, State, TaskState};
 pub use verify::Verification;
 
 #[cfg(test)]
-mod conformance;
-#[cfg(test)]
 mod script;

@@ -6,5 +6,6 @@ pub mod generate;
 pub mod hostile;
 pub mod lab;
 pub mod model;
+pub mod nats;
 pub mod run;
 pub mod score;
