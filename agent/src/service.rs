@@ -1,7 +1,9 @@
 //! A process that serves: its settings ([`settings`], [`command`]), how it is ([`health`], [`http`]),
-//! how it is asked to stop ([`signals`]), and the frame in which it runs ([`run`]).
+//! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), and how it works on
+//! queues over NATS ([`work`]).
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub mod command;
@@ -11,6 +13,7 @@ pub mod http;
 pub mod key;
 pub mod settings;
 pub mod signals;
+pub mod work;
 
 pub use command::{Asked, Program};
 pub use common::Common;
@@ -18,7 +21,13 @@ pub use health::Health;
 pub use settings::Settings;
 pub use signals::Stop;
 
+use casebook_protocol::Role;
+
+use crate::mind::{Analyst, Mind};
+use crate::model::brief::Brief;
 use crate::model::client;
+use crate::model::mind::seat;
+use crate::model::open::Models;
 use crate::{process, telemetry};
 
 /// What a process still gets once its time to drain is over: to hand back what is left.
@@ -74,15 +83,28 @@ pub struct Service {
     pub stop: Stop,
 }
 
+impl Service {
+    /// Who plays `role`: the models that the models file seats in it, and `analyst` where it seats none
+    /// or there is no file.
+    ///
+    /// # Errors
+    /// The models file cannot be used, or a key is missing.
+    pub fn mind(&self, role: Role, brief: Arc<dyn Brief>, analyst: Analyst) -> Result<Arc<dyn Mind>, Failure> {
+        let opened = self.common.models.as_deref().map(|file| Models::of_role(file, role)).transpose();
+        let models = opened.map_err(Failure::usage)?;
+        Ok(seat(models.as_ref(), None, brief, analyst))
+    }
+
+    /// Tasks at once: what is set, or what the role usually takes.
+    #[must_use]
+    pub fn at_once(&self, usual: usize) -> usize {
+        self.settings.number(&common::AT_ONCE).and_then(|n| usize::try_from(n).ok()).unwrap_or(usual)
+    }
+}
+
 /// Runs a program that serves: reads what is asked for, prints it or serves by `serve`, which ends when
-/// it was asked to stop and has drained. `role` says who it is, and the name that `named` finds in the
-/// settings.
-pub fn run<F, S>(
-    program: &Program,
-    role: &str,
-    named: impl Fn(&Settings) -> Result<String, Failure>,
-    serve: F,
-) -> ExitCode
+/// it was asked to stop and has drained. `role` says who it is.
+pub fn run<F, S>(program: &Program, role: &str, serve: F) -> ExitCode
 where
     F: FnOnce(Service) -> S,
     S: Future<Output = Result<(), Failure>>,
@@ -97,14 +119,10 @@ where
         }
         Err(error) => return complain(program, &Failure::usage(error)),
     };
-    let name = match named(&settings) {
-        Ok(name) => name,
-        Err(failure) => return complain(program, &failure),
-    };
     client::tls();
     let common = Common::of(&settings);
     telemetry::start(common.log);
-    let health = Health::new(role, &name);
+    let health = Health::new(role);
     let ended = process::run(async {
         let stop = Stop::listen(Exit::Unfinished as i32)
             .map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;

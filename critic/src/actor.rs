@@ -13,7 +13,7 @@ use casebook_protocol::{Role, Task, View};
 use crate::tools::RecordTools;
 
 /// Tasks of one Critic at once; each belongs to another investigation.
-const AT_ONCE: usize = 8;
+pub const AT_ONCE: usize = 8;
 
 /// The Critic's tools: four for a Review, none at all for a Timeline.
 struct CriticTools;

@@ -12,7 +12,7 @@ use casebook_protocol::subject::Queue;
 use crate::journal::JournalTools;
 
 /// Tasks of one Director at once; each belongs to another investigation.
-const AT_ONCE: usize = 8;
+pub const AT_ONCE: usize = 8;
 
 /// Starts a Director, played by the built-in analyst.
 pub fn start(env: Env) -> Addr<RoleActor> {

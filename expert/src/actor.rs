@@ -11,7 +11,7 @@ use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
 
 /// Tasks of one Expert at once.
-const AT_ONCE: usize = 4;
+pub const AT_ONCE: usize = 4;
 
 /// Starts the Expert of `domain` with its tools, played by the built-in analyst.
 pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor> {

@@ -19,6 +19,7 @@ pub mod ledger;
 pub mod actor;
 pub mod desk;
 
+pub mod program;
 pub mod roster;
 pub mod service;
 

@@ -7,31 +7,36 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::nats;
+
 use super::install::{self, InstallError, PINNED};
 
 /// The environment variable that names a server to use.
 pub const SERVER_ENV: &str = "CASEBOOK_NATS_SERVER";
 /// The environment variable that names the folder in which an installed server is kept.
 pub const CACHE_ENV: &str = "CASEBOOK_CACHE";
-/// The oldest server that can be built on: those before lack what makes an append durable, and ignore
-/// newer options of streams and consumers in silence.
-pub const OLDEST: Version = Version(2, 10, 26);
+/// The oldest server that is run.
+pub const OLDEST: Version = {
+    let (major, minor, patch) = nats::OLDEST_SERVER;
+    Version(major, minor, patch)
+};
 
 /// The version of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(pub u64, pub u64, pub u64);
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl From<(u32, u32, u32)> for Version {
+    fn from((major, minor, patch): (u32, u32, u32)) -> Self {
+        Self(major, minor, patch)
+    }
+}
 
 impl Version {
     /// The version in what a server says of itself, such as `nats-server: v2.15.1`.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let (_, after) = text.trim().rsplit_once('v').unwrap_or(("", text.trim()));
-        let release = after.split(['-', '+']).next()?;
-        let mut parts = release.split('.').map(|part| part.parse().ok());
-        match (parts.next(), parts.next(), parts.next(), parts.next()) {
-            (Some(Some(major)), Some(Some(minor)), Some(Some(patch)), None) => Some(Self(major, minor, patch)),
-            _ => None,
-        }
+        let (_, version) = text.trim().rsplit_once([' ', '\t']).unwrap_or(("", text.trim()));
+        nats::version(version).map(Self::from)
     }
 }
 

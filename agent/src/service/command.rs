@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use crate::service::common;
 
-    const PROGRAM: Program = Program { name: "casebook-x", about: "Does x.", keys: &common::KEYS };
+    const PROGRAM: Program = Program { name: "casebook-x", about: "Does x.", keys: &common::WORKER_KEYS };
 
     fn asked(arguments: &[&str], environment: &[(&str, &str)]) -> Result<Asked, CommandError> {
         let arguments = std::iter::once("casebook-x").chain(arguments.iter().copied()).map(OsString::from);

@@ -25,7 +25,7 @@ pub static CREDENTIALS: Key = Key {
     kind: Kind::Path,
     usual: None,
     value: "FILE",
-    help: "the file that says who we are: user:password, a seed, or a .creds file",
+    help: "the file that says who we are (user:password, an nkey seed, .creds), or a folder with one for each user",
 };
 /// Whom we trust to be the server.
 pub static CA: Key = Key {
@@ -91,15 +91,29 @@ pub static LOG: Key = Key {
     help: "how log lines look, text or json; CASEBOOK_LOG says which there are",
 };
 
+/// How much a worker does at a time.
+pub static AT_ONCE: Key = Key {
+    name: "at_once",
+    env: "CASEBOOK_AT_ONCE",
+    kind: Kind::Number(1, 1024),
+    usual: None,
+    value: "N",
+    help: "tasks at once; what the role usually takes where it is not set",
+};
+
 /// What every process understands.
-pub static KEYS: [&Key; 9] = [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &MODELS, &LOG];
+pub static KEYS: [&Key; 8] = [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG];
+
+/// What a worker understands: a process that plays a role.
+pub static WORKER_KEYS: [&Key; 10] =
+    [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG, &MODELS, &AT_ONCE];
 
 /// The settings that every process has.
 #[derive(Debug, Clone)]
 pub struct Common {
     /// The NATS servers, parted by commas.
     pub nats: String,
-    /// The file that says who we are.
+    /// The file that says who we are, or a folder with one for each user.
     pub credentials: Option<PathBuf>,
     /// The certificate of the authority that signed the server's.
     pub ca: Option<PathBuf>,

@@ -14,6 +14,8 @@ const STUCK: Duration = Duration::from_secs(15);
 /// A queue that a process works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Seat {
+    /// The server is reached.
+    pub connected: bool,
     /// The Hub knows of us.
     pub joined: bool,
     /// Jobs under way.
@@ -23,10 +25,10 @@ pub struct Seat {
 /// How a process is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// The server is reached.
-    pub connected: bool,
-    /// The queues that it works on, or shall; none for a Hub, which joins nobody.
+    /// The queues that it works on, or shall, by the user that it is there.
     pub seats: BTreeMap<String, Seat>,
+    /// It is getting ready: what it does.
+    pub preparing: Option<String>,
     /// It was asked to stop.
     pub draining: bool,
     /// What else is wrong, by what it concerns.
@@ -41,11 +43,14 @@ impl Standing {
         if self.draining {
             reasons.push("it was asked to stop".to_owned());
         }
-        if !self.connected {
-            reasons.push("no connection to the NATS server".to_owned());
+        reasons.extend(self.preparing.iter().map(|what| format!("not ready yet: {what}")));
+        for (name, seat) in self.seats.iter().filter(|(name, _)| !self.troubles.contains_key(*name)) {
+            if !seat.connected {
+                reasons.push(format!("{name}: no connection to the NATS server"));
+            } else if !seat.joined {
+                reasons.push(format!("{name}: no Hub has let it in"));
+            }
         }
-        let absent = self.seats.iter().filter(|(_, seat)| !seat.joined);
-        reasons.extend(absent.map(|(name, _)| format!("{name}: no Hub has answered yet")));
         reasons.extend(self.troubles.iter().map(|(what, why)| format!("{what}: {why}")));
         reasons
     }
@@ -56,7 +61,7 @@ impl Standing {
 pub struct Answer {
     /// The role.
     pub role: String,
-    /// The name of this process: its user at the server.
+    /// The name of this process, which no other has.
     pub name: String,
     /// The version of the package.
     pub version: &'static str,
@@ -64,14 +69,25 @@ pub struct Answer {
     pub wire: u16,
     /// It takes work.
     pub ready: bool,
-    /// The server is reached.
+    /// The server is reached, as every user that it is there.
     pub connected: bool,
-    /// A Hub knows of every queue that it works on.
+    /// A Hub has let it in on every queue that it works on.
     pub joined: bool,
+    /// The queues that it works on, by name.
+    pub queues: Vec<String>,
     /// Jobs under way.
     pub under_way: u64,
     /// Why it takes no work.
     pub reasons: Vec<String>,
+}
+
+/// A name that no other process has: machine, process, and a part by chance, since containers share the
+/// first two.
+fn instance() -> String {
+    let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let chance = uuid::Uuid::now_v7().simple().to_string();
+    let tail = chance.get(chance.len().saturating_sub(6)..).unwrap_or(&chance);
+    format!("{}-{}-{tail}", casebook_protocol::one_line(&machine, 60), std::process::id())
 }
 
 struct Inner {
@@ -86,11 +102,23 @@ struct Inner {
 pub struct Health(Arc<Inner>);
 
 impl Health {
-    /// That of a process of `role` that is called `name`, connected to nothing yet.
+    /// That of a process of `role` which has begun to prepare.
     #[must_use]
-    pub fn new(role: &str, name: &str) -> Self {
-        let (standing, beat) = (Mutex::default(), Mutex::new(Instant::now()));
-        Self(Arc::new(Inner { role: role.to_owned(), name: name.to_owned(), standing, beat }))
+    pub fn new(role: &str) -> Self {
+        let standing = Standing { preparing: Some("it starts".to_owned()), ..Standing::default() };
+        let (standing, beat) = (Mutex::new(standing), Mutex::new(Instant::now()));
+        Self(Arc::new(Inner { role: role.to_owned(), name: instance(), standing, beat }))
+    }
+
+    /// The name of this process.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Says what it is preparing; with none that it is prepared.
+    pub fn preparing(&self, what: Option<&str>) {
+        self.update(|standing| standing.preparing = what.map(str::to_owned));
     }
 
     /// Changes how it stands.
@@ -142,8 +170,9 @@ impl Health {
             version: env!("CARGO_PKG_VERSION"),
             wire: WIRE_VERSION,
             ready: reasons.is_empty(),
-            connected: standing.connected,
-            joined: standing.seats.values().all(|seat| seat.joined),
+            connected: !standing.seats.is_empty() && standing.seats.values().all(|seat| seat.connected),
+            queues: standing.seats.keys().cloned().collect(),
+            joined: !standing.seats.is_empty() && standing.seats.values().all(|seat| seat.joined),
             under_way: standing.seats.values().map(|seat| seat.under_way).sum(),
             reasons,
         }
@@ -156,21 +185,26 @@ mod tests {
 
     #[test]
     fn it_is_ready_when_nothing_speaks_against_it() {
-        let health = Health::new("expert", "expert-cloud");
-        health.seat("casebook.task.expert.cloud", |seat| seat.under_way = 2);
+        let health = Health::new("expert");
         let reasons = || health.answer().reasons;
-        assert_eq!(
-            reasons(),
-            ["no connection to the NATS server", "casebook.task.expert.cloud: no Hub has answered yet"]
-        );
-        health.update(|standing| standing.connected = true);
-        health.seat("casebook.task.expert.cloud", |seat| seat.joined = true);
+        assert_eq!(reasons(), ["not ready yet: it starts"]);
+        health.preparing(None);
+        health.seat("expert-cloud", |seat| seat.under_way = 2);
+        assert_eq!(reasons(), ["expert-cloud: no connection to the NATS server"]);
+        health.trouble("expert-cloud", Some("cannot connect: refused".into()));
+        assert_eq!(reasons(), ["expert-cloud: cannot connect: refused"]);
+        health.trouble("expert-cloud", None);
+        health.seat("expert-cloud", |seat| seat.connected = true);
+        assert_eq!(reasons(), ["expert-cloud: no Hub has let it in"]);
+        health.seat("expert-cloud", |seat| seat.joined = true);
         let answer = health.answer();
         assert!(answer.ready && answer.joined && answer.under_way == 2, "{answer:?}");
-        health.trouble("models", Some("no model answers".into()));
-        assert_eq!(reasons(), ["models: no model answers"]);
-        health.trouble("models", None);
         health.update(|standing| standing.draining = true);
         assert_eq!(reasons(), ["it was asked to stop"]);
+    }
+
+    #[test]
+    fn two_processes_have_two_names() {
+        assert_ne!(Health::new("hub").name(), Health::new("hub").name());
     }
 }

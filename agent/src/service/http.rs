@@ -105,20 +105,20 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_prober_learns_whether_work_is_taken_and_why_not() {
-        let health = Health::new("critic", "critic");
+        let health = Health::new("critic");
         let address = serve("127.0.0.1:0".parse().unwrap(), health.clone()).await.unwrap();
         let (status, body) = ask(address, "GET /ready").await;
         assert_eq!((status, &body["ready"], &body["role"]), (503, &Value::from(false), &Value::from("critic")));
-        assert_eq!(body["reasons"][0], "no connection to the NATS server");
+        assert_eq!(body["reasons"][0], "not ready yet: it starts");
         assert_eq!(ask(address, "GET /live").await.0, 200);
-        health.update(|standing| standing.connected = true);
+        health.preparing(None);
         let (status, body) = ask(address, "GET /ready").await;
         assert_eq!((status, &body["wire"]), (200, &Value::from(crate::wire::WIRE_VERSION)));
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn nothing_else_is_answered_and_who_says_nothing_blocks_nobody() {
-        let address = serve("127.0.0.1:0".parse().unwrap(), Health::new("hub", "hub")).await.unwrap();
+        let address = serve("127.0.0.1:0".parse().unwrap(), Health::new("hub")).await.unwrap();
         let mut silent = Vec::new();
         for _ in 0..CONNECTIONS - 1 {
             silent.push(TcpStream::connect(address).await.unwrap());

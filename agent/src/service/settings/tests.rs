@@ -10,7 +10,7 @@ fn gather(
     let environment =
         |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     let flags: Vec<_> = flags.iter().map(|(name, value)| (*name, vec![(*value).to_owned()])).collect();
-    Settings::gather(&common::KEYS, file.as_ref(), environment, &flags)
+    Settings::gather(&common::WORKER_KEYS, file.as_ref(), environment, &flags)
 }
 
 fn refused(text: &str) -> String {
@@ -48,7 +48,7 @@ fn a_path_in_a_file_is_relative_to_the_file_and_elsewhere_to_the_working_folder(
 fn a_fault_in_the_file_is_told_with_its_line() {
     assert_eq!(
         refused("drain = 5\n\ndrian = 6\n"),
-        "/etc/casebook/director.toml:3: there is no setting \"drian\": there are nats, credentials, ca, cert, key, health, drain, models, log"
+        "/etc/casebook/director.toml:3: there is no setting \"drian\": there are nats, credentials, ca, cert, key, health, drain, log, models, at_once"
     );
     assert_eq!(refused("\ndrain = \"5\""), "/etc/casebook/director.toml:2: drain: \"5\" is a text: write a number");
     assert_eq!(
@@ -79,7 +79,7 @@ fn what_is_printed_is_a_file_that_says_the_same() {
     assert!(printed.contains("log = \"text\"  # default\n"), "{printed}");
     assert!(printed.contains("# ca is not set: "), "{printed}");
     let after = gather(Some(&printed), &[], &[]).unwrap();
-    for key in common::KEYS {
+    for key in common::WORKER_KEYS {
         assert_eq!(after.value(key), before.value(key), "{}", key.name);
     }
 }
