@@ -106,8 +106,8 @@ pub struct Options {
     pub cert: Option<PathBuf>,
     /// Its key.
     pub key: Option<PathBuf>,
-    /// Our user (`hub`, `director`, `critic`, `expert-network`, `reader`): replies come to
-    /// `_INBOX_<user>`, so that no user can read another's.
+    /// Our user (`hub`, `director`, `critic`, `expert-network`, `reader`), unless the credentials name it:
+    /// replies come to `_INBOX_<user>`, so that no user can read another's.
     pub user: String,
 }
 
@@ -156,9 +156,11 @@ pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
     let url = options.url.clone();
     let refused = Refusals::default();
     let noted = refused.clone();
+    let named = options.credentials.as_deref().map(named).transpose()?.flatten();
+    let user = named.unwrap_or_else(|| options.user.clone());
     let mut connecting = ConnectOptions::new()
-        .name(format!("casebook {}", options.user))
-        .custom_inbox_prefix(format!("_INBOX_{}", options.user))
+        .name(format!("casebook {user}"))
+        .custom_inbox_prefix(format!("_INBOX_{user}"))
         .connection_timeout(ANSWER)
         .request_timeout(Some(ANSWER))
         .subscription_capacity(65_536)
@@ -242,15 +244,27 @@ impl Connection {
     }
 }
 
+/// The user that a file of the form `user:password` names.
+fn named(path: &Path) -> Result<Option<String>, NatsError> {
+    let text = read(path)?;
+    let secret = text.contains("BEGIN NATS USER JWT");
+    Ok(text.split_once(':').filter(|_| !secret).map(|(user, _)| user.to_owned()))
+}
+
+fn read(path: &Path) -> Result<String, NatsError> {
+    let text = std::fs::read_to_string(path);
+    text.map(|t| t.trim().to_owned())
+        .map_err(|e| NatsError::File { path: path.display().to_string(), reason: e.to_string() })
+}
+
 fn with_credentials(options: ConnectOptions, path: &Path) -> Result<ConnectOptions, NatsError> {
     let file = |reason: String| NatsError::File { path: path.display().to_string(), reason };
-    let text = std::fs::read_to_string(path).map_err(|e| file(e.to_string()))?;
-    let text = text.trim();
+    let text = read(path)?;
     if text.contains("BEGIN NATS USER JWT") {
-        return options.credentials(text).map_err(|e| file(e.to_string()));
+        return options.credentials(&text).map_err(|e| file(e.to_string()));
     }
     if text.starts_with("SU") && !text.contains(':') {
-        return Ok(options.nkey(text.to_owned()));
+        return Ok(options.nkey(text));
     }
     match text.split_once(':') {
         Some((user, password)) => Ok(options.user_and_password(user.to_owned(), password.to_owned())),

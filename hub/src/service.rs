@@ -127,7 +127,9 @@ impl Service {
     /// Investigations under way here.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.settings.at_once.saturating_sub(self.permits.available_permits())
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while running.try_join_next().is_some() {}
+        running.len()
     }
 
     /// Takes nothing more, records what is decided, and gives back what is not finished: another Hub

@@ -64,7 +64,7 @@ impl User {
             Self::Hub => vec!["casebook.>".into(), inbox],
             Self::Worker(_) | Self::Publisher => vec![inbox],
             Self::Reader => {
-                vec!["casebook.events.*".into(), "casebook.timeline.*".into(), subject::REPORTS.into(), inbox]
+                vec!["casebook.events.>".into(), "casebook.timeline.>".into(), subject::REPORTS.into(), inbox]
             }
         };
         Permissions { publish, subscribe, answers: *self == Self::Hub }

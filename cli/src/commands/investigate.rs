@@ -21,7 +21,7 @@ use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
 
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
-    let alert = read_alert(&args.alert)?;
+    let alert = read_alert(&args.alert)?.1;
     let evidence = whole_path(&args.evidence)?;
     let models = Opened::open(&args.models)?;
     let mut stop = stop::listen()?;
@@ -105,7 +105,7 @@ fn quoted(text: &str) -> String {
 
 /// Reads an alert from a file or, for `-`, from standard input; never more than one byte over what an
 /// alert may have.
-fn read_alert(path: &Path) -> Result<Alert, Failure> {
+pub(super) fn read_alert(path: &Path) -> Result<(Vec<u8>, Alert), Failure> {
     const ADVICE: &str =
         "give one JSON object, as the detection sent it: casebook investigate alert.json --evidence DIR";
     let mut bytes = Vec::new();
@@ -121,7 +121,8 @@ fn read_alert(path: &Path) -> Result<Alert, Failure> {
         let what = format!("{name}: the alert is larger than {MAX_ALERT_BYTES} bytes");
         return Err(Failure::usage(what, "send the alert itself and leave the evidence in files"));
     }
-    Alert::parse(&bytes).map_err(|e| Failure::usage(format!("{name}: {e}"), ADVICE))
+    let alert = Alert::parse(&bytes).map_err(|e| Failure::usage(format!("{name}: {e}"), ADVICE))?;
+    Ok((bytes, alert))
 }
 
 /// Shows an investigation as it happens.
