@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use casebook_agent::broker::{Broker, Options, Places};
 use casebook_agent::nats;
+use casebook_agent::nats::permit::{User, authorization};
 
 /// A NATS server that ends with this value.
 pub struct Nats {
@@ -41,10 +42,31 @@ impl Nats {
         Ok(Self { broker: broker.map_err(|e| e.to_string())?, folder })
     }
 
+    /// Starts a server that lets in `users`, each with its own password and no more permissions than it
+    /// needs.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn guarded(users: &[User]) -> Result<Self, String> {
+        let password = |user: &User| format!("password-of-{}", user.name());
+        let quoted = users.iter().map(|user| (user.clone(), format!("\"{}\"", password(user)))).collect::<Vec<_>>();
+        let nats = Self::start_with(Some(&authorization(&quoted)))?;
+        for user in users {
+            let text = format!("{}:{}\n", user.name(), password(user));
+            std::fs::write(nats.credentials(&user.name()), text).map_err(|e| e.to_string())?;
+        }
+        Ok(nats)
+    }
+
+    fn credentials(&self, user: &str) -> PathBuf {
+        self.folder.path().join(format!("{user}.credentials"))
+    }
+
     /// How to reach it as `user`.
     #[must_use]
     pub fn options(&self, user: &str) -> nats::Options {
-        nats::Options { url: self.broker.url(), user: user.to_owned(), ..nats::Options::default() }
+        let credentials = Some(self.credentials(user)).filter(|path| path.is_file());
+        nats::Options { url: self.broker.url(), user: user.to_owned(), credentials, ..nats::Options::default() }
     }
 
     /// A folder that is removed with it.
