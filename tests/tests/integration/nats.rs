@@ -17,6 +17,8 @@ use casebook_protocol::{Domain, InvestigationId, Join, Member, Recorded, Report,
 use casebook_tests::nats::Nats;
 use casebook_tests::run;
 
+mod service;
+
 fn demo() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
 }
@@ -77,6 +79,11 @@ impl Team {
     async fn start(nats: Nats, evidence: &Path, settings: Settings) -> Self {
         let hub = nats::connect(&nats.options("hub")).await.unwrap();
         let service = Service::start(hub.clone(), settings).await.unwrap();
+        Self::enter(nats, hub, service, evidence).await
+    }
+
+    /// The workers join a Hub that is there.
+    async fn enter(nats: Nats, hub: Connection, service: Service, evidence: &Path) -> Self {
         let director = enter(&nats, &join(Role::Director, None)).await;
         casebook_director::actor::start(director.env());
         let critic = enter(&nats, &join(Role::Critic, None)).await;
