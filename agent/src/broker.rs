@@ -1,7 +1,7 @@
 //! A NATS server as a child process: [`find`] looks for one and installs it, [`Broker`] runs it. For
 //! tests and for a cluster on one machine; elsewhere whoever runs the machines runs the server.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::process::CommandExt;
@@ -10,6 +10,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
+
+use crate::service::child::last_lines;
 
 pub mod find;
 mod install;
@@ -161,7 +163,7 @@ impl Broker {
         while Instant::now() < end {
             if let Ok(Some(status)) = self.child.try_wait() {
                 let path = self.log();
-                let log = last_lines(&path);
+                let log = last_lines(&path, COMPLAINT);
                 return Err(BrokerError::Ended { status, path, log });
             }
             if let Some(port) = listening(&self.options.folder, self.child.id())
@@ -225,14 +227,6 @@ fn greets(port: u16) -> bool {
         stream.read_exact(&mut first).map(|()| first)
     });
     greeting.is_ok_and(|first| &first == b"INFO ")
-}
-
-fn last_lines(log: &Path) -> String {
-    let mut text = String::new();
-    // What cannot be read is not shown: the path of the log is.
-    let _ = File::open(log).and_then(|mut file| file.read_to_string(&mut text));
-    let lines: Vec<&str> = text.lines().collect();
-    lines.get(lines.len().saturating_sub(COMPLAINT)..).unwrap_or_default().join(" / ")
 }
 
 #[cfg(test)]

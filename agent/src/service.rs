@@ -1,11 +1,13 @@
 //! A process that serves: its settings ([`settings`], [`command`]), how it is ([`health`], [`http`]),
-//! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), and how it works on
-//! queues over NATS ([`work`]).
+//! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), how it works on
+//! queues over NATS ([`work`]), and how it is run by another ([`child`]).
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub mod child;
 pub mod command;
 pub mod common;
 pub mod health;
@@ -111,10 +113,11 @@ where
 {
     process::abort_on_panic();
     let asked = program.asked(std::env::args_os(), |name| std::env::var(name).ok());
-    let settings = match asked {
-        Ok(Asked::Serve(settings)) => settings,
+    let (settings, until_eof) = match asked {
+        Ok(Asked::Serve { settings, until_eof }) => (settings, until_eof),
         Ok(Asked::Say(text)) => {
-            print!("{text}");
+            // Who closed it does not want to read it.
+            let _ = write!(std::io::stdout(), "{text}");
             return ExitCode::SUCCESS;
         }
         Err(error) => return complain(program, &Failure::usage(error)),
@@ -124,7 +127,7 @@ where
     telemetry::start(common.log);
     let health = Health::new(role);
     let ended = process::run(async {
-        let stop = Stop::listen(Exit::Unfinished as i32)
+        let stop = Stop::listen_with(Exit::Unfinished as i32, until_eof)
             .map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
         let service = Service { settings, common, health, stop };
         announced(program, &service).await?;
@@ -152,7 +155,8 @@ async fn announced(program: &Program, service: &Service) -> Result<(), Failure> 
         .await
         .map_err(|e| Failure::usage(format!("cannot answer health at {address}: {e}; name another with --health")))?;
     // On standard output, where nothing else goes: whoever gave port 0 reads it there.
-    println!("{} health http://{bound}", program.name);
+    // Whether anyone does is not our concern.
+    let _ = writeln!(std::io::stdout(), "{} health http://{bound}", program.name);
     Ok(())
 }
 

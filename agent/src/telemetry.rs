@@ -1,6 +1,8 @@
 //! Logs and spans. The names of all spans and fields are here and nowhere else; those of model and
 //! tool calls follow OpenTelemetry's conventions for generative AI.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
@@ -89,8 +91,11 @@ pub fn filter(directives: &str) -> EnvFilter {
 /// (`info`, `casebook_hub=debug`, …); without it only warnings show. A second call changes nothing.
 pub fn start(format: LogFormat) {
     let filter = filter(&std::env::var("CASEBOOK_LOG").unwrap_or_else(|_| "warn".into()));
-    let lines =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_span_events(FmtSpan::CLOSE);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        .with_span_events(FmtSpan::CLOSE);
     // An error says that a subscriber is there already, as in tests.
     let _ = match format {
         LogFormat::Text => lines.try_init(),

@@ -41,8 +41,13 @@ pub struct Program {
 /// What a command line asks for.
 #[derive(Debug)]
 pub enum Asked {
-    /// To serve with these settings.
-    Serve(Settings),
+    /// To serve.
+    Serve {
+        /// With these settings.
+        settings: Settings,
+        /// And to stop when standard input ends: so a child ends with whoever started it.
+        until_eof: bool,
+    },
     /// To say this and end.
     Say(String),
 }
@@ -83,7 +88,7 @@ impl Program {
         if matches.get_flag("print-config") {
             return Ok(Asked::Say(format!("# {} {}\n{}", self.name, version(), settings.print())));
         }
-        Ok(Asked::Serve(settings))
+        Ok(Asked::Serve { settings, until_eof: matches.get_flag("until-eof") })
     }
 
     fn flags(&self, matches: &ArgMatches) -> Vec<(&'static str, Vec<String>)> {
@@ -97,9 +102,11 @@ impl Program {
     fn command(&self) -> Command {
         let config = Arg::new("config").long("config").value_name("FILE").value_parser(clap::value_parser!(PathBuf));
         let print = Arg::new("print-config").long("print-config").action(ArgAction::SetTrue);
+        let eof = Arg::new("until-eof").long("until-eof").action(ArgAction::SetTrue);
         let own = [
             config.help(format!("the settings file [env: {CONFIG_ENV}]")),
             print.help("print what is set as such a file, with where it came from, and end"),
+            eof.help("stop when standard input ends, as a child of whoever starts it"),
         ];
         Command::new(self.name)
             .about(self.about)

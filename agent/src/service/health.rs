@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::wire::WIRE_VERSION;
 
@@ -57,14 +57,14 @@ impl Standing {
 }
 
 /// What `/ready` answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     /// The role.
     pub role: String,
     /// The name of this process, which no other has.
     pub name: String,
     /// The version of the package.
-    pub version: &'static str,
+    pub version: String,
     /// The version of the messages between processes.
     pub wire: u16,
     /// It takes work.
@@ -167,7 +167,7 @@ impl Health {
         Answer {
             role: self.0.role.clone(),
             name: self.0.name.clone(),
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
             wire: WIRE_VERSION,
             ready: reasons.is_empty(),
             connected: !standing.seats.is_empty() && standing.seats.values().all(|seat| seat.connected),

@@ -34,9 +34,25 @@ impl Stop {
     /// # Errors
     /// The system does not let us listen.
     pub fn listen(code: i32) -> std::io::Result<Self> {
+        Self::listen_with(code, false)
+    }
+
+    /// The same; with `until_eof` the end of standard input asks, too.
+    ///
+    /// # Errors
+    /// As [`Stop::listen`], and when no thread can be started.
+    pub fn listen_with(code: i32, until_eof: bool) -> std::io::Result<Self> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let (tell, stop) = Self::by_hand();
+        if until_eof {
+            let tell = tell.clone();
+            // A thread of its own: standard input cannot be read without blocking one.
+            std::thread::Builder::new().name("stdin".into()).spawn(move || {
+                let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+                tell.stop();
+            })?;
+        }
         tokio::spawn(async move {
             for again in [false, true] {
                 tokio::select! {
