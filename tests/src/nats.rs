@@ -10,6 +10,7 @@ use casebook_agent::nats::permit::{User, authorization};
 pub struct Nats {
     /// The server.
     pub broker: Broker,
+    others: Option<String>,
     folder: tempfile::TempDir,
 }
 
@@ -39,7 +40,7 @@ impl Nats {
         let place = folder.path().join("nats");
         std::fs::create_dir_all(&place).map_err(|e| e.to_string())?;
         let broker = Broker::start(Options { program: program()?, folder: place, config, port: 0 });
-        Ok(Self { broker: broker.map_err(|e| e.to_string())?, folder })
+        Ok(Self { broker: broker.map_err(|e| e.to_string())?, others: None, folder })
     }
 
     /// Starts a server that lets in `users`, each with its own password and no more permissions than it
@@ -66,7 +67,8 @@ impl Nats {
     #[must_use]
     pub fn options(&self, user: &str) -> nats::Options {
         let credentials = Some(self.credentials(user)).filter(|path| path.is_file());
-        nats::Options { url: self.broker.url(), user: user.to_owned(), credentials, ..nats::Options::default() }
+        let url = self.others.clone().unwrap_or_else(|| self.broker.url());
+        nats::Options { url, user: user.to_owned(), credentials, ..nats::Options::default() }
     }
 
     /// A folder that is removed with it.
@@ -74,6 +76,31 @@ impl Nats {
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// Three servers that know each other. The options of each name all three.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn cluster() -> Result<Vec<Nats>, String> {
+    let ports = (0..3).map(|_| free_port()).collect::<Result<Vec<u16>, _>>()?;
+    let routes: Vec<String> = ports.iter().map(|port| format!("\"nats-route://127.0.0.1:{port}\"")).collect();
+    let mut servers = Vec::new();
+    for (n, port) in ports.iter().enumerate() {
+        let config = format!(
+            "server_name: server-{n}\ncluster {{\n  name: casebook\n  listen: \"127.0.0.1:{port}\"\n  routes: [{}]\n}}\n",
+            routes.join(", ")
+        );
+        servers.push(Nats::start_with(Some(&config))?);
+    }
+    let all: Vec<String> = servers.iter().map(|s| s.broker.url()).collect();
+    servers.iter_mut().for_each(|s| s.others = Some(all.join(",")));
+    Ok(servers)
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
+    listener.local_addr().map(|address| address.port()).map_err(|e| e.to_string())
 }
 
 /// The server's program; says on standard error what it took to have one.

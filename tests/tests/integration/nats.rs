@@ -17,6 +17,7 @@ use casebook_protocol::{Domain, InvestigationId, Join, Member, Recorded, Report,
 use casebook_tests::nats::Nats;
 use casebook_tests::run;
 
+mod cluster;
 mod service;
 
 fn demo() -> std::path::PathBuf {
