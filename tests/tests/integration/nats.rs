@@ -13,11 +13,12 @@ use casebook_expert::evidence::Catalog;
 use casebook_hub::service::{OpenAnswer, Service, Settings};
 use casebook_hub::{archive, report, verify};
 use casebook_protocol::subject::{self, Queue};
-use casebook_protocol::{Domain, InvestigationId, Join, Member, Recorded, Report, Role};
+use casebook_protocol::{Domain, Event, InvestigationId, Join, Member, Recorded, Report, Role, Timeline};
 use casebook_tests::nats::Nats;
 use casebook_tests::run;
 
 mod cluster;
+mod schema;
 mod service;
 
 fn demo() -> std::path::PathBuf {
@@ -46,6 +47,8 @@ async fn enter(nats: &Nats, join: &Join) -> Connection {
 
 async fn open(connection: &Connection, alert: &[u8]) -> InvestigationId {
     let answer = connection.request(subject::OPEN, alert.to_vec(), Duration::from_secs(10)).await.unwrap();
+    schema::holds("alert", alert);
+    schema::holds("opened", &answer);
     match serde_json::from_slice(&answer).unwrap() {
         OpenAnswer::Accepted { investigation, .. } => InvestigationId::new(investigation).unwrap(),
         OpenAnswer::Refused { error } => panic!("{error}"),
@@ -120,17 +123,29 @@ fn over_nats_an_investigation_ends_in_the_same_report_as_embedded() {
         let publisher = nats::connect(&team.nats.options("publisher")).await.unwrap();
         let reader = nats::connect(&team.nats.options("reader")).await.unwrap();
         let mut events = reader.env().bus.subscribe("casebook.events.>").await.unwrap();
+        let mut timelines = reader.env().bus.subscribe("casebook.timeline.>").await.unwrap();
         let mut reports = reader.env().bus.subscribe(subject::REPORTS).await.unwrap();
         let id = open(&publisher, &alert).await;
         assert_eq!(open(&publisher, &alert).await, id, "the same alert is the same investigation");
         let report = concluded(&reader, &id).await;
-        let published: Report = serde_json::from_slice(&reports.next().await.unwrap().bytes).unwrap();
-        assert_eq!(published, report);
+        let message = reports.next().await.unwrap();
+        schema::holds("report", &message.bytes);
+        assert_eq!(serde_json::from_slice::<Report>(&message.bytes).unwrap(), report);
         let log = reader.env().store.log(&id, 1).await.unwrap();
+        let mut rewritten = 0;
         for entry in log {
-            let told: Recorded = serde_json::from_slice(&events.next().await.unwrap().bytes).unwrap();
+            let message = events.next().await.unwrap();
+            schema::holds("event", &message.bytes);
+            let told: Recorded = serde_json::from_slice(&message.bytes).unwrap();
             assert_eq!(told, entry, "every event is told, in order");
+            if let Event::TimelineRewritten { timeline } = entry.event {
+                let message = timelines.next().await.unwrap();
+                schema::holds("timeline", &message.bytes);
+                assert_eq!(serde_json::from_slice::<Timeline>(&message.bytes).unwrap(), timeline);
+                rewritten += 1;
+            }
         }
+        assert!(rewritten > 1);
         assert_eq!(verify::verify(reader.env().store.as_ref(), &id).await.unwrap().problems, []);
         for connection in [&team.hub, &publisher, &reader].into_iter().chain(team.experts.iter().map(|(_, c)| c)) {
             assert_eq!(connection.refusals().count(), 0, "permissions are enough");
