@@ -112,6 +112,12 @@ impl Broker {
         format!("nats://127.0.0.1:{}", self.options.port)
     }
 
+    /// Its number in the system.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its log.
     #[must_use]
     pub fn log(&self) -> PathBuf {
@@ -175,6 +181,32 @@ impl Broker {
         }
         Err(BrokerError::Silent { path: self.log() })
     }
+}
+
+/// Ends a server that was left over in `folder` because whoever ran it was killed. Blocks.
+pub fn end_left_over(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let number = name.strip_prefix("nats-server_").and_then(|rest| rest.strip_suffix(".ports"));
+        let Some(pid) = number.and_then(|n| n.parse().ok()).and_then(rustix::process::Pid::from_raw) else { continue };
+        let end = Instant::now() + PATIENCE;
+        // Numbers are used again: only what runs with this folder is ours.
+        while runs_in(pid, folder) && Instant::now() < end {
+            // An error says that it has ended.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+            std::thread::sleep(LOOK * 10);
+        }
+        // What cannot be removed is looked at again the next time.
+        let _ = std::fs::remove_file(&path);
+    }
+}
+
+/// Whether the process `pid` is a server that keeps its store in `folder`.
+fn runs_in(pid: rustix::process::Pid, folder: &Path) -> bool {
+    let pid = pid.as_raw_nonzero().to_string();
+    let said = Command::new("ps").args(["-o", "command=", "-p", &pid]).stdin(Stdio::null()).output();
+    said.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains(&*folder.to_string_lossy()))
 }
 
 impl Drop for Broker {

@@ -17,6 +17,7 @@ Examples:
   casebook investigate alert.json --evidence logs/ --models models.toml
   casebook export 3f2a --format html --output report.html
   casebook verify 3f2a --evidence logs/
+  casebook cluster --evidence logs/
   casebook alert alert.json --nats nats://127.0.0.1:4222
 
 Exit codes:
@@ -69,6 +70,8 @@ pub enum Command {
     Investigate(Investigate),
     /// Go on with an investigation that was stopped
     Resume(Resume),
+    /// Run a whole team on this machine, each member a process of its own, over NATS
+    Cluster(Cluster),
     /// Send an alert to a team of processes over NATS
     Alert(SendAlert),
     /// Watch one investigation of such a team, or all of them
@@ -137,8 +140,40 @@ pub struct Models {
     pub replay: Option<PathBuf>,
 }
 
-/// What an investigation may cost at the most; at the limit it concludes and says so.
+/// `casebook cluster`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  casebook cluster --evidence logs/
+  casebook cluster alert.json --evidence logs/ --out report/
+
+It runs a NATS server (found in the PATH, or installed with Python's pip), a Hub, a Director, a Critic, and
+an Expert for each domain of the evidence, three at the least. Each is a user of the server with a password
+of its own and may do what its role needs. What ends is started again. Ctrl-C finishes what is under way
+and stops all of them. With an alert, it investigates that, and stops.")]
+pub struct Cluster {
+    /// The file with an alert, or `-` for standard input: investigate it, then stop the team
+    #[arg(value_name = "ALERT")]
+    pub alert: Option<PathBuf>,
+    /// The folder with the log files
+    #[arg(long, value_name = "DIR")]
+    pub evidence: PathBuf,
+    /// Where report.json, report.md and report.html are written
+    #[arg(long, value_name = "DIR", requires = "alert")]
+    pub out: Option<PathBuf>,
+    /// The port of the NATS server, on the loopback; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 4222)]
+    pub port: u16,
+    /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst plays every role
+    #[arg(long, value_name = "FILE")]
+    pub models: Option<PathBuf>,
+    /// What an investigation may cost.
+    #[command(flatten)]
+    pub budget: Limits,
+}
+
+/// What an investigation may cost at the most; at the limit it concludes and says so.
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
 pub struct Limits {
     /// Passes through a phase; 50 unless set

@@ -9,6 +9,7 @@ pub mod args;
 pub mod commands;
 pub mod failure;
 
+pub mod cluster;
 pub mod doctor;
 pub mod embedded;
 pub mod home;

@@ -9,6 +9,11 @@ use crate::failure::{Exit, Failure};
 /// # Errors
 /// The system does not let us listen.
 pub fn listen() -> Result<Stop, Failure> {
-    Stop::listen(Exit::Unfinished.code().into())
-        .map_err(|error| Failure::failed(format!("cannot listen for signals: {error}"), ""))
+    Stop::listen(Exit::Unfinished.code().into()).map_err(failed)
+}
+
+/// What it is to a person that the system does not let us listen.
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn failed(error: std::io::Error) -> Failure {
+    Failure::failed(format!("cannot listen for signals: {error}"), "")
 }

@@ -58,7 +58,8 @@ fn what_is_wrong_is_told_with_its_place_before_anything_is_done() {
 /// The program with a server that is not there.
 fn alone(log: PathBuf) -> Process {
     let arguments = ["--nats", "nats://127.0.0.1:9"].map(Into::into).to_vec();
-    Process::start(&Plan { program: PROGRAM.into(), arguments, environment: Vec::new(), log }).unwrap()
+    Process::start(&Plan { program: PROGRAM.into(), arguments, environment: Vec::new(), without: Vec::new(), log })
+        .unwrap()
 }
 
 #[test]

@@ -57,7 +57,8 @@ fn two_over_the_same_evidence_build_its_index_once_and_wait_for_a_hub() {
     let mut both = ["one.log", "two.log"].map(|name| {
         let arguments = vec!["--nats".into(), broker.url().into(), "--profile".into(), profile.clone()];
         let log = folder.path().join(name);
-        let plan = Plan { program: PROGRAM.into(), arguments, environment: Vec::new(), log: log.clone() };
+        let plan =
+            Plan { program: PROGRAM.into(), arguments, environment: Vec::new(), without: Vec::new(), log: log.clone() };
         (Process::start(&plan).unwrap(), log)
     });
     for (process, log) in &both {

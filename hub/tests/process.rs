@@ -42,7 +42,8 @@ fn it_is_ready_while_its_server_is_there_comes_back_with_it_and_drains() {
     let mut broker = Broker::start(options).unwrap();
     let log = folder.path().join("hub.log");
     let arguments = ["--nats", &broker.url()].map(Into::into).to_vec();
-    let plan = Plan { program: PROGRAM.into(), arguments, environment: Vec::new(), log: log.clone() };
+    let plan =
+        Plan { program: PROGRAM.into(), arguments, environment: Vec::new(), without: Vec::new(), log: log.clone() };
     let mut hub = Process::start(&plan).unwrap();
     until("ready", &log, || hub.ready().filter(|answer| answer.ready));
     broker.kill();

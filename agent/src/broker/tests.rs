@@ -69,3 +69,28 @@ fn a_server_that_cannot_start_is_told_with_its_own_words() {
     let error = Broker::start(second).unwrap_err().to_string();
     assert!(error.contains("address already in use"), "{error}");
 }
+
+#[test]
+fn one_that_was_left_over_is_ended_before_the_next_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let left = std::mem::ManuallyDrop::new(Broker::start(options(folder.path())).unwrap());
+    let port = left.port();
+    let mut next = {
+        let reaped = std::thread::spawn({
+            let mut left = std::mem::ManuallyDrop::into_inner(left);
+            move || drop(left.child.wait())
+        });
+        end_left_over(folder.path());
+        reaped.join().unwrap();
+        Broker::start(Options { port, ..options(folder.path()) }).unwrap()
+    };
+    assert!(next.ended().unwrap().is_none());
+    assert_eq!(
+        std::fs::read_dir(folder.path())
+            .unwrap()
+            .flatten()
+            .filter(|e| e.path().extension().is_some_and(|x| x == "ports"))
+            .count(),
+        1
+    );
+}

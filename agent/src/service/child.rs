@@ -25,6 +25,8 @@ pub struct Plan {
     pub arguments: Vec<OsString>,
     /// Variables of its environment besides ours.
     pub environment: Vec<(String, OsString)>,
+    /// Variables of our environment that it does not get.
+    pub without: Vec<&'static str>,
     /// Where its log lines are added.
     pub log: PathBuf,
 }
@@ -46,6 +48,9 @@ impl Process {
         let said = plan.log.with_extension("out");
         let mut command = Command::new(&plan.program);
         command.args(&plan.arguments).args(["--health", "0", "--until-eof"]).envs(plan.environment.iter().cloned());
+        for name in &plan.without {
+            command.env_remove(name);
+        }
         // A group of its own: Ctrl-C in a terminal is for us, who end the processes in their order.
         command.process_group(0).stdin(Stdio::piped()).stdout(File::create(&said)?).stderr(log);
         Ok(Self { child: command.spawn()?, said })

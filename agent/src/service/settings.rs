@@ -212,8 +212,9 @@ fn written(kind: Kind, value: &Value) -> String {
     }
 }
 
-/// A TOML string.
-fn quoted(text: &str) -> String {
+/// `text` as a string of TOML.
+#[must_use]
+pub fn quoted(text: &str) -> String {
     let mut out = String::from('"');
     for c in text.chars() {
         match c {

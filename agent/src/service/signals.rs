@@ -68,6 +68,26 @@ impl Stop {
         Ok(stop)
     }
 
+    /// Listens for SIGTERM and SIGINT from now on: the first one asks the first, the second one the second.
+    ///
+    /// # Errors
+    /// The system does not let us listen.
+    pub fn listen_twice() -> std::io::Result<(Self, Self)> {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let ((first, stop), (second, at_once)) = (Self::by_hand(), Self::by_hand());
+        tokio::spawn(async move {
+            for tell in [first, second] {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+                tell.stop();
+            }
+        });
+        Ok((stop, at_once))
+    }
+
     /// Whether someone asked.
     #[must_use]
     pub fn asked(&self) -> bool {

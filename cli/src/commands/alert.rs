@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use casebook_agent::nats::Connection;
 use casebook_hub::service::OpenAnswer;
-use casebook_protocol::subject;
+use casebook_protocol::{InvestigationId, subject};
 
 use crate::args::SendAlert;
 use crate::failure::{Exit, Failure};
@@ -12,6 +13,16 @@ use crate::screen::{DIM, Screen, YELLOW, paint, safe};
 
 /// How long a Hub may take to say that it has the alert.
 const ANSWER: Duration = Duration::from_secs(15);
+const ADVICE: &str = "send one alert as a JSON object of at most 1 MiB";
+
+/// Has `alert` investigated by a Hub that is there; gives the investigation's id.
+pub(super) async fn open(connection: &Connection, alert: Vec<u8>) -> Result<InvestigationId, Failure> {
+    let answer = connection.request(subject::OPEN, alert, ANSWER).await.map_err(|e| nats::failure(&e))?;
+    match serde_json::from_slice(&answer).map_err(Failure::defect)? {
+        OpenAnswer::Accepted { investigation, .. } => InvestigationId::new(investigation).map_err(Failure::defect),
+        OpenAnswer::Refused { error } => Err(Failure::usage(error, ADVICE)),
+    }
+}
 
 pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, Failure> {
     let (bytes, alert) = super::investigate::read_alert(&args.alert)?;
@@ -44,6 +55,6 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
             ));
             Ok(Exit::Done)
         }
-        OpenAnswer::Refused { error } => Err(Failure::usage(error, "send one alert as a JSON object of at most 1 MiB")),
+        OpenAnswer::Refused { error } => Err(Failure::usage(error, ADVICE)),
     }
 }

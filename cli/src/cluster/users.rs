@@ -1,0 +1,122 @@
+//! The users of a team's server: each has a password of its own, made by chance, in a file that only the
+//! owner of the data folder can read, and may do what its role needs.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use casebook_agent::nats::permit::{User, authorization};
+use casebook_protocol::subject::Queue;
+use casebook_protocol::{Domain, Role};
+
+use super::Place;
+use crate::failure::Failure;
+
+/// Bytes by chance in a password.
+const CHANCE: usize = 24;
+
+/// Every user of a team with Experts of `domains`.
+#[must_use]
+pub fn users(domains: &[Domain]) -> Vec<User> {
+    let experts: BTreeSet<&Domain> = domains.iter().collect();
+    let experts = experts.into_iter().map(|domain| Queue::new(Role::Expert, Some(domain)));
+    let queues = [Queue::new(Role::Director, None), Queue::new(Role::Critic, None)].into_iter().chain(experts);
+    [User::Hub, User::Publisher, User::Reader].into_iter().chain(queues.map(User::Worker)).collect()
+}
+
+/// Writes the server's configuration, and the file of each user where it is missing. Gives the
+/// configuration.
+///
+/// # Errors
+/// A file cannot be read or written.
+pub fn prepare(place: &Place, domains: &[Domain]) -> Result<PathBuf, Failure> {
+    let folder = place.folder.join("users");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|e| Failure::write(&folder, &e))?;
+    let mut known = Vec::new();
+    for user in users(domains) {
+        let password = password(place, &user.name())?;
+        known.push((user, format!("\"{password}\"")));
+    }
+    let text = format!(
+        "# Written by `casebook cluster` at each start.\njetstream {{ sync_interval: always }}\n{}",
+        authorization(&known)
+    );
+    let path = place.folder.join("nats.conf");
+    secret(&path, &text)?;
+    Ok(path)
+}
+
+/// The password of `user`, which is made where it is missing.
+fn password(place: &Place, user: &str) -> Result<String, Failure> {
+    let path = place.user(user);
+    let known = std::fs::read_to_string(&path).ok().and_then(|text| {
+        let (name, password) = text.trim().split_once(':')?;
+        (name == user && password.len() == 2 * CHANCE).then(|| password.to_owned())
+    });
+    if let Some(password) = known.filter(|password| password.bytes().all(|b| b.is_ascii_hexdigit())) {
+        return Ok(password);
+    }
+    let mut bytes = [0; CHANCE];
+    let chance = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    chance.map_err(|e| Failure::failed(format!("cannot read /dev/urandom: {e}"), "passwords are made from it"))?;
+    let password: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    secret(&path, &format!("{user}:{password}\n"))?;
+    Ok(password)
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+fn secret(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |e: std::io::Error| Failure::write(path, &e);
+    let new = path.with_extension("new");
+    match std::fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    std::fs::rename(&new, path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn passwords_are_kept_apart_private_and_over_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::open(folder.path()).unwrap();
+        let domains = ["cloud", "network"].map(|d| Domain::new(d).unwrap());
+        let config = prepare(&place, &domains).unwrap();
+        let first = std::fs::read_to_string(&config).unwrap();
+        let mut passwords = BTreeSet::new();
+        for user in ["hub", "director", "critic", "expert-cloud", "expert-network", "publisher", "reader"] {
+            let path = place.user(user);
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+            let text = std::fs::read_to_string(&path).unwrap();
+            let (name, password) = text.trim().split_once(':').unwrap();
+            assert!(name == user && first.contains(password));
+            assert!(passwords.insert(password.to_owned()), "no two users share a password");
+        }
+        assert_eq!(std::fs::metadata(&config).unwrap().permissions().mode() & 0o777, 0o600);
+        prepare(&place, &domains).unwrap();
+        assert_eq!(std::fs::read_to_string(&config).unwrap(), first);
+        std::fs::write(place.user("hub"), "hub:short").unwrap();
+        prepare(&place, &domains).unwrap();
+        assert_ne!(std::fs::read_to_string(&config).unwrap(), first, "a file that was spoilt is made anew");
+    }
+
+    #[test]
+    fn two_teams_do_not_share_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Place::open(folder.path()).unwrap();
+        let error = Place::open(folder.path()).unwrap_err();
+        assert!(error.what.contains("a team runs in ") && error.advice.contains("--data"), "{error}");
+        drop(first);
+        assert!(Place::open(folder.path()).is_ok());
+    }
+}

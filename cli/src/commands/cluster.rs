@@ -1,0 +1,228 @@
+//! `casebook cluster`
+
+use std::path::Path;
+
+use casebook_agent::broker::{Broker, Options};
+use casebook_agent::nats::{self, Connection};
+use casebook_agent::service::signals::Stop;
+use casebook_hub::archive;
+use casebook_protocol::{Domain, InvestigationId};
+use tokio::sync::mpsc;
+
+use crate::args::{Cluster, LogForm};
+use crate::cluster::board::Board;
+use crate::cluster::keeper::{Keeper, Note, Row, State};
+use crate::cluster::{Place, broker_failure, clear, plan, server, users};
+use crate::failure::{Exit, Failure};
+use crate::home::hub_failure;
+use crate::loading::{index_folder, load, whole_path};
+use crate::models;
+use crate::progress::Bar;
+use crate::render::{Form, words};
+use crate::save;
+use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
+use crate::stop;
+
+pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut Screen) -> Result<Exit, Failure> {
+    let alert = args.alert.as_deref().map(super::investigate::read_alert).transpose()?;
+    let models = models::file(args.models.as_deref());
+    if let Some(file) = &models {
+        // What is wrong is told before anything is started.
+        models::client(&models::config(file)?.0)?;
+    }
+    let (mut stop, mut at_once) = Stop::listen_twice().map_err(stop::failed)?;
+    let place = Place::open(data)?;
+    let domains = domains(data, args, &place, &mut stop).await?;
+    let server = server().await?;
+    let board = Board::stderr(alert.is_none());
+    server.notes.iter().for_each(|note| board.say(&paint(DIM, safe(note, 300))));
+    clear(&place).await;
+    let config = users::prepare(&place, &domains)?;
+    let options = Options { program: server.program, folder: place.nats(), config: Some(config), port: args.port };
+    let broker = tokio::task::spawn_blocking(|| Broker::start(options)).await.map_err(Failure::defect)?;
+    let broker = broker.map_err(|e| broker_failure(&e))?;
+    let url = broker.url();
+    screen.line(format_args!("{} {} {url}", paint(BOLD, "NATS server"), server.version));
+    screen
+        .line(paint(DIM, format_args!("everything it keeps, and the log of each process: {}", place.folder.display())));
+    let shared = plan::Shared { place: &place, url: &url, models: models.as_deref(), budget: &args.budget, log };
+    let members = plan::members(&domains);
+    let plans = members.iter().map(|member| Ok((member.name.clone(), plan::plan(member, &shared)?)));
+    let plans = plans.collect::<Result<Vec<_>, Failure>>()?;
+    let (keeper, notes) = Keeper::start(broker, plans)
+        .map_err(|e| Failure::failed(format!("cannot start a thread: {e}"), "free some memory or threads"))?;
+    let mut team = Team { keeper, notes, board, rows: Vec::new() };
+    let done =
+        team.work(&place, &url, alert.as_ref().map(|(bytes, _)| bytes.as_slice()), args, screen, &mut stop).await;
+    team.end(&mut at_once).await?;
+    done
+}
+
+/// The domains of the evidence, whose index is then there for all Experts.
+async fn domains(data: &Path, args: &Cluster, place: &Place, stop: &mut Stop) -> Result<Vec<Domain>, Failure> {
+    let evidence = whole_path(&args.evidence)?;
+    let mut bar = Bar::stderr();
+    let catalog = load(&evidence, data, stop, &mut |loading| bar.show(loading)).await;
+    bar.end();
+    let catalog = catalog?;
+    let mut domains: Vec<Domain> = catalog.sources().iter().map(|source| source.domain.clone()).collect();
+    domains.sort();
+    domains.dedup();
+    let index = index_folder(data).canonicalize().map_err(|e| Failure::write(&index_folder(data), &e))?;
+    for domain in &domains {
+        save::whole(&place.profile(domain.as_str()), &plan::profile(&evidence, &index, domain))?;
+    }
+    Ok(domains)
+}
+
+/// A team that runs, and what is shown of it.
+struct Team {
+    keeper: Keeper,
+    notes: mpsc::Receiver<Note>,
+    board: Board,
+    rows: Vec<Row>,
+}
+
+impl Team {
+    /// Serves until someone asks to stop, or investigates `alert` to its end.
+    async fn work(
+        &mut self,
+        place: &Place,
+        url: &str,
+        alert: Option<&[u8]>,
+        args: &Cluster,
+        screen: &mut Screen,
+        stop: &mut Stop,
+    ) -> Result<Exit, Failure> {
+        if !self.until(|rows| rows.iter().all(|row| row.state == State::Ready), stop).await? {
+            return Ok(Exit::Done);
+        }
+        self.board.whole(&self.rows);
+        let user = |user: &str| format!("--nats {url} --credentials {}", place.user(user).display());
+        if alert.is_none() {
+            screen.line(format_args!(
+                "{} casebook alert ALERT.json {}",
+                paint(BOLD, "Send an alert"),
+                user("publisher")
+            ));
+            screen.line(format_args!("{} casebook watch {}", paint(BOLD, "Watch"), user("reader")));
+            screen.line(paint(DIM, "Ctrl-C stops the team: it finishes what is under way"));
+        }
+        let Some(alert) = alert else {
+            self.until(|_| false, stop).await?;
+            return Ok(Exit::Done);
+        };
+        let connection = connect(place, url, "publisher").await?;
+        let id = super::alert::open(&connection, alert.to_vec()).await?;
+        screen.line(paint(DIM, format_args!("investigation {id}")));
+        let reader = connect(place, url, "reader").await?;
+        let mut asked = stop.clone();
+        let followed = async {
+            let exit = super::watch::follow(&reader, &id, screen, stop).await?;
+            conclude(&reader, &id, args, screen).await?;
+            Ok(exit)
+        };
+        tokio::pin!(followed);
+        loop {
+            tokio::select! {
+                biased;
+                () = asked.wait() => return Err(unfinished(&id)),
+                done = &mut followed => return done,
+                note = self.notes.recv() => { self.take(note)?; }
+            }
+        }
+    }
+
+    /// Takes in what is said until the processes are as asked; false when someone asked to stop.
+    async fn until(&mut self, fits: impl Fn(&[Row]) -> bool, stop: &mut Stop) -> Result<bool, Failure> {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.wait() => return Ok(false),
+                note = self.notes.recv() => self.take(note)?,
+            }
+            if !self.rows.is_empty() && fits(&self.rows) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Shows what is said.
+    fn take(&mut self, note: Option<Note>) -> Result<(), Failure> {
+        match note {
+            Some(Note::Rows(rows)) => {
+                self.board.show(&rows);
+                self.rows = rows;
+                Ok(())
+            }
+            Some(Note::Said(text)) => {
+                self.board.say(&paint(YELLOW, safe(&text, 600)));
+                Ok(())
+            }
+            Some(Note::Over(Err(failure))) => Err(failure),
+            Some(Note::Over(Ok(()))) | None => Err(Failure::defect("the team ended without a reason")),
+        }
+    }
+
+    /// Stops everything; asked once more, at once.
+    async fn end(&mut self, at_once: &mut Stop) -> Result<(), Failure> {
+        if self.notes.is_closed() && self.notes.is_empty() {
+            return Ok(());
+        }
+        self.board.say(&paint(DIM, "stops: what is under way is finished first (Ctrl-C again ends it at once)"));
+        self.keeper.stop();
+        let mut killed = false;
+        loop {
+            let note = tokio::select! {
+                biased;
+                () = at_once.wait(), if !killed => {
+                    killed = true;
+                    self.keeper.kill();
+                    continue;
+                }
+                note = self.notes.recv() => note,
+            };
+            match note {
+                None => return Ok(()),
+                Some(Note::Over(over)) => {
+                    self.board.end();
+                    return over;
+                }
+                note => self.take(note)?,
+            }
+        }
+    }
+}
+
+async fn connect(place: &Place, url: &str, user: &str) -> Result<Connection, Failure> {
+    let (url, credentials) = (url.to_owned(), Some(place.user(user)));
+    let options = nats::Options { url, credentials, user: user.to_owned(), ..nats::Options::default() };
+    nats::connect(&options).await.map_err(|e| crate::nats::failure(&e))
+}
+
+fn unfinished(id: &InvestigationId) -> Failure {
+    Failure {
+        exit: Exit::Unfinished,
+        what: format!("stopped; what investigation {id} has recorded is safe"),
+        advice: "the same command goes on with it".into(),
+    }
+}
+
+/// The verdict, what it used, and where the report is.
+async fn conclude(
+    connection: &Connection,
+    id: &InvestigationId,
+    args: &Cluster,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
+    let report = archive::report(connection.env().store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
+    super::show::verdict(&report, screen);
+    super::show::by_role(&report, screen);
+    screen.line("");
+    if let Some(folder) = &args.out {
+        save::report(folder, &report)?;
+        screen.line(format_args!("{} {}", paint(BOLD, "Report"), folder.join(Form::Html.file_name()).display()));
+    }
+    screen.line(paint(DIM, format_args!("took {}", words::took(&report))));
+    Ok(())
+}
