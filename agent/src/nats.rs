@@ -127,7 +127,7 @@ pub struct Refusals(Arc<Mutex<VecDeque<String>>>);
 impl Refusals {
     fn note(&self, text: String) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= 64 {
+        if all.len() >= 256 {
             all.pop_front();
         }
         all.push_back(text);

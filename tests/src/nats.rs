@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use casebook_agent::broker::{Broker, Options, Places};
 use casebook_agent::nats;
+use casebook_agent::nats::permit::{User, authorization};
 
 /// A NATS server that ends with this value.
 pub struct Nats {
     /// The server.
     pub broker: Broker,
+    others: Option<String>,
     folder: tempfile::TempDir,
 }
 
@@ -38,13 +40,35 @@ impl Nats {
         let place = folder.path().join("nats");
         std::fs::create_dir_all(&place).map_err(|e| e.to_string())?;
         let broker = Broker::start(Options { program: program()?, folder: place, config, port: 0 });
-        Ok(Self { broker: broker.map_err(|e| e.to_string())?, folder })
+        Ok(Self { broker: broker.map_err(|e| e.to_string())?, others: None, folder })
+    }
+
+    /// Starts a server that lets in `users`, each with its own password and no more permissions than it
+    /// needs.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn guarded(users: &[User]) -> Result<Self, String> {
+        let password = |user: &User| format!("password-of-{}", user.name());
+        let quoted = users.iter().map(|user| (user.clone(), format!("\"{}\"", password(user)))).collect::<Vec<_>>();
+        let nats = Self::start_with(Some(&authorization(&quoted)))?;
+        for user in users {
+            let text = format!("{}:{}\n", user.name(), password(user));
+            std::fs::write(nats.credentials(&user.name()), text).map_err(|e| e.to_string())?;
+        }
+        Ok(nats)
+    }
+
+    fn credentials(&self, user: &str) -> PathBuf {
+        self.folder.path().join(format!("{user}.credentials"))
     }
 
     /// How to reach it as `user`.
     #[must_use]
     pub fn options(&self, user: &str) -> nats::Options {
-        nats::Options { url: self.broker.url(), user: user.to_owned(), ..nats::Options::default() }
+        let credentials = Some(self.credentials(user)).filter(|path| path.is_file());
+        let url = self.others.clone().unwrap_or_else(|| self.broker.url());
+        nats::Options { url, user: user.to_owned(), credentials, ..nats::Options::default() }
     }
 
     /// A folder that is removed with it.
@@ -52,6 +76,31 @@ impl Nats {
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
+}
+
+/// Three servers that know each other. The options of each name all three.
+///
+/// # Errors
+/// What went wrong, in words.
+pub fn cluster() -> Result<Vec<Nats>, String> {
+    let ports = (0..3).map(|_| free_port()).collect::<Result<Vec<u16>, _>>()?;
+    let routes: Vec<String> = ports.iter().map(|port| format!("\"nats-route://127.0.0.1:{port}\"")).collect();
+    let mut servers = Vec::new();
+    for (n, port) in ports.iter().enumerate() {
+        let config = format!(
+            "server_name: server-{n}\ncluster {{\n  name: casebook\n  listen: \"127.0.0.1:{port}\"\n  routes: [{}]\n}}\n",
+            routes.join(", ")
+        );
+        servers.push(Nats::start_with(Some(&config))?);
+    }
+    let all: Vec<String> = servers.iter().map(|s| s.broker.url()).collect();
+    servers.iter_mut().for_each(|s| s.others = Some(all.join(",")));
+    Ok(servers)
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
+    listener.local_addr().map(|address| address.port()).map_err(|e| e.to_string())
 }
 
 /// The server's program; says on standard error what it took to have one.

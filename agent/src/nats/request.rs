@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::stream::RawMessageErrorKind;
 use async_nats::{Request, Subscriber};
 use futures_util::StreamExt;
 
-use super::{Connection, NatsError, reason};
+use super::{Connection, NatsError, reason, streams};
+use crate::worker::DeadLetter;
 
 /// A request that waits for its answer.
 pub struct Asked {
@@ -69,6 +71,21 @@ impl Connection {
     pub async fn tell(&self, subject: &str, bytes: Vec<u8>) -> Result<(), NatsError> {
         let sent = self.client.publish(subject.to_owned(), bytes.into()).await;
         sent.map_err(|e| NatsError::Failed { doing: format!("publish to {subject}"), reason: reason(&e) })
+    }
+
+    /// The last letter on one of the subjects of what was given up.
+    ///
+    /// # Errors
+    /// [`NatsError::Failed`] when the server cannot be asked, or the letter not be read.
+    pub async fn last_letter(&self, subject: &str) -> Result<Option<DeadLetter>, NatsError> {
+        let failed =
+            |why: String| NatsError::Failed { doing: format!("read the last letter on {subject}"), reason: why };
+        let stream = self.jetstream.get_stream_no_info(streams::DEAD).await.map_err(|e| failed(reason(&e)))?;
+        match stream.raw_message_builder().last_by_subject(subject).send().await {
+            Ok(message) => serde_json::from_slice(&message.payload).map(Some).map_err(|e| failed(e.to_string())),
+            Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(None),
+            Err(error) => Err(failed(reason(&error))),
+        }
     }
 
     /// Puts a message into a stream and waits until it is stored.

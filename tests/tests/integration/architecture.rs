@@ -112,12 +112,20 @@ fn only_the_client_names_the_model_library() {
 }
 
 #[test]
+fn only_one_module_names_the_nats_library() {
+    let files = naming("async_nats");
+    let there = |f: &String| f == "agent/src/nats.rs" || f.starts_with("agent/src/nats/");
+    assert!(files.iter().all(there) && files.len() > 3, "{files:?}");
+}
+
+#[test]
 fn pure_deciders_name_no_clock_no_chance_and_no_async() {
     let pure = [
         "hub/src/decide",
         "hub/src/state",
         "hub/src/flow",
         "hub/src/view",
+        "hub/src/roster.rs",
         "agent/src/turn.rs",
         "agent/src/model/dialogue",
         "protocol/src",
