@@ -22,6 +22,7 @@ mod architecture;
 mod calibrate;
 mod cases;
 mod conformance;
+mod deploy;
 mod fuzz;
 mod hostile;
 mod models;
