@@ -54,13 +54,29 @@ impl Board {
 
     /// Says something besides.
     pub fn say(&self, text: &str) {
-        let write = || {
+        self.beside(|| {
             // There is nobody to tell when that fails.
             let _ = writeln!(anstream::AutoStream::auto(io::stderr()), "{text}");
-        };
+        });
+    }
+
+    /// Lets something else be written to the terminal, above the table.
+    pub fn beside<T>(&self, write: impl FnOnce() -> T) -> T {
         match &self.drawn {
             Some(bar) => bar.suspend(write),
             None => write(),
+        }
+    }
+
+    /// Says who is waited for where no table shows it.
+    pub fn waits(&self, rows: &[Row]) {
+        if self.drawn.is_some() {
+            return;
+        }
+        for row in rows {
+            if let State::NotReady(why) = &row.state {
+                self.say(&paint(YELLOW, format_args!("{} is not ready: {}", row.name, safe(why, 300))));
+            }
         }
     }
 

@@ -1,7 +1,9 @@
 //! Keeps the processes of a team running: starts them, asks how they are, starts again what ended, and
 //! stops them in their order, the server last. It has a thread of its own, since it waits for processes.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::sync::mpsc::{self as orders, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -84,6 +86,8 @@ struct Kept {
     failures: u32,
     row: Row,
     was_ready: bool,
+    /// It ended and is not ready again since.
+    fell: bool,
 }
 
 /// What runs in the thread.
@@ -123,6 +127,7 @@ impl Keeper {
             again: now,
             failures: 0,
             was_ready: false,
+            fell: false,
         };
         let members = plans.into_iter().map(kept).collect();
         let server = row(SERVER);
@@ -148,10 +153,12 @@ fn pause(failures: u32) -> Duration {
     PAUSE.0.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(PAUSE.1)
 }
 
-/// The log lines that may say why a process ended, and where the rest of them is.
-fn blame(log: &Path) -> String {
-    let last = last_lines(log, 1);
-    if last.is_empty() { format!("see {}", log.display()) } else { format!("{last} (see {})", log.display()) }
+/// How a process ended: what it said last where it ended by itself, and where all that it said is.
+fn how(status: ExitStatus, log: &Path) -> String {
+    let by_others = matches!(status.signal(), Some(9 | 15));
+    let last = if by_others { String::new() } else { last_lines(log, 1) };
+    let said = if last.is_empty() { last } else { format!(": {last}") };
+    format!("ended ({status}){said} (see {})", log.display())
 }
 
 impl Kept {
@@ -164,20 +171,20 @@ impl Kept {
             return Ok(());
         };
         if let Some(status) = process.ended() {
-            let why = blame(&self.plan.log);
+            let how = how(status, &self.plan.log);
             if status.code() == Some(2) && !self.was_ready {
                 // A wrong setting is not mended by starting again.
-                let what = format!("{} ended: {why}", self.name);
+                let what = format!("{} {how}", self.name);
                 return Err(Failure::usage(what, "mend that, then run the same command again"));
             }
-            self.failed(&format!("ended ({status}): {why}"), say);
+            self.failed(&how, say);
             return Ok(());
         }
         self.row.pid = Some(process.id());
         match process.ready() {
             Some(answer) => {
                 self.row.under_way = answer.under_way;
-                if answer.ready && self.row.state != State::Ready && self.row.restarts > 0 {
+                if answer.ready && std::mem::take(&mut self.fell) {
                     say(format!("{} is ready again", self.name));
                 }
                 self.was_ready |= answer.ready;
@@ -209,6 +216,7 @@ impl Kept {
         let pause = pause(self.failures);
         say(format!("{} {how}; it is started again in {} s", self.name, pause.as_secs()));
         self.process = None;
+        self.fell = true;
         self.again = Instant::now() + pause;
         self.row =
             Row { pid: None, state: State::Down, under_way: 0, restarts: self.row.restarts + 1, ..self.row.clone() };
@@ -256,7 +264,7 @@ impl Team {
                 Err(error) => self.server_failed(&format!("cannot start: {error}"), say),
             }
         } else if let Ok(Some(status)) = self.broker.ended() {
-            self.server_failed(&format!("ended ({status}): {}", blame(&self.broker.log())), say);
+            self.server_failed(&how(status, &self.broker.log()), say);
         } else {
             self.server.pid = Some(self.broker.id());
             self.server.state = State::Ready;

@@ -1,6 +1,7 @@
 //! `casebook cluster`
 
 use std::path::Path;
+use std::time::Duration;
 
 use casebook_agent::broker::{Broker, Options};
 use casebook_agent::nats::{self, Connection};
@@ -13,6 +14,7 @@ use crate::args::{Cluster, LogForm};
 use crate::cluster::board::Board;
 use crate::cluster::keeper::{Keeper, Note, Row, State};
 use crate::cluster::{Place, broker_failure, clear, plan, server, users};
+use crate::commands::investigate::quoted;
 use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
 use crate::loading::{index_folder, load, whole_path};
@@ -23,6 +25,9 @@ use crate::save;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
 
+/// After so long without a change, who is waited for is said.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = args.alert.as_deref().map(super::investigate::read_alert).transpose()?;
     let models = models::file(args.models.as_deref());
@@ -32,7 +37,7 @@ pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut 
     }
     let (mut stop, mut at_once) = Stop::listen_twice().map_err(stop::failed)?;
     let place = Place::open(data)?;
-    let domains = domains(data, args, &place, &mut stop).await?;
+    let domains = domains(data, args, &place, screen, &mut stop).await?;
     let server = server().await?;
     let board = Board::stderr(alert.is_none());
     server.notes.iter().for_each(|note| board.say(&paint(DIM, safe(note, 300))));
@@ -59,12 +64,19 @@ pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut 
 }
 
 /// The domains of the evidence, whose index is then there for all Experts.
-async fn domains(data: &Path, args: &Cluster, place: &Place, stop: &mut Stop) -> Result<Vec<Domain>, Failure> {
+async fn domains(
+    data: &Path,
+    args: &Cluster,
+    place: &Place,
+    screen: &mut Screen,
+    stop: &mut Stop,
+) -> Result<Vec<Domain>, Failure> {
     let evidence = whole_path(&args.evidence)?;
     let mut bar = Bar::stderr();
     let catalog = load(&evidence, data, stop, &mut |loading| bar.show(loading)).await;
     bar.end();
     let catalog = catalog?;
+    super::investigate::loaded(&catalog, screen);
     let mut domains: Vec<Domain> = catalog.sources().iter().map(|source| source.domain.clone()).collect();
     domains.sort();
     domains.dedup();
@@ -98,17 +110,8 @@ impl Team {
             return Ok(Exit::Done);
         }
         self.board.whole(&self.rows);
-        let user = |user: &str| format!("--nats {url} --credentials {}", place.user(user).display());
-        if alert.is_none() {
-            screen.line(format_args!(
-                "{} casebook alert ALERT.json {}",
-                paint(BOLD, "Send an alert"),
-                user("publisher")
-            ));
-            screen.line(format_args!("{} casebook watch {}", paint(BOLD, "Watch"), user("reader")));
-            screen.line(paint(DIM, "Ctrl-C stops the team: it finishes what is under way"));
-        }
         let Some(alert) = alert else {
+            self.board.beside(|| hints(place, url, screen));
             self.until(|_| false, stop).await?;
             return Ok(Exit::Done);
         };
@@ -140,6 +143,7 @@ impl Team {
                 biased;
                 () = stop.wait() => return Ok(false),
                 note = self.notes.recv() => self.take(note)?,
+                () = tokio::time::sleep(PATIENCE) => self.board.waits(&self.rows),
             }
             if !self.rows.is_empty() && fits(&self.rows) {
                 return Ok(true);
@@ -192,6 +196,17 @@ impl Team {
             }
         }
     }
+}
+
+/// What to type in another terminal.
+fn hints(place: &Place, url: &str, screen: &mut Screen) {
+    let how = |user: &str| format!("--nats {url} --credentials {}", quoted(&place.user(user).display().to_string()));
+    screen.line("");
+    screen.line(paint(BOLD, "Send an alert, and watch, from another terminal"));
+    screen.line(format_args!("  casebook alert ALERT.json {}", how("publisher")));
+    screen.line(format_args!("  casebook watch {}", how("reader")));
+    screen.line(paint(DIM, "Ctrl-C stops the team: it finishes what is under way"));
+    screen.line("");
 }
 
 async fn connect(place: &Place, url: &str, user: &str) -> Result<Connection, Failure> {

@@ -94,7 +94,7 @@ pub fn data_option(data: &Path) -> String {
 }
 
 /// For a shell.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | ':' | '@' | '%');
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
@@ -153,30 +153,7 @@ impl Observer for Watcher<'_> {
 
     fn loaded(&mut self, catalog: &Catalog) {
         self.bar.end();
-        let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
-        self.screen.line(format_args!(
-            "{} {}, {}",
-            paint(BOLD, "Evidence"),
-            words::count(catalog.sources().len() as u64, "source"),
-            words::count(records, "record")
-        ));
-        for skipped in catalog.skipped() {
-            self.screen.line(paint(
-                YELLOW,
-                format_args!("  {} is not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200)),
-            ));
-        }
-        for source in catalog.sources().iter().filter(|s| s.malformed > 0) {
-            self.screen.line(paint(
-                YELLOW,
-                format_args!(
-                    "  {}: {} of {} records are malformed; they are kept as text",
-                    safe(&source.file, 120),
-                    source.malformed,
-                    source.records
-                ),
-            ));
-        }
+        loaded(catalog, self.screen);
     }
 
     fn without_models(&mut self, played: &BTreeSet<String>) {
@@ -207,6 +184,34 @@ impl Observer for Watcher<'_> {
         for line in self.teller.tell(&entry.event) {
             self.screen.line(line);
         }
+    }
+}
+
+/// Says what the evidence is, and what of it is not used or damaged.
+pub(super) fn loaded(catalog: &Catalog, screen: &mut Screen) {
+    let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
+    screen.line(format_args!(
+        "{} {}, {}",
+        paint(BOLD, "Evidence"),
+        words::count(catalog.sources().len() as u64, "source"),
+        words::count(records, "record")
+    ));
+    for skipped in catalog.skipped() {
+        screen.line(paint(
+            YELLOW,
+            format_args!("  {} is not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200)),
+        ));
+    }
+    for source in catalog.sources().iter().filter(|s| s.malformed > 0) {
+        screen.line(paint(
+            YELLOW,
+            format_args!(
+                "  {}: {} of {} records are malformed; they are kept as text",
+                safe(&source.file, 120),
+                source.malformed,
+                source.records
+            ),
+        ));
     }
 }
 

@@ -30,3 +30,4 @@ mod process;
 mod prompts;
 mod scripted_model;
 mod sim;
+mod team;
