@@ -174,6 +174,7 @@ pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
                         noted.note(text);
                     }
                     Event::Connected => tracing::info!("connected to NATS"),
+                    Event::Draining | Event::Closed => tracing::debug!(%event, "NATS"),
                     event => tracing::warn!(%event, "NATS"),
                 }
             }

@@ -2,7 +2,10 @@
 //! CASEBOOK_CASES names, where it is set.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 
+use casebook_hub::report::stable;
+use casebook_protocol::Report;
 use casebook_tests::run;
 use casebook_tests::score::{Score, cases, score};
 
@@ -19,6 +22,22 @@ fn the_demo_is_told_and_not_misjudged() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
     let report = run::investigate(&folder.join("alert.json"), &folder.join("evidence")).unwrap();
     sound("demo", &score(&folder, &report).unwrap());
+    same_over_nats(&folder, &report);
+}
+
+/// The whole team as processes of its own over a real server ends in the report of the one process.
+fn same_over_nats(case: &Path, embedded: &Report) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(run::program("casebook"));
+    command.args(["cluster", "--port", "0"]).arg(case.join("alert.json")).arg("--evidence").arg(case.join("evidence"));
+    command.arg("--data").arg(folder.path().join("data")).arg("--out").arg(folder.path().join("report"));
+    let output =
+        command.env_remove("CASEBOOK_MODELS").env_remove("CASEBOOK_NATS").stdin(Stdio::null()).output().unwrap();
+    let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
+    assert!(output.status.success(), "{}: {said}", case.display());
+    let report: Report =
+        serde_json::from_slice(&std::fs::read(folder.path().join("report/report.json")).unwrap()).unwrap();
+    assert_eq!(stable(&report), stable(embedded), "{}", case.display());
 }
 
 #[test]
@@ -33,6 +52,7 @@ fn cases_with_ground_truth_hold() {
         let score = score(&case, &report).unwrap();
         sound(&case.display().to_string(), &score);
         all.push(score);
+        same_over_nats(&case, &report);
     }
     let must: Vec<f64> = all.iter().filter_map(|s| s.must).collect();
     let average = must.iter().sum::<f64>() / must.len().max(1) as f64;

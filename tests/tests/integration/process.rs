@@ -5,22 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use casebook_protocol::Report;
-use casebook_tests::generate;
-
-fn casebook() -> PathBuf {
-    // The test binary lies in target/<profile>/deps, the program beside that folder.
-    let here = std::env::current_exe().unwrap();
-    let built = here.parent().unwrap().parent().unwrap().join("casebook");
-    if !built.is_file() {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "-p", "casebook-cli", "--bin", "casebook", "--locked"]);
-        if built.parent().unwrap().ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success());
-    }
-    built
-}
+use casebook_tests::{generate, run};
 
 struct Case {
     folder: tempfile::TempDir,
@@ -39,7 +24,7 @@ impl Case {
     }
 
     fn investigate(&self, data: &str, out: &str) -> Command {
-        let mut command = Command::new(casebook());
+        let mut command = Command::new(run::program("casebook"));
         command.arg("investigate").arg(self.at("alert.json"));
         command
             .arg("--evidence")
@@ -83,7 +68,7 @@ fn kill_after(mut command: Command, lines: usize) -> bool {
 }
 
 fn id_in(data: &Path) -> Option<String> {
-    let list = Command::new(casebook()).arg("list").arg("--data").arg(data).output().unwrap();
+    let list = Command::new(run::program("casebook")).arg("list").arg("--data").arg(data).output().unwrap();
     let text = String::from_utf8_lossy(&list.stdout).into_owned();
     text.split_whitespace().find(|w| w.len() == 36 && w.matches('-').count() == 4).map(str::to_owned)
 }
@@ -103,7 +88,7 @@ fn killed_after_any_line_it_resumes_to_the_same_report_and_verifies() {
         // Killed before it was opened there is nothing to resume: then it is asked for again.
         let ended = match id_in(&case.at(&data)) {
             Some(id) => {
-                let mut resume = Command::new(casebook());
+                let mut resume = Command::new(run::program("casebook"));
                 resume.arg("resume").arg(&id).arg("--data").arg(case.at(&data)).arg("--out").arg(case.at(&out));
                 resume.output().unwrap()
             }
@@ -112,7 +97,7 @@ fn killed_after_any_line_it_resumes_to_the_same_report_and_verifies() {
         ended_well(&ended);
         assert_eq!(case.stable(&out), expected, "killed after line {at} of {lines}");
         let id = id_in(&case.at(&data)).unwrap();
-        let mut verify = Command::new(casebook());
+        let mut verify = Command::new(run::program("casebook"));
         verify.arg("verify").arg(&id).arg("--data").arg(case.at(&data)).arg("--evidence").arg(case.at("evidence"));
         ended_well(&verify.output().unwrap());
     }
@@ -125,7 +110,8 @@ fn two_processes_on_one_data_folder_are_refused_with_advice() {
     let mut first = case.investigate("data", "out").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(first.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let second = Command::new(casebook()).arg("list").arg("--data").arg(case.at("data")).output().unwrap();
+    let second =
+        Command::new(run::program("casebook")).arg("list").arg("--data").arg(case.at("data")).output().unwrap();
     let running = first.try_wait().unwrap().is_none();
     first.kill().unwrap();
     first.wait().unwrap();
