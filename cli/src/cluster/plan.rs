@@ -17,7 +17,7 @@ use crate::failure::Failure;
 /// So many Experts there are at least: where the evidence has fewer domains, some share one.
 pub const EXPERTS: usize = 3;
 /// What the processes log where nobody says otherwise.
-const LOG: &str = "info,async_nats=warn";
+const LOG: &str = "info";
 
 /// A process of a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
