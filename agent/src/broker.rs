@@ -110,6 +110,12 @@ impl Broker {
         format!("nats://127.0.0.1:{}", self.options.port)
     }
 
+    /// The id of its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its log.
     #[must_use]
     pub fn log(&self) -> PathBuf {
