@@ -44,12 +44,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            budget: Budget::default(),
-            at_once: 64,
-            keeping: Keeping { replicas: 1 },
-            sweep: Duration::from_secs(15),
-        }
+        Self { budget: Budget::default(), at_once: 64, keeping: Keeping::default(), sweep: Duration::from_secs(15) }
     }
 }
 

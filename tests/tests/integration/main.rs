@@ -21,6 +21,7 @@ fn kills(unless_told: usize) -> usize {
 mod architecture;
 mod calibrate;
 mod cases;
+mod chaos;
 mod conformance;
 mod fuzz;
 mod hostile;
