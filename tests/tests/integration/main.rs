@@ -18,6 +18,7 @@ fn kills(unless_told: usize) -> usize {
     }
 }
 
+mod append;
 mod architecture;
 mod calibrate;
 mod cases;
