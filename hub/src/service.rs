@@ -355,7 +355,13 @@ impl Service {
     async fn attend(&self) {
         loop {
             tokio::time::sleep(ATTEND).await;
-            let present = self.roster().present(self.env.clock.now());
+            let hears = self.nats.answers(ATTEND).await;
+            let now = self.env.clock.now();
+            let present = {
+                let mut roster = self.roster();
+                roster.awake(hears, now);
+                roster.present(now)
+            };
             if let Some(present) = present
                 && self.hub.attend(present).await.is_err()
             {
