@@ -16,6 +16,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::actor::{HubHandle, Run, investigation_id};
+use crate::decide::Rejection;
 use crate::error::HubError;
 use crate::roster::Roster;
 use crate::state::Case;
@@ -325,6 +326,11 @@ impl Service {
     async fn investigate(&self, delivery: Box<dyn Delivery>, permit: OwnedSemaphorePermit) {
         let answered = match self.run(delivery.bytes()).await {
             Ok(()) => delivery.done().await,
+            Err(error @ HubError::Rejected(Rejection::NoExperts)) => {
+                // They were there when the case was taken, and will be again.
+                tracing::warn!(%error, "an alert waits for Experts");
+                delivery.back(AGAIN).await
+            }
             Err(error @ (HubError::Broken { .. } | HubError::Defect(_) | HubError::Rejected(_))) => {
                 tracing::error!(%error, "an investigation cannot go on: it goes to the dead letters");
                 self.bury(delivery.attempt(), delivery.bytes(), &error.to_string()).await;
