@@ -9,6 +9,7 @@ use crate::team::{Part, Shape};
 
 pub mod books;
 pub mod closing;
+pub mod each;
 pub mod noise;
 pub mod plan;
 pub mod run;
@@ -29,6 +30,16 @@ pub struct Order {
 }
 
 impl Order {
+    /// One process of each part, a model that answers at once, and the shortest lease.
+    #[must_use]
+    pub fn of_one_each(seed: u64) -> Self {
+        let mut order = Self::small(seed);
+        order.shape.parts = Part::ALL.map(|part| (part, 1)).to_vec();
+        order.shape.lease = 2;
+        order.shape.latency = Duration::from_millis(30);
+        order
+    }
+
     /// Two Hubs and a few others, small investigations, and a lease of three seconds.
     #[must_use]
     pub fn small(seed: u64) -> Self {

@@ -66,6 +66,14 @@ pub struct Shape {
     pub brain: Brain,
 }
 
+impl Shape {
+    /// What each process is, in their order.
+    #[must_use]
+    pub fn members(&self) -> Vec<Part> {
+        self.parts.iter().flat_map(|(part, n)| std::iter::repeat_n(*part, *n)).collect()
+    }
+}
+
 /// A process of the team.
 #[derive(Debug)]
 pub struct Member {

@@ -122,6 +122,26 @@ fn doubled(made: &[&Begun], finished: &Finished, away: &[Away], lease: Ms) -> Op
     })
 }
 
+/// What was made again although it was not under way when its process was killed: each time but the
+/// last, whoever had begun a call was killed after that and before it was recorded. For books in
+/// which processes are killed and nothing else is done to them.
+#[must_use]
+pub fn in_flight(begun: &[Begun], finished: &[Finished], killed: &[Away]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for one in finished {
+        let mut made: Vec<&Begun> = begun.iter().filter(|made| made.call == one.call).collect();
+        made.sort_by_key(|made| made.at);
+        made.pop();
+        let idle = made
+            .iter()
+            .filter(|made| !killed.iter().any(|k| k.who == Some(made.by) && made.at <= k.until && one.at >= k.from));
+        faults.extend(idle.map(|made| {
+            format!("{} was made again, and nobody was killed while number {} was under way", one.name, made.number)
+        }));
+    }
+    faults
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +184,15 @@ mod tests {
         // Paused from before the record until just before the request: it had looked before.
         let paused = Away { who: Some(1), from: 200, until: 8_990 };
         assert_eq!(faults(&made, &[finished("a", 300)], &[server, paused]), [""; 0]);
+    }
+
+    #[test]
+    fn only_what_was_under_way_at_a_kill_is_made_again() {
+        let made = [begun(1, "a", 0, 0), begun(2, "a", 0, 3_200)];
+        let killed = |who, from| Away { who: Some(who), from, until: from + 5 };
+        let told = |at, killed| in_flight(&made, &[finished("a", at)], &[killed]).len();
+        assert_eq!((told(3_500, killed(0, 100)), told(3_500, killed(1, 100))), (0, 1));
+        assert_eq!(told(50, killed(0, 100)), 1, "it was recorded before the kill");
     }
 
     #[test]

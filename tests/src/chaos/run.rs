@@ -16,7 +16,7 @@ use super::books::{Away, Balance, Ms, balance};
 use super::noise::{self, Doubled};
 use super::plan::{Blow, Strike, Target, plan};
 use super::{Order, closing};
-use crate::team::{Part, Team};
+use crate::team::Team;
 
 /// Between two looks whether all is over.
 const LOOK: Duration = Duration::from_millis(500);
@@ -87,6 +87,15 @@ impl fmt::Display for Survived {
 /// # Errors
 /// It could not be done. What is wrong with the end is in the answer, not an error.
 pub fn run(order: &Order) -> Result<(Team, Survived), String> {
+    let lease = Duration::from_secs(order.shape.lease);
+    run_with(order, plan(order.seed, &order.shape.members(), lease, order.length))
+}
+
+/// The same with these strikes in place of those that follow from the seed.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with(order: &Order, strikes: Vec<Strike>) -> Result<(Team, Survived), String> {
     let mut team = Team::start(&order.shape)?;
     let runtime = Runtime::new().map_err(|e| e.to_string())?;
     let connection = runtime.block_on(team.connection())?;
@@ -96,7 +105,7 @@ pub fn run(order: &Order) -> Result<(Team, Survived), String> {
     let jobs = runtime.spawn(noise::jobs(connection.clone(), order.seed ^ 2, Arc::clone(&doubled)));
     let began = Instant::now();
     let mut survived = Survived { seed: order.seed, ..Survived::default() };
-    let away = strike(&mut team, order, &mut survived)?;
+    let away = strike(&mut team, strikes, &mut survived)?;
     survived.struck_for = began.elapsed();
     jobs.abort();
     let last = Instant::now();
@@ -183,9 +192,7 @@ fn alerts(
 }
 
 /// Strikes as planned and mends it; gives when what was away.
-fn strike(team: &mut Team, order: &Order, survived: &mut Survived) -> Result<Vec<Away>, String> {
-    let parts: Vec<Part> = team.members.iter().map(|member| member.part).collect();
-    let planned = plan(order.seed, &parts, Duration::from_secs(order.shape.lease), order.length);
+fn strike(team: &mut Team, planned: Vec<Strike>, survived: &mut Survived) -> Result<Vec<Away>, String> {
     let began = Instant::now();
     let mut away: Vec<Away> = Vec::new();
     let mut open: Vec<(Duration, usize, Strike)> = Vec::new();
