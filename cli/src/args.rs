@@ -9,6 +9,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::nats::Nats;
 use crate::render::Form;
 
+mod team;
+
+pub use team::{Cluster, SendAlert, Watch};
+
 const AFTER: &str = "\
 Examples:
   casebook investigate alert.json --evidence logs/ --out report/
@@ -140,38 +144,6 @@ pub struct Models {
     pub replay: Option<PathBuf>,
 }
 
-/// `casebook cluster`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  casebook cluster --evidence logs/
-  casebook cluster alert.json --evidence logs/ --out report/
-
-It runs a NATS server (found in the PATH, or installed with Python's pip), a Hub, a Director, a Critic, and
-an Expert for each domain of the evidence, three at the least. Each is a user of the server with a password
-of its own and may do what its role needs. What ends is started again. Ctrl-C finishes what is under way
-and stops all of them. With an alert, it investigates that, and stops.")]
-pub struct Cluster {
-    /// The file with an alert, or `-` for standard input: investigate it, then stop the team
-    #[arg(value_name = "ALERT")]
-    pub alert: Option<PathBuf>,
-    /// The folder with the log files
-    #[arg(long, value_name = "DIR")]
-    pub evidence: PathBuf,
-    /// Where report.json, report.md and report.html are written
-    #[arg(long, value_name = "DIR", requires = "alert")]
-    pub out: Option<PathBuf>,
-    /// The port of the NATS server, on the loopback; 0 takes a free one
-    #[arg(long, value_name = "N", default_value_t = 4222)]
-    pub port: u16,
-    /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst plays every role
-    #[arg(long, value_name = "FILE")]
-    pub models: Option<PathBuf>,
-    /// What an investigation may cost.
-    #[command(flatten)]
-    pub budget: Limits,
-}
-
 /// What an investigation may cost at the most; at the limit it concludes and says so.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
@@ -231,38 +203,6 @@ pub struct Resume {
     /// Who thinks.
     #[command(flatten)]
     pub models: Models,
-}
-
-/// `casebook alert`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  casebook alert alert.json --nats nats://127.0.0.1:4222
-  jq -c '.alerts[0]' siem.json | casebook alert - --nats nats://127.0.0.1:4222
-
-Prints the id of the investigation. The same alert again is the same investigation. With no Hub there the
-alert waits on the server. Any NATS client can do the same: docs/nats.md has the subjects.")]
-pub struct SendAlert {
-    /// The file with the alert, or `-` for standard input
-    #[arg(value_name = "ALERT")]
-    pub alert: PathBuf,
-    /// Where the team is.
-    #[command(flatten)]
-    pub nats: Nats,
-}
-
-/// `casebook watch`
-#[derive(Debug, Args)]
-pub struct Watch {
-    /// Its id, or the beginning of it: shown from its beginning to its end. All of them from now on without
-    #[arg(value_name = "ID")]
-    pub id: Option<String>,
-    /// Print the events as JSON, one a line
-    #[arg(long)]
-    pub json: bool,
-    /// Where the team is.
-    #[command(flatten)]
-    pub nats: Nats,
 }
 
 /// `casebook list`

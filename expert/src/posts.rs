@@ -31,7 +31,7 @@ pub enum PostsError {
     #[error(transparent)]
     Profile(#[from] ProfileError),
     /// Two profiles name the same domain.
-    #[error("{}: domain {domain} is that of another profile, too: each domain has one body of evidence", file.display())]
+    #[error("{}: domain {domain} is in another profile, too: each domain has one body of evidence", file.display())]
     Twice {
         /// The second profile.
         file: PathBuf,

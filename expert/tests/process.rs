@@ -36,7 +36,7 @@ fn its_settings_are_printed_and_what_is_wrong_is_told() {
     let text = refused(&run(PROGRAM, folder.path(), &["--profile", "nowhere.toml"], &[]));
     assert!(text.starts_with("casebook-expert: cannot read the profile nowhere.toml: "), "{text}");
     let text = refused(&run(PROGRAM, folder.path(), &["--profile", "profile.toml", "--profile", "profile.toml"], &[]));
-    assert!(text.contains("is that of another profile, too"), "{text}");
+    assert!(text.contains("is in another profile, too"), "{text}");
     for (more, expect) in [
         ("domain = [\"network\"]", "casebook-expert: profile.toml:3: unknown field `domain`"),
         ("domains = [\"kitchen\"]", "profile.toml: the evidence has no sources of domain kitchen; it has "),

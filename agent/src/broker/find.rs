@@ -61,7 +61,10 @@ pub struct Server {
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     /// The one that was named cannot be used.
-    #[error("{SERVER_ENV} names {}, which {reason}; name a nats-server of version {OLDEST} or newer", program.display())]
+    #[error(
+        "{SERVER_ENV} names {}, which {reason}; name a nats-server of version {OLDEST} or newer",
+        program.display()
+    )]
     Named {
         /// The program.
         program: PathBuf,
@@ -241,8 +244,8 @@ mod tests {
         let error = Places::default().find().unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no nats-server of version 2.10.26 or newer: there is no folder to install it in (HOME is not set): \
-             set CASEBOOK_CACHE; install one, or name one with CASEBOOK_NATS_SERVER"
+            "there is no nats-server of version 2.10.26 or newer: there is no folder to install it in (HOME is not \
+             set): set CASEBOOK_CACHE; install one, or name one with CASEBOOK_NATS_SERVER"
         );
     }
 }

@@ -27,6 +27,7 @@ mod time;
 mod tools;
 mod walk;
 
+pub use belongs::DOMAINS;
 pub use catalog::{Catalog, index_name};
 pub use error::{LoadError, ReadError};
 pub use record::Record;

@@ -24,6 +24,7 @@ mod calibrate;
 mod cases;
 mod chaos;
 mod conformance;
+mod deploy;
 mod fuzz;
 mod hostile;
 mod models;

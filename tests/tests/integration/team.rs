@@ -13,7 +13,7 @@ use casebook_tests::{generate, run};
 const PROGRAMS: [&str; 5] = ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert"];
 
 /// The program with its companions beside it.
-fn casebook() -> PathBuf {
+pub(super) fn casebook() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let folder = here.parent().unwrap().parent().unwrap();
     if PROGRAMS.iter().any(|name| !folder.join(name).is_file()) {

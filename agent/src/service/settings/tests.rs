@@ -48,7 +48,8 @@ fn a_path_in_a_file_is_relative_to_the_file_and_elsewhere_to_the_working_folder(
 fn a_fault_in_the_file_is_told_with_its_line() {
     assert_eq!(
         refused("drain = 5\n\ndrian = 6\n"),
-        "/etc/casebook/director.toml:3: there is no setting \"drian\": there are nats, credentials, ca, cert, key, health, drain, log, models, at_once"
+        "/etc/casebook/director.toml:3: there is no setting \"drian\": there are nats, credentials, ca, cert, key, \
+         health, drain, log, models, at_once"
     );
     assert_eq!(refused("\ndrain = \"5\""), "/etc/casebook/director.toml:2: drain: \"5\" is a text: write a number");
     assert_eq!(

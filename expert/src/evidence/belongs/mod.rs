@@ -20,8 +20,7 @@ pub(crate) struct Belongs {
 }
 
 /// The domains that sources are sorted into.
-#[cfg(test)]
-const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
+pub const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
 
 impl Belongs {
     /// Sorts a source.
