@@ -112,9 +112,9 @@ impl Broker {
         format!("nats://127.0.0.1:{}", self.options.port)
     }
 
-    /// Its number in the system.
+    /// The id of its process.
     #[must_use]
-    pub fn id(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 

@@ -287,7 +287,10 @@ impl Worker {
             .unwrap_or_else(|_| request.arguments.clone());
         let result = match refused {
             Some(why) => Err(why),
-            None => tools.call(&request.tool, &arguments).instrument(span).await,
+            None => {
+                tracing::debug!(call = %id, investigation = %task.investigation, tool = request.tool, "a tool runs");
+                tools.call(&request.tool, &arguments).instrument(span).await
+            }
         };
         let limit = task.allowance.result_bytes;
         let (status, text) = match result {

@@ -136,16 +136,17 @@ impl Ledger {
         Ok(())
     }
 
-    /// The report of a closed investigation. It is published until it is recorded: at least once,
-    /// whoever is killed in between.
+    /// The report of a closed investigation. It is recorded only when it is published: it comes out at
+    /// least once, whoever is killed in between.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store fails, or the bus: then it is not recorded, and whoever comes next publishes it.
     pub async fn report(&self) -> Result<Option<Box<Report>>, HubError> {
         let Some(report) = self.state.closed.and_then(|_| report::build(&self.state)) else { return Ok(None) };
         let store = self.env.store.as_ref();
         if store.recorded(&self.investigation, archive::REPORT_KEY).await?.is_none() {
-            self.publish(subject::REPORTS, serde_json::to_vec(&report)).await;
+            let json = serde_json::to_vec(&report).map_err(|e| HubError::Defect(e.to_string()))?;
+            self.env.bus.publish(subject::REPORTS, json).await.map_err(|e| HubError::Bus(e.to_string()))?;
             archive::keep(store, &report).await?;
         }
         Ok(Some(Box::new(report)))
@@ -227,3 +228,6 @@ fn exhibits(parts: Vec<(ToolCall, bool, Vec<u8>)>) -> Exhibits {
         all
     })
 }
+
+#[cfg(test)]
+mod tests;

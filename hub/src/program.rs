@@ -43,13 +43,24 @@ static REPLICAS: Key = Key {
     kind: Kind::Number(1, 5),
     ..number("replicas", "CASEBOOK_REPLICAS", Some("1"), "servers that hold each message: 3 for a cluster of three")
 };
+static LEASE: Key = Key {
+    kind: Kind::Number(2, 3600),
+    value: "SECONDS",
+    ..number(
+        "lease",
+        "CASEBOOK_LEASE",
+        Some("30"),
+        "how long a job may be held without a sign of life before another gets it; the same for all Hubs, and for as \
+         long as the streams are there",
+    )
+};
 static SWEEP: Key = Key {
     kind: Kind::Number(1, 3600),
     value: "SECONDS",
     ..number("sweep", "CASEBOOK_SWEEP", Some("15"), "how often it looks for what nobody told it of")
 };
 
-static KEYS: [&Key; 17] = [
+static KEYS: [&Key; 18] = [
     &common::NATS,
     &common::CREDENTIALS,
     &common::CA,
@@ -66,6 +77,7 @@ static KEYS: [&Key; 17] = [
     &MINUTES,
     &AT_ONCE,
     &REPLICAS,
+    &LEASE,
     &SWEEP,
 ];
 
@@ -94,7 +106,10 @@ pub fn settings(settings: &frame::Settings) -> Settings {
     Settings {
         budget,
         at_once: small(&AT_ONCE, usual.at_once),
-        keeping: Keeping { replicas: small(&REPLICAS, usual.keeping.replicas) },
+        keeping: Keeping {
+            replicas: small(&REPLICAS, usual.keeping.replicas),
+            lease: Duration::from_secs(of(&LEASE, usual.keeping.lease.as_secs())),
+        },
         sweep: Duration::from_secs(of(&SWEEP, usual.sweep.as_secs())),
     }
 }
@@ -163,10 +178,12 @@ mod tests {
     #[test]
     fn each_key_sets_what_it_says() {
         let all = "budget_rounds = 1\nbudget_tool_calls = 2\nbudget_model_calls = 3\nbudget_tokens = 4\n\
-                   budget_cost = 2.5\nbudget_minutes = 6\nat_once = 7\nreplicas = 3\nsweep = 9\n";
+                   budget_cost = 2.5\nbudget_minutes = 6\nat_once = 7\nreplicas = 3\nlease = 5\n\
+                   sweep = 9\n";
         let budget =
             Budget { model_calls: 3, tool_calls: 2, tokens: 4, cost_micros: 2_500_000, rounds: 1, seconds: 360 };
-        let expect = Settings { budget, at_once: 7, keeping: Keeping { replicas: 3 }, sweep: Duration::from_secs(9) };
+        let keeping = Keeping { replicas: 3, lease: Duration::from_secs(5) };
+        let expect = Settings { budget, at_once: 7, keeping, sweep: Duration::from_secs(9) };
         assert_eq!(set(all), expect);
     }
 }

@@ -13,6 +13,9 @@ pub const GONE_AFTER: Duration = Duration::from_secs(15);
 /// A Hub listens this long before it says who is there: everyone has spoken by then.
 pub const SETTLE: Duration = Duration::from_secs(4);
 
+/// A Hub that did not say for so long that it is awake slept itself: what it knows is of before.
+pub const ASLEEP: Duration = Duration::from_secs(8);
+
 #[derive(Debug, Clone)]
 struct Instance {
     since: Timestamp,
@@ -25,6 +28,8 @@ struct Instance {
 pub struct Roster {
     protocol: u16,
     listening: Timestamp,
+    awake: Option<Timestamp>,
+    deaf: bool,
     seen: BTreeMap<(Role, Option<Domain>), BTreeMap<String, Instance>>,
 }
 
@@ -45,7 +50,22 @@ impl Roster {
     /// Nobody is known yet; the Hub listens from `now` on, and speaks `protocol`.
     #[must_use]
     pub const fn new(protocol: u16, now: Timestamp) -> Self {
-        Self { protocol, listening: now, seen: BTreeMap::new() }
+        Self { protocol, listening: now, awake: None, deaf: false, seen: BTreeMap::new() }
+    }
+
+    /// The Hub is awake, and `hears` what is said, or does not because the server is away. To be called
+    /// every few seconds: when it slept or was deaf, the silence of others says nothing, and it listens
+    /// anew.
+    pub fn awake(&mut self, hears: bool, now: Timestamp) {
+        if !hears || self.deaf || self.sleeps(now) {
+            self.listening = now;
+        }
+        self.deaf = !hears;
+        self.awake = Some(now);
+    }
+
+    fn sleeps(&self, now: Timestamp) -> bool {
+        self.awake.is_some_and(|awake| since(awake, now) > ASLEEP)
     }
 
     /// Lets a worker in, or says why not.
@@ -125,7 +145,7 @@ impl Roster {
     /// enough to know.
     #[must_use]
     pub fn members(&self, now: Timestamp) -> Option<Vec<Member>> {
-        if since(self.listening, now) < SETTLE {
+        if self.sleeps(now) || since(self.listening, now) < SETTLE {
             return None;
         }
         let queues = self.seen.keys().filter(|(role, _)| *role == Role::Expert);
@@ -141,7 +161,7 @@ impl Roster {
     /// instance may be silent, since it would miss people who are there.
     #[must_use]
     pub fn present(&self, now: Timestamp) -> Option<BTreeSet<Domain>> {
-        if since(self.listening, now) < GONE_AFTER {
+        if self.sleeps(now) || since(self.listening, now) < GONE_AFTER {
             return None;
         }
         let domains = self.seen.keys().filter_map(|(_, domain)| domain.clone());
@@ -211,6 +231,27 @@ mod tests {
         assert_eq!(roster.present(at(131)).unwrap().len(), 0);
         roster.see(&expert("a", "x"), at(140));
         assert_eq!(roster.present(at(141)).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn silence_says_nothing_while_the_hub_was_deaf_or_asleep() {
+        let mut roster = Roster::new(3, at(0));
+        let awake = |roster: &mut Roster, hears, seconds| roster.awake(hears, at(seconds));
+        roster.see(&expert("a", "x"), at(18));
+        awake(&mut roster, true, 20);
+        assert_eq!(roster.present(at(20)).unwrap().len(), 1);
+        // The server is away until 41.
+        (22..=40).step_by(2).for_each(|seconds| awake(&mut roster, false, seconds));
+        awake(&mut roster, true, 42);
+        assert_eq!((roster.members(at(42)), roster.present(at(42))), (None, None));
+        roster.see(&expert("a", "x"), at(44));
+        assert_eq!(roster.members(at(46)).unwrap().len(), 1);
+        (44..=58).step_by(2).for_each(|seconds| awake(&mut roster, true, seconds));
+        assert_eq!(roster.present(at(58)).unwrap().len(), 1);
+        // The Hub hangs until 80.
+        assert_eq!((roster.members(at(80)), roster.present(at(80))), (None, None));
+        awake(&mut roster, true, 80);
+        assert_eq!((roster.members(at(80)), roster.present(at(94))), (None, None));
     }
 
     #[test]

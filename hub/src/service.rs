@@ -16,6 +16,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::actor::{HubHandle, Run, investigation_id};
+use crate::decide::Rejection;
 use crate::error::HubError;
 use crate::roster::Roster;
 use crate::state::Case;
@@ -44,12 +45,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            budget: Budget::default(),
-            at_once: 64,
-            keeping: Keeping { replicas: 1 },
-            sweep: Duration::from_secs(15),
-        }
+        Self { budget: Budget::default(), at_once: 64, keeping: Keeping::default(), sweep: Duration::from_secs(15) }
     }
 }
 
@@ -330,6 +326,11 @@ impl Service {
     async fn investigate(&self, delivery: Box<dyn Delivery>, permit: OwnedSemaphorePermit) {
         let answered = match self.run(delivery.bytes()).await {
             Ok(()) => delivery.done().await,
+            Err(error @ HubError::Rejected(Rejection::NoExperts)) => {
+                // They were there when the case was taken, and will be again.
+                tracing::warn!(%error, "an alert waits for Experts");
+                delivery.back(AGAIN).await
+            }
             Err(error @ (HubError::Broken { .. } | HubError::Defect(_) | HubError::Rejected(_))) => {
                 tracing::error!(%error, "an investigation cannot go on: it goes to the dead letters");
                 self.bury(delivery.attempt(), delivery.bytes(), &error.to_string()).await;
@@ -360,7 +361,13 @@ impl Service {
     async fn attend(&self) {
         loop {
             tokio::time::sleep(ATTEND).await;
-            let present = self.roster().present(self.env.clock.now());
+            let hears = self.nats.answers(ATTEND).await;
+            let now = self.env.clock.now();
+            let present = {
+                let mut roster = self.roster();
+                roster.awake(hears, now);
+                roster.present(now)
+            };
             if let Some(present) = present
                 && self.hub.attend(present).await.is_err()
             {

@@ -58,17 +58,12 @@ impl Lab {
         options: Options,
     ) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-        let options = Options { keys: vec![KEY.to_owned()], ..options };
+        let mut options = options;
+        options.keys.push(KEY.to_owned());
         let server = Server::start(script, options).map_err(|e| e.to_string())?;
         let key = folder.path().join("key");
         std::fs::write(&key, KEY).map_err(|e| e.to_string())?;
-        let window = if more.contains("window") { "" } else { "window = 200000\n" };
-        let output = if more.contains("max_output") { "" } else { "max_output = 8000\n" };
-        let file = format!(
-            "[models.scripted]\nprovider = \"{provider}\"\nmodel = \"scripted-1\"\nbase_url = \"{}/v1/\"\nkey_file = \"{}\"\n{window}{output}answer = \"{way}\"\nconcurrency = 64\n{more}\n[roles.director]\nmodel = \"scripted\"\n[roles.expert]\nmodel = \"scripted\"\n[roles.critic]\nmodel = \"scripted\"\n",
-            server.url(),
-            key.display(),
-        );
+        let file = models_file(&server.url(), (provider, way), &key, more);
         Ok(Self { server, file, folder })
     }
 
@@ -111,4 +106,19 @@ impl Lab {
         let found = invariants::check(&self.server.log().captured(), &known);
         found.iter().map(|v| format!("request {}: {}: {}", v.number, v.rule, v.detail)).collect()
     }
+}
+
+/// The models file with the scripted model at `url` in every role, which is asked with the key in the
+/// file `key`; `more` are further lines for the model.
+#[must_use]
+pub fn models_file(url: &str, (provider, way): (&str, &str), key: &Path, more: &str) -> String {
+    let window = if more.contains("window") { "" } else { "window = 200000\n" };
+    let output = if more.contains("max_output") { "" } else { "max_output = 8000\n" };
+    let roles: String =
+        ["director", "expert", "critic"].map(|role| format!("[roles.{role}]\nmodel = \"scripted\"\n")).concat();
+    format!(
+        "[models.scripted]\nprovider = \"{provider}\"\nmodel = \"scripted-1\"\nbase_url = \"{url}/v1/\"\n\
+         key_file = \"{}\"\n{window}{output}answer = \"{way}\"\nconcurrency = 64\n{more}\n{roles}",
+        key.display(),
+    )
 }

@@ -1,6 +1,7 @@
 //! The harness: scoring of whole investigations, generated logs, a scripted model behind real wire
 //! formats, and what the integration tests share.
 
+pub mod chaos;
 pub mod fuzz;
 pub mod generate;
 pub mod hostile;
@@ -9,3 +10,4 @@ pub mod model;
 pub mod nats;
 pub mod run;
 pub mod score;
+pub mod team;

@@ -77,7 +77,10 @@ impl NatsBus {
             batch.next().await.transpose().map_err(|e| failed(e.to_string()))
         };
         match tokio::time::timeout(WAIT + Duration::from_secs(2), asked).await {
-            Ok(Ok(Some(message))) => self.lease(queue, message).await.map(Some),
+            Ok(Ok(Some(message))) => {
+                let lease = consumer.cached_info().config.ack_wait;
+                self.lease(queue, message, lease).await.map(Some)
+            }
             Ok(Ok(None)) => Ok(None),
             Ok(Err(error)) => {
                 // The consumer may be gone with its stream: the next attempt looks it up again.
@@ -89,11 +92,16 @@ impl NatsBus {
         }
     }
 
-    async fn lease(&self, queue: &str, message: async_nats::jetstream::Message) -> Result<Box<dyn Delivery>, BusError> {
+    async fn lease(
+        &self,
+        queue: &str,
+        message: async_nats::jetstream::Message,
+        lease: Duration,
+    ) -> Result<Box<dyn Delivery>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("take a job of {queue}"), reason };
         let attempt = message.info().map_err(|e| failed(e.to_string()))?.delivered;
         let (message, acker) = message.split();
-        let held = Held::new(acker);
+        let held = Held::new(acker, lease);
         let header = |name: &str| message.headers.as_ref().and_then(|h| h.get(name)).map(|v| v.as_str().to_owned());
         if let Some(found) = header(PROTOCOL).filter(|found| *found != WIRE_VERSION.to_string()) {
             held.answer(AckKind::Nak(Some(OTHER_VERSION))).await?;
@@ -257,12 +265,12 @@ struct Held {
 }
 
 impl Held {
-    fn new(acker: Acker) -> Self {
+    fn new(acker: Acker, lease: Duration) -> Self {
         let acker = Arc::new(acker);
         let held = Arc::clone(&acker);
         let extending = tokio::spawn(async move {
             loop {
-                tokio::time::sleep(streams::LEASE / 3).await;
+                tokio::time::sleep(lease / 3).await;
                 if let Err(error) = held.ack_with(AckKind::Progress).await {
                     tracing::warn!(%error, "a lease was not extended: the job may come to another worker, too");
                 }

@@ -64,6 +64,12 @@ impl Connection {
         }
     }
 
+    /// Whether the server answers within `patience`: a connection may stand though nobody is behind it.
+    /// Only a Hub may ask.
+    pub async fn answers(&self, patience: Duration) -> bool {
+        tokio::time::timeout(patience, self.jetstream.query_account()).await.is_ok_and(|answer| answer.is_ok())
+    }
+
     /// Tells whoever listens.
     ///
     /// # Errors

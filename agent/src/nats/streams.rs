@@ -30,8 +30,8 @@ pub const REPORTS: &str = "CASEBOOK_REPORTS";
 /// What was given up.
 pub const DEAD: &str = "CASEBOOK_DEAD";
 
-/// How long a job may be held without a sign of life before it is delivered again. A holder gives one
-/// every third of it.
+/// How long a job may be held without a sign of life before it is delivered again, unless a Hub is told
+/// otherwise. A holder gives one every third of it.
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// Jobs that one work queue holds; more are refused, never the oldest dropped.
@@ -52,6 +52,15 @@ pub fn results(writer: Option<&Queue>) -> String {
 pub struct Keeping {
     /// Servers that hold each message: 1 for one server, 3 for a cluster of three.
     pub replicas: usize,
+    /// How long a job may be held without a sign of life before it is delivered again. Whoever holds
+    /// one reads it from the consumer.
+    pub lease: Duration,
+}
+
+impl Default for Keeping {
+    fn default() -> Self {
+        Self { replicas: 1, lease: LEASE }
+    }
 }
 
 fn stream(name: &str, subject: &str, keeping: Keeping) -> Config {
@@ -115,7 +124,7 @@ fn consumer(name: &str, filter: String, keeping: Keeping) -> pull::Config {
         durable_name: Some(name.to_owned()),
         filter_subject: filter,
         ack_policy: AckPolicy::Explicit,
-        ack_wait: LEASE,
+        ack_wait: keeping.lease,
         // Poison is decided by us: the server's own limit would leave the job in the stream for ever.
         max_deliver: -1,
         max_ack_pending: 100_000,
@@ -246,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_difference_names_the_setting_with_both_values() {
-        let asked = queue(TASKS, "casebook.task.>", Keeping { replicas: 1 });
+        let asked = queue(TASKS, "casebook.task.>", Keeping::default());
         let found = Config { retention: RetentionPolicy::Limits, discard_new_per_subject: false, ..asked.clone() };
         assert_eq!(same("stream CASEBOOK_TASKS", &asked, &asked), Ok(()));
         let error = same("stream CASEBOOK_TASKS", &asked, &found).unwrap_err().to_string();

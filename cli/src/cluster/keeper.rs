@@ -266,7 +266,7 @@ impl Team {
         } else if let Ok(Some(status)) = self.broker.ended() {
             self.server_failed(&how(status, &self.broker.log()), say);
         } else {
-            self.server.pid = Some(self.broker.id());
+            self.server.pid = Some(self.broker.pid());
             self.server.state = State::Ready;
             if self.started.elapsed() > STEADY {
                 self.failures = 0;

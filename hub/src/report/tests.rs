@@ -169,3 +169,15 @@ fn a_log_of_version_2_is_read_for_ever() {
     let expect: Report = serde_json::from_str(include_str!("../../fixtures/report-v2.json")).unwrap();
     assert_eq!(report, expect);
 }
+
+/// A log as version 3 wrote it, with a domain whose last Expert is gone.
+#[test]
+fn a_log_of_version_3_is_read_for_ever() {
+    let text = include_str!("../../fixtures/log-v3.ndjson");
+    let log: Vec<Recorded> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    Recorded::verify(&log[0].investigation, &log).unwrap();
+    let state = State::replay(&log);
+    assert_eq!(state.gone.values().collect::<Vec<_>>(), ["no Expert for identity is there any more"]);
+    let expect: Report = serde_json::from_str(include_str!("../../fixtures/report-v3.json")).unwrap();
+    assert_eq!(build(&state).unwrap(), expect);
+}

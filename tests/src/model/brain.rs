@@ -32,6 +32,8 @@ pub struct Brain {
     pub findings: usize,
     /// Entries that the Director writes into its Journal before it plans.
     pub journal: usize,
+    /// The Director's first note names the alert: then no two investigations have a prompt in common.
+    pub names_alert: bool,
     /// The verdict that the Director proposes.
     pub verdict: Verdict,
 }
@@ -45,6 +47,7 @@ impl Default for Brain {
             calls_a_turn: 8,
             findings: 3,
             journal: 1,
+            names_alert: false,
             verdict: Verdict::TruePositive,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use casebook_protocol::TaskKind;
+use casebook_protocol::{TaskKind, Timestamp};
 use hyper::body::Bytes;
 use serde::Serialize;
 
@@ -30,6 +30,23 @@ pub struct Captured {
     pub request: Arc<Request>,
     /// Tokens of the prompt.
     pub prompt: Counted,
+}
+
+/// When a request came and when it was answered: what a ledger of calls needs of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// [`Captured::number`].
+    pub number: u64,
+    /// The same for requests of the same body, whoever sent them.
+    pub content: u64,
+    /// The key that it came with.
+    pub key: String,
+    /// The kind of task, where the prompt says one.
+    pub kind: Option<TaskKind>,
+    /// When it had come in whole.
+    pub begun: Timestamp,
+    /// When a reply of the model was sent; none when nobody waited for it any more, or it failed.
+    pub answered: Option<Timestamp>,
 }
 
 /// A request that was refused, with the message.
@@ -73,6 +90,7 @@ pub struct Counts {
 #[derive(Debug, Default)]
 struct Inner {
     captured: Vec<Captured>,
+    ledger: Vec<Entry>,
     rejected: Vec<Rejected>,
     counts: Counts,
     cache: PromptCache,
@@ -140,6 +158,14 @@ impl Log {
             if self.keep { prompt::all_shown(&request).first().map(|shown| shown.task().to_owned()) } else { None };
         let captured = Captured { number, kind, task, place: request.place(), attempt, request, prompt };
         if self.keep {
+            inner.ledger.push(Entry {
+                number,
+                content: hash(&(&captured.request.path, &captured.request.bytes)),
+                key: captured.request.key.clone(),
+                kind,
+                begun: Timestamp::now(),
+                answered: None,
+            });
             inner.captured.push(captured.clone());
         }
         captured
@@ -154,6 +180,9 @@ impl Log {
         times.1 += 1;
         let again = times.1 > 1;
         inner.counts.answered_again += u64::from(again);
+        if let Some(entry) = inner.ledger.iter_mut().rev().find(|entry| entry.number == captured.number) {
+            entry.answered = Some(Timestamp::now());
+        }
     }
 
     /// Writes a request and what was sent back into the folder, where there is one: the bytes of the
@@ -178,6 +207,21 @@ impl Log {
     #[must_use]
     pub fn captured(&self) -> Vec<Captured> {
         self.lock().captured.clone()
+    }
+
+    /// When each request came and was answered, in order of arrival.
+    #[must_use]
+    pub fn ledger(&self) -> Vec<Entry> {
+        self.lock().ledger.clone()
+    }
+
+    /// The `nth` request that was answered, from 1.
+    #[must_use]
+    pub fn answered_as(&self, nth: usize) -> Option<Entry> {
+        let inner = self.lock();
+        let mut answered: Vec<&Entry> = inner.ledger.iter().filter(|entry| entry.answered.is_some()).collect();
+        answered.sort_by_key(|entry| entry.answered);
+        answered.get(nth.checked_sub(1)?).map(|entry| (*entry).clone())
     }
 
     /// The requests that were refused.

@@ -46,11 +46,23 @@ pub struct Options {
     pub window: Option<u64>,
     /// Threads that serve.
     pub threads: usize,
+    /// Replies name the model with the number of the request (`scripted-1#17`), so that a recorded call
+    /// tells which request it came from.
+    pub numbered: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { port: 0, latency: Duration::ZERO, keep: true, record: None, keys: Vec::new(), window: None, threads: 1 }
+        Self {
+            port: 0,
+            latency: Duration::ZERO,
+            keep: true,
+            record: None,
+            keys: Vec::new(),
+            window: None,
+            threads: 1,
+            numbered: false,
+        }
     }
 }
 
@@ -157,8 +169,12 @@ async fn serve(shared: &Shared, request: hyper::Request<Stream>) -> Response<Sen
     let taken = wire::read(provider, &incoming).and_then(|request| admit(shared, request));
     match taken {
         Ok(request) => {
-            let captured = shared.log.take(Arc::new(request));
+            let mut captured = shared.log.take(Arc::new(request));
             let play = shared.script.reply(&captured.request);
+            if shared.options.numbered {
+                let model = format!("{}#{}", captured.request.model, captured.number);
+                captured.request = Arc::new(Request { model, ..captured.request.as_ref().clone() });
+            }
             if !shared.options.latency.is_zero() {
                 tokio::time::sleep(shared.options.latency).await;
             }

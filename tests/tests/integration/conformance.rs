@@ -155,7 +155,7 @@ async fn the_nats_store_keeps_its_promises() {
     all(async || {
         let lab = Nats::start().unwrap();
         let connection = nats::connect(&lab.options("hub")).await.unwrap();
-        let keeping = nats::streams::Keeping { replicas: 1 };
+        let keeping = nats::streams::Keeping::default();
         connection.prepare(keeping).await.unwrap();
         connection.prepare(keeping).await.unwrap();
         for queue in

@@ -89,10 +89,10 @@ fn a_server_takes_the_files_and_lets_in_whom_they_name() {
             ..nats::Options::default()
         };
         let hub = nats::connect(&as_user("hub", "hub")).await.unwrap();
-        hub.prepare(nats::streams::Keeping { replicas: 1 }).await.unwrap();
+        hub.prepare(nats::streams::Keeping::default()).await.unwrap();
         let network = Domain::new("network").unwrap();
         for queue in [Queue::new(Role::Critic, None), Queue::new(Role::Expert, Some(&network))] {
-            hub.prepare_queue(&queue, nats::streams::Keeping { replicas: 1 }).await.unwrap();
+            hub.prepare_queue(&queue, nats::streams::Keeping::default()).await.unwrap();
             let worker = nats::connect(&as_user(&queue.name(), &queue.name())).await.unwrap();
             let tasks = subject::tasks(queue.role, queue.domain.as_ref());
             assert!(worker.env().bus.try_pull(&tasks).await.unwrap().is_none(), "it may look for jobs");
@@ -138,7 +138,7 @@ fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() 
     };
     process::run(async {
         let hub = nats::connect(&with(broker.port(), Some(tls.join("ca.pem")), false)).await.unwrap();
-        hub.prepare(nats::streams::Keeping { replicas: 1 }).await.unwrap();
+        hub.prepare(nats::streams::Keeping::default()).await.unwrap();
         for ca in [None, Some(folder.path().join("other/ca.pem"))] {
             let error = nats::connect(&with(broker.port(), ca, false)).await.map(drop).unwrap_err().to_string();
             assert!(error.contains("certificate"), "a server of another authority is not trusted: {error}");

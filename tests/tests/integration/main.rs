@@ -18,9 +18,11 @@ fn kills(unless_told: usize) -> usize {
     }
 }
 
+mod append;
 mod architecture;
 mod calibrate;
 mod cases;
+mod chaos;
 mod conformance;
 mod deploy;
 mod fuzz;

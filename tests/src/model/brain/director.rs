@@ -10,7 +10,10 @@ pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
     let round = now(request).map_or_else(|| round(request) + 1, |(_, round)| round);
     let journal = tools(request).into_iter().find(|tool| tool.name == "journal");
     if let Some(journal) = journal.filter(|_| !repairing(request)) {
-        let entries = (0..brain.journal).map(|n| ask(journal, &entry(round, n))).collect();
+        let alert = prompt::json_section(request, "alert").unwrap_or_default();
+        let id = alert.get("id").and_then(Value::as_str).filter(|_| brain.names_alert);
+        let about = id.map(|id| format!(" {id}")).unwrap_or_default();
+        let entries = (0..brain.journal).map(|n| ask(journal, &entry(round, n, &about))).collect();
         let calls = due(brain, request, entries);
         if !calls.is_empty() {
             return Step::Call(calls);
@@ -23,12 +26,12 @@ pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
 }
 
 /// The `n`th note of a round: the first is short, the others are as long as people write them.
-fn entry(round: u32, n: usize) -> Value {
+fn entry(round: u32, n: usize, about: &str) -> Value {
     let kinds = ["hypothesis", "observation", "question", "decision", "action", "finding"];
     let kind = kinds.get(n % kinds.len()).copied().unwrap_or("observation");
     let priority = if n == 0 { "medium" } else { ["low", "high"].get(n % 2).copied().unwrap_or("low") };
     let text = if n == 0 {
-        format!("Round {round}: the alert may be what it says; look who did it and from where.")
+        format!("Round {round}: the alert{about} may be what it says; look who did it and from where.")
     } else {
         format!(
             "Round {round}, note {n}: what the Experts found in this round fits what came before; the account was used from where it is always used, the program was started by its usual parent, and nothing yet says who set it off. Ask next about the minutes before, and about the other host."

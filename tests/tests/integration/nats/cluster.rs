@@ -16,7 +16,7 @@ fn a_cluster_of_three_goes_on_when_it_loses_a_server() {
         let again = evidence.clone();
         let embedded = tokio::task::spawn_blocking(move || run::investigate(&path, &again).unwrap()).await.unwrap();
         let hub = nats::connect(&nats.options("hub")).await.unwrap();
-        let settings = Settings { keeping: Keeping { replicas: 3 }, ..Settings::default() };
+        let settings = Settings { keeping: Keeping { replicas: 3, ..Keeping::default() }, ..Settings::default() };
         let service = loop {
             match Service::start(hub.clone(), settings).await {
                 Ok(service) => break service,

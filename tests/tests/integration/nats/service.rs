@@ -44,7 +44,8 @@ fn alerts_wait_in_order_of_severity_and_the_same_alert_twice_is_one_investigatio
         let again = [hub.store(subject::ALERTS, twice.clone()), hub.store(subject::ALERTS, twice.clone())];
         let [one, two] = again;
         let (one, two, third) = tokio::join!(one, two, open(&hub, &twice));
-        (one.unwrap(), two.unwrap());
+        one.unwrap();
+        two.unwrap();
         ids.push(third);
         let _team = Team::enter(nats, hub.clone(), service, &evidence).await;
         for id in &ids {
@@ -219,7 +220,7 @@ fn a_stream_of_another_configuration_and_an_old_server_are_refused_with_the_diff
         let config = br#"{"name":"CASEBOOK_TASKS","subjects":["casebook.task.>"],"retention":"limits","storage":"memory","max_consumers":-1,"max_msgs":-1,"max_bytes":-1,"max_age":0,"num_replicas":1,"discard":"old"}"#;
         let api = format!("$JS.API.STREAM.CREATE.{}", streams::TASKS);
         hub.request(&api, config.to_vec(), Duration::from_secs(5)).await.unwrap();
-        let error = hub.prepare(Keeping { replicas: 1 }).await.unwrap_err().to_string();
+        let error = hub.prepare(Keeping::default()).await.unwrap_err().to_string();
         for needed in ["stream CASEBOOK_TASKS", "retention is \"limits\" and should be \"workqueue\"", "storage is \"memory\""] {
             assert!(error.contains(needed), "{error}");
         }

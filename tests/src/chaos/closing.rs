@@ -1,0 +1,218 @@
+//! The end state: what is in the queues, the logs, the results and the reports, and what is wrong with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_nats::jetstream;
+use casebook_agent::nats::{Connection, streams};
+use casebook_agent::store::Store;
+use casebook_agent::worker::{call_key, model_key};
+use casebook_hub::archive;
+use casebook_hub::verify::verify;
+use casebook_protocol::{Event, InvestigationId, Recorded, Report, Timestamp, subject};
+use serde_json::Value;
+
+use super::books::{Begun, Finished, Ms};
+use super::noise::all;
+use crate::model::capture::Entry;
+use crate::team::Team;
+
+/// What is recorded at the end.
+#[derive(Debug, Default)]
+pub struct Closing {
+    /// Finished calls of the model, by the request that they came from.
+    pub models: Vec<Finished>,
+    /// Finished calls of tools.
+    pub tools: Vec<Finished>,
+    /// Events in all logs.
+    pub events: u64,
+    /// Citations that were checked again.
+    pub citations: u64,
+    /// What is wrong, in words.
+    pub faults: Vec<String>,
+}
+
+/// Why it is not over yet, in words; empty when every investigation is closed and the queues are empty.
+pub async fn unfinished(connection: &Connection, expected: &BTreeSet<InvestigationId>) -> Vec<String> {
+    let store = connection.env().store;
+    let mut open = Vec::new();
+    for id in expected {
+        match archive::state(store.as_ref(), id).await {
+            Ok(state) if state.closed.is_some() => {}
+            Ok(state) => {
+                let waits: Vec<String> = state.in_flight().map(|(id, _)| id.to_string()).collect();
+                open.push(format!("{id} is in round {} and waits for {waits:?}", state.round));
+            }
+            Err(error) => open.push(format!("{id}: {error}")),
+        }
+    }
+    let context = jetstream::new(connection.client().clone());
+    for name in [streams::ALERTS, streams::CASES, streams::TASKS] {
+        match context.get_stream(name).await {
+            Ok(stream) if stream.cached_info().state.messages == 0 => {}
+            Ok(stream) => open.push(format!("{name} holds {} messages", stream.cached_info().state.messages)),
+            Err(error) => open.push(format!("{name}: {error}")),
+        }
+    }
+    open
+}
+
+/// Reads all that is recorded and checks it; `entries` is what the model saw.
+///
+/// # Errors
+/// The server cannot be read.
+pub async fn closing(
+    connection: &Connection,
+    expected: &BTreeSet<InvestigationId>,
+    entries: &[Entry],
+) -> Result<Closing, String> {
+    let mut closing = Closing::default();
+    let store = connection.env().store;
+    let found: BTreeSet<_> = store.investigations().await.map_err(|e| e.to_string())?.into_iter().collect();
+    let odd = found.symmetric_difference(expected);
+    closing.faults.extend(odd.map(|id| format!("{id} has an alert or a log, and not both")));
+    let contents: BTreeMap<u64, u64> = entries.iter().map(|entry| (entry.number, entry.content)).collect();
+    let times = recorded_at(connection, &mut closing.faults).await?;
+    for id in found.intersection(expected) {
+        let verified = verify(store.as_ref(), id).await.map_err(|e| e.to_string())?;
+        closing.events += verified.events;
+        closing.citations += verified.citations;
+        closing.faults.extend(verified.problems.iter().map(|p| format!("{id}: {}", p.what)));
+        if !verified.report {
+            closing.faults.push(format!("{id}: no report is recorded"));
+        }
+        let log = store.log(id, 1).await.map_err(|e| e.to_string())?;
+        closing.faults.extend(twice(id, &log));
+        closing.calls(id, &log, &contents, &times);
+        closing.failures(store.as_ref(), id).await?;
+    }
+    closing.published(connection, expected).await?;
+    Ok(closing)
+}
+
+impl Closing {
+    fn calls(
+        &mut self,
+        id: &InvestigationId,
+        log: &[Recorded],
+        contents: &BTreeMap<u64, u64>,
+        times: &BTreeMap<String, Ms>,
+    ) {
+        let at = |key: &str| times.get(&subject::result(id, key)).copied();
+        for entry in log {
+            match &entry.event {
+                Event::ModelCalled { call, .. } => {
+                    let name = format!("{id} {}", call.id);
+                    let number = call.version.rsplit_once('#').and_then(|(_, n)| n.parse().ok());
+                    let content = number.and_then(|n: u64| contents.get(&n));
+                    match (content, at(&model_key(&call.id))) {
+                        (Some(content), Some(at)) => {
+                            self.models.push(Finished { name, call: content.to_string(), at });
+                        }
+                        (None, _) => self.faults.push(format!("{name} came from no request: {:?}", call.version)),
+                        (_, None) => self.faults.push(format!("{name} is in the log and not among the results")),
+                    }
+                    if let Some(why) = &call.failed {
+                        self.faults.push(format!("{id} {} failed: {why}", call.id));
+                    }
+                }
+                Event::CallRecorded { call, .. } => match at(&call_key(&call.id)) {
+                    Some(at) => {
+                        let name = format!("{id} {}", call.id);
+                        self.tools.push(Finished { call: name.clone(), name, at });
+                    }
+                    None => self.faults.push(format!("{id} {} is in the log and not among the results", call.id)),
+                },
+                _ => {}
+            }
+        }
+    }
+
+    /// Nothing that was struck may cost a task.
+    async fn failures(&mut self, store: &dyn Store, id: &InvestigationId) -> Result<(), String> {
+        let report = archive::report(store, id).await.map_err(|e| e.to_string())?;
+        let failed = report.usage.tasks.iter().filter_map(|t| Some((&t.task, t.failed.as_ref()?)));
+        self.faults.extend(failed.map(|(task, why)| format!("{id}: task {task} failed: {why}")));
+        Ok(())
+    }
+
+    async fn published(&mut self, connection: &Connection, expected: &BTreeSet<InvestigationId>) -> Result<(), String> {
+        let context = jetstream::new(connection.client().clone());
+        let mut told = BTreeSet::new();
+        for message in all(&context, streams::REPORTS).await? {
+            match serde_json::from_slice::<Report>(&message.payload) {
+                Ok(report) => drop(told.insert(report.investigation)),
+                Err(error) => self.faults.push(format!("a published report cannot be read: {error}")),
+            }
+        }
+        self.faults.extend(expected.difference(&told).map(|id| format!("{id}: its report was never published")));
+        for message in all(&context, streams::DEAD).await? {
+            self.faults.push(format!("a dead letter: {}", String::from_utf8_lossy(&message.payload)));
+        }
+        Ok(())
+    }
+}
+
+/// What stands twice in one log although each of it happens once.
+fn twice(id: &InvestigationId, log: &[Recorded]) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let once = log.iter().filter_map(|entry| match &entry.event {
+        Event::CallRecorded { call, .. } => Some((entry.seq, format!("call {}", call.id))),
+        Event::ModelCalled { call, .. } => Some((entry.seq, format!("call {}", call.id))),
+        Event::TaskRequested { task, .. } => Some((entry.seq, format!("the request of {task}"))),
+        Event::RoundStarted { round, .. } => Some((entry.seq, format!("the start of round {round}"))),
+        Event::Opened { .. } => Some((entry.seq, "the opening".to_owned())),
+        Event::Closed {} => Some((entry.seq, "the end".to_owned())),
+        _ => None,
+    });
+    let again = once.filter(|(_, what)| !seen.insert(what.clone()));
+    again.map(|(seq, what)| format!("{id}: {what} stands again at event {seq}")).collect()
+}
+
+/// When each result was written, by its subject; what was written twice is a fault.
+async fn recorded_at(connection: &Connection, faults: &mut Vec<String>) -> Result<BTreeMap<String, Ms>, String> {
+    use futures_util::TryStreamExt;
+    let context = jetstream::new(connection.client().clone());
+    let names: Vec<String> = context.stream_names().try_collect().await.map_err(|e| format!("streams: {e}"))?;
+    let mut times = BTreeMap::new();
+    for name in names.iter().filter(|name| name.starts_with("CASEBOOK_RESULTS_")) {
+        for message in all(&context, name).await? {
+            let at = i64::try_from(message.time.unix_timestamp_nanos() / 1_000_000).unwrap_or(i64::MAX);
+            if times.insert(message.subject.to_string(), at).is_some() {
+                faults.push(format!("{} is written twice", message.subject));
+            }
+        }
+    }
+    Ok(times)
+}
+
+/// What the model saw, as something that was begun. A key that no process has is a fault of the test.
+///
+/// # Errors
+/// A request came from nobody of the team.
+pub fn asked(team: &Team, entries: &[Entry]) -> Result<Vec<Begun>, String> {
+    let begun = entries.iter().map(|entry| {
+        let by = team.owner(&entry.key).ok_or_else(|| format!("request {} came from nobody", entry.number))?;
+        let at = entry.begun.as_millisecond();
+        Ok(Begun { number: entry.number, call: entry.content.to_string(), by, at })
+    });
+    begun.collect()
+}
+
+/// Every run of a tool that the processes logged before they began it.
+#[must_use]
+pub fn ran(team: &Team) -> Vec<Begun> {
+    let mut runs = Vec::new();
+    for (by, (_, log)) in team.logs().into_iter().enumerate() {
+        for line in log.lines().filter(|line| line.contains("a tool runs")) {
+            let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let fields = line.get("fields").unwrap_or(&Value::Null);
+            let field = |name: &str| fields.get(name).map(text).unwrap_or_default();
+            let at = line.get("timestamp").map(text).and_then(|at| at.parse::<Timestamp>().ok());
+            let Some(at) = at.map(Timestamp::as_millisecond) else { continue };
+            let call = format!("{} {}", field("investigation"), field("call"));
+            runs.push(Begun { number: runs.len() as u64 + 1, call, by, at });
+        }
+    }
+    runs
+}

@@ -1,0 +1,135 @@
+//! What comes twice: alerts from two publishers at once, jobs that were in a queue once, notices of
+//! steps and outcomes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::stream::RawMessageErrorKind;
+use async_nats::jetstream::{self, message::StreamMessage};
+use casebook_agent::nats::{Connection, streams};
+use casebook_protocol::subject;
+use futures_util::StreamExt;
+use serde::Deserialize;
+
+use crate::generate::Chance;
+
+/// The header of a notice that we sent ourselves.
+const ECHO: &str = "Echo";
+/// Between two attempts of a publisher that got no answer.
+const AGAIN: Duration = Duration::from_millis(300);
+
+/// How much came twice.
+#[derive(Debug, Default)]
+pub struct Doubled {
+    /// Notices of steps and outcomes.
+    pub notices: AtomicU64,
+    /// Jobs that a queue took though they had been in it before.
+    pub jobs: AtomicU64,
+    /// Jobs that a queue refused, since they were in it.
+    pub refused: AtomicU64,
+    /// Alerts that were accepted, by either way and however often.
+    pub alerts: AtomicU64,
+}
+
+/// Publishes an alert from two publishers at once, each until it is told that the alert is kept.
+pub async fn alert(connection: Connection, bytes: Vec<u8>, doubled: Arc<Doubled>) {
+    let put = async {
+        while connection.store(subject::ALERTS, bytes.clone()).await.is_err() {
+            tokio::time::sleep(AGAIN).await;
+        }
+        doubled.alerts.fetch_add(1, Ordering::Relaxed);
+    };
+    let opened = async {
+        #[derive(Deserialize)]
+        struct Accepted {
+            #[allow(dead_code, reason = "that it is there says that the alert is kept")]
+            investigation: String,
+        }
+        loop {
+            let answer = connection.request(subject::OPEN, bytes.clone(), Duration::from_secs(3)).await;
+            if answer.is_ok_and(|answer| serde_json::from_slice::<Accepted>(&answer).is_ok()) {
+                break;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        doubled.alerts.fetch_add(1, Ordering::Relaxed);
+    };
+    tokio::join!(put, opened);
+}
+
+/// Sends every second notice of a step or an outcome once more, up to two seconds later.
+pub async fn notices(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
+    let mut chance = Chance(seed);
+    let client = connection.client().clone();
+    let (Ok(steps), Ok(outcomes)) = (client.subscribe(subject::STEPS).await, client.subscribe(subject::OUTCOMES).await)
+    else {
+        return;
+    };
+    let mut both = futures_util::stream::select(steps, outcomes);
+    while let Some(message) = both.next().await {
+        let ours = message.headers.as_ref().is_some_and(|headers| headers.get(ECHO).is_some());
+        if ours || chance.next(2) == 0 {
+            continue;
+        }
+        let (client, doubled, later) =
+            (client.clone(), Arc::clone(&doubled), Duration::from_millis(chance.next(2_000)));
+        tokio::spawn(async move {
+            tokio::time::sleep(later).await;
+            let mut headers = message.headers.unwrap_or_default();
+            headers.insert(ECHO, "1");
+            if client.publish_with_headers(message.subject, headers, message.payload).await.is_ok() {
+                doubled.notices.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+}
+
+/// Looks at the queues of tasks and cases again and again, and puts what it saw there into them once
+/// more, sooner or later.
+pub async fn jobs(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
+    let mut chance = Chance(seed);
+    let context = jetstream::new(connection.client().clone());
+    let mut seen: BTreeMap<String, (HeaderMap, bytes::Bytes)> = BTreeMap::new();
+    loop {
+        tokio::time::sleep(Duration::from_millis(100 + chance.next(300))).await;
+        for stream in [streams::TASKS, streams::CASES] {
+            for message in all(&context, stream).await.unwrap_or_default() {
+                seen.insert(message.subject.to_string(), (message.headers, message.payload));
+            }
+        }
+        let chosen = usize::try_from(chance.next(seen.len() as u64)).unwrap_or_default();
+        let Some((subject, (headers, payload))) = seen.iter().nth(chosen) else { continue };
+        let sent = context.publish_with_headers(subject.clone(), headers.clone(), payload.clone()).await;
+        let Ok(sent) = sent else { continue };
+        let count = if sent.await.is_ok() { &doubled.jobs } else { &doubled.refused };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// All messages of a stream, in order.
+///
+/// # Errors
+/// What the server says.
+pub async fn all(context: &jetstream::Context, name: &str) -> Result<Vec<StreamMessage>, String> {
+    let words = |e: &dyn std::fmt::Display| format!("cannot read {name}: {e}");
+    let stream = context.get_stream(name).await.map_err(|e| words(&e))?;
+    let state = &stream.cached_info().state;
+    let mut found = Vec::new();
+    let mut next = state.first_sequence;
+    while next <= state.last_sequence && state.messages > 0 {
+        // With no subject named, it is the next message of any.
+        let ask = stream.raw_message_builder().sequence(next).next_by_subject(">");
+        match ask.send().await {
+            Ok(message) => {
+                next = message.sequence + 1;
+                found.push(message);
+            }
+            Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => break,
+            Err(error) => return Err(words(&error)),
+        }
+    }
+    Ok(found)
+}
