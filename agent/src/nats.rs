@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::{Context, ContextBuilder};
 use async_nats::{Client, ConnectOptions, Event, ServerError};
@@ -34,6 +34,8 @@ pub(crate) const PROTOCOL: &str = "Casebook-Protocol";
 pub(crate) const REFERENCE: &str = "Casebook-Artifact";
 /// Bytes that are sent in a message; more are sent as an artifact and named.
 pub(crate) const INLINE: usize = 256 * 1024;
+/// How long a refusal explains a failure.
+const REFUSED: Duration = Duration::from_secs(30);
 /// How long one answer of the server is waited for.
 const ANSWER: Duration = Duration::from_secs(5);
 
@@ -122,7 +124,7 @@ pub struct Connection {
 
 /// What the server refused of late: a publish without permission is otherwise only silence.
 #[derive(Debug, Clone, Default)]
-pub struct Refusals(Arc<Mutex<VecDeque<String>>>);
+pub struct Refusals(Arc<Mutex<VecDeque<(Instant, String)>>>);
 
 impl Refusals {
     fn note(&self, text: String) {
@@ -130,14 +132,16 @@ impl Refusals {
         if all.len() >= 256 {
             all.pop_front();
         }
-        all.push_back(text);
+        all.push_back((Instant::now(), text));
     }
 
-    /// The refusal that names `subject`.
+    /// A refusal of the last half minute that names `subject`: what was refused before may be granted by now.
     #[must_use]
     pub fn of(&self, subject: &str) -> Option<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().find(|text| text.to_lowercase().contains(&format!("\"{}\"", subject.to_lowercase()))).cloned()
+        let named = format!("\"{}\"", subject.to_lowercase());
+        let recent = all.iter().rev().take_while(|(at, _)| at.elapsed() < REFUSED);
+        recent.map(|(_, text)| text).find(|text| text.to_lowercase().contains(&named)).cloned()
     }
 
     /// How many of the last are kept.

@@ -2,10 +2,11 @@
 //!
 //! [`evidence`] is the built-in toolset over a folder of logs, [`analyst`] what thinks when no language
 //! model is configured, [`roster`] who there is for a folder, [`actor`] the process shell;
-//! [`profile`] and [`posts`] are what a process of its own works on.
+//! [`profile`] and [`posts`] are what a process of its own works on, [`bound`] to what it announced.
 
 pub mod actor;
 pub mod analyst;
+pub mod bound;
 pub mod brief;
 pub mod evidence;
 pub mod posts;

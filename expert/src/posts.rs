@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::actor::{AT_ONCE, worker};
 use crate::analyst;
+use crate::bound::Bound;
 use crate::brief::ExpertBrief;
 use crate::evidence::{Catalog, LoadError, index_name};
 use crate::profile::{Profile, ProfileError};
@@ -105,6 +106,7 @@ pub async fn posts(service: &Service, profiles: &[PathBuf]) -> Result<Option<Vec
 
 fn post(seat: Seat, at_once: usize, mind: Arc<dyn Mind>) -> Post {
     let Seat { member, tools } = seat;
+    let mind: Arc<dyn Mind> = Arc::new(Bound { member: member.clone(), mind });
     Post {
         queue: Queue::new(Role::Expert, Some(&member.domain)),
         member: Some(member),

@@ -212,7 +212,7 @@ impl Store for NatsStore {
 
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
         let subject = subject::log(investigation);
-        let mut log = Vec::new();
+        let mut log: Vec<Recorded> = Vec::new();
         let mut next = 1;
         while let Some(message) = self.read(streams::LOG, &subject, Some(next)).await? {
             next = message.sequence + 1;
@@ -225,7 +225,8 @@ impl Store for NatsStore {
                 })?;
                 log.extend(batch.into_iter().filter(|entry| entry.seq >= from));
             }
-            self.keep_tip(investigation, tip, false);
+            let over = log.last().is_some_and(|entry| matches!(entry.event, Event::Closed {}));
+            self.keep_tip(investigation, tip, over);
         }
         Ok(log)
     }

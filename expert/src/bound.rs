@@ -1,0 +1,121 @@
+//! An Expert that is bound to what it announced: a task of an investigation that began when its domain
+//! saw something else is not performed, since its citations would lead elsewhere.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use casebook_agent::mind::{Mind, Past, Thought, Turn};
+use casebook_agent::model::Model;
+use casebook_protocol::{Allowance, FindingDraft, Member, Player, Task, View};
+
+/// A mind over the evidence of one member of the roster.
+pub struct Bound {
+    /// What the roster says of it.
+    pub member: Member,
+    /// Who thinks.
+    pub mind: Arc<dyn Mind>,
+}
+
+impl Bound {
+    /// Why `task` is not for what this Expert sees.
+    fn astray(&self, task: &Task) -> Option<String> {
+        let View::Investigate(view) = &task.view else { return None };
+        if view.sources == self.member.sources && view.toolset == self.member.toolset {
+            return None;
+        }
+        let had = |sources: &[casebook_protocol::SourceInfo]| {
+            let all: Vec<String> = sources.iter().map(|s| format!("{} ({} records)", s.source, s.records)).collect();
+            if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
+        };
+        Some(format!(
+            "the evidence or the tools of this Expert are not those that the investigation began with: it had {} and \
+             has {}; put the evidence back, or open the alert again under another id",
+            had(&view.sources),
+            had(&self.member.sources)
+        ))
+    }
+}
+
+#[async_trait]
+impl Mind for Bound {
+    fn player(&self, task: &Task, past: &Past) -> Player {
+        self.mind.player(task, past)
+    }
+
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+        match self.astray(task) {
+            Some(why) => Thought::GiveUp(why),
+            None => self.mind.next(task, past, turn).await,
+        }
+    }
+
+    fn allowance(&self, task: &Task) -> Allowance {
+        self.mind.allowance(task)
+    }
+
+    async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
+        self.mind.raised(task, past).await
+    }
+
+    fn models(&self) -> Option<&dyn Model> {
+        self.mind.models()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_agent::mind::{Analyst, CallRequest};
+    use casebook_protocol::{
+        Alert, Domain, ExpertView, InvestigationId, Phase, Question, SourceInfo, TaskId, TaskKind, Toolset,
+    };
+
+    use super::*;
+
+    fn member(records: u64) -> Member {
+        let source = SourceInfo {
+            source: "sysmon".into(),
+            sensor: "sysmon".into(),
+            on_subject_host: true,
+            records,
+            about: "a log".into(),
+        };
+        Member {
+            domain: Domain::new("endpoint").unwrap(),
+            description: "reads".into(),
+            sources: vec![source],
+            toolset: Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![] },
+        }
+    }
+
+    #[tokio::test]
+    async fn a_task_over_other_evidence_is_not_performed() {
+        let began = member(7);
+        let view = ExpertView {
+            alert: Alert::parse(b"{}").unwrap(),
+            journal: vec![],
+            question: Question { text: "what ran?".into(), to: vec![], follow: vec![] },
+            toolset: began.toolset.clone(),
+            sources: began.sources.clone(),
+        };
+        let task = Arc::new(Task {
+            id: TaskId::of(1, TaskKind::Investigate, Some(&began.domain)),
+            investigation: InvestigationId::new("i").unwrap(),
+            domain: Some(began.domain.clone()),
+            phase: Phase::Discovery,
+            round: 1,
+            view: View::Investigate(Box::new(view)),
+            allowance: Allowance::default(),
+        });
+        let calls = Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }]);
+        let turn = Turn { toolset: Arc::new(began.toolset.clone()), last: false };
+        let next = async |member: Member| {
+            let mind = Arc::new(Analyst(|_, _, _| {
+                Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }])
+            }));
+            Bound { member, mind }.next(&task, &Past::default(), &turn).await
+        };
+        assert_eq!(next(began.clone()).await, calls);
+        let Thought::GiveUp(why) = next(member(8)).await else { panic!() };
+        assert!(why.contains("had sysmon (7 records) and has sysmon (8 records)"), "{why}");
+    }
+}
