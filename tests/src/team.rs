@@ -17,6 +17,8 @@ use crate::model::brain::Brain;
 use crate::model::server::{Options, Server};
 use crate::nats::Nats;
 
+mod programs;
+
 /// How long a process may take until it is ready: it may first have to wait for a Hub and the server.
 pub const READY: Duration = Duration::from_secs(60);
 /// Bytes of a process's log that are shown when a test fails.
@@ -114,7 +116,7 @@ impl Team {
         let model = Server::start(shape.brain.clone(), options).map_err(|e| e.to_string())?;
         let evidence = nats.folder().join("evidence");
         generate::write(&evidence, 200_000, 7).map_err(|e| e.to_string())?;
-        let mut team = Self { nats, model, members: Vec::new(), programs: programs()? };
+        let mut team = Self { nats, model, members: Vec::new(), programs: programs::folder()? };
         for (part, name) in names {
             let arguments = team.arguments(part, &name, shape)?;
             team.members.push(Member { part, name, arguments, child: None, paused: false });
@@ -302,27 +304,4 @@ fn tail(folder: &Path, name: &str) -> String {
     let bytes = std::fs::read(folder.join(format!("{name}.log"))).unwrap_or_default();
     let from = bytes.len().saturating_sub(TAIL);
     String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
-}
-
-/// The folder of the built programs; those that are missing are built.
-fn programs() -> Result<PathBuf, String> {
-    let here = std::env::current_exe().map_err(|e| e.to_string())?;
-    let folder = here.parent().ok_or("this program lies nowhere")?;
-    // A test lies in target/<profile>/deps, a program in the folder above it.
-    let folder = if folder.ends_with("deps") { folder.parent().unwrap_or(folder) } else { folder };
-    let missing =
-        Part::ALL.map(Part::name).map(|name| folder.join(format!("casebook-{name}"))).iter().any(|p| !p.is_file());
-    if missing {
-        let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-        cargo.args(["build", "--locked", "--bins"]);
-        cargo.args(Part::ALL.iter().flat_map(|part| ["-p".to_owned(), format!("casebook-{}", part.name())]));
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
-        let built = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().map_err(|e| e.to_string())?;
-        if !built.success() {
-            return Err("the programs of the team cannot be built".to_owned());
-        }
-    }
-    Ok(folder.to_path_buf())
 }
