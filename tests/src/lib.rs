@@ -5,6 +5,7 @@ pub mod fuzz;
 pub mod generate;
 pub mod hostile;
 pub mod lab;
+pub mod load;
 pub mod model;
 pub mod run;
 pub mod score;

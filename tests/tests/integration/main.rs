@@ -23,6 +23,7 @@ mod calibrate;
 mod cases;
 mod fuzz;
 mod hostile;
+mod killed;
 mod models;
 mod process;
 mod prompts;
