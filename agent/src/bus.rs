@@ -8,6 +8,15 @@ use async_trait::async_trait;
 
 pub mod memory;
 
+/// Whether a subject is one that `pattern` means; `>` at its end stands for any rest.
+#[must_use]
+pub fn matches(pattern: &str, subject: &str) -> bool {
+    match pattern.strip_suffix('>') {
+        Some(prefix) => subject.starts_with(prefix) && subject.len() > prefix.len(),
+        None => pattern == subject,
+    }
+}
+
 /// Why a message did not go out or come in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
@@ -33,7 +42,8 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-/// A job under lease. Dropped without an answer it is delivered again.
+/// A job under lease, which is extended for as long as this is held. Dropped without an answer the job
+/// is delivered again.
 #[async_trait]
 pub trait Delivery: Send {
     /// The bytes of the job.
@@ -41,9 +51,6 @@ pub trait Delivery: Send {
 
     /// How often it was delivered, from 1.
     fn attempt(&self) -> u32;
-
-    /// Asks for more time: to be called every third of the lease.
-    async fn extend(&mut self) -> Result<(), BusError>;
 
     /// The job is done, its result recorded.
     async fn done(self: Box<Self>) -> Result<(), BusError>;
@@ -69,9 +76,16 @@ pub trait Bus: Send + Sync + 'static {
     /// The next job of `subject`, under lease. Waits until there is one.
     async fn pull(&self, subject: &str) -> Result<Box<dyn Delivery>, BusError>;
 
-    /// Tells everyone who listens. Nobody has to.
+    /// The next job of `subject` if one waits now.
+    async fn try_pull(&self, subject: &str) -> Result<Option<Box<dyn Delivery>>, BusError>;
+
+    /// Tells everyone who listens. Nobody has to, and what a listener misses stands in the log.
     async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError>;
 
     /// Listens to a subject; `>` at its end stands for any rest.
     async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError>;
+
+    /// What was published to `subject` last, where the bus remembers it: whoever takes over goes on
+    /// telling from there.
+    async fn last(&self, subject: &str) -> Result<Option<Vec<u8>>, BusError>;
 }

@@ -1,12 +1,16 @@
 //! What every role needs to be a process: the two seams [`bus`] and [`store`], the turn loop of a
-//! task ([`turn`]) and the worker that drives it ([`worker`]), minds and tools, time, telemetry, and
-//! the actor shell ([`process`]).
+//! task ([`turn`]) and the worker that drives it ([`worker`]), minds and tools, time, telemetry,
+//! the actor shell ([`process`]), the frame of a process that serves ([`service`]), NATS ([`nats`]),
+//! and a server of one's own ([`broker`]).
 
+pub mod broker;
 pub mod bus;
 pub mod clock;
 pub mod mind;
 pub mod model;
+pub mod nats;
 pub mod process;
+pub mod service;
 pub mod store;
 pub mod stored;
 pub mod telemetry;

@@ -15,6 +15,7 @@ pub mod data;
 pub mod dialogue;
 pub mod form;
 pub mod mind;
+pub mod open;
 pub mod price;
 pub mod prompt;
 pub mod replay;

@@ -2,12 +2,15 @@
 //! only place that names actix, which is in passive maintenance: the actor is a shell around a
 //! [`Worker`].
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use actix::prelude::*;
+use casebook_protocol::subject::{self, Queue};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, JoinSet};
 
 use crate::bus::{BusError, Delivery};
 use crate::worker::Worker;
@@ -66,20 +69,29 @@ pub struct Observation {
     pub under_way: u64,
 }
 
+/// Take no more jobs, let those under way end within this time, and give back the rest. Answered with how
+/// many were given back.
+#[derive(Message, Debug, Clone, Copy)]
+#[rtype(result = "usize")]
+pub struct Drain(pub Duration);
+
 /// A role as an actor: it takes jobs from one queue, a bounded number at once.
 pub struct RoleActor {
-    queue: String,
+    queue: Queue,
     worker: Worker,
     at_once: usize,
     taken: u64,
     under_way: Arc<AtomicU64>,
+    jobs: Arc<Mutex<JoinSet<()>>>,
+    pulling: Option<AbortHandle>,
 }
 
 impl RoleActor {
     /// Starts the actor that works on `queue`, at most `at_once` jobs at a time.
     #[must_use]
-    pub fn start_on(queue: String, worker: Worker, at_once: usize) -> Addr<Self> {
-        Self { queue, worker, at_once, taken: 0, under_way: Arc::default() }.start()
+    pub fn start_on(queue: Queue, worker: Worker, at_once: usize) -> Addr<Self> {
+        let (under_way, jobs) = (Arc::default(), Arc::default());
+        Self { queue, worker, at_once, taken: 0, under_way, jobs, pulling: None }.start()
     }
 }
 
@@ -88,8 +100,9 @@ impl Actor for RoleActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         let permits = Arc::new(Semaphore::new(self.at_once));
-        let (bus, queue, addr) = (Arc::clone(self.worker.bus()), self.queue.clone(), ctx.address());
-        tokio::spawn(async move {
+        let (bus, addr) = (Arc::clone(self.worker.bus()), ctx.address());
+        let queue = subject::tasks(self.queue.role, self.queue.domain.as_ref());
+        let pulling = tokio::spawn(async move {
             // The permit comes before the pull: the mailbox bounds what waits, not what runs.
             while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
                 match bus.pull(&queue).await {
@@ -101,11 +114,12 @@ impl Actor for RoleActor {
                     Err(BusError::Closed) => return,
                     Err(error) => {
                         tracing::error!(%error, queue, "cannot pull a job");
-                        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                        tokio::time::sleep(Duration::from_secs(1)).await;
                     }
                 }
             }
         });
+        self.pulling = Some(pulling.abort_handle());
     }
 }
 
@@ -114,13 +128,51 @@ impl Handler<Job> for RoleActor {
 
     fn handle(&mut self, Job(delivery, permit): Job, _: &mut Self::Context) {
         self.taken += 1;
-        let (worker, under_way) = (self.worker.clone(), Arc::clone(&self.under_way));
-        under_way.fetch_add(1, Ordering::Relaxed);
-        tokio::spawn(async move {
-            worker.handle(delivery).await;
-            under_way.fetch_sub(1, Ordering::Relaxed);
-            drop(permit);
+        let (worker, queue, under_way) = (self.worker.clone(), self.queue.clone(), Arc::clone(&self.under_way));
+        let counted = UnderWay::of(under_way);
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        while jobs.try_join_next().is_some() {}
+        jobs.spawn(async move {
+            worker.handle(&queue, delivery).await;
+            drop((counted, permit));
         });
+    }
+}
+
+/// Counts a job for as long as it is under way, however it ends.
+struct UnderWay(Arc<AtomicU64>);
+
+impl UnderWay {
+    fn of(count: Arc<AtomicU64>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Handler<Drain> for RoleActor {
+    type Result = ResponseFuture<usize>;
+
+    fn handle(&mut self, Drain(patience): Drain, _: &mut Self::Context) -> Self::Result {
+        if let Some(pulling) = self.pulling.take() {
+            pulling.abort();
+        }
+        let mut jobs = std::mem::take(&mut *self.jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        Box::pin(async move {
+            let ended = tokio::time::timeout(patience, async { while jobs.join_next().await.is_some() {} });
+            if ended.await.is_ok() {
+                return 0;
+            }
+            let left = jobs.len();
+            // A job that is dropped goes back to its queue, and its finished steps are recorded.
+            jobs.shutdown().await;
+            left
+        })
     }
 }
 
@@ -128,6 +180,6 @@ impl Handler<Observe> for RoleActor {
     type Result = Observation;
 
     fn handle(&mut self, _: Observe, _: &mut Self::Context) -> Observation {
-        Observation { name: self.queue.clone(), taken: self.taken, under_way: self.under_way.load(Ordering::Relaxed) }
+        Observation { name: self.queue.name(), taken: self.taken, under_way: self.under_way.load(Ordering::Relaxed) }
     }
 }

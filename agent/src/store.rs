@@ -74,3 +74,42 @@ pub trait Store: Send + Sync + 'static {
     /// The bytes of an artifact; checked against the hash that names them.
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError>;
 }
+
+/// Entries follow each other and the end of the log, or nothing is appended.
+///
+/// # Errors
+/// [`StoreError::Conflict`] when the log ends elsewhere, [`StoreError::Unavailable`] when an entry is out of place.
+pub fn follows(
+    investigation: &InvestigationId,
+    after: u64,
+    found: u64,
+    entries: &[Recorded],
+) -> Result<(), StoreError> {
+    if after != found {
+        return Err(StoreError::Conflict { investigation: investigation.clone(), expected: after, found });
+    }
+    match entries
+        .iter()
+        .zip(after + 1..)
+        .find(|(entry, seq)| entry.seq != *seq || entry.investigation != *investigation)
+    {
+        None => Ok(()),
+        Some((entry, seq)) => {
+            let reason = format!("event {} of {} was to be appended as event {seq}", entry.seq, entry.investigation);
+            Err(StoreError::Unavailable { doing: format!("append to the log of {investigation}"), reason })
+        }
+    }
+}
+
+/// The bytes are those that the id names.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when they are not.
+pub fn intact(id: &ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    let found = ArtifactId::of(&bytes);
+    if found == *id {
+        return Ok(bytes);
+    }
+    let reason = format!("its bytes have the hash {found}: they were changed after they were stored");
+    Err(StoreError::Corrupt { what: format!("artifact {id}"), reason })
+}

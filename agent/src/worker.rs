@@ -4,18 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_protocol::subject;
+use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, ModelCall, ModelCallId, Outcome, Purpose,
-    Task, TaskId, Timestamp, ToolCall, Usage, View, hash::canonical_json,
+    Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, ModelCall, ModelCallId, Outcome, Task, TaskId,
+    ToolCall, Usage, View, hash::canonical_json,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
 use crate::bus::{Bus, BusError, Delivery};
 use crate::clock::Clock;
-use crate::mind::{Asking, CallRequest, Done, Exchange, Mind, Thought, Turn};
-use crate::model::{Answered, Ask, AskError, Fault, Reply};
+use crate::mind::{CallRequest, Done, Mind, Thought, Turn};
 use crate::store::{Once, Store, StoreError};
 use crate::stored;
 use crate::tools::Tools;
@@ -23,8 +22,18 @@ use crate::turn::{Effect, Input, TurnLoop};
 use crate::wire::{self, WireError};
 use crate::{task_span, tool_span};
 
+mod ask;
+mod dead;
+
+use ask::TaskTime;
+pub use dead::DeadLetter;
+
 /// The Director's journaling tool: it does nothing more than accumulate entries (seeds).
 pub const JOURNAL_TOOL: &str = "journal";
+
+/// So often a task is begun before its failure is recorded (design, section 5). Whoever dies with it, and
+/// whatever fails on our side of it, counts.
+pub const ATTEMPTS: u32 = 10;
 
 /// What a worker needs of the world.
 #[derive(Clone)]
@@ -64,6 +73,18 @@ pub enum Step {
     Model(ModelCall),
 }
 
+impl Step {
+    /// It is a step of `task`: the id of a call begins with that of its task.
+    #[must_use]
+    pub fn is_of(&self, task: &TaskId) -> bool {
+        let id = match self {
+            Self::Tool(call) => call.id.as_str(),
+            Self::Model(call) => call.id.as_str(),
+        };
+        id.strip_prefix(task.as_str()).is_some_and(|rest| rest.starts_with('.'))
+    }
+}
+
 /// A finished step on its way to the Hub.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct StepNotice {
@@ -96,6 +117,14 @@ pub enum WorkError {
     /// The job cannot be read: no worker of this version ever will.
     #[error(transparent)]
     Wire(#[from] WireError),
+    /// The job is another queue's.
+    #[error("task {task} came to the queue of {queue}, where it does not belong")]
+    Astray {
+        /// The task.
+        task: TaskId,
+        /// The queue.
+        queue: String,
+    },
     /// What is stored cannot be read.
     #[error("what is recorded of {what} cannot be read: {reason}")]
     Recorded {
@@ -144,18 +173,20 @@ impl Worker {
     }
 
     /// Performs a delivered job and answers the delivery. What goes wrong on our side of the task is
-    /// logged and the job goes back.
-    pub async fn handle(&self, delivery: Box<dyn Delivery>) {
-        let delay = Duration::from_secs(u64::from(delivery.attempt().min(30)));
-        let done = match self.attempt(delivery.bytes()).await {
+    /// logged and the job goes back, until it was delivered [`ATTEMPTS`] times: then its failure is
+    /// recorded, so that the flow goes on.
+    pub async fn handle(&self, queue: &Queue, delivery: Box<dyn Delivery>) {
+        let attempt = delivery.attempt();
+        let done = match self.attempt(queue, delivery.bytes(), attempt).await {
             Ok(()) => delivery.done().await,
-            Err(WorkError::Wire(error)) => {
-                tracing::error!(%error, "a job cannot be read and is dropped: the Hub asks again");
+            Err(error @ (WorkError::Wire(_) | WorkError::Astray { .. })) => {
+                tracing::error!(%error, "a job is no task of this queue and is dropped: the Hub asks again");
+                self.bury(queue, None, delivery.bytes(), attempt, &error.to_string()).await;
                 delivery.done().await
             }
             Err(error) => {
-                tracing::error!(%error, attempt = delivery.attempt(), "a task goes back to the queue");
-                delivery.back(delay).await
+                tracing::error!(%error, attempt, "a task goes back to the queue");
+                delivery.back(Duration::from_secs(u64::from(attempt.min(30)))).await
             }
         };
         if let Err(error) = done {
@@ -163,24 +194,35 @@ impl Worker {
         }
     }
 
-    async fn attempt(&self, bytes: &[u8]) -> Result<(), WorkError> {
+    async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32) -> Result<(), WorkError> {
         let task: Arc<Task> = Arc::new(wire::decode(bytes)?);
+        if queue_of(&task) != *queue || Queue::of(&task.id).as_ref() != Some(queue) {
+            return Err(WorkError::Astray { task: task.id.clone(), queue: queue.name() });
+        }
         let span = task_span!(task);
         async {
             let key = outcome_key(&task.id);
             if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
-                let outcome = self.perform(&task).await?;
+                let outcome = match self.given_up(&task, bytes, attempt).await {
+                    Some(given_up) => given_up,
+                    None => self.perform(&task).await?,
+                };
                 let json =
                     stored::write(&outcome).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
                 self.env.store.record_once(&task.investigation, &key, &json).await?;
             }
             let notice = OutcomeNotice { investigation: task.investigation.clone(), task: task.id.clone() };
-            let id = format!("{}/{}", task.investigation, task.id);
-            self.env.bus.enqueue(subject::OUTCOMES, &id, wire::encode(&notice)?).await?;
+            self.env.bus.publish(&subject::outcomes(&queue_of(&task)), wire::encode(&notice)?).await?;
             Ok(())
         }
         .instrument(span)
         .await
+    }
+
+    /// Tells the Hubs of a finished step. Nobody has to hear it: it comes again with the outcome.
+    async fn tell(&self, task: &Task, step: Step) -> Result<(), WorkError> {
+        let notice = StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), step };
+        Ok(self.env.bus.publish(&subject::steps(&queue_of(task)), wire::encode(&notice)?).await?)
     }
 
     /// Drives the task to its end. Recorded calls are taken from the record, never made again.
@@ -224,100 +266,6 @@ impl Worker {
                 return Ok(self.outcome(task, &machine, Err(stuck)).await);
             }
         }
-    }
-
-    /// Asks a language model, or takes its recorded reply. The inner error ends the task: there is no
-    /// time left, or nobody to ask.
-    async fn ask(
-        &self,
-        task: &Arc<Task>,
-        asking: Asking,
-        time: &mut TaskTime,
-    ) -> Result<Result<Input, String>, WorkError> {
-        let Asking { ask, time: patience, .. } = asking;
-        let key = model_key(&ask.id);
-        if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
-            let exchange = self.recall_model(&key, &bytes).await?;
-            time.before += between(exchange.call.started, exchange.call.ended);
-            return Ok(Ok(Input::Replied(Box::new(exchange))));
-        }
-        let started = self.env.clock.now();
-        let left = time.left(started);
-        if left.is_zero() {
-            return Ok(Err(format!("its time of {} s is over", time.limit.as_secs())));
-        }
-        if left < time.limit / 4 && ask.purpose == Purpose::Turn {
-            return Ok(Ok(Input::Late));
-        }
-        let Some(models) = self.mind.models() else {
-            return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
-        };
-        let answer = models.ask(&ask, patience.min(left)).await;
-        let exchange = self.record_model(task, &key, &ask, answer, started).await?;
-        Ok(Ok(Input::Replied(Box::new(exchange))))
-    }
-
-    async fn record_model(
-        &self,
-        task: &Arc<Task>,
-        key: &str,
-        ask: &Ask,
-        answer: Result<Answered, AskError>,
-        started: Timestamp,
-    ) -> Result<Exchange, WorkError> {
-        let ended = self.env.clock.now();
-        let request = ask.canonical();
-        let mut call = ModelCall {
-            id: ask.id.clone(),
-            model: ask.model.clone(),
-            version: String::new(),
-            prompt: ask.prompt.clone(),
-            purpose: ask.purpose,
-            request: ArtifactId::of(request.as_bytes()),
-            request_bytes: request.len() as u64,
-            reply: None,
-            failed: None,
-            attempts: 1,
-            usage: Usage { model_calls: 1, ..Usage::default() },
-            started,
-            ended,
-        };
-        let stored = match answer {
-            Ok(answered) => {
-                call.version = answered.version;
-                call.attempts = answered.attempts;
-                call.usage.input_tokens = answered.tokens.input;
-                call.usage.cached_tokens = answered.tokens.cached;
-                call.usage.output_tokens = answered.tokens.output;
-                call.usage.cost_micros = answered.cost_micros;
-                StoredReply::Reply(answered.reply)
-            }
-            Err(error) => {
-                call.attempts = error.attempts;
-                call.failed = Some(error.message);
-                StoredReply::Fault(error.fault)
-            }
-        };
-        let what = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
-        call.reply = Some(self.env.store.put(&stored::write(&stored).map_err(what)?).await?);
-        let json = stored::write(&call).map_err(what)?;
-        if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, key, &json).await? {
-            return self.recall_model(key, &bytes).await;
-        }
-        let step = Step::Model(call.clone());
-        let notice = StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), step };
-        self.env.bus.publish(subject::STEPS, wire::encode(&notice)?).await?;
-        Ok(Exchange { call, result: stored.into_result() })
-    }
-
-    async fn recall_model(&self, key: &str, bytes: &[u8]) -> Result<Exchange, WorkError> {
-        let unreadable = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
-        let call: ModelCall = stored::read(bytes).map_err(unreadable)?;
-        let id = call.reply.as_ref().ok_or_else(|| unreadable("it names no reply".into()))?;
-        let reply = self.env.store.get(id).await?;
-        let reply = reply.ok_or_else(|| unreadable(format!("its reply {id} is not in the store")))?;
-        let stored: StoredReply = stored::read(&reply).map_err(unreadable)?;
-        Ok(Exchange { call, result: stored.into_result() })
     }
 
     async fn call(
@@ -367,12 +315,7 @@ impl Worker {
         if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, &key, &json).await? {
             return self.recall(&key, &bytes).await;
         }
-        let notice = StepNotice {
-            investigation: task.investigation.clone(),
-            task: task.id.clone(),
-            step: Step::Tool(call.clone()),
-        };
-        self.env.bus.publish(subject::STEPS, wire::encode(&notice)?).await?;
+        self.tell(task, Step::Tool(call.clone())).await?;
         Ok(Done { call, result: text.into() })
     }
 
@@ -400,41 +343,8 @@ impl Worker {
     }
 }
 
-/// What is kept of a model call besides its account.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum StoredReply {
-    /// The reply.
-    Reply(Reply),
-    /// What sort of failure it was.
-    Fault(Fault),
-}
-
-impl StoredReply {
-    fn into_result(self) -> Result<Arc<Reply>, Fault> {
-        match self {
-            Self::Reply(reply) => Ok(Arc::new(reply)),
-            Self::Fault(fault) => Err(fault),
-        }
-    }
-}
-
-/// The time of a task: what it has been worked on, whoever worked on it.
-struct TaskTime {
-    limit: Duration,
-    begun: Timestamp,
-    /// Time of model calls that were made before this process took the task.
-    before: Duration,
-}
-
-impl TaskTime {
-    fn left(&self, now: Timestamp) -> Duration {
-        self.limit.saturating_sub(self.before + between(self.begun, now))
-    }
-}
-
-fn between(from: Timestamp, to: Timestamp) -> Duration {
-    Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
+fn queue_of(task: &Task) -> Queue {
+    Queue::new(task.view.kind().role(), task.domain.as_ref())
 }
 
 const fn is_directors(view: &View) -> bool {

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use casebook_agent::service::key::micros;
 use casebook_protocol::Budget;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::nats::Nats;
 use crate::render::Form;
 
 const AFTER: &str = "\
@@ -15,6 +17,7 @@ Examples:
   casebook investigate alert.json --evidence logs/ --models models.toml
   casebook export 3f2a --format html --output report.html
   casebook verify 3f2a --evidence logs/
+  casebook alert alert.json --nats nats://127.0.0.1:4222
 
 Exit codes:
   0   done, whatever the verdict
@@ -66,8 +69,12 @@ pub enum Command {
     Investigate(Investigate),
     /// Go on with an investigation that was stopped
     Resume(Resume),
+    /// Send an alert to a team of processes over NATS
+    Alert(SendAlert),
+    /// Watch one investigation of such a team, or all of them
+    Watch(Watch),
     /// List all investigations, the latest first
-    List,
+    List(List),
     /// Show an investigation, finished or not, with what each task used
     Show(Show),
     /// Write the report of an investigation
@@ -171,18 +178,6 @@ impl Limits {
     }
 }
 
-/// Millionths of an amount such as `2.50`.
-fn micros(text: &str) -> Result<u64, String> {
-    let wrong = || "give an amount such as 2.50".to_owned();
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    if part.len() > 6 || !(whole.to_owned() + part).bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong());
-    }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let part: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
-    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(part)).ok_or_else(wrong)
-}
-
 /// `casebook resume`
 #[derive(Debug, Args)]
 pub struct Resume {
@@ -203,12 +198,55 @@ pub struct Resume {
     pub models: Models,
 }
 
+/// `casebook alert`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  casebook alert alert.json --nats nats://127.0.0.1:4222
+  jq -c '.alerts[0]' siem.json | casebook alert - --nats nats://127.0.0.1:4222
+
+Prints the id of the investigation. The same alert again is the same investigation. With no Hub there the
+alert waits on the server. Any NATS client can do the same: docs/nats.md has the subjects.")]
+pub struct SendAlert {
+    /// The file with the alert, or `-` for standard input
+    #[arg(value_name = "ALERT")]
+    pub alert: PathBuf,
+    /// Where the team is.
+    #[command(flatten)]
+    pub nats: Nats,
+}
+
+/// `casebook watch`
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// Its id, or the beginning of it: shown from its beginning to its end. All of them from now on without
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// Print the events as JSON, one a line
+    #[arg(long)]
+    pub json: bool,
+    /// Where the team is.
+    #[command(flatten)]
+    pub nats: Nats,
+}
+
+/// `casebook list`
+#[derive(Debug, Args)]
+pub struct List {
+    /// Where the team is.
+    #[command(flatten)]
+    pub nats: Nats,
+}
+
 /// `casebook show`
 #[derive(Debug, Args)]
 pub struct Show {
     /// Its id, or the beginning of it
     #[arg(value_name = "ID")]
     pub id: String,
+    /// Where the team is.
+    #[command(flatten)]
+    pub nats: Nats,
 }
 
 /// `casebook export`
@@ -223,6 +261,9 @@ pub struct Export {
     /// The file to write; standard output without it
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Where the team is.
+    #[command(flatten)]
+    pub nats: Nats,
 }
 
 /// `casebook verify`
@@ -234,6 +275,9 @@ pub struct Verify {
     /// The folder with the log files: compares each cited record with its line in the file, too
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
+    /// Where the team is.
+    #[command(flatten)]
+    pub nats: Nats,
 }
 
 /// `casebook calibrate`
@@ -342,15 +386,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn amounts_are_read_exactly() {
-        assert_eq!(micros("2.50"), Ok(2_500_000));
-        assert_eq!(micros("0.000001"), Ok(1));
-        assert_eq!(micros("7"), Ok(7_000_000));
-        for bad in ["", "-1", "1.2.3", "1e3", "0.0000001", "99999999999999999999"] {
-            assert!(micros(bad).is_err(), "{bad}");
-        }
     }
 }

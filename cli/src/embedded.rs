@@ -1,6 +1,7 @@
 //! Everything in one process: the store, the bus, the Hub, the Director, the Critic, and one Expert
 //! for each domain of the evidence.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +61,8 @@ pub trait Observer: Send {
     fn loaded(&mut self, _: &Catalog) {}
     /// The investigation is open.
     fn begun(&mut self, _: &InvestigationId, _: Begun) {}
+    /// It was played by these models so far, and no models are given: the built-in analyst goes on.
+    fn without_models(&mut self, _: &BTreeSet<String>) {}
     /// Something was recorded; each event once, in order.
     fn recorded(&mut self, _: &Recorded) {}
 }
@@ -109,6 +112,9 @@ pub async fn investigate_in(
     let team = Team::start(home, seats, &options.minds).await?;
     let opened = team.hub.open(case, Run::SameIfUnfinished).await.map_err(|e| hub_failure(&e))?;
     observer.begun(&opened.investigation, if opened.fresh { Begun::Fresh } else { Begun::Continued });
+    if !opened.fresh {
+        tell_who_played(home, &opened.investigation, &options.minds, observer).await?;
+    }
     team.finish(&opened.investigation, observer, stop).await
 }
 
@@ -136,7 +142,22 @@ pub async fn resume(
     let team = Team::start(home, seats, minds).await?;
     team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
     observer.begun(id, Begun::Continued);
+    tell_who_played(home, id, minds, observer).await?;
     team.finish(id, observer, stop).await
+}
+
+async fn tell_who_played(
+    home: &Home,
+    id: &InvestigationId,
+    minds: &Minds,
+    observer: &mut dyn Observer,
+) -> Result<(), Failure> {
+    let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
+    let played: BTreeSet<String> = state.asked.values().map(|(_, call)| call.model.clone()).collect();
+    if !played.is_empty() && !minds.has_models() {
+        observer.without_models(&played);
+    }
+    Ok(())
 }
 
 async fn seated(

@@ -15,6 +15,7 @@ pub mod home;
 pub mod loading;
 pub mod minds;
 pub mod models;
+pub mod nats;
 pub mod roster;
 pub mod stop;
 

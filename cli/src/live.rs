@@ -129,6 +129,13 @@ fn lines(event: &Event) -> Vec<String> {
         Event::TaskFailed { task, reason, .. } => {
             vec![said("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, REASON))))]
         }
+        Event::Attendance { domain, gone } => {
+            let text = match gone {
+                Some(reason) => format!("{domain}: {}", safe(reason, WIDTH)),
+                None => format!("{domain}: an Expert is there again"),
+            };
+            vec![said("hub", &paint(YELLOW, text))]
+        }
         Event::BudgetNear { limit } => {
             vec![said("hub", &paint(YELLOW, format_args!("a limit is near: {}", safe(limit, WIDTH))))]
         }

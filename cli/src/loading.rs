@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_expert::evidence::{Catalog, LoadError, Progress};
-use casebook_protocol::hash::sha256_hex;
+use casebook_expert::evidence::{Catalog, LoadError, Progress, index_name};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::{Exit, Failure};
@@ -75,12 +74,16 @@ fn stopped() -> Failure {
     }
 }
 
-/// The index of a folder: the same folder has the same index, so that it is built once.
+/// The index of a folder of evidence, kept in the folder `data`.
 fn index_file(evidence: &Path, data: &Path) -> Result<PathBuf, Failure> {
-    let folder = data.join("evidence");
+    let folder = index_folder(data);
     std::fs::create_dir_all(&folder).map_err(|e| Failure::write(&folder, &e))?;
-    let name = sha256_hex(whole_path(evidence)?.as_os_str().as_encoded_bytes());
-    Ok(folder.join(format!("{}.sqlite", name.get(..16).unwrap_or(&name))))
+    Ok(folder.join(index_name(&whole_path(evidence)?)))
+}
+
+/// Where the indexes of evidence are in a data folder.
+pub(crate) fn index_folder(data: &Path) -> PathBuf {
+    data.join("evidence")
 }
 
 /// The whole path of a folder of evidence.

@@ -7,8 +7,9 @@ use casebook_agent::mind::{Analyst, Mind};
 use casebook_agent::model::Model;
 use casebook_agent::model::brief::Brief;
 use casebook_agent::model::config::Config;
-use casebook_agent::model::mind::Seated;
-use casebook_agent::model::reword::{Prompts, Reworded};
+use casebook_agent::model::mind::seat;
+use casebook_agent::model::open::Models;
+use casebook_agent::model::reword::Prompts;
 use casebook_critic::brief::CriticBrief;
 use casebook_director::brief::DirectorBrief;
 use casebook_expert::brief::ExpertBrief;
@@ -16,7 +17,7 @@ use casebook_expert::brief::ExpertBrief;
 /// Who thinks in each role.
 #[derive(Clone, Default)]
 pub struct Minds {
-    models: Option<(Arc<Config>, Arc<dyn Model>)>,
+    models: Option<Models>,
     prompts: Option<Arc<Prompts>>,
 }
 
@@ -30,13 +31,19 @@ impl Minds {
     /// The models of `config`, asked through `models`, and the built-in analyst where it names none.
     #[must_use]
     pub fn of(config: Arc<Config>, models: Arc<dyn Model>) -> Self {
-        Self { models: Some((config, models)), prompts: None }
+        Self { models: Some(Models { config, models }), prompts: None }
     }
 
     /// The same, told `prompts` instead of the built-in ones.
     #[must_use]
     pub fn told(self, prompts: Prompts) -> Self {
         Self { prompts: Some(Arc::new(prompts)), ..self }
+    }
+
+    /// Some role may be played by a model.
+    #[must_use]
+    pub const fn has_models(&self) -> bool {
+        self.models.is_some()
     }
 
     /// Who directs.
@@ -58,15 +65,6 @@ impl Minds {
     }
 
     fn seat(&self, brief: Arc<dyn Brief>, analyst: Analyst) -> Arc<dyn Mind> {
-        let brief = match &self.prompts {
-            Some(prompts) => Arc::new(Reworded { brief, prompts: Arc::clone(prompts) }),
-            None => brief,
-        };
-        match &self.models {
-            None => Arc::new(analyst),
-            Some((config, models)) => {
-                Arc::new(Seated { config: Arc::clone(config), models: Arc::clone(models), brief, analyst })
-            }
-        }
+        seat(self.models.as_ref(), self.prompts.as_ref(), brief, analyst)
     }
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
+pub use casebook_agent::model::open::MODELS_ENV;
+use casebook_agent::model::open::{self, ModelsError, ReadError};
 use casebook_agent::model::replay::{MODELS_FILE, Recorder, Replay};
 use casebook_agent::model::reword::Prompts;
 use casebook_agent::model::{Answered, Ask, AskError, Fault, Model};
@@ -16,11 +18,6 @@ use casebook_protocol::Role;
 use crate::args::Models;
 use crate::failure::{Exit, Failure};
 use crate::minds::Minds;
-
-/// The environment variable that names a models file.
-pub const MODELS_ENV: &str = "CASEBOOK_MODELS";
-/// The largest models file, recording's models file or prompt that is read.
-const MAX_FILE: u64 = 1024 * 1024;
 
 /// Who thinks, and what a replay could not answer.
 #[derive(Clone, Default)]
@@ -118,11 +115,10 @@ pub fn file(given: Option<&Path>) -> Option<PathBuf> {
 /// # Errors
 /// It cannot be read, or does not hold.
 pub fn config(file: &Path) -> Result<(Config, String), Failure> {
-    let text = read(file, "the models file")?;
-    let config = Config::parse(&file.display().to_string(), &text).map_err(|e| {
-        Failure::usage(e, "docs/models.md describes the file; `casebook doctor --models FILE` checks it")
-    })?;
-    Ok((config, text))
+    open::read(file).map_err(|error| match error {
+        ModelsError::Read(error) => unread(&error),
+        error => Failure::usage(error, "docs/models.md describes the file; `casebook doctor --models FILE` checks it"),
+    })
 }
 
 /// The models that `config` seats, over the network.
@@ -186,14 +182,12 @@ pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
     Ok(prompts)
 }
 
-fn read(file: &Path, what: &str) -> Result<String, Failure> {
-    let wrong =
-        |why: String| Failure::usage(format!("cannot read {what} {}: {why}", file.display()), "name a text file");
-    let size = std::fs::metadata(file).map_err(|e| wrong(e.to_string()))?;
-    if !size.is_file() || size.len() > MAX_FILE {
-        return Err(wrong(format!("it is no file, or has more than {MAX_FILE} bytes")));
-    }
-    std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))
+fn read(file: &Path, what: &'static str) -> Result<String, Failure> {
+    open::text(file, what).map_err(|e| unread(&e))
+}
+
+fn unread(error: &ReadError) -> Failure {
+    Failure::usage(error, "name a text file")
 }
 
 #[cfg(test)]

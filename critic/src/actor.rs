@@ -7,12 +7,13 @@ use casebook_agent::mind::{Analyst, Mind, WAITING};
 use casebook_agent::process::RoleActor;
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Env, ToolsFor, Worker};
-use casebook_protocol::{Role, Task, View, subject};
+use casebook_protocol::subject::Queue;
+use casebook_protocol::{Role, Task, View};
 
 use crate::tools::RecordTools;
 
 /// Tasks of one Critic at once where the built-in analyst thinks; each belongs to another investigation.
-const AT_ONCE: usize = 8;
+pub const AT_ONCE: usize = 8;
 
 /// The Critic's tools: four for a Review, none at all for a Timeline.
 struct CriticTools;
@@ -37,7 +38,7 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
     // A mind that asks a model waits, whatever it costs to think there.
     let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
-    RoleActor::start_on(subject::tasks(Role::Critic, None), worker(env, mind), at_once)
+    RoleActor::start_on(Queue::new(Role::Critic, None), worker(env, mind), at_once)
 }
 
 /// What performs a Critic's tasks, pulled from the queue or not.

@@ -6,12 +6,13 @@ use actix::Addr;
 use casebook_agent::mind::{Analyst, Mind, WAITING};
 use casebook_agent::process::RoleActor;
 use casebook_agent::worker::{Env, Fixed, Worker};
-use casebook_protocol::{Role, subject};
+use casebook_protocol::Role;
+use casebook_protocol::subject::Queue;
 
 use crate::journal::JournalTools;
 
 /// Tasks of one Director at once where the built-in analyst thinks; each belongs to another investigation.
-const AT_ONCE: usize = 8;
+pub const AT_ONCE: usize = 8;
 
 /// Starts a Director, played by the built-in analyst.
 pub fn start(env: Env) -> Addr<RoleActor> {
@@ -22,7 +23,7 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
     // A mind that asks a model waits, whatever it costs to think there.
     let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
-    RoleActor::start_on(subject::tasks(Role::Director, None), worker(env, mind), at_once)
+    RoleActor::start_on(Queue::new(Role::Director, None), worker(env, mind), at_once)
 }
 
 /// What performs a Director's tasks, pulled from the queue or not.

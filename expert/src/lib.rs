@@ -1,9 +1,13 @@
 //! Experts investigate: each in one domain, with the tools of its sources, and cite what they saw.
 //!
 //! [`evidence`] is the built-in toolset over a folder of logs, [`analyst`] what thinks when no language
-//! model is configured, [`actor`] the process shell.
+//! model is configured, [`roster`] who there is for a folder, [`actor`] the process shell;
+//! [`profile`] and [`posts`] are what a process of its own works on.
 
 pub mod actor;
 pub mod analyst;
 pub mod brief;
 pub mod evidence;
+pub mod posts;
+pub mod profile;
+pub mod roster;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix::prelude::*;
 use casebook_agent::worker::Env;
-use casebook_protocol::{InvestigationId, Phase, Report, TaskId};
+use casebook_protocol::{Domain, InvestigationId, Phase, Report, TaskId};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -23,6 +23,9 @@ pub use handle::{HubHandle, Opened, Run, investigation_id};
 
 /// Live steps that wait while the store is busy; more are dropped, since outcomes carry them, too.
 const STEPS_WAITING: usize = 1024;
+/// How long live steps wait for each other, or for the outcome of their task: whoever watches notices
+/// nothing, and each pass over the log costs the same for one step as for many.
+const STEPS_GATHER: Duration = Duration::from_millis(50);
 /// Work that is taken in at once.
 const BATCH: usize = 256;
 
@@ -63,14 +66,11 @@ struct Hub {
     suspended: bool,
 }
 
-/// Works on an investigation from now on; no effect if it is worked on already. One that failed here
-/// is only tried again when a person asks for it, or a full disk would be tried without end.
+/// Works on an investigation from now on; no effect if it is worked on already. One that failed here is
+/// tried again.
 #[derive(Message)]
 #[rtype(result = "Result<Addr<Investigation>, HubError>")]
-struct Activate {
-    investigation: InvestigationId,
-    asked: bool,
-}
+struct Activate(InvestigationId);
 
 /// Who works on an investigation, or why nobody does any more.
 #[derive(Message)]
@@ -106,23 +106,19 @@ impl Actor for Hub {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        tokio::spawn(intake::take_outcomes(self.env.clone(), ctx.address()));
-        tokio::spawn(intake::take_steps(self.env.clone(), ctx.address()));
+        tokio::spawn(intake::listen(self.env.clone(), ctx.address()));
     }
 }
 
 impl Handler<Activate> for Hub {
     type Result = Result<Addr<Investigation>, HubError>;
 
-    fn handle(&mut self, Activate { investigation: id, asked }: Activate, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, Activate(id): Activate, ctx: &mut Self::Context) -> Self::Result {
         if let Some(addr) = self.open.get(&id) {
             return Ok(addr.clone());
         }
         if self.suspended {
             return Err(HubError::Suspended);
-        }
-        if let Some(error) = self.failed.get(&id).filter(|_| !asked) {
-            return Err(error.clone());
         }
         self.failed.remove(&id);
         let addr = Investigation::new(id.clone(), self.env.clone(), self.sweep, ctx.address()).start();
@@ -183,8 +179,19 @@ struct Investigation {
     leaving: BTreeSet<TaskId>,
     onward: bool,
     waiters: Vec<oneshot::Sender<Ending>>,
+    /// The domains that were said to be there last.
+    present: Option<Arc<BTreeSet<Domain>>>,
     ended: Option<Ending>,
+    gathering: Gathering,
     seen: InvestigationObservation,
+}
+
+/// Whether live steps wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gathering {
+    No,
+    Since,
+    Over,
 }
 
 /// Do this.
@@ -228,7 +235,9 @@ impl Investigation {
             leaving: BTreeSet::new(),
             onward: true,
             waiters: Vec::new(),
+            present: None,
             ended: None,
+            gathering: Gathering::No,
             seen,
         }
     }
@@ -238,7 +247,21 @@ impl Investigation {
         if self.queue.is_empty() || self.ended.is_some() {
             return;
         }
+        let only_steps = self.queue.len() < BATCH && self.queue.iter().all(|work| matches!(work, Work::Step(..)));
+        if only_steps && self.gathering != Gathering::Over {
+            if self.gathering == Gathering::No {
+                self.gathering = Gathering::Since;
+                ctx.run_later(STEPS_GATHER, |this, ctx| {
+                    this.gathering = Gathering::Over;
+                    this.turn(ctx);
+                });
+            }
+            return;
+        }
         let Some(ledger) = self.ledger.take() else { return };
+        if self.gathering == Gathering::Over {
+            self.gathering = Gathering::No;
+        }
         let batch: Vec<Work> = self.queue.drain(..self.queue.len().min(BATCH)).collect();
         let work = desk::work(ledger, batch, self.onward);
         ctx.spawn(work.into_actor(self).map(|done, this, ctx| this.done(done, ctx)));
@@ -326,6 +349,12 @@ impl Handler<Take> for Investigation {
     fn handle(&mut self, Take(work): Take, ctx: &mut Self::Context) {
         if self.ended.is_some() || (matches!(work, Work::Step(..)) && self.queue.len() >= STEPS_WAITING) {
             return;
+        }
+        if let Work::Attend(present) = &work {
+            if self.present.as_ref() == Some(present) {
+                return;
+            }
+            self.present = Some(Arc::clone(present));
         }
         self.queue.push_back(work);
         self.turn(ctx);

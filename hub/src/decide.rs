@@ -2,7 +2,7 @@
 //! the events to append, or says why not. A [`Rejection`] is an answer, no fault: most are a notice
 //! that came twice.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use casebook_protocol::{
@@ -74,6 +74,14 @@ pub enum Command {
         task: TaskId,
         /// Why.
         reason: String,
+        /// When.
+        now: Timestamp,
+    },
+    /// Record whom nobody has heard of for too long: what they had under way counts as failed, and they
+    /// are not asked again before they are back.
+    Attend {
+        /// Domains whose last Expert is gone, with the reason.
+        gone: BTreeMap<Domain, String>,
         /// When.
         now: Timestamp,
     },
@@ -182,6 +190,7 @@ pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection>
             let failure = answer::Failure { reason, usage, player: None };
             Ok(ended(state, task, id, answer::failure(state, task, id, failure), &usage, *now))
         }
+        Command::Attend { gone, now } => Ok(attend(state, gone, *now)),
         Command::ReviewNothing => review_nothing(state),
         Command::Stop { reason } => match &state.stop_reason {
             Some(reason) => Err(Rejection::AlreadyStopping(reason.clone())),
@@ -314,6 +323,24 @@ fn weigh(state: &State, usage: &Usage, rounds: u32, seconds: u64) -> Vec<Event> 
         }
         events.push(Event::BudgetNear { limit });
     }
+}
+
+/// Who left and who is back since the last time, and the tasks of those who left.
+fn attend(state: &State, gone: &BTreeMap<Domain, String>, now: Timestamp) -> Vec<Event> {
+    let mut events = Vec::new();
+    let changed =
+        state.roster().iter().map(|m| &m.domain).filter(|d| state.gone.contains_key(*d) != gone.contains_key(*d));
+    for domain in changed {
+        let reason = gone.get(domain);
+        events.push(Event::Attendance { domain: domain.clone(), gone: reason.cloned() });
+        let Some(reason) = reason else { continue };
+        for (id, task) in state.in_flight().filter(|(_, task)| task.domain.as_ref() == Some(domain)) {
+            let usage = state.spent(id);
+            let failure = answer::Failure { reason, usage, player: None };
+            events.extend(ended(state, task, id, answer::failure(state, task, id, failure), &usage, now));
+        }
+    }
+    events
 }
 
 /// The budget of time, and the tasks that outstay it.

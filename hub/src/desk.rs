@@ -1,11 +1,12 @@
 //! The work of one investigation, batched: whatever waits is taken in with one pass and one append.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use casebook_agent::bus::{Bus, Delivery};
+use casebook_agent::bus::Bus;
 use casebook_agent::wire;
 use casebook_agent::worker::Step;
-use casebook_protocol::{Report, Task, TaskId, subject};
+use casebook_protocol::{Domain, Report, Task, TaskId, subject};
 use tokio::sync::oneshot;
 
 use crate::decide::{Command, Rejection};
@@ -15,14 +16,16 @@ use crate::state::State;
 
 /// Something to do.
 pub enum Work {
-    /// The outcome of a task is recorded; the notice is answered when it is in the log.
-    Outcome(TaskId, Box<dyn Delivery>),
+    /// The outcome of a task is recorded.
+    Outcome(TaskId),
     /// A task made a step and goes on.
     Step(TaskId, Box<Step>),
     /// Someone wants it to stop, for this reason.
     Stop(String, oneshot::Sender<Result<(), Rejection>>),
     /// Someone wants to know the state.
     State(oneshot::Sender<State>),
+    /// These domains have an Expert at the moment; all others have none.
+    Attend(Arc<BTreeSet<Domain>>),
     /// Look for outcomes that nobody told of, and hand out again what nobody works on.
     Sweep,
     /// Someone wants to know when all before this is done.
@@ -38,7 +41,7 @@ pub struct Worked {
     pub report: Option<Box<Report>>,
 }
 
-/// Does all of `batch`. If that fails, deliveries go back to their queue and whoever waits for an
+/// Does all of `batch`. If that fails, whoever waits for an
 /// answer gets none: the log says how far it came.
 ///
 /// # Errors
@@ -57,7 +60,6 @@ pub async fn work(ledger: Ledger, batch: Vec<Work>, onward: bool) -> Result<(Led
 struct Sheet {
     commands: Vec<Command>,
     taken: BTreeSet<TaskId>,
-    deliveries: Vec<Box<dyn Delivery>>,
     stops: Vec<(usize, oneshot::Sender<Result<(), Rejection>>)>,
     states: Vec<oneshot::Sender<State>>,
     marks: Vec<oneshot::Sender<()>>,
@@ -67,10 +69,7 @@ struct Sheet {
 impl Sheet {
     async fn add(&mut self, ledger: &Ledger, work: Work) -> Result<(), HubError> {
         match work {
-            Work::Outcome(task, delivery) => {
-                self.outcome(ledger, task).await?;
-                self.deliveries.push(delivery);
-            }
+            Work::Outcome(task) => self.outcome(ledger, task).await?,
             Work::Step(task, step) => self.commands.push(match *step {
                 Step::Tool(call) => Command::RecordCall { task, call },
                 Step::Model(call) => Command::RecordModelCall { task, call },
@@ -78,6 +77,11 @@ impl Sheet {
             Work::Stop(reason, reply) => {
                 self.stops.push((self.commands.len(), reply));
                 self.commands.push(Command::Stop { reason });
+            }
+            Work::Attend(present) => {
+                let missing = ledger.state().roster().iter().map(|m| &m.domain).filter(|d| !present.contains(*d));
+                let gone = missing.map(|d| (d.clone(), format!("no Expert for {d} is there any more"))).collect();
+                self.commands.push(Command::Attend { gone, now: ledger.now() });
             }
             Work::State(reply) => self.states.push(reply),
             Work::Mark(reply) => self.marks.push(reply),
@@ -113,11 +117,6 @@ impl Sheet {
         let waiting = ledger.state().in_flight().map(|(id, _)| id).filter(|id| self.again.contains(id));
         for id in waiting.filter(|_| onward) {
             tasks.extend(ledger.task_again(id).await?);
-        }
-        for delivery in self.deliveries {
-            if let Err(error) = delivery.done().await {
-                tracing::warn!(%error, "a notice was not acknowledged and will come again");
-            }
         }
         // Whoever asked may have gone in the meantime.
         for (place, reply) in self.stops {

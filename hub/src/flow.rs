@@ -13,6 +13,9 @@
 //! | decide | `conclude` |
 //! | report | a conclusion by code: inconclusive, and why |
 //!
+//! A domain whose last Expert is gone is not asked, and the Director's view says so; what it had under
+//! way has failed.
+//!
 //! A round without a finding has nothing to review and nothing to fold: the Critic is not asked, an
 //! empty Review says so, and the Director decides.
 
@@ -72,7 +75,10 @@ fn request(kind: TaskKind) -> Vec<Next> {
 /// The next step of a round that nothing stops.
 fn within(state: &State, round: &Round) -> Vec<Next> {
     let Some(question) = &round.question else { return request(TaskKind::Plan) };
-    let asked = state.roster().iter().map(|m| &m.domain).filter(|d| question.to.is_empty() || question.to.contains(d));
+    // Whoever is back after the findings went to the Critic is asked in the next round.
+    let reviewed = round.review.is_some() || state.task(TaskKind::Review, None).is_some();
+    let there = state.roster().iter().map(|m| &m.domain).filter(|d| !reviewed && !state.gone.contains_key(*d));
+    let asked = there.filter(|d| question.to.is_empty() || question.to.contains(d));
     let unasked: Vec<Next> = asked
         .filter(|d| state.task(TaskKind::Investigate, Some(d)).is_none())
         .map(|d| Next::Request { kind: TaskKind::Investigate, domain: Some(d.clone()) })

@@ -45,8 +45,24 @@ impl Ledger {
     /// When the store fails or the log is not intact.
     pub async fn load(env: &Env, investigation: &InvestigationId) -> Result<Self, HubError> {
         let state = archive::replay(env.store.as_ref(), investigation).await?;
-        let told = state.last_seq();
+        let told = Self::told(env, investigation, &state).await;
         Ok(Self { env: env.clone(), investigation: investigation.clone(), state, told })
+    }
+
+    /// The event up to which all were told: another Hub may have died between recording and telling.
+    async fn told(env: &Env, investigation: &InvestigationId, state: &State) -> u64 {
+        #[derive(serde::Deserialize)]
+        struct Told {
+            seq: u64,
+        }
+        match env.bus.last(&subject::events(investigation)).await {
+            Ok(Some(bytes)) => serde_json::from_slice::<Told>(&bytes).map_or(state.last_seq(), |told| told.seq),
+            Ok(None) => state.last_seq(),
+            Err(error) => {
+                tracing::warn!(%error, "cannot see which events were told: those from now on are");
+                state.last_seq()
+            }
+        }
     }
 
     /// The state.

@@ -19,6 +19,10 @@ pub mod ledger;
 pub mod actor;
 pub mod desk;
 
+pub mod program;
+pub mod roster;
+pub mod service;
+
 pub mod archive;
 pub mod branch;
 pub mod report;
@@ -36,7 +40,5 @@ pub use sqlite::{OpenError, SqliteStore};
 pub use state::{Case, Progress, Round, State, TaskState};
 pub use verify::Verification;
 
-#[cfg(test)]
-mod conformance;
 #[cfg(test)]
 mod script;

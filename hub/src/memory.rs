@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use casebook_agent::store::{Once, Store, StoreError};
+use casebook_agent::store::{Once, Store, StoreError, follows, intact};
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
 
 #[derive(Debug, Default)]
@@ -87,37 +87,4 @@ impl Store for MemoryStore {
         let bytes = self.shelves().artifacts.get(id).cloned();
         bytes.map(|bytes| intact(id, bytes)).transpose()
     }
-}
-
-/// Entries follow each other and the end of the log, or nothing is appended.
-pub(crate) fn follows(
-    investigation: &InvestigationId,
-    after: u64,
-    found: u64,
-    entries: &[Recorded],
-) -> Result<(), StoreError> {
-    if after != found {
-        return Err(StoreError::Conflict { investigation: investigation.clone(), expected: after, found });
-    }
-    match entries
-        .iter()
-        .zip(after + 1..)
-        .find(|(entry, seq)| entry.seq != *seq || entry.investigation != *investigation)
-    {
-        None => Ok(()),
-        Some((entry, seq)) => {
-            let reason = format!("event {} of {} was to be appended as event {seq}", entry.seq, entry.investigation);
-            Err(StoreError::Unavailable { doing: format!("append to the log of {investigation}"), reason })
-        }
-    }
-}
-
-/// The bytes are those that the id names.
-pub(crate) fn intact(id: &ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
-    let found = ArtifactId::of(&bytes);
-    if found == *id {
-        return Ok(bytes);
-    }
-    let reason = format!("its bytes have the hash {found}: they were changed after they were stored");
-    Err(StoreError::Corrupt { what: format!("artifact {id}"), reason })
 }

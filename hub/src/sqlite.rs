@@ -1,7 +1,7 @@
 //! The embedded home: everything in one data folder, in an SQLite file.
 //!
 //! One thread writes. It takes what waits and commits it in one transaction, synced to disk
-//! (`synchronous=FULL`) before anyone is answered; each request inside it has a savepoint, so that one
+//! (`synchronous=FULL`) before anyone is answered; each request inside it is one statement, so that one
 //! that fails takes nothing else along. Reads have connections of their own. The folder belongs to
 //! one process at a time.
 
@@ -16,7 +16,7 @@ use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::memory::intact;
+use casebook_agent::store::{follows, intact};
 
 mod fault;
 mod packed;
@@ -103,6 +103,20 @@ impl SqliteStore {
         &self.inner.folder
     }
 
+    /// Everything that is stored, row by row, as it was before it was packed: to search all of it.
+    ///
+    /// # Errors
+    /// When the store fails, or a row cannot be unpacked.
+    pub async fn rows(&self) -> Result<Vec<Vec<u8>>, StoreError> {
+        let rows = self.read("read everything".into(), |db| {
+            let mut query = db.prepare_cached(
+                "SELECT form, entry FROM events UNION ALL SELECT form, bytes FROM results UNION ALL SELECT form, bytes FROM artifacts",
+            )?;
+            query.query_map([], form_and_bytes)?.collect::<Result<Vec<_>, _>>()
+        });
+        rows.await?.into_iter().map(|(form, bytes)| unpacked(|| "a row".into(), form, bytes)).collect()
+    }
+
     async fn write<T: Send + 'static>(
         &self,
         doing: String,
@@ -164,6 +178,7 @@ impl Inner {
             &self.file,
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
+        steady(&connection)?;
         connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.busy_timeout(std::time::Duration::from_secs(10))?;
@@ -202,8 +217,14 @@ fn lock(folder: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// Statements are planned once: SQLite would plan them again for each value that is bound.
+fn steady(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
 fn prepare(connection: &mut Connection) -> Result<(), rusqlite::Error> {
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    steady(connection)?;
     let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     // A table or index that is damaged is found when it is opened, not when it is needed.
@@ -235,15 +256,16 @@ impl Store for SqliteStore {
     ) -> Result<(), StoreError> {
         let doing = format!("append to the log of {investigation}");
         let unwritable = |e: serde_json::Error| StoreError::Unavailable { doing: doing.clone(), reason: e.to_string() };
-        crate::memory::follows(investigation, after, after, entries)?;
-        let entries = entries.iter().map(tables::write).collect::<Result<Vec<_>, _>>().map_err(unwritable)?;
+        follows(investigation, after, after, entries)?;
+        let last = entries.last().map_or(after, |entry| entry.seq);
+        let row = tables::write(entries).map_err(unwritable)?;
         let investigation = investigation.clone();
-        self.write(doing, |reply| Request::Append { investigation, after, entries, reply }).await
+        self.write(doing, |reply| Request::Append { investigation, after, last, row, reply }).await
     }
 
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
         let (id, doing) = (investigation.to_string(), format!("read the log of {investigation}"));
-        // The one before tells what the first one follows.
+        // The row that holds the one before tells what the first one follows.
         let first = i64::try_from(from.max(1)).unwrap_or(i64::MAX);
         let rows = self.read(doing, move |db| {
             let mut query = db.prepare_cached(
@@ -255,7 +277,8 @@ impl Store for SqliteStore {
         let mut log: Vec<Recorded> = Vec::new();
         for (seq, form, bytes) in rows.await? {
             let prev = log.last().map(|entry| entry.hash.as_str());
-            log.push(tables::read(investigation, seq.unsigned_abs(), prev, form, bytes)?);
+            let row = tables::read(investigation, seq.unsigned_abs(), prev, form, bytes)?;
+            log.extend(row);
         }
         log.retain(|entry| entry.seq >= from);
         Ok(log)

@@ -111,6 +111,8 @@ pub struct State {
     pub calls: BTreeMap<CallId, (TaskId, ToolCall)>,
     /// Every model call with the task that made it.
     pub asked: BTreeMap<ModelCallId, (TaskId, ModelCall)>,
+    /// Domains whose last Expert is gone, with the reason.
+    pub gone: BTreeMap<Domain, String>,
     /// The Director's Journal.
     pub journal: Vec<JournalEntry>,
     /// The latest Review.
@@ -154,6 +156,7 @@ impl Default for State {
             tasks: BTreeMap::new(),
             calls: BTreeMap::new(),
             asked: BTreeMap::new(),
+            gone: BTreeMap::new(),
             journal: Vec::new(),
             review: None,
             known: BTreeMap::new(),
@@ -218,6 +221,12 @@ impl State {
             Event::Stopping { reason } => {
                 self.stop_reason.get_or_insert_with(|| reason.clone());
                 self.stopped_after = self.worked;
+            }
+            Event::Attendance { domain, gone: Some(reason) } => {
+                self.gone.insert(domain.clone(), reason.clone());
+            }
+            Event::Attendance { domain, gone: None } => {
+                self.gone.remove(domain);
             }
             Event::BudgetNear { limit } => {
                 self.warned.insert(limit_name(limit).to_owned());

@@ -124,6 +124,7 @@ fn roster(state: &State) -> Vec<MemberState> {
         }
     }
     let trouble = |domain: &Domain| match last.get(domain) {
+        _ if state.gone.contains_key(domain) => state.gone.get(domain).cloned(),
         Some((round, Progress::Failed(reason))) => Some(format!("failed in round {round}: {}", one_line(reason, 200))),
         _ => None,
     };

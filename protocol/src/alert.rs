@@ -26,6 +26,21 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All of them, the most urgent first: the order in which alerts are taken.
+    pub const BY_URGENCY: [Self; 5] = [Self::Critical, Self::High, Self::Medium, Self::Low, Self::Informational];
+
+    /// The name in lower case, as in subjects.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::High => "high",
+            Self::Medium => "medium",
+            Self::Low => "low",
+            Self::Informational => "informational",
+        }
+    }
+
     fn read(text: &str) -> Option<Self> {
         Some(match text.trim().to_ascii_lowercase().as_str() {
             "critical" | "crit" | "emergency" | "fatal" => Self::Critical,

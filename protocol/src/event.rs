@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The version of stored events that is written. Every earlier one is read.
-pub const EVENT_VERSION: u16 = 2;
+pub const EVENT_VERSION: u16 = 3;
 
 /// Something that happened in an investigation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,6 +134,13 @@ pub enum Event {
     BudgetNear {
         /// Which, and how near.
         limit: String,
+    },
+    /// The last Expert of a domain is gone, or one is there again. Since version 3.
+    Attendance {
+        /// The domain.
+        domain: Domain,
+        /// Why nobody can be asked; none when somebody can again.
+        gone: Option<String>,
     },
     /// The flow goes to `conclude` for another reason than the Director's decision.
     Stopping {

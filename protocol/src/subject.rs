@@ -1,6 +1,9 @@
-//! Subjects on the wire, spelled in this one file (design, section 6).
+//! Subjects on the wire, spelled in this one file (design, section 6). All begin with `casebook.`;
+//! those under `casebook.hub`, `task`, `log`, `result`, `artifact` and `dead` are internal.
 
-use crate::{Domain, InvestigationId, Role};
+use std::fmt;
+
+use crate::{ArtifactId, Domain, InvestigationId, Role, Severity, TaskId};
 
 /// Alerts come in here, JSON.
 pub const ALERTS: &str = "casebook.alerts";
@@ -8,18 +11,117 @@ pub const ALERTS: &str = "casebook.alerts";
 pub const OPEN: &str = "casebook.open";
 /// The final report of every investigation, JSON.
 pub const REPORTS: &str = "casebook.reports";
-/// Outcomes of tasks on their way to the Hub, bincode.
-pub const OUTCOMES: &str = "casebook.hub.outcomes";
-/// Finished calls on their way to the Hub, bincode.
-pub const STEPS: &str = "casebook.hub.steps";
+/// What workers tell the Hubs of outcomes: [`outcomes`] of any queue.
+pub const OUTCOMES: &str = "casebook.hub.outcomes.>";
+/// What workers tell the Hubs of steps: [`steps`] of any queue.
+pub const STEPS: &str = "casebook.hub.steps.>";
+/// Workers that want to be let in: [`join`] of any queue.
+pub const JOINS: &str = "casebook.hub.join.>";
+/// Workers that are there: [`presence`] of any queue.
+pub const PRESENCE: &str = "casebook.hub.presence.>";
+/// A Hub says that an accepted alert waits for any of them.
+pub const WAITING: &str = "casebook.hub.waiting";
+
+/// The work queue that a task belongs to: who performs it, and in which domain. Every subject that a
+/// worker may use ends in it, so that a server's permissions can be as narrow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Queue {
+    /// Who performs it.
+    pub role: Role,
+    /// The domain, for Experts.
+    pub domain: Option<Domain>,
+}
+
+impl Queue {
+    /// The queue of a role, of one domain for Experts.
+    #[must_use]
+    pub fn new(role: Role, domain: Option<&Domain>) -> Self {
+        Self { role, domain: domain.cloned() }
+    }
+
+    /// The queue of a task, read from its id. None when the id is not of the form that the Hub gives.
+    #[must_use]
+    pub fn of(task: &TaskId) -> Option<Self> {
+        Self::of_parts(task.as_str())
+    }
+
+    fn of_parts(task: &str) -> Option<Self> {
+        let mut parts = task.split('.').skip(1);
+        let role = match parts.next()? {
+            "plan" | "decide" | "report" => Role::Director,
+            "investigate" => Role::Expert,
+            "review" | "timeline" => Role::Critic,
+            _ => return None,
+        };
+        let domain = match role {
+            Role::Expert => Some(Domain::new(parts.next()?).ok()?),
+            Role::Director | Role::Critic => None,
+        };
+        Some(Self { role, domain })
+    }
+
+    /// Its name where no dot may be: of consumers, streams and users, such as `expert-network`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.domain {
+            Some(domain) => format!("{}-{domain}", self.role.name()),
+            None => self.role.name().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.domain {
+            Some(domain) => write!(f, "{}.{domain}", self.role.name()),
+            None => f.write_str(self.role.name()),
+        }
+    }
+}
 
 /// The work queue of a role, of one domain for Experts.
 #[must_use]
 pub fn tasks(role: Role, domain: Option<&Domain>) -> String {
-    match domain {
-        Some(domain) => format!("casebook.task.{}.{domain}", role.name()),
-        None => format!("casebook.task.{}", role.name()),
-    }
+    format!("casebook.task.{}", Queue::new(role, domain))
+}
+
+/// Outcomes of tasks on their way to the Hubs, bincode.
+#[must_use]
+pub fn outcomes(queue: &Queue) -> String {
+    format!("casebook.hub.outcomes.{queue}")
+}
+
+/// Finished calls on their way to the Hubs, bincode.
+#[must_use]
+pub fn steps(queue: &Queue) -> String {
+    format!("casebook.hub.steps.{queue}")
+}
+
+/// A worker asks to be let in, JSON.
+#[must_use]
+pub fn join(queue: &Queue) -> String {
+    format!("casebook.hub.join.{queue}")
+}
+
+/// A worker says that it is there, JSON.
+#[must_use]
+pub fn presence(queue: &Queue) -> String {
+    format!("casebook.hub.presence.{queue}")
+}
+
+/// Jobs that nobody could perform, with the reason, JSON.
+#[must_use]
+pub fn dead(queue: &Queue) -> String {
+    format!("casebook.dead.{queue}")
+}
+
+/// Messages that no Hub could take in, with the reason, JSON.
+pub const DEAD_HUB: &str = "casebook.dead.hub";
+
+/// Accepted alerts that wait for a Hub; each is held by one Hub for as long as it is investigated.
+#[must_use]
+pub fn cases(severity: Severity) -> String {
+    format!("casebook.hub.case.{}", severity.name())
 }
 
 /// Every recorded event of an investigation in order, JSON.
@@ -32,4 +134,70 @@ pub fn events(investigation: &InvestigationId) -> String {
 #[must_use]
 pub fn timeline(investigation: &InvestigationId) -> String {
     format!("casebook.timeline.{investigation}")
+}
+
+/// The log of an investigation, as it is stored.
+#[must_use]
+pub fn log(investigation: &InvestigationId) -> String {
+    format!("casebook.log.{investigation}")
+}
+
+/// A part of an artifact, from 0.
+#[must_use]
+pub fn artifact(id: &ArtifactId, part: u32) -> String {
+    format!("casebook.artifact.{id}.{part}")
+}
+
+/// Who writes what is recorded under `key`: the worker of the task that the key names, or the Hub.
+#[must_use]
+pub fn writer(key: &str) -> Option<Queue> {
+    Queue::of_parts(key.split_once('/')?.1)
+}
+
+/// What is recorded once under `key` (`outcome/r1.plan`, `report`).
+#[must_use]
+pub fn result(investigation: &InvestigationId, key: &str) -> String {
+    let key_token = key.replace('/', ".");
+    match writer(key) {
+        Some(queue) => format!("casebook.result.{queue}.{investigation}.{key_token}"),
+        None => format!("casebook.result.hub.{investigation}.{key_token}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TaskKind;
+
+    #[test]
+    fn the_queue_of_every_task_is_read_from_its_id() {
+        let network = Domain::new("network").unwrap();
+        for kind in [
+            TaskKind::Plan,
+            TaskKind::Investigate,
+            TaskKind::Review,
+            TaskKind::Timeline,
+            TaskKind::Decide,
+            TaskKind::Report,
+        ] {
+            let domain = (kind == TaskKind::Investigate).then_some(&network);
+            assert_eq!(Queue::of(&TaskId::of(3, kind, domain)), Some(Queue::new(kind.role(), domain)));
+        }
+        for odd in ["plan", "r1", "r1.investigate", "r1.other", "hub"] {
+            assert_eq!(Queue::of_parts(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn what_a_worker_records_is_under_its_own_subject() {
+        let id = InvestigationId::new("i-1").unwrap();
+        let check = |key: &str, expect: &str| assert_eq!(result(&id, key), expect);
+        check(
+            "call/r1.investigate.network.t2.0",
+            "casebook.result.expert.network.i-1.call.r1.investigate.network.t2.0",
+        );
+        check("outcome/r2.review", "casebook.result.critic.i-1.outcome.r2.review");
+        check("model/r1.plan.m1", "casebook.result.director.i-1.model.r1.plan.m1");
+        check("report", "casebook.result.hub.i-1.report");
+    }
 }

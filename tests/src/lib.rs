@@ -7,5 +7,6 @@ pub mod hostile;
 pub mod lab;
 pub mod load;
 pub mod model;
+pub mod nats;
 pub mod run;
 pub mod score;

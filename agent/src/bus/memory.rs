@@ -6,23 +6,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, mpsc};
 
-use super::{Bus, BusError, Delivery, Message, Subscription};
+use super::{Bus, BusError, Delivery, Message, Subscription, matches};
 
 /// Jobs that one queue holds before `enqueue` waits.
 const QUEUE: usize = 1024;
-/// Messages that a listener may fall behind before it loses the oldest.
-const BACKLOG: usize = 4096;
+/// Messages that a listener may fall behind before it loses the newest.
+const BACKLOG: usize = 65_536;
+/// What is told under this prefix may be lost and doubled by [`Faults`]: hints between our own processes.
+const HINTS: &str = "casebook.hub.";
 
 /// Faults that the bus commits, each with a chance in a thousand. All zero outside simulation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
     /// The seed: the same one commits the same faults for the same calls.
     pub seed: u64,
-    /// A job is lost.
+    /// A job or a hint is lost.
     pub lose: u16,
-    /// A job is put in twice.
+    /// A job or a hint is put in twice.
     pub double: u16,
     /// A job goes in front of those that wait.
     pub reorder: u16,
@@ -39,6 +41,7 @@ struct Job {
 struct State {
     queues: BTreeMap<String, VecDeque<Job>>,
     leased: BTreeMap<(String, String), u32>,
+    listeners: Vec<(String, mpsc::Sender<Message>)>,
     random: u64,
     closed: bool,
 }
@@ -48,7 +51,6 @@ struct State {
 pub struct MemoryBus {
     state: Arc<Mutex<State>>,
     changed: Arc<Notify>,
-    heard: broadcast::Sender<Message>,
     faults: Faults,
 }
 
@@ -69,17 +71,15 @@ impl MemoryBus {
     #[must_use]
     pub fn new(faults: Faults) -> Self {
         let state = State { random: faults.seed ^ 0x9e37_79b9_7f4a_7c15, ..State::default() };
-        Self {
-            state: Arc::new(Mutex::new(state)),
-            changed: Arc::new(Notify::new()),
-            heard: broadcast::channel(BACKLOG).0,
-            faults,
-        }
+        Self { state: Arc::new(Mutex::new(state)), changed: Arc::new(Notify::new()), faults }
     }
 
-    /// Ends every wait with [`BusError::Closed`].
+    /// Ends every wait with [`BusError::Closed`], and every subscription.
     pub fn close(&self) {
-        self.state().closed = true;
+        let mut state = self.state();
+        state.closed = true;
+        state.listeners.clear();
+        drop(state);
         self.changed.notify_waiters();
     }
 
@@ -104,6 +104,10 @@ impl MemoryBus {
             }
             changed.await;
         }
+    }
+
+    fn lease(&self, subject: &str, job: Job) -> Box<dyn Delivery> {
+        Box::new(Lease { bus: self.clone(), subject: subject.to_owned(), job: Some(job) })
     }
 
     fn release(&self, subject: &str, job: Job, again: bool) {
@@ -134,6 +138,31 @@ impl State {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % 1000 < u64::from(in_thousand)
+    }
+
+    fn take(&mut self, subject: &str) -> Option<Job> {
+        let job = self.queues.get_mut(subject)?.pop_front()?;
+        *self.leased.entry((subject.to_owned(), job.id.clone())).or_default() += 1;
+        Some(job)
+    }
+
+    fn tell(&mut self, message: &Message, faults: Faults) {
+        let hint = message.subject.starts_with(HINTS);
+        if hint && self.chance(faults.lose) {
+            return;
+        }
+        let times = 1 + usize::from(hint && self.chance(faults.double));
+        self.listeners.retain(|(pattern, listener)| {
+            if matches(pattern, &message.subject) {
+                for _ in 0..times {
+                    // What was missed is in the log: a listener that must not miss anything reads it there.
+                    if let Err(mpsc::error::TrySendError::Full(_)) = listener.try_send(message.clone()) {
+                        tracing::warn!(pattern, "a listener fell behind and misses a message");
+                    }
+                }
+            }
+            !listener.is_closed()
+        });
     }
 
     fn put(&mut self, subject: &str, job: Job, faults: Faults) {
@@ -172,25 +201,34 @@ impl Bus for MemoryBus {
     }
 
     async fn pull(&self, subject: &str) -> Result<Box<dyn Delivery>, BusError> {
-        let job = self
-            .when(|state| {
-                let job = state.queues.get_mut(subject)?.pop_front()?;
-                *state.leased.entry((subject.to_owned(), job.id.clone())).or_default() += 1;
-                Some(job)
-            })
-            .await?;
+        let job = self.when(|state| state.take(subject)).await?;
         self.changed.notify_waiters();
-        Ok(Box::new(Lease { bus: self.clone(), subject: subject.to_owned(), job: Some(job) }))
+        Ok(self.lease(subject, job))
+    }
+
+    async fn try_pull(&self, subject: &str) -> Result<Option<Box<dyn Delivery>>, BusError> {
+        let job = self.state().take(subject);
+        self.changed.notify_waiters();
+        Ok(job.map(|job| self.lease(subject, job)))
     }
 
     async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError> {
-        // An error says that nobody listens, and nobody has to.
-        let _ = self.heard.send(Message { subject: subject.to_owned(), bytes });
+        self.state().tell(&Message { subject: subject.to_owned(), bytes }, self.faults);
         Ok(())
     }
 
     async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
-        Ok(Box::new(Listener { pattern: subject.to_owned(), heard: self.heard.subscribe() }))
+        let (tell, heard) = mpsc::channel(BACKLOG);
+        let mut state = self.state();
+        if state.closed {
+            return Err(BusError::Closed);
+        }
+        state.listeners.push((subject.to_owned(), tell));
+        Ok(Box::new(Listener(heard)))
+    }
+
+    async fn last(&self, _: &str) -> Result<Option<Vec<u8>>, BusError> {
+        Ok(None)
     }
 }
 
@@ -219,10 +257,6 @@ impl Delivery for Lease {
         self.job.as_ref().map_or(0, |job| job.attempt)
     }
 
-    async fn extend(&mut self) -> Result<(), BusError> {
-        Ok(())
-    }
-
     async fn done(mut self: Box<Self>) -> Result<(), BusError> {
         if let Some(job) = self.job.take() {
             self.bus.release(&self.subject, job, false);
@@ -243,32 +277,12 @@ impl Delivery for Lease {
     }
 }
 
-struct Listener {
-    pattern: String,
-    heard: broadcast::Receiver<Message>,
-}
+struct Listener(mpsc::Receiver<Message>);
 
 #[async_trait]
 impl Subscription for Listener {
     async fn next(&mut self) -> Option<Message> {
-        loop {
-            match self.heard.recv().await {
-                Ok(message) if matches(&self.pattern, &message.subject) => return Some(message),
-                Ok(_) => {}
-                // What was missed is in the log: a listener that must not miss anything reads it there.
-                Err(broadcast::error::RecvError::Lagged(missed)) => {
-                    tracing::warn!(missed, pattern = self.pattern, "listener fell behind")
-                }
-                Err(broadcast::error::RecvError::Closed) => return None,
-            }
-        }
-    }
-}
-
-fn matches(pattern: &str, subject: &str) -> bool {
-    match pattern.strip_suffix('>') {
-        Some(prefix) => subject.starts_with(prefix) && subject.len() > prefix.len(),
-        None => pattern == subject,
+        self.0.recv().await
     }
 }
 
@@ -316,5 +330,7 @@ mod tests {
         bus.publish("other.x", vec![]).await.unwrap();
         bus.publish("events.x", b"1".to_vec()).await.unwrap();
         assert_eq!(all.next().await.unwrap().subject, "events.x");
+        bus.close();
+        assert_eq!(all.next().await, None);
     }
 }

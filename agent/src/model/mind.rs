@@ -11,6 +11,27 @@ use crate::model::Model;
 use crate::model::brief::Brief;
 use crate::model::config::{Config, Seat};
 use crate::model::dialogue::Dialogue;
+use crate::model::open::Models;
+use crate::model::reword::{Prompts, Reworded};
+
+/// Who plays a role: the models that `models` seats in it, told `prompts` where there are some, and
+/// `analyst` where no model is seated.
+#[must_use]
+pub fn seat(
+    models: Option<&Models>,
+    prompts: Option<&Arc<Prompts>>,
+    brief: Arc<dyn Brief>,
+    analyst: Analyst,
+) -> Arc<dyn Mind> {
+    let brief = match prompts {
+        Some(prompts) => Arc::new(Reworded { brief, prompts: Arc::clone(prompts) }),
+        None => brief,
+    };
+    match models.cloned() {
+        None => Arc::new(analyst),
+        Some(Models { config, models }) => Arc::new(Seated { config, models, brief, analyst }),
+    }
+}
 
 /// What thinks where the models file names a model, and the built-in analyst where it does not.
 pub struct Seated {

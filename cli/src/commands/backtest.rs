@@ -16,7 +16,7 @@ use crate::minds::Minds;
 use crate::models;
 use crate::save;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
-use crate::stop::Stop;
+use crate::stop;
 
 /// So many findings that differ are shown; the file that --json writes has all.
 const SHOWN: usize = 40;
@@ -36,7 +36,7 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let then = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let branch = Branch::before_round(Arc::clone(&home.store), &id, args.from_round).await;
     let again = Home { folder: home.folder.clone(), store: Arc::new(branch.map_err(|e| failure(&e))?) };
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let mut watcher = Watcher::again(screen, args.verbose, args.from_round);
     let now = embedded::resume(&again, &id, args.evidence.as_deref(), &minds, &mut watcher, &mut stop).await;
     watcher.bar.end();

@@ -14,10 +14,10 @@ use crate::home::{Home, hub_failure};
 use crate::minds::Minds;
 use crate::models;
 use crate::screen::Screen;
-use crate::stop::Stop;
+use crate::stop;
 
 pub(super) async fn run(data: &Path, args: &Calibrate, screen: &mut Screen) -> Result<Exit, Failure> {
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let scratch; // Lives as long as the store in it.
     let home = match &args.cases {
         Some(root) => {

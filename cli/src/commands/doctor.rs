@@ -15,7 +15,7 @@ use crate::failure::{Exit, Failure};
 use crate::models;
 use crate::render::words;
 use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, paint, safe};
-use crate::stop::Stop;
+use crate::stop;
 
 /// So many reasons of failures are told of a task.
 const REASONS: usize = 3;
@@ -26,7 +26,7 @@ pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Fail
     screen.line(format_args!("{} {} holds", paint(BOLD, "Models file"), file.display()));
     seats(&config, screen);
     let chosen = chosen(&config, &args.names, &file)?;
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let bench = Bench::prepare(&mut stop).await?;
     let (mut worst, mut begun) = (Grade::Good, 0);
     for name in chosen {

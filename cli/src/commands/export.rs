@@ -6,12 +6,12 @@ use casebook_hub::archive;
 
 use crate::args::Export;
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure};
+use crate::home::hub_failure;
 use crate::save;
 use crate::screen::Screen;
 
 pub(super) async fn run(data: &Path, args: &Export, screen: &mut Screen) -> Result<Exit, Failure> {
-    let home = Home::existing(data)?;
+    let home = args.nats.home(data).await?;
     let id = home.find(&args.id).await?;
     let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     if state.closed.is_none() {

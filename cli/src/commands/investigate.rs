@@ -1,12 +1,13 @@
 //! `casebook investigate` and `casebook resume`
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
 use casebook_expert::evidence::Catalog;
 use casebook_protocol::{Alert, InvestigationId, MAX_ALERT_BYTES, Recorded, Report};
 
-use crate::args::{Investigate, Resume};
+use crate::args::{Investigate, Models, Resume};
 use crate::embedded::{self, Begun, Observer, Options};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
@@ -17,30 +18,45 @@ use crate::progress::Bar;
 use crate::render::{Form, words};
 use crate::save;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
-use crate::stop::Stop;
+use crate::stop;
 
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
-    let alert = read_alert(&args.alert)?;
+    let alert = read_alert(&args.alert)?.1;
     let evidence = whole_path(&args.evidence)?;
     let models = Opened::open(&args.models)?;
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let minds = models.minds.clone();
     let options = Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget(), minds };
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    conclude(&report?, args.out.as_deref(), data, &models, screen)
+    let report = report.map_err(|failure| with_models(failure, &args.models))?;
+    conclude(&report, args.out.as_deref(), data, &models, screen)
+}
+
+/// What to type to go on needs the models, too: without them the built-in analyst would go on.
+fn with_models(mut failure: Failure, models: &Models) -> Failure {
+    if failure.exit == Exit::Unfinished {
+        let given = [("--models", &models.models), ("--record", &models.record), ("--replay", &models.replay)];
+        for (option, path) in given {
+            if let Some(path) = path {
+                failure.advice.push_str(&format!(" {option} {}", quoted(&path.display().to_string())));
+            }
+        }
+    }
+    failure
 }
 
 pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> Result<Exit, Failure> {
     let models = Opened::open(&args.models)?;
     let home = Home::existing(data)?;
     let id = home.find(&args.id).await?;
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::resume(&home, &id, args.evidence.as_deref(), &models.minds, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    conclude(&report?, args.out.as_deref(), data, &models, screen)
+    let report = report.map_err(|failure| with_models(failure, &args.models))?;
+    conclude(&report, args.out.as_deref(), data, &models, screen)
 }
 
 /// The verdict, what it used, and where the report is.
@@ -89,7 +105,7 @@ fn quoted(text: &str) -> String {
 
 /// Reads an alert from a file or, for `-`, from standard input; never more than one byte over what an
 /// alert may have.
-fn read_alert(path: &Path) -> Result<Alert, Failure> {
+pub(super) fn read_alert(path: &Path) -> Result<(Vec<u8>, Alert), Failure> {
     const ADVICE: &str =
         "give one JSON object, as the detection sent it: casebook investigate alert.json --evidence DIR";
     let mut bytes = Vec::new();
@@ -105,7 +121,8 @@ fn read_alert(path: &Path) -> Result<Alert, Failure> {
         let what = format!("{name}: the alert is larger than {MAX_ALERT_BYTES} bytes");
         return Err(Failure::usage(what, "send the alert itself and leave the evidence in files"));
     }
-    Alert::parse(&bytes).map_err(|e| Failure::usage(format!("{name}: {e}"), ADVICE))
+    let alert = Alert::parse(&bytes).map_err(|e| Failure::usage(format!("{name}: {e}"), ADVICE))?;
+    Ok((bytes, alert))
 }
 
 /// Shows an investigation as it happens.
@@ -159,6 +176,14 @@ impl Observer for Watcher<'_> {
                     source.records
                 ),
             ));
+        }
+    }
+
+    fn without_models(&mut self, played: &BTreeSet<String>) {
+        if self.again.is_none() {
+            let names = safe(&played.iter().map(String::as_str).collect::<Vec<_>>().join(", "), 200);
+            let said = format!("so far {names} played; without --models FILE the built-in analyst goes on");
+            self.screen.line(paint(YELLOW, said));
         }
     }
 

@@ -5,16 +5,17 @@ use std::path::Path;
 use casebook_hub::Summary;
 use casebook_hub::archive;
 
+use crate::args::List;
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure};
+use crate::home::hub_failure;
 use crate::render::words;
 use crate::screen::{DIM, RED, Screen, YELLOW, of_verdict, paint, safe};
 
-pub(super) async fn run(data: &Path, screen: &mut Screen) -> Result<Exit, Failure> {
-    let home = Home::existing(data)?;
+pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result<Exit, Failure> {
+    let home = args.nats.home(data).await?;
     let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
     if all.is_empty() {
-        screen.line(format_args!("no investigations in {}", data.display()));
+        screen.line(format_args!("no investigations in {}", args.nats.place(data)));
         return Ok(Exit::Done);
     }
     for summary in &all {
@@ -25,15 +26,17 @@ pub(super) async fn run(data: &Path, screen: &mut Screen) -> Result<Exit, Failur
             state(summary),
             safe(&summary.title, 100)
         ));
-        screen.line(paint(
-            DIM,
-            format_args!("    alert {}  evidence {}", safe(&alert(summary), 80), safe(&summary.evidence, 160)),
-        ));
+        screen
+            .line(paint(DIM, format_args!("    alert {}  evidence {}", safe(&alert(summary), 80), evidence(summary))));
         if let Some(trouble) = &summary.trouble {
             screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
         }
     }
     Ok(Exit::Done)
+}
+
+fn evidence(summary: &Summary) -> String {
+    if summary.evidence.is_empty() { "with its Experts".to_owned() } else { safe(&summary.evidence, 160) }
 }
 
 fn alert(summary: &Summary) -> String {

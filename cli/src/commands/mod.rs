@@ -1,5 +1,6 @@
 //! The commands, one a file.
 
+pub mod alert;
 pub mod backtest;
 pub mod calibrate;
 pub mod doctor;
@@ -9,6 +10,7 @@ pub mod list;
 pub mod show;
 pub mod sources;
 pub mod verify;
+pub mod watch;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Exit, Failure};
@@ -24,7 +26,9 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let exit = match &cli.command {
         Command::Investigate(args) => investigate::run(data, args, &mut screen).await,
         Command::Resume(args) => investigate::resume(data, args, &mut screen).await,
-        Command::List => list::run(data, &mut screen).await,
+        Command::Alert(args) => alert::run(args, &mut screen).await,
+        Command::Watch(args) => watch::run(data, args, &mut screen).await,
+        Command::List(args) => list::run(data, args, &mut screen).await,
         Command::Show(args) => show::run(data, args, &mut screen).await,
         Command::Export(args) => export::run(data, args, &mut screen).await,
         Command::Verify(args) => verify::run(data, args, &mut screen).await,

@@ -10,7 +10,7 @@ use casebook_protocol::{Event, Recorded, Report, TaskId, report::TaskUsage};
 use crate::args::Show;
 use crate::compare;
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure};
+use crate::home::hub_failure;
 use crate::render::words;
 use crate::screen::{BOLD, DIM, RED, Screen, YELLOW, of_score, of_verdict, paint, safe};
 
@@ -18,7 +18,7 @@ use crate::screen::{BOLD, DIM, RED, Screen, YELLOW, of_score, of_verdict, paint,
 const PLACES: usize = 4;
 
 pub(super) async fn run(data: &Path, args: &Show, screen: &mut Screen) -> Result<Exit, Failure> {
-    let home = Home::existing(data)?;
+    let home = args.nats.home(data).await?;
     let id = home.find(&args.id).await?;
     let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;

@@ -10,10 +10,10 @@ use crate::loading::load;
 use crate::progress::Bar;
 use crate::render::words;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
-use crate::stop::Stop;
+use crate::stop;
 
 pub(super) async fn run(data: &Path, args: &Sources, screen: &mut Screen) -> Result<Exit, Failure> {
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let mut bar = Bar::stderr();
     let catalog = load(&args.evidence, data, &mut stop, &mut |loading| bar.show(loading)).await;
     bar.end();

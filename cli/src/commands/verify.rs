@@ -7,14 +7,14 @@ use casebook_protocol::{Citation, Report, report::ReportCitation};
 
 use crate::args::Verify;
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure};
+use crate::home::hub_failure;
 use crate::loading::load;
 use crate::progress::Bar;
 use crate::screen::{GREEN, RED, Screen, paint, safe};
-use crate::stop::Stop;
+use crate::stop;
 
 pub(super) async fn run(data: &Path, args: &Verify, screen: &mut Screen) -> Result<Exit, Failure> {
-    let home = Home::existing(data)?;
+    let home = args.nats.home(data).await?;
     let id = home.find(&args.id).await?;
     let found = verify::verify(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let Verification { events, artifacts, findings, citations, .. } = found;
@@ -52,7 +52,7 @@ async fn against_files(
     data: &Path,
     screen: &mut Screen,
 ) -> Result<Vec<String>, Failure> {
-    let mut stop = Stop::listen()?;
+    let mut stop = stop::listen()?;
     let mut bar = Bar::stderr();
     let catalog = load(evidence, data, &mut stop, &mut |loading| bar.show(loading)).await;
     bar.end();

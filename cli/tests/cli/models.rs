@@ -35,6 +35,11 @@ struct Server {
 
 impl Server {
     fn start(talks: bool) -> Self {
+        Self::holding(talks, u32::MAX)
+    }
+
+    /// The same, but every request after the first `answered` waits for its answer for ever.
+    fn holding(talks: bool, answered: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked = Arc::new(AtomicU32::new(0));
@@ -42,7 +47,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let count = Arc::clone(&count);
-                std::thread::spawn(move || serve(stream, talks, &count));
+                std::thread::spawn(move || serve(stream, talks, &count, answered));
             }
         });
         Self { url, asked }
@@ -53,7 +58,7 @@ impl Server {
     }
 }
 
-fn serve(mut stream: TcpStream, talks: bool, count: &AtomicU32) {
+fn serve(mut stream: TcpStream, talks: bool, count: &AtomicU32, answered: u32) {
     let mut bytes = Vec::new();
     let mut buffer = [0; 65536];
     let body = loop {
@@ -69,7 +74,11 @@ fn serve(mut stream: TcpStream, talks: bool, count: &AtomicU32) {
             break bytes[head + 4..head + 4 + length].to_vec();
         }
     };
-    count.fetch_add(1, Ordering::SeqCst);
+    if count.fetch_add(1, Ordering::SeqCst) >= answered {
+        loop {
+            std::thread::park();
+        }
+    }
     let request: Value = serde_json::from_slice(&body).unwrap();
     let text = request.to_string();
     let kind = text.split("Casebook task: ").nth(1).unwrap().split(' ').next().unwrap();
@@ -250,6 +259,25 @@ fn a_backtest_shows_what_differs_and_leaves_the_original_as_it_is() {
     has(&place.run(&[&again[..], &["--model", "judge=tiny"]].concat(), 2), &["there is no role \"judge\""]);
     place.file("prompts/plan.md", "Ask.\n");
     has(&place.run(&[&again[..], &["--prompts", "prompts"]].concat(), 2), &["plan.md: its first line is not"]);
+}
+
+#[test]
+fn whoever_resumes_a_run_with_models_is_told_to_name_them_again() {
+    let server = Server::holding(false, 1);
+    let place = Place::new(&server.url);
+    let mut command = place.command(&["investigate", "alert.json", "--evidence", "logs", "--models", "models.toml"]);
+    let command = command.env("TINY_KEY", KEY).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    while server.asked() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let text = place.ended(child.wait_with_output().unwrap(), 3);
+    has(&text, &["go on with: casebook resume", "--models models.toml"]);
+
+    let text = place.keyless(&["resume", &place.id()], 0);
+    has(&text, &["so far tiny played; without --models FILE the built-in analyst goes on"]);
 }
 
 #[test]

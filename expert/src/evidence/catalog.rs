@@ -45,6 +45,14 @@ pub(crate) struct Inner {
     evidence: Manifest,
 }
 
+/// The name of the index file of a folder, given by its whole path: the same folder has the same index,
+/// so that it is built once.
+#[must_use]
+pub fn index_name(evidence: &Path) -> String {
+    let name = sha256_hex(evidence.as_os_str().as_encoded_bytes());
+    format!("{}.sqlite", name.get(..16).unwrap_or(&name))
+}
+
 impl Catalog {
     /// Loads `evidence_dir`, with its index in the file `index_path`: reused when the evidence is
     /// unchanged, else built anew. Beside it, `<index_path>.spool` holds what had to be decompressed.

@@ -27,7 +27,7 @@ mod time;
 mod tools;
 mod walk;
 
-pub use catalog::Catalog;
+pub use catalog::{Catalog, index_name};
 pub use error::{LoadError, ReadError};
 pub use record::Record;
 pub use source::{FieldProfile, Format, Place, Progress, Skipped, Source, TimeField, TimeRole, ValueCount};

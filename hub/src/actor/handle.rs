@@ -1,9 +1,11 @@
 //! What others hold of the Hub: no channel and no actor leaves it.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use casebook_agent::worker::Env;
-use casebook_protocol::{AlertId, InvestigationId, Report};
+use casebook_protocol::{AlertId, Domain, InvestigationId, Report};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -108,10 +110,7 @@ impl HubHandle {
     }
 
     async fn activate(&self, investigation: &InvestigationId) -> Result<InvestigationAddr, HubError> {
-        self.hub
-            .send(Activate { investigation: investigation.clone(), asked: true })
-            .await
-            .map_err(|_| HubError::Stopped)?
+        self.hub.send(Activate(investigation.clone())).await.map_err(|_| HubError::Stopped)?
     }
 
     /// Goes on with an investigation. No effect on one that is worked on or closed.
@@ -181,6 +180,20 @@ impl HubHandle {
     async fn why_not<T>(&self, investigation: &InvestigationId) -> Result<T, HubError> {
         self.hub.send(Find(investigation.clone())).await.map_err(|_| HubError::Stopped)??;
         Err(HubError::NotRunning(investigation.clone()))
+    }
+
+    /// Says to every open investigation which domains have an Expert at the moment.
+    ///
+    /// # Errors
+    /// When the Hub has stopped.
+    pub async fn attend(&self, present: BTreeSet<Domain>) -> Result<(), HubError> {
+        let present = Arc::new(present);
+        let (_, everyone) = self.hub.send(Everyone).await.map_err(|_| HubError::Stopped)?;
+        for addr in everyone {
+            // One that is busy hears it the next time.
+            let _ = addr.try_send(Take(Work::Attend(Arc::clone(&present))));
+        }
+        Ok(())
     }
 
     /// Every investigation, the latest first.

@@ -1,66 +1,70 @@
-//! What comes in from the bus, on its way to whoever works on the investigation.
+//! What comes in from the bus, on its way to whoever works on the investigation here. All of it is a
+//! hint: what is lost, malformed or not for this Hub stands in the store, where the sweep finds it.
 
-use std::time::Duration;
-
-use casebook_agent::bus::BusError;
+use casebook_agent::bus::{self, Message};
 use casebook_agent::wire;
 use casebook_agent::worker::{Env, OutcomeNotice, StepNotice};
-use casebook_protocol::subject;
+use casebook_protocol::subject::{self, Queue};
+use casebook_protocol::{InvestigationId, TaskId};
 
-use super::{Activate, Find, HubAddr, Take};
+use super::{Find, HubAddr, Take};
 use crate::desk::Work;
 
-/// Takes recorded outcomes from their queue to whoever works on the investigation. Nobody yet: this
-/// Hub takes it over, since any Hub can.
-pub(super) async fn take_outcomes(env: Env, hub: HubAddr) {
-    loop {
-        let delivery = match env.bus.pull(subject::OUTCOMES).await {
-            Ok(delivery) => delivery,
-            Err(BusError::Closed) => return,
-            Err(error) => {
-                tracing::error!(%error, "cannot pull an outcome");
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                continue;
+/// Takes notices to whoever works on the investigation in this Hub; other Hubs have theirs.
+pub(super) async fn listen(env: Env, hub: HubAddr) {
+    for pattern in [subject::OUTCOMES, subject::STEPS] {
+        match env.bus.subscribe(pattern).await {
+            Ok(mut told) => {
+                let hub = hub.clone();
+                tokio::spawn(async move {
+                    while let Some(message) = told.next().await {
+                        let Some((investigation, work)) = read(&message) else { continue };
+                        if !deliver(&hub, investigation, work).await {
+                            return;
+                        }
+                    }
+                });
             }
-        };
-        let notice: OutcomeNotice = match wire::decode(delivery.bytes()) {
-            Ok(notice) => notice,
-            Err(error) => {
-                tracing::error!(%error, "a notice cannot be read and is dropped: the sweep finds the outcome");
-                let _ = delivery.done().await;
-                continue;
-            }
-        };
-        let Ok(found) = hub.send(Activate { investigation: notice.investigation, asked: false }).await else { return };
-        let back = match found {
-            Ok(addr) => addr.send(Take(Work::Outcome(notice.task, delivery))).await.is_err(),
-            // Suspended or broken: whoever resumes finds the outcome in the store.
-            Err(_) => delivery.done().await.is_err(),
-        };
-        if back {
-            tracing::debug!("a notice goes back to its queue");
+            Err(error) => tracing::warn!(%error, pattern, "cannot follow the workers live: the sweep finds it all"),
         }
     }
 }
 
-/// Takes live steps to whoever works on the investigation; nobody has to.
-pub(super) async fn take_steps(env: Env, hub: HubAddr) {
-    let mut steps = match env.bus.subscribe(subject::STEPS).await {
-        Ok(steps) => steps,
-        Err(error) => {
-            tracing::warn!(%error, "cannot follow steps live: they come with the outcomes");
-            return;
-        }
+/// The work in a notice. A worker speaks for its own queue alone: the subject says who it is, and the
+/// server lets nobody publish to another's.
+fn read(message: &Message) -> Option<(InvestigationId, Work)> {
+    let owned = |task: &TaskId, subject: fn(&Queue) -> String| {
+        Queue::of(task).is_some_and(|queue| subject(&queue) == message.subject)
     };
-    while let Some(message) = steps.next().await {
-        let Ok(StepNotice { investigation, task, step }) = wire::decode(&message.bytes) else {
-            tracing::warn!("a step cannot be read and is left out: it comes with its outcome");
-            continue;
-        };
-        let Ok(found) = hub.send(Find(investigation)).await else { return };
-        if let Ok(Some(addr)) = found {
-            // A full mailbox loses a live step, no more.
-            let _ = addr.try_send(Take(Work::Step(task, Box::new(step))));
+    if bus::matches(subject::STEPS, &message.subject) {
+        match wire::decode::<StepNotice>(&message.bytes) {
+            Ok(notice) if owned(&notice.task, subject::steps) && notice.step.is_of(&notice.task) => {
+                return Some((notice.investigation, Work::Step(notice.task, Box::new(notice.step))));
+            }
+            Ok(notice) => tracing::warn!(task = %notice.task, subject = message.subject, "a step of another queue"),
+            Err(error) => tracing::warn!(%error, "a step cannot be read: it comes with its outcome"),
         }
+        return None;
     }
+    match wire::decode::<OutcomeNotice>(&message.bytes) {
+        Ok(notice) if owned(&notice.task, subject::outcomes) => {
+            return Some((notice.investigation, Work::Outcome(notice.task)));
+        }
+        Ok(notice) => tracing::warn!(task = %notice.task, subject = message.subject, "an outcome of another queue"),
+        Err(error) => tracing::warn!(%error, "a notice cannot be read: the sweep finds the outcome"),
+    }
+    None
+}
+
+/// False when the Hub is gone.
+async fn deliver(hub: &HubAddr, investigation: InvestigationId, work: Work) -> bool {
+    let Ok(found) = hub.send(Find(investigation)).await else { return false };
+    match (found, work) {
+        // A full mailbox loses a live step, no more.
+        (Ok(Some(addr)), work @ Work::Step(..)) => drop(addr.try_send(Take(work))),
+        (Ok(Some(addr)), work) => drop(addr.send(Take(work)).await),
+        // Another Hub works on it, or nobody until somebody takes it over.
+        (Ok(None) | Err(_), _) => {}
+    }
+    true
 }

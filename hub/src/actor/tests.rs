@@ -13,6 +13,7 @@ use casebook_agent::process::{RoleActor, run};
 use casebook_agent::store::{Once, Store, StoreError};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Fixed, Worker};
+use casebook_protocol::subject::Queue;
 use casebook_protocol::{ArtifactId, Domain, Event, Recorded, Role, Toolset, subject};
 use serde_json::Value;
 
@@ -64,11 +65,11 @@ fn begin_with(world: &World, sweep: Duration) -> HubHandle {
     let worker =
         |tools: Arc<dyn Tools>| Worker::new(world.env.clone(), Arc::new(Analyst(think)), Arc::new(Fixed(tools)));
     for role in [Role::Director, Role::Critic] {
-        let _ = RoleActor::start_on(subject::tasks(role, None), worker(Arc::new(NoTools)), 2);
+        let _ = RoleActor::start_on(Queue::new(role, None), worker(Arc::new(NoTools)), 2);
     }
     for name in ROSTER {
         let tools = Arc::new(Search(domain(name), Arc::clone(&world.made)));
-        let _ = RoleActor::start_on(subject::tasks(Role::Expert, Some(&domain(name))), worker(tools), 2);
+        let _ = RoleActor::start_on(Queue::new(Role::Expert, Some(&domain(name))), worker(tools), 2);
     }
     HubHandle::start(world.env.clone(), sweep)
 }

@@ -62,30 +62,41 @@ struct Read {
     event: Event,
 }
 
-/// An entry as it is stored. One that is not packed stands there with all its fields.
-pub(super) fn write(entry: &Recorded) -> Result<Packed, serde_json::Error> {
-    let brief = Brief { v: entry.v, at: entry.at, hash: &entry.hash, event: &entry.event };
+/// Entries that are appended together, as they are stored: in one row, under the number of the last.
+/// What cannot be packed stands there with all fields, as the single entries of version 1 do.
+pub(super) fn write(entries: &[Recorded]) -> Result<Packed, serde_json::Error> {
+    let brief: Vec<Brief<'_>> =
+        entries.iter().map(|e| Brief { v: e.v, at: e.at, hash: &e.hash, event: &e.event }).collect();
     let packed = packed::pack(&serde_json::to_vec(&brief)?);
     if packed.form != WHOLE {
         return Ok(packed);
     }
-    Ok(Packed { form: WHOLE, bytes: serde_json::to_vec(entry)? })
+    Ok(Packed { form: WHOLE, bytes: serde_json::to_vec(entries)? })
 }
 
-/// The entry at `seq`, which follows one with the hash `prev`.
+/// The entries of the row whose last one has the number `last`, which follow one with the hash `prev`.
 pub(super) fn read(
     investigation: &InvestigationId,
-    seq: u64,
+    last: u64,
     prev: Option<&str>,
     form: i64,
     bytes: Vec<u8>,
-) -> Result<Recorded, StoreError> {
-    let corrupt = |reason: String| StoreError::Corrupt { what: format!("event {seq} of {investigation}"), reason };
+) -> Result<Vec<Recorded>, StoreError> {
+    let corrupt = |reason: String| StoreError::Corrupt { what: format!("event {last} of {investigation}"), reason };
     let bytes = packed::unpack(form, bytes).map_err(corrupt)?;
-    if form == WHOLE {
-        return serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()));
+    let malformed = |e: serde_json::Error| corrupt(e.to_string());
+    if form == WHOLE && bytes.first() != Some(&b'[') {
+        return serde_json::from_slice(&bytes).map(|entry| vec![entry]).map_err(malformed);
     }
-    let Read { v, at, hash, event } = serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
-    let prev = prev.map_or_else(|| Recorded::genesis(investigation), str::to_owned);
-    Ok(Recorded { v, investigation: investigation.clone(), seq, at, prev, hash, event })
+    if form == WHOLE {
+        return serde_json::from_slice(&bytes).map_err(malformed);
+    }
+    let brief: Vec<Read> = serde_json::from_slice(&bytes).map_err(malformed)?;
+    let mut prev = prev.map_or_else(|| Recorded::genesis(investigation), str::to_owned);
+    let first = (last + 1).saturating_sub(brief.len() as u64);
+    let entries = brief.into_iter().zip(first..).map(|(Read { v, at, hash, event }, seq)| {
+        let prev = std::mem::replace(&mut prev, hash.clone());
+        Recorded { v, investigation: investigation.clone(), seq, at, prev, hash, event }
+    });
+    Ok(entries.collect())
 }

@@ -1,5 +1,14 @@
 use super::*;
-use crate::conformance::entries;
+use casebook_protocol::{Event, Timestamp};
+
+fn entries(investigation: &InvestigationId, after: Option<&Recorded>, n: usize, text: &str) -> Vec<Recorded> {
+    let mut all: Vec<Recorded> = Vec::new();
+    for _ in 0..n {
+        let event = Event::Stopping { reason: text.into() };
+        all.push(Recorded::next(investigation, all.last().or(after), Timestamp::UNIX_EPOCH, event));
+    }
+    all
+}
 
 fn id(text: &str) -> InvestigationId {
     InvestigationId::new(text).unwrap()

@@ -2,7 +2,7 @@
 
 use casebook_agent::store::{Once, StoreError};
 use casebook_protocol::{ArtifactId, InvestigationId};
-use rusqlite::{Connection, OptionalExtension, Savepoint, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::fault;
@@ -21,7 +21,7 @@ pub(super) struct Job {
 }
 
 pub(super) enum Request {
-    Append { investigation: InvestigationId, after: u64, entries: Vec<Packed>, reply: Reply<()> },
+    Append { investigation: InvestigationId, after: u64, last: u64, row: Packed, reply: Reply<()> },
     Once { investigation: InvestigationId, key: String, bytes: Packed, reply: Reply<Once> },
     Put { id: ArtifactId, bytes: Packed, reply: Reply<()> },
 }
@@ -41,7 +41,7 @@ pub(super) fn run(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, 
 }
 
 fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
-    let mut transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
+    let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
         Err(error) => {
             for job in group {
@@ -61,7 +61,7 @@ fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
             let doing = job.doing.clone();
             job.request.fail(given_up(&doing, file));
         } else {
-            answers.push((job.doing.clone(), perform(&mut transaction, job, file)));
+            answers.push((job.doing.clone(), perform(&transaction, job, file)));
         }
     }
     lost |= transaction.is_autocommit();
@@ -82,12 +82,14 @@ fn given_up(doing: &str, file: &str) -> StoreError {
     }
 }
 
-fn perform(transaction: &mut Transaction<'_>, Job { doing, request }: Job, file: &str) -> Answer {
+/// Each request changes one row of consequence, with one statement, which undoes itself when it fails: none
+/// takes another along.
+fn perform(transaction: &Connection, Job { doing, request }: Job, file: &str) -> Answer {
     match request {
-        Request::Append { investigation, after, entries, reply } => {
-            answer(reply, in_savepoint(transaction, &doing, file, |db| append(db, &investigation, after, &entries)))
+        Request::Append { investigation, after, last, row, reply } => {
+            let done = append(transaction, &investigation, (after, last), &row);
+            answer(reply, done.map_err(|error| fault(&doing, file, &error)).and_then(|done| done))
         }
-        // One statement undoes itself when it fails: it needs no savepoint.
         Request::Once { investigation, key, bytes, reply } => {
             let done = once(transaction, &investigation, &key, &bytes);
             let corrupt = |reason| StoreError::Corrupt { what: format!("{key} of {investigation}"), reason };
@@ -117,23 +119,8 @@ fn answer<T: 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Answer 
     })
 }
 
-/// A request that fails leaves nothing behind and takes nothing else along.
-fn in_savepoint<T>(
-    transaction: &mut Transaction<'_>,
-    doing: &str,
-    file: &str,
-    work: impl FnOnce(&Savepoint<'_>) -> Result<Result<T, StoreError>, rusqlite::Error>,
-) -> Result<T, StoreError> {
-    let failed = |error: rusqlite::Error| fault(doing, file, &error);
-    let savepoint = transaction.savepoint().map_err(failed)?;
-    let done = work(&savepoint).map_err(failed)?;
-    if done.is_ok() {
-        savepoint.commit().map_err(failed)?;
-    }
-    done
-}
-
-/// The number of an investigation, which gets one where it has none.
+/// The number of an investigation, which gets one where it has none. A number alone says nothing, so it
+/// may stand where what it was made for failed.
 fn number(db: &Connection, investigation: &InvestigationId) -> Result<i64, rusqlite::Error> {
     let known = |db: &Connection| {
         db.prepare_cached("SELECT n FROM investigations WHERE id = ?1")?
@@ -149,19 +136,19 @@ fn number(db: &Connection, investigation: &InvestigationId) -> Result<i64, rusql
 fn append(
     db: &Connection,
     investigation: &InvestigationId,
-    after: u64,
-    entries: &[Packed],
+    (after, last): (u64, u64),
+    row: &Packed,
 ) -> Result<Result<(), StoreError>, rusqlite::Error> {
     let number = number(db, investigation)?;
-    let mut last = db.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE investigation = ?1")?;
-    let found: u64 = last.query_row(params![number], |row| row.get::<_, i64>(0))?.unsigned_abs();
+    let mut found = db.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE investigation = ?1")?;
+    let found: u64 = found.query_row(params![number], |row| row.get::<_, i64>(0))?.unsigned_abs();
     if found != after {
         return Ok(Err(StoreError::Conflict { investigation: investigation.clone(), expected: after, found }));
     }
-    let mut insert =
-        db.prepare_cached("INSERT INTO events (investigation, seq, form, entry) VALUES (?1, ?2, ?3, ?4)")?;
-    for (entry, seq) in entries.iter().zip(after + 1..) {
-        insert.execute(params![number, i64::try_from(seq).unwrap_or(i64::MAX), entry.form, entry.bytes])?;
+    if last > after {
+        let mut insert =
+            db.prepare_cached("INSERT INTO events (investigation, seq, form, entry) VALUES (?1, ?2, ?3, ?4)")?;
+        insert.execute(params![number, i64::try_from(last).unwrap_or(i64::MAX), row.form, row.bytes])?;
     }
     Ok(Ok(()))
 }

@@ -107,6 +107,14 @@ impl Bus for Counting {
         self.bus.pull(subject).await
     }
 
+    async fn try_pull(&self, subject: &str) -> Result<Option<Box<dyn Delivery>>, BusError> {
+        self.bus.try_pull(subject).await
+    }
+
+    async fn last(&self, subject: &str) -> Result<Option<Vec<u8>>, BusError> {
+        self.bus.last(subject).await
+    }
+
     async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError> {
         self.messages.fetch_add(1, Ordering::Relaxed);
         self.bus.publish(subject, bytes).await

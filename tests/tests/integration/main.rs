@@ -21,10 +21,12 @@ fn kills(unless_told: usize) -> usize {
 mod architecture;
 mod calibrate;
 mod cases;
+mod conformance;
 mod fuzz;
 mod hostile;
 mod killed;
 mod models;
+mod nats;
 mod process;
 mod prompts;
 mod scripted_model;

@@ -66,6 +66,13 @@ impl Config {
         self
     }
 
+    /// This file for a process that plays `role` alone: other roles' seats and models are left out.
+    #[must_use]
+    pub fn of_role(mut self, role: Role) -> Self {
+        self.roles.retain(|other, _| *other == role);
+        self.in_use()
+    }
+
     fn known(&self, name: &str) -> Result<(), NoModel> {
         if self.models.contains_key(name) {
             return Ok(());

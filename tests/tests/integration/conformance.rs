@@ -5,19 +5,16 @@ use std::sync::Arc;
 use casebook_agent::store::{Once, Store, StoreError};
 use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded, Timestamp};
 
-use crate::memory::MemoryStore;
-use crate::sqlite::SqliteStore;
+use casebook_agent::nats::{self, NatsStore};
+use casebook_hub::{MemoryStore, SqliteStore};
+use casebook_protocol::{Domain, Role, subject::Queue};
+use casebook_tests::nats::Nats;
 
 fn id(text: &str) -> InvestigationId {
     InvestigationId::new(text).unwrap()
 }
 
-pub(crate) fn entries(
-    investigation: &InvestigationId,
-    after: Option<&Recorded>,
-    n: usize,
-    text: &str,
-) -> Vec<Recorded> {
+fn entries(investigation: &InvestigationId, after: Option<&Recorded>, n: usize, text: &str) -> Vec<Recorded> {
     let mut all: Vec<Recorded> = Vec::new();
     for _ in 0..n {
         let event = Event::Stopping { reason: text.into() };
@@ -99,6 +96,22 @@ async fn a_result_is_written_once(store: Arc<dyn Store>) {
         won += u32::from(racer.await.unwrap());
     }
     assert_eq!(won, 1);
+    for key in ["outcome/r1.investigate.network", "call/r1.investigate.network.t1.0", "model/r1.plan.m1", "large"] {
+        let bytes = vec![7; 700_000];
+        assert_eq!(store.record_once(&a, key, &bytes).await.unwrap(), Once::Recorded, "{key}");
+        assert_eq!(store.record_once(&a, key, b"x").await.unwrap(), Once::Stands(bytes.clone()), "{key}");
+        assert_eq!(store.recorded(&a, key).await.unwrap(), Some(bytes), "{key}");
+    }
+}
+
+async fn large_batches_are_appended_whole(store: Arc<dyn Store>) {
+    let a = id("large");
+    let first = entries(&a, None, 3, &"long ".repeat(200_000));
+    store.append(&a, 0, &first).await.unwrap();
+    let more = entries(&a, first.last(), 2, "short");
+    store.append(&a, 3, &more).await.unwrap();
+    assert_eq!(store.log(&a, 1).await.unwrap(), [first.clone(), more.clone()].concat());
+    assert_eq!(store.log(&a, 3).await.unwrap(), [first[2..].to_vec(), more].concat());
 }
 
 async fn an_artifact_is_found_under_its_hash(store: Arc<dyn Store>) {
@@ -111,25 +124,47 @@ async fn an_artifact_is_found_under_its_hash(store: Arc<dyn Store>) {
     }
 }
 
-async fn all(make: impl Fn() -> Arc<dyn Store>) {
-    a_log_is_appended_in_order_or_not_at_all(make()).await;
-    of_many_that_race_for_one_sequence_one_wins(make()).await;
-    a_result_is_written_once(make()).await;
-    an_artifact_is_found_under_its_hash(make()).await;
+async fn all(make: impl AsyncFn() -> Arc<dyn Store>) {
+    a_log_is_appended_in_order_or_not_at_all(make().await).await;
+    of_many_that_race_for_one_sequence_one_wins(make().await).await;
+    a_result_is_written_once(make().await).await;
+    large_batches_are_appended_whole(make().await).await;
+    an_artifact_is_found_under_its_hash(make().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_memory_store_keeps_its_promises() {
-    all(|| Arc::new(MemoryStore::default())).await;
+    all(async || Arc::new(MemoryStore::default()) as Arc<dyn Store>).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sqlite_store_keeps_its_promises() {
     let folder = tempfile::tempdir().unwrap();
     let n = std::sync::atomic::AtomicU32::new(0);
-    all(|| {
+    all(async || {
         let place = folder.path().join(n.fetch_add(1, std::sync::atomic::Ordering::Relaxed).to_string());
-        Arc::new(SqliteStore::open(place).unwrap())
+        Arc::new(SqliteStore::open(place).unwrap()) as Arc<dyn Store>
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_nats_store_keeps_its_promises() {
+    // Each store is one of another process: what one remembers, another must read.
+    let labs = std::sync::Mutex::new(Vec::new());
+    all(async || {
+        let lab = Nats::start().unwrap();
+        let connection = nats::connect(&lab.options("hub")).await.unwrap();
+        let keeping = nats::streams::Keeping { replicas: 1 };
+        connection.prepare(keeping).await.unwrap();
+        connection.prepare(keeping).await.unwrap();
+        for queue in
+            [Queue::new(Role::Director, None), Queue::new(Role::Expert, Some(&Domain::new("network").unwrap()))]
+        {
+            connection.prepare_queue(&queue, keeping).await.unwrap();
+        }
+        labs.lock().unwrap().push(lab);
+        Arc::new(NatsStore::new(connection)) as Arc<dyn Store>
     })
     .await;
 }

@@ -1,0 +1,347 @@
+//! The [`Bus`] over NATS: work queues are JetStream streams with a subject for each job, so that a job
+//! cannot wait twice; everything else is published.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::consumer::{Consumer, pull};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::{AckKind, Acker, PublishMessage};
+use async_nats::jetstream::stream::RawMessageErrorKind;
+use async_trait::async_trait;
+use casebook_protocol::{ArtifactId, subject};
+use futures_util::StreamExt;
+use tokio::sync::Mutex;
+use tokio::task::AbortHandle;
+
+use super::store::code;
+use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams};
+use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
+use crate::store::Store;
+use crate::wire::WIRE_VERSION;
+
+/// How long the server keeps one request for a job open; then the next is made.
+const WAIT: Duration = Duration::from_secs(5);
+/// The pause before a full queue or a server that is away is tried again.
+const PAUSE: Duration = Duration::from_millis(500);
+/// A job that another program version sent waits this long for a worker of that version.
+const OTHER_VERSION: Duration = Duration::from_secs(10);
+/// What others read: JSON, so that what is too large is named in it.
+const PUBLIC: [&str; 3] = ["casebook.events.", "casebook.timeline.", subject::REPORTS];
+/// What must not be lost once it is published: the server confirms it.
+const KEPT: [&str; 2] = [subject::REPORTS, "casebook.dead."];
+
+/// The bus over NATS.
+pub struct NatsBus {
+    nats: Connection,
+    store: Arc<NatsStore>,
+    consumers: Mutex<HashMap<String, Consumer<pull::Config>>>,
+}
+
+impl NatsBus {
+    /// The bus of this connection; what is too large for a message goes through `store`.
+    #[must_use]
+    pub fn new(nats: Connection, store: Arc<NatsStore>) -> Self {
+        Self { nats, store, consumers: Mutex::default() }
+    }
+
+    async fn consumer(&self, queue: &str) -> Result<Consumer<pull::Config>, BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("take jobs of {queue}"), reason };
+        let mut consumers = self.consumers.lock().await;
+        if let Some(consumer) = consumers.get(queue) {
+            return Ok(consumer.clone());
+        }
+        let (stream, name) = streams::consumer_of(queue).ok_or_else(|| failed("it is no queue".into()))?;
+        let found = self.nats.jetstream.get_consumer_from_stream::<pull::Config, _, _>(&name, stream).await;
+        let consumer = found.map_err(|e| {
+            let api = format!("$JS.API.CONSUMER.INFO.{stream}.{name}");
+            failed(self.nats.refused.of(&api).unwrap_or_else(|| reason(&e)))
+        })?;
+        consumers.insert(queue.to_owned(), consumer.clone());
+        Ok(consumer)
+    }
+
+    /// One request for a job: `wait` keeps it open for a while.
+    async fn ask(&self, queue: &str, wait: bool) -> Result<Option<Box<dyn Delivery>>, BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("take a job of {queue}"), reason };
+        let consumer = self.consumer(queue).await?;
+        let asked = async {
+            let mut batch = if wait {
+                consumer.batch().max_messages(1).expires(WAIT).messages().await
+            } else {
+                consumer.fetch().max_messages(1).messages().await
+            }
+            .map_err(|e| failed(reason(&e)))?;
+            batch.next().await.transpose().map_err(|e| failed(e.to_string()))
+        };
+        match tokio::time::timeout(WAIT + Duration::from_secs(2), asked).await {
+            Ok(Ok(Some(message))) => self.lease(queue, message).await.map(Some),
+            Ok(Ok(None)) => Ok(None),
+            Ok(Err(error)) => {
+                // The consumer may be gone with its stream: the next attempt looks it up again.
+                self.consumers.lock().await.remove(queue);
+                Err(error)
+            }
+            Err(_) if self.nats.connected() => Ok(None),
+            Err(_) => Err(failed("the server does not answer".into())),
+        }
+    }
+
+    async fn lease(&self, queue: &str, message: async_nats::jetstream::Message) -> Result<Box<dyn Delivery>, BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("take a job of {queue}"), reason };
+        let attempt = message.info().map_err(|e| failed(e.to_string()))?.delivered;
+        let (message, acker) = message.split();
+        let held = Held::new(acker);
+        let header = |name: &str| message.headers.as_ref().and_then(|h| h.get(name)).map(|v| v.as_str().to_owned());
+        if let Some(found) = header(PROTOCOL).filter(|found| *found != WIRE_VERSION.to_string()) {
+            held.answer(AckKind::Nak(Some(OTHER_VERSION))).await?;
+            return Err(failed(format!(
+                "a job of protocol version {found} waits there, and this process speaks {WIRE_VERSION}: run the same \
+                 casebook everywhere"
+            )));
+        }
+        let bytes = match header(REFERENCE) {
+            None => message.payload.to_vec(),
+            Some(id) => {
+                let found = self.store.referred(message.subject.as_str(), &id).await;
+                found.map_err(|e| failed(e.to_string()))?
+            }
+        };
+        Ok(Box::new(NatsDelivery { bytes, attempt: u32::try_from(attempt).unwrap_or(u32::MAX), held }))
+    }
+
+    fn headers() -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(PROTOCOL, WIRE_VERSION.to_string().as_str());
+        headers
+    }
+}
+
+/// One job, one subject: the id in one token.
+fn job_subject(queue: &str, id: &str) -> String {
+    format!("{queue}.{}", id.replace(['/', '.'], "_"))
+}
+
+/// The queue has this job already.
+fn there_already(error: &PublishError) -> bool {
+    code(error) == Some(10077) && reason(error).contains("per subject")
+}
+
+/// The queue takes no more at this moment, or no leader is there to take it.
+fn passing(error: &PublishError) -> bool {
+    match error.kind() {
+        PublishErrorKind::StreamNotFound
+        | PublishErrorKind::TimedOut
+        | PublishErrorKind::BrokenPipe
+        | PublishErrorKind::MaxAckPending => true,
+        PublishErrorKind::Other => {
+            matches!(code(error), Some(10004 | 10008 | 10009 | 10041 | 10167))
+                || (code(error) == Some(10077) && reason(error).contains("maximum"))
+        }
+        _ => false,
+    }
+}
+
+#[async_trait]
+impl Bus for NatsBus {
+    async fn enqueue(&self, subject: &str, id: &str, bytes: Vec<u8>) -> Result<(), BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("put a job into {subject}"), reason };
+        let mut headers = Self::headers();
+        let body = if bytes.len() > INLINE {
+            let artifact = self.store.put(&bytes).await.map_err(|e| failed(e.to_string()))?;
+            headers.insert(REFERENCE, artifact.as_str());
+            Vec::new()
+        } else {
+            bytes
+        };
+        let message = PublishMessage::build().payload(body.into()).headers(headers);
+        loop {
+            let sent = match self.nats.jetstream.send_publish(job_subject(subject, id), message.clone()).await {
+                Ok(answer) => answer.await,
+                Err(error) => Err(error),
+            };
+            match sent {
+                Ok(_) => return Ok(()),
+                Err(error) if there_already(&error) => return Ok(()),
+                Err(error) => {
+                    if let Some(refused) = self.nats.refused.of(&job_subject(subject, id)) {
+                        return Err(failed(refused));
+                    }
+                    if !passing(&error) {
+                        return Err(failed(reason(&error)));
+                    }
+                    tracing::debug!(%error, subject, "a job waits to be put into its queue");
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn pull(&self, subject: &str) -> Result<Box<dyn Delivery>, BusError> {
+        loop {
+            if let Some(delivery) = self.ask(subject, true).await? {
+                return Ok(delivery);
+            }
+        }
+    }
+
+    async fn try_pull(&self, subject: &str) -> Result<Option<Box<dyn Delivery>>, BusError> {
+        self.ask(subject, false).await
+    }
+
+    async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("publish to {subject}"), reason };
+        let mut body = bytes;
+        if body.len() > self.nats.client.server_info().max_payload.saturating_sub(1024) {
+            if !PUBLIC.iter().any(|prefix| subject.starts_with(prefix)) {
+                return Err(failed(format!("{} bytes are more than the server takes", body.len())));
+            }
+            let artifact = self.store.put(&body).await.map_err(|e| failed(e.to_string()))?;
+            body = stub(&artifact, &body);
+        }
+        let headers = Self::headers();
+        if KEPT.iter().any(|prefix| subject.starts_with(prefix)) {
+            let message = PublishMessage::build().payload(body.into()).headers(headers);
+            let sent = self.nats.jetstream.send_publish(subject.to_owned(), message).await;
+            let sent = match sent {
+                Ok(answer) => answer.await,
+                Err(error) => Err(error),
+            };
+            return sent.map(drop).map_err(|e| failed(self.nats.refused.of(subject).unwrap_or_else(|| reason(&e))));
+        }
+        let sent = self.nats.client.publish_with_headers(subject.to_owned(), headers, body.into()).await;
+        sent.map_err(|e| failed(reason(&e)))
+    }
+
+    async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("listen to {subject}"), reason };
+        let listening = self.nats.client.subscribe(subject.to_owned()).await.map_err(|e| failed(reason(&e)))?;
+        Ok(Box::new(Listener(listening)))
+    }
+
+    async fn last(&self, subject: &str) -> Result<Option<Vec<u8>>, BusError> {
+        let failed = |reason: String| BusError::Failed { doing: format!("read the last of {subject}"), reason };
+        let stream = self.nats.jetstream.get_stream_no_info(streams::LIVE).await.map_err(|e| failed(reason(&e)))?;
+        match stream.raw_message_builder().last_by_subject(subject).send().await {
+            Ok(message) => Ok(Some(message.payload.to_vec())),
+            Err(error) => match error.kind() {
+                RawMessageErrorKind::NoMessageFound => Ok(None),
+                RawMessageErrorKind::JetStream(e) if e.error_code().0 == 10037 => Ok(None),
+                _ => Err(failed(reason(&error))),
+            },
+        }
+    }
+}
+
+/// What is published in place of JSON that is too large: where it is, and what of it names it.
+fn stub(artifact: &ArtifactId, bytes: &[u8]) -> Vec<u8> {
+    let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let mut stub = serde_json::Map::new();
+    for key in ["v", "investigation", "seq", "at", "hash", "version"] {
+        if let Some(found) = value.get(key) {
+            stub.insert(key.to_owned(), found.clone());
+        }
+    }
+    stub.insert("artifact".into(), artifact.to_string().into());
+    stub.insert("bytes".into(), bytes.len().into());
+    serde_json::Value::Object(stub).to_string().into_bytes()
+}
+
+/// A job that is held: its lease is extended from a task of its own, and it goes back when this is
+/// dropped without an answer.
+struct Held {
+    acker: Option<Arc<Acker>>,
+    extending: AbortHandle,
+}
+
+impl Held {
+    fn new(acker: Acker) -> Self {
+        let acker = Arc::new(acker);
+        let held = Arc::clone(&acker);
+        let extending = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(streams::LEASE / 3).await;
+                if let Err(error) = held.ack_with(AckKind::Progress).await {
+                    tracing::warn!(%error, "a lease was not extended: the job may come to another worker, too");
+                }
+            }
+        });
+        Self { acker: Some(acker), extending: extending.abort_handle() }
+    }
+
+    async fn answer(mut self, kind: AckKind) -> Result<(), BusError> {
+        let failed = |reason: String| BusError::Failed { doing: "answer a job".into(), reason };
+        self.extending.abort();
+        match self.acker.take() {
+            Some(acker) => acker.ack_with(kind).await.map_err(|e| failed(e.to_string())),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.extending.abort();
+        let Some(acker) = self.acker.take() else { return };
+        // Without a runtime the process ends, and the lease with it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { acker.ack_with(AckKind::Nak(None)).await });
+        }
+    }
+}
+
+struct NatsDelivery {
+    bytes: Vec<u8>,
+    attempt: u32,
+    held: Held,
+}
+
+#[async_trait]
+impl Delivery for NatsDelivery {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    async fn done(self: Box<Self>) -> Result<(), BusError> {
+        self.held.answer(AckKind::Ack).await
+    }
+
+    async fn back(self: Box<Self>, delay: Duration) -> Result<(), BusError> {
+        self.held.answer(AckKind::Nak(Some(delay))).await
+    }
+}
+
+struct Listener(async_nats::Subscriber);
+
+#[async_trait]
+impl Subscription for Listener {
+    async fn next(&mut self) -> Option<Message> {
+        let message = self.0.next().await?;
+        Some(Message { subject: message.subject.to_string(), bytes: message.payload.to_vec() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stub_names_the_event_and_where_it_is() {
+        let event = br#"{"v":2,"investigation":"i","seq":7,"event":{"type":"opened"}}"#;
+        let id = ArtifactId::of(event);
+        let stub: serde_json::Value = serde_json::from_slice(&stub(&id, event)).unwrap();
+        assert_eq!((&stub["seq"], &stub["artifact"]), (&7.into(), &id.as_str().into()));
+        assert!(stub.get("event").is_none());
+    }
+
+    #[test]
+    fn the_id_of_a_job_is_one_token_of_its_subject() {
+        assert_eq!(job_subject("casebook.task.critic", "3f-1/r2.review"), "casebook.task.critic.3f-1_r2_review");
+    }
+}

@@ -1,0 +1,370 @@
+//! The [`Store`] over JetStream: a log is one subject on which each message is a batch of events,
+//! appended under the expected last sequence of the subject; a result is a subject that is written once;
+//! an artifact is a row of messages under its hash.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::stream::{DirectGetErrorKind, RawMessageErrorKind};
+use async_trait::async_trait;
+use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded, subject};
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use super::{Connection, INLINE, REFERENCE, reason, streams};
+use crate::store::{Once, Store, StoreError, follows, intact};
+
+/// Bytes of an artifact in one message. It never changes: parts of both sizes would not fit together.
+const PART: usize = 512 * 1024;
+/// How long a store that does not answer is waited for: what is done but not recorded would be paid
+/// twice.
+const PATIENCE: Duration = Duration::from_secs(600);
+/// The longest pause between two attempts.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The header with the sequence of the last event in a message.
+const LAST: &str = "Casebook-Last";
+/// The header with the hash of the last event in a message.
+const HASH: &str = "Casebook-Hash";
+/// The header with the number of parts of an artifact, in its first part.
+const PARTS: &str = "Casebook-Parts";
+
+/// Where a log ends, and the sequence in the stream of the message that ends it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Tip {
+    seq: u64,
+    at: u64,
+    hash: String,
+}
+
+/// What became of a message that was to be written where nothing else may be.
+enum Written {
+    At(u64),
+    Taken,
+}
+
+/// The store over JetStream.
+pub struct NatsStore {
+    nats: Connection,
+    tips: Mutex<HashMap<InvestigationId, Tip>>,
+}
+
+impl NatsStore {
+    /// The store of this connection.
+    #[must_use]
+    pub fn new(nats: Connection) -> Self {
+        Self { nats, tips: Mutex::default() }
+    }
+
+    fn tips(&self) -> std::sync::MutexGuard<'_, HashMap<InvestigationId, Tip>> {
+        self.tips.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a message where the last message of its subject has the sequence `expected`. Waits for a
+    /// server that is away; writing again what was written already answers [`Written::Taken`].
+    async fn write(
+        &self,
+        subject: &str,
+        headers: HeaderMap,
+        bytes: &[u8],
+        expected: u64,
+    ) -> Result<Written, StoreError> {
+        let message = PublishMessage::build()
+            .payload(bytes::Bytes::copy_from_slice(bytes))
+            .headers(headers)
+            .expected_last_subject_sequence(expected);
+        let mut patience = Patience::new();
+        loop {
+            let sent = match self.nats.jetstream.send_publish(subject.to_owned(), message.clone()).await {
+                Ok(answer) => answer.await,
+                Err(error) => Err(error),
+            };
+            let error = match sent {
+                Ok(ack) => return Ok(Written::At(ack.sequence)),
+                Err(error) if wrong_last(&error) => return Ok(Written::Taken),
+                Err(error) => error,
+            };
+            let why = self.nats.refused.of(subject).unwrap_or_else(|| reason(&error));
+            let lasting = matches!(error.kind(), PublishErrorKind::MaxPayloadExceeded)
+                || (matches!(error.kind(), PublishErrorKind::Other) && !passing(&error));
+            if lasting || self.nats.refused.of(subject).is_some() || !patience.wait().await {
+                return Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason: why });
+            }
+        }
+    }
+
+    /// The first message of `subject` from `from` on, or the last (none), as the leader has it.
+    async fn read(&self, stream: &str, subject: &str, from: Option<u64>) -> Result<Option<StreamMessage>, StoreError> {
+        let failed = |reason: String| StoreError::Unavailable { doing: format!("read {subject}"), reason };
+        let api = format!("$JS.API.STREAM.MSG.GET.{stream}");
+        let stream = self.nats.jetstream.get_stream_no_info(stream).await.map_err(|e| failed(reason(&e)))?;
+        let mut patience = Patience::new();
+        loop {
+            let ask = stream.raw_message_builder();
+            let ask = match from {
+                Some(from) => ask.sequence(from).next_by_subject(subject),
+                None => ask.last_by_subject(subject),
+            };
+            let error = match ask.send().await {
+                Ok(message) => return Ok(Some(message)),
+                Err(error) => error,
+            };
+            match error.kind() {
+                RawMessageErrorKind::NoMessageFound => return Ok(None),
+                RawMessageErrorKind::JetStream(e) if e.error_code().0 == 10037 => return Ok(None),
+                _ => {}
+            }
+            if let Some(refused) = self.nats.refused.of(&api) {
+                return Err(failed(refused));
+            }
+            if !patience.wait().await {
+                return Err(failed(reason(&error)));
+            }
+        }
+    }
+
+    /// Bytes that are too many for a message are an artifact, and the message names it.
+    async fn inline(&self, bytes: &[u8]) -> Result<(HeaderMap, Vec<u8>), StoreError> {
+        let mut headers = HeaderMap::new();
+        if bytes.len() <= INLINE {
+            return Ok((headers, bytes.to_vec()));
+        }
+        headers.insert(REFERENCE, self.put(bytes).await?.as_str());
+        Ok((headers, Vec::new()))
+    }
+
+    async fn outlined(&self, subject: &str, message: &StreamMessage) -> Result<Vec<u8>, StoreError> {
+        match message.headers.get(REFERENCE) {
+            None => Ok(message.payload.to_vec()),
+            Some(id) => self.referred(subject, id.as_str()).await,
+        }
+    }
+
+    /// The bytes that a message names in place of carrying them.
+    pub(super) async fn referred(&self, subject: &str, id: &str) -> Result<Vec<u8>, StoreError> {
+        let corrupt = |reason: String| StoreError::Corrupt { what: format!("a message on {subject}"), reason };
+        let id = ArtifactId::new(id).map_err(|e| corrupt(e.to_string()))?;
+        self.get(&id).await?.ok_or_else(|| corrupt(format!("it names artifact {id}, which is not in the store")))
+    }
+
+    async fn tip(&self, investigation: &InvestigationId) -> Result<Tip, StoreError> {
+        let subject = subject::log(investigation);
+        match self.read(streams::LOG, &subject, None).await? {
+            None => Ok(Tip::default()),
+            Some(message) => tip_of(&subject, &message),
+        }
+    }
+
+    fn keep_tip(&self, investigation: &InvestigationId, tip: Tip, over: bool) {
+        let mut tips = self.tips();
+        if over {
+            tips.remove(investigation);
+        } else {
+            tips.insert(investigation.clone(), tip);
+        }
+    }
+}
+
+#[async_trait]
+impl Store for NatsStore {
+    async fn append(
+        &self,
+        investigation: &InvestigationId,
+        after: u64,
+        entries: &[Recorded],
+    ) -> Result<(), StoreError> {
+        follows(investigation, after, after, entries)?;
+        let Some(last) = entries.last() else { return Ok(()) };
+        let known = self.tips().get(investigation).filter(|tip| tip.seq == after).cloned();
+        let tip = match known {
+            Some(tip) => tip,
+            None => self.tip(investigation).await?,
+        };
+        let conflict =
+            |found: u64| StoreError::Conflict { investigation: investigation.clone(), expected: after, found };
+        if tip.seq != after {
+            return Err(conflict(tip.seq));
+        }
+        let unwritable = |e: serde_json::Error| StoreError::Unavailable {
+            doing: format!("append to the log of {investigation}"),
+            reason: e.to_string(),
+        };
+        let (mut headers, body) = self.inline(&serde_json::to_vec(entries).map_err(unwritable)?).await?;
+        headers.insert(LAST, last.seq.to_string().as_str());
+        headers.insert(HASH, last.hash.as_str());
+        let over = matches!(last.event, Event::Closed {});
+        match self.write(&subject::log(investigation), headers, &body, tip.at).await? {
+            Written::At(at) => {
+                self.keep_tip(investigation, Tip { seq: last.seq, at, hash: last.hash.clone() }, over);
+                Ok(())
+            }
+            Written::Taken => {
+                let found = self.tip(investigation).await?;
+                self.keep_tip(investigation, found.clone(), over);
+                // An answer that was lost: the write before this one was ours.
+                if found.hash == last.hash { Ok(()) } else { Err(conflict(found.seq)) }
+            }
+        }
+    }
+
+    async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        let subject = subject::log(investigation);
+        let mut log = Vec::new();
+        let mut next = 1;
+        while let Some(message) = self.read(streams::LOG, &subject, Some(next)).await? {
+            next = message.sequence + 1;
+            let tip = tip_of(&subject, &message)?;
+            if tip.seq >= from {
+                let bytes = self.outlined(&subject, &message).await?;
+                let batch: Vec<Recorded> = serde_json::from_slice(&bytes).map_err(|e| StoreError::Corrupt {
+                    what: format!("message {} on {subject}", message.sequence),
+                    reason: e.to_string(),
+                })?;
+                log.extend(batch.into_iter().filter(|entry| entry.seq >= from));
+            }
+            self.keep_tip(investigation, tip, false);
+        }
+        Ok(log)
+    }
+
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
+        let failed = |reason: String| StoreError::Unavailable { doing: "list the investigations".into(), reason };
+        let stream = self.nats.jetstream.get_stream_no_info(streams::LOG).await.map_err(|e| failed(reason(&e)))?;
+        let mut subjects = stream.info_with_subjects("casebook.log.*").await.map_err(|e| failed(reason(&e)))?;
+        let mut all = Vec::new();
+        while let Some(subject) = subjects.next().await {
+            let (subject, _) = subject.map_err(|e| failed(reason(&e)))?;
+            all.extend(subject.strip_prefix("casebook.log.").and_then(|id| InvestigationId::new(id).ok()));
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        let (headers, body) = self.inline(bytes).await?;
+        if let Written::At(_) = self.write(&subject::result(investigation, key), headers, &body, 0).await? {
+            return Ok(Once::Recorded);
+        }
+        match self.recorded(investigation, key).await? {
+            // An answer that was lost: these are the bytes of the write before this one.
+            Some(stands) if stands == bytes => Ok(Once::Recorded),
+            Some(stands) => Ok(Once::Stands(stands)),
+            None => Err(StoreError::Unavailable {
+                doing: format!("record {key} of {investigation}"),
+                reason: "the server says that it is recorded and does not have it".into(),
+            }),
+        }
+    }
+
+    async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let subject = subject::result(investigation, key);
+        let stream = streams::results(subject::writer(key).as_ref());
+        match self.read(&stream, &subject, None).await? {
+            None => Ok(None),
+            Some(message) => self.outlined(&subject, &message).await.map(Some),
+        }
+    }
+
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
+        let id = ArtifactId::of(bytes);
+        let parts: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PART).collect() };
+        let count = parts.len().to_string();
+        // The first part comes last: where it is, all are.
+        for (n, part) in parts.into_iter().enumerate().rev() {
+            let n = u32::try_from(n).unwrap_or(u32::MAX);
+            let mut headers = HeaderMap::new();
+            if n == 0 {
+                headers.insert(PARTS, count.as_str());
+            }
+            self.write(&subject::artifact(&id, n), headers, part, 0).await?;
+        }
+        Ok(id)
+    }
+
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(first) = self.part(id, 0).await? else { return Ok(None) };
+        let corrupt = |reason: String| StoreError::Corrupt { what: format!("artifact {id}"), reason };
+        let parts = first.headers.get(PARTS).and_then(|n| n.as_str().parse::<u32>().ok());
+        let parts = parts.ok_or_else(|| corrupt("its first part does not say how many there are".into()))?;
+        let mut bytes = first.payload.to_vec();
+        for n in 1..parts {
+            let part = self.part(id, n).await?;
+            bytes.extend_from_slice(&part.ok_or_else(|| corrupt(format!("part {n} of {parts} is missing")))?.payload);
+        }
+        intact(id, bytes).map(Some)
+    }
+}
+
+impl NatsStore {
+    async fn part(&self, id: &ArtifactId, n: u32) -> Result<Option<StreamMessage>, StoreError> {
+        let failed = |reason: String| StoreError::Unavailable { doing: format!("read artifact {id}"), reason };
+        let stream =
+            self.nats.jetstream.get_stream_no_info(streams::ARTIFACTS).await.map_err(|e| failed(reason(&e)))?;
+        let subject = subject::artifact(id, n);
+        let mut patience = Patience::new();
+        loop {
+            let error = match stream.direct_get_builder().last_by_subject(&subject).send().await {
+                Ok(message) => return Ok(Some(message)),
+                Err(error) => error,
+            };
+            if matches!(error.kind(), DirectGetErrorKind::NotFound) {
+                return Ok(None);
+            }
+            if !patience.wait().await {
+                return Err(failed(reason(&error)));
+            }
+        }
+    }
+}
+
+fn tip_of(subject: &str, message: &StreamMessage) -> Result<Tip, StoreError> {
+    let header = |name: &str| message.headers.get(name).map(|value| value.as_str().to_owned());
+    let seq = header(LAST).and_then(|text| text.parse().ok());
+    match (seq, header(HASH)) {
+        (Some(seq), Some(hash)) => Ok(Tip { seq, at: message.sequence, hash }),
+        _ => Err(StoreError::Corrupt {
+            what: format!("message {} on {subject}", message.sequence),
+            reason: format!("its headers {LAST} and {HASH} are missing: no Hub wrote it"),
+        }),
+    }
+}
+
+/// Servers since 2.12 answer another code where nothing may have been written before.
+fn wrong_last(error: &PublishError) -> bool {
+    matches!(error.kind(), PublishErrorKind::WrongLastSequence) || code(error) == Some(10164)
+}
+
+/// A cluster that has no leader at this moment, and a write to the same subject that is under way.
+fn passing(error: &PublishError) -> bool {
+    matches!(code(error), Some(10004 | 10008 | 10009 | 10041 | 10163 | 10167))
+}
+
+pub(super) fn code(error: &PublishError) -> Option<u64> {
+    let source = std::error::Error::source(error)?;
+    source.downcast_ref::<async_nats::jetstream::Error>().map(|e| e.error_code().0)
+}
+
+/// Longer and longer pauses, up to an end.
+struct Patience {
+    end: Instant,
+    pause: Duration,
+}
+
+impl Patience {
+    fn new() -> Self {
+        Self { end: Instant::now() + PATIENCE, pause: Duration::from_millis(50) }
+    }
+
+    /// False when there is none left.
+    async fn wait(&mut self) -> bool {
+        if Instant::now() >= self.end {
+            return false;
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(PAUSE);
+        true
+    }
+}

@@ -1,0 +1,266 @@
+//! The streams and consumers, what they must be, and the check that they are. A Hub makes them; nobody
+//! else may.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, pull};
+use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::stream::{Compression, Config, DiscardPolicy, RetentionPolicy, StorageType};
+use casebook_protocol::Severity;
+use casebook_protocol::subject::Queue;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Connection, NatsError, reason};
+
+/// Alerts as they come in.
+pub const ALERTS: &str = "CASEBOOK_ALERTS";
+/// Accepted alerts that wait for a Hub or are held by one.
+pub const CASES: &str = "CASEBOOK_CASES";
+/// Tasks that wait for a worker or are held by one.
+pub const TASKS: &str = "CASEBOOK_TASKS";
+/// The logs of all investigations.
+pub const LOG: &str = "CASEBOOK_LOG";
+/// The parts of artifacts.
+pub const ARTIFACTS: &str = "CASEBOOK_ARTIFACTS";
+/// The last event and the last Timeline of each investigation.
+pub const LIVE: &str = "CASEBOOK_LIVE";
+/// Reports.
+pub const REPORTS: &str = "CASEBOOK_REPORTS";
+/// What was given up.
+pub const DEAD: &str = "CASEBOOK_DEAD";
+
+/// How long a job may be held without a sign of life before it is delivered again. A holder gives one
+/// every third of it.
+pub const LEASE: Duration = Duration::from_secs(30);
+
+/// Jobs that one work queue holds; more are refused, never the oldest dropped.
+const QUEUE: i64 = 1_000_000;
+
+/// The stream of what the workers of a queue record, or the Hub (none).
+#[must_use]
+pub fn results(writer: Option<&Queue>) -> String {
+    match writer {
+        None => "CASEBOOK_RESULTS_hub".to_owned(),
+        Some(Queue { role, domain: None }) => format!("CASEBOOK_RESULTS_{}", role.name()),
+        Some(Queue { role, domain: Some(domain) }) => format!("CASEBOOK_RESULTS_{}_{domain}", role.name()),
+    }
+}
+
+/// How the streams are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keeping {
+    /// Servers that hold each message: 1 for one server, 3 for a cluster of three.
+    pub replicas: usize,
+}
+
+fn stream(name: &str, subject: &str, keeping: Keeping) -> Config {
+    Config {
+        name: name.to_owned(),
+        subjects: vec![subject.to_owned()],
+        max_bytes: -1,
+        max_messages: -1,
+        max_messages_per_subject: -1,
+        max_message_size: -1,
+        max_consumers: -1,
+        storage: StorageType::File,
+        num_replicas: keeping.replicas,
+        duplicate_window: Duration::from_secs(120),
+        compression: Some(Compression::S2),
+        discard: DiscardPolicy::New,
+        retention: RetentionPolicy::Limits,
+        ..Config::default()
+    }
+}
+
+/// A work queue in which each job has a subject of its own, so that it cannot wait twice.
+fn queue(name: &str, subject: &str, keeping: Keeping) -> Config {
+    Config {
+        retention: RetentionPolicy::WorkQueue,
+        max_messages: QUEUE,
+        max_messages_per_subject: 1,
+        discard_new_per_subject: true,
+        ..stream(name, subject, keeping)
+    }
+}
+
+fn fixed(keeping: Keeping) -> Vec<Config> {
+    let live = Config {
+        subjects: vec!["casebook.events.*".to_owned(), "casebook.timeline.*".to_owned()],
+        max_messages_per_subject: 1,
+        discard: DiscardPolicy::Old,
+        ..stream(LIVE, "", keeping)
+    };
+    let alerts = Config {
+        retention: RetentionPolicy::WorkQueue,
+        max_messages: QUEUE,
+        ..stream(ALERTS, casebook_protocol::subject::ALERTS, keeping)
+    };
+    let artifacts = Config { allow_direct: true, ..stream(ARTIFACTS, "casebook.artifact.>", keeping) };
+    vec![
+        alerts,
+        queue(CASES, "casebook.hub.case.>", keeping),
+        queue(TASKS, "casebook.task.>", keeping),
+        stream(LOG, "casebook.log.*", keeping),
+        stream(&results(None), "casebook.result.hub.>", keeping),
+        artifacts,
+        live,
+        stream(REPORTS, casebook_protocol::subject::REPORTS, keeping),
+        stream(DEAD, "casebook.dead.>", keeping),
+    ]
+}
+
+fn consumer(name: &str, filter: String, keeping: Keeping) -> pull::Config {
+    pull::Config {
+        durable_name: Some(name.to_owned()),
+        filter_subject: filter,
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: LEASE,
+        // Poison is decided by us: the server's own limit would leave the job in the stream for ever.
+        max_deliver: -1,
+        max_ack_pending: 100_000,
+        num_replicas: keeping.replicas,
+        ..pull::Config::default()
+    }
+}
+
+/// The stream and the consumer from which the jobs of a queue are pulled.
+#[must_use]
+pub(crate) fn consumer_of(queue: &str) -> Option<(&'static str, String)> {
+    if let Some(name) = queue.strip_prefix("casebook.task.") {
+        return Some((TASKS, name.replace('.', "-")));
+    }
+    if let Some(name) = queue.strip_prefix("casebook.hub.case.") {
+        return Some((CASES, name.to_owned()));
+    }
+    (queue == casebook_protocol::subject::ALERTS).then(|| (ALERTS, "hub".to_owned()))
+}
+
+impl Connection {
+    /// Makes every stream and consumer that does not depend on who is there, and checks those that are.
+    ///
+    /// # Errors
+    /// [`NatsError::Different`] names each setting that is another.
+    pub async fn prepare(&self, keeping: Keeping) -> Result<(), NatsError> {
+        for config in fixed(keeping) {
+            self.ensure_stream(config).await?;
+        }
+        for severity in Severity::BY_URGENCY {
+            let filter = format!("{}.>", casebook_protocol::subject::cases(severity));
+            self.ensure_consumer(CASES, consumer(severity.name(), filter, keeping)).await?;
+        }
+        let alerts = consumer("hub", casebook_protocol::subject::ALERTS.to_owned(), keeping);
+        self.ensure_consumer(ALERTS, alerts).await
+    }
+
+    /// Makes what the workers of `queue` need: their consumer, and the stream of what they record.
+    ///
+    /// # Errors
+    /// As [`Connection::prepare`].
+    pub async fn prepare_queue(&self, queue: &Queue, keeping: Keeping) -> Result<(), NatsError> {
+        self.ensure_stream(stream(&results(Some(queue)), &format!("casebook.result.{queue}.>"), keeping)).await?;
+        let filter = format!("{}.>", casebook_protocol::subject::tasks(queue.role, queue.domain.as_ref()));
+        self.ensure_consumer(TASKS, consumer(&queue.name(), filter, keeping)).await
+    }
+
+    async fn ensure_stream(&self, asked: Config) -> Result<(), NatsError> {
+        let doing = |verb: &str| format!("{verb} stream {}", asked.name);
+        let found = match self.jetstream.get_stream(&asked.name).await {
+            Ok(stream) => stream.cached_info().config.clone(),
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(e) if e.code() == 404 => {
+                    // Another Hub may make it at the same moment: the same configuration is no error.
+                    let made = self.jetstream.create_stream(asked.clone()).await;
+                    made.map_err(|e| NatsError::Failed { doing: doing("make"), reason: reason(&e) })?
+                        .cached_info()
+                        .config
+                        .clone()
+                }
+                _ => return Err(NatsError::Failed { doing: doing("look at"), reason: reason(&error) }),
+            },
+        };
+        same(&format!("stream {}", asked.name), &asked, &found)
+    }
+
+    async fn ensure_consumer(&self, stream: &str, asked: pull::Config) -> Result<(), NatsError> {
+        let name = asked.durable_name.clone().unwrap_or_default();
+        let what = format!("consumer {name} of stream {stream}");
+        let made = self.jetstream.create_consumer_strict_on_stream(asked.clone(), stream).await;
+        let found = match made {
+            Ok(consumer) => consumer.cached_info().config.clone(),
+            Err(error) => {
+                let there = self.jetstream.get_consumer_from_stream::<pull::Config, _, _>(&name, stream).await;
+                match there {
+                    Ok(consumer) => consumer.cached_info().config.clone(),
+                    Err(_) => {
+                        return Err(NatsError::Failed { doing: format!("make {what}"), reason: reason(&error) });
+                    }
+                }
+            }
+        };
+        let asked = async_nats::jetstream::consumer::IntoConsumerConfig::into_consumer_config(asked);
+        same(&what, &asked, &found)
+    }
+}
+
+/// Everything asked for is what was found. Servers of other versions add settings, which are theirs.
+fn same<T: Serialize>(what: &str, asked: &T, found: &T) -> Result<(), NatsError> {
+    let unreadable =
+        |e: serde_json::Error| NatsError::Failed { doing: format!("compare {what}"), reason: e.to_string() };
+    let asked = serde_json::to_value(asked).map_err(unreadable)?;
+    let found = serde_json::to_value(found).map_err(unreadable)?;
+    let Value::Object(asked) = asked else { return Ok(()) };
+    let differences: Vec<String> = asked
+        .iter()
+        .filter(|(key, asked)| {
+            let found = found.get(key.as_str()).unwrap_or(&Value::Null);
+            !matches!(key.as_str(), "metadata" | "name" | "description") && !alike(asked, found)
+        })
+        .map(|(key, asked)| {
+            let found = found.get(key.as_str()).unwrap_or(&Value::Null);
+            format!("{key} is {found} and should be {asked}")
+        })
+        .collect();
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(NatsError::Different { what: what.to_owned(), difference: differences.join(", ") })
+}
+
+/// An absent setting is its default, which the server may spell out as 0, -1, false or nothing.
+fn alike(asked: &Value, found: &Value) -> bool {
+    let nothing = |v: &Value| match v {
+        Value::Null => true,
+        Value::Bool(b) => !b,
+        Value::Number(n) => n.as_i64().is_some_and(|n| n <= 0),
+        Value::String(s) => s.is_empty(),
+        Value::Array(a) => a.is_empty(),
+        Value::Object(o) => o.is_empty(),
+    };
+    asked == found || (nothing(asked) && nothing(found)) || (nothing(asked) && matches!(asked, Value::Number(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_names_the_setting_with_both_values() {
+        let asked = queue(TASKS, "casebook.task.>", Keeping { replicas: 1 });
+        let found = Config { retention: RetentionPolicy::Limits, discard_new_per_subject: false, ..asked.clone() };
+        assert_eq!(same("stream CASEBOOK_TASKS", &asked, &asked), Ok(()));
+        let error = same("stream CASEBOOK_TASKS", &asked, &found).unwrap_err().to_string();
+        assert!(error.contains("retention is \"limits\" and should be \"workqueue\""), "{error}");
+        assert!(error.contains("discard_new_per_subject is null and should be true"), "{error}");
+    }
+
+    #[test]
+    fn every_queue_has_its_consumer() {
+        let check = |queue: &str, stream, name: &str| assert_eq!(consumer_of(queue), Some((stream, name.to_owned())));
+        check("casebook.task.expert.network", TASKS, "expert-network");
+        check("casebook.task.critic", TASKS, "critic");
+        check("casebook.hub.case.critical", CASES, "critical");
+        check("casebook.alerts", ALERTS, "hub");
+        assert_eq!(consumer_of("casebook.events.x"), None);
+    }
+}

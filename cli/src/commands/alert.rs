@@ -1,0 +1,49 @@
+//! `casebook alert`
+
+use std::time::Duration;
+
+use casebook_hub::service::OpenAnswer;
+use casebook_protocol::subject;
+
+use crate::args::SendAlert;
+use crate::failure::{Exit, Failure};
+use crate::nats;
+use crate::screen::{DIM, Screen, YELLOW, paint, safe};
+
+/// How long a Hub may take to say that it has the alert.
+const ANSWER: Duration = Duration::from_secs(15);
+
+pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, Failure> {
+    let (bytes, alert) = super::investigate::read_alert(&args.alert)?;
+    let connection = args.nats.connect("publisher").await?;
+    let answer = match connection.request(subject::OPEN, bytes.clone(), ANSWER).await {
+        Ok(answer) => answer,
+        Err(error) if error.to_string().contains("no responders") => {
+            // The server keeps it until a Hub comes.
+            connection.store(subject::ALERTS, bytes).await.map_err(|e| nats::failure(&e))?;
+            screen.line(paint(
+                YELLOW,
+                format_args!(
+                    "no Hub is there: alert {} waits on the server until one comes",
+                    safe(alert.id.as_str(), 80)
+                ),
+            ));
+            return Ok(Exit::Done);
+        }
+        Err(error) => return Err(nats::failure(&error)),
+    };
+    match serde_json::from_slice(&answer).map_err(Failure::defect)? {
+        OpenAnswer::Accepted { investigation, severity, .. } => {
+            screen.line(format_args!("investigation {investigation}"));
+            screen.line(paint(
+                DIM,
+                format_args!(
+                    "severity {severity}; follow it with: casebook watch {investigation} --nats {}",
+                    connection.url()
+                ),
+            ));
+            Ok(Exit::Done)
+        }
+        OpenAnswer::Refused { error } => Err(Failure::usage(error, "send one alert as a JSON object of at most 1 MiB")),
+    }
+}

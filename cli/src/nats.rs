@@ -1,0 +1,82 @@
+//! A person at a NATS server: the same commands as on a data folder, and alerts sent to a running team.
+
+use std::path::{Path, PathBuf};
+
+use casebook_agent::nats::{self, Connection, NatsError};
+use clap::Args;
+
+use crate::failure::{Exit, Failure};
+use crate::home::Home;
+
+/// Where the NATS server is, and who we are to it.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "NATS (a team of processes in place of the data folder)")]
+pub struct Nats {
+    /// The server, such as nats://127.0.0.1:4222; several of a cluster parted by commas
+    #[arg(long, value_name = "URL", env = "CASEBOOK_NATS")]
+    pub nats: Option<String>,
+    /// The file that says who we are: user:password, a seed, or a .creds file
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CREDENTIALS")]
+    pub credentials: Option<PathBuf>,
+    /// The certificate of the authority that signed the server's
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CA")]
+    pub ca: Option<PathBuf>,
+    /// Our certificate, where the server asks for one
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CERT", requires = "key")]
+    pub cert: Option<PathBuf>,
+    /// The key of our certificate
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_KEY", requires = "cert")]
+    pub key: Option<PathBuf>,
+}
+
+impl Nats {
+    /// Connects as `user` unless the credentials name another.
+    ///
+    /// # Errors
+    /// No server was named, or it cannot be worked with.
+    pub async fn connect(&self, user: &str) -> Result<Connection, Failure> {
+        let Some(url) = &self.nats else {
+            return Err(Failure::usage("no NATS server is named", "name it with --nats URL or CASEBOOK_NATS"));
+        };
+        let options = nats::Options {
+            url: url.clone(),
+            credentials: self.credentials.clone(),
+            ca: self.ca.clone(),
+            cert: self.cert.clone(),
+            key: self.key.clone(),
+            user: user.to_owned(),
+        };
+        nats::connect(&options).await.map_err(|e| failure(&e))
+    }
+
+    /// What is recorded: on the server where one is named, else in the data folder, which must be there.
+    ///
+    /// # Errors
+    /// It cannot be reached or opened.
+    pub async fn home(&self, data: &Path) -> Result<Home, Failure> {
+        if self.nats.is_none() {
+            return Home::existing(data);
+        }
+        let connection = self.connect("reader").await?;
+        Ok(Home { folder: data.to_path_buf(), store: connection.env().store })
+    }
+
+    /// Where that is, in words.
+    #[must_use]
+    pub fn place(&self, data: &Path) -> String {
+        self.nats.clone().unwrap_or_else(|| data.display().to_string())
+    }
+}
+
+/// What a failure at the server is to a person.
+#[must_use]
+pub fn failure(error: &NatsError) -> Failure {
+    let advice = match error {
+        NatsError::Connect { .. } => "see that the server runs and lets us in: --nats, --credentials, --ca",
+        NatsError::File { .. } => "name a file that holds it",
+        NatsError::Failed { .. } => "see that a Hub is there (`casebook cluster`, or casebook-hub), and what we may do",
+        NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different { .. } => "",
+    };
+    let exit = if matches!(error, NatsError::File { .. }) { Exit::Usage } else { Exit::Failed };
+    Failure { exit, what: error.to_string(), advice: advice.into() }
+}

@@ -1,0 +1,53 @@
+//! The `casebook-expert` program: Experts as a process of their own, over NATS.
+
+use std::process::ExitCode;
+
+use casebook_agent::service::key::{Key, Kind};
+use casebook_agent::service::work::work;
+use casebook_agent::service::{self, Failure, Program, Service, common};
+use casebook_expert::posts::posts;
+
+static PROFILE: Key = Key {
+    name: "profile",
+    env: "CASEBOOK_PROFILE",
+    kind: Kind::Paths,
+    usual: None,
+    value: "FILE",
+    help: "what it reads: a file with evidence, index and domains; may be given several times",
+};
+
+static KEYS: [&Key; 11] = [
+    &PROFILE,
+    &common::NATS,
+    &common::CREDENTIALS,
+    &common::CA,
+    &common::CERT,
+    &common::TLS_KEY,
+    &common::HEALTH,
+    &common::DRAIN,
+    &common::LOG,
+    &common::MODELS,
+    &common::AT_ONCE,
+];
+
+const PROGRAM: Program = Program {
+    name: "casebook-expert",
+    about: "Experts as a process of their own: they investigate with tools over a folder of logs, one for each \
+            domain of it. Start as many as you like over the same evidence; those of a domain share its work.",
+    keys: &KEYS,
+};
+
+fn main() -> ExitCode {
+    service::run(&PROGRAM, "expert", serve)
+}
+
+async fn serve(service: Service) -> Result<(), Failure> {
+    let profiles = service.settings.paths(&PROFILE);
+    if profiles.is_empty() {
+        return Err(Failure::usage("there is nothing to read: name a profile with --profile FILE"));
+    }
+    match posts(&service, profiles).await? {
+        Some(posts) => work(&service, posts).await,
+        None => Ok(()),
+    }
+}
