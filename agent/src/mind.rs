@@ -104,6 +104,10 @@ pub trait Mind: Send + Sync + 'static {
     }
 }
 
+/// Tasks that a role works on at once where language models think: what bounds those is how many calls
+/// a model takes at once (`concurrency` of the models file), and a task that waits takes memory alone.
+pub const WAITING: usize = 1024;
+
 /// A mind that is a function: the built-in analyst. It runs where blocking work belongs.
 pub struct Analyst(pub fn(&Task, &[Done], bool) -> Thought);
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix::Addr;
-use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::mind::{Analyst, Mind, WAITING};
 use casebook_agent::process::RoleActor;
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Env, ToolsFor, Worker};
@@ -12,7 +12,7 @@ use casebook_protocol::{Role, Task, View};
 
 use crate::tools::RecordTools;
 
-/// Tasks of one Critic at once; each belongs to another investigation.
+/// Tasks of one Critic at once where the built-in analyst thinks; each belongs to another investigation.
 pub const AT_ONCE: usize = 8;
 
 /// The Critic's tools: four for a Review, none at all for a Timeline.
@@ -36,7 +36,9 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 
 /// Starts a Critic, played by `mind`.
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    RoleActor::start_on(Queue::new(Role::Critic, None), worker(env, mind), AT_ONCE)
+    // A mind that asks a model waits, whatever it costs to think there.
+    let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
+    RoleActor::start_on(Queue::new(Role::Critic, None), worker(env, mind), at_once)
 }
 
 /// What performs a Critic's tasks, pulled from the queue or not.

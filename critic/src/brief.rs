@@ -28,31 +28,40 @@ static REVIEW_FORM: LazyLock<Arc<AnswerForm>> = LazyLock::new(|| {
 static TIMELINE_FORM: LazyLock<Arc<AnswerForm>> =
     LazyLock::new(|| Arc::new(AnswerForm::of::<TimelineForm>("timeline", "The Timeline, rewritten whole.")));
 
+/// The system texts, the same for every task of their kind.
+static REVIEW_SYSTEM: LazyLock<String> = LazyLock::new(|| system(REVIEW));
+static TIMELINE_SYSTEM: LazyLock<String> = LazyLock::new(|| system(TIMELINE));
+
+fn system(prompt: Prompt) -> String {
+    let [unsupported, single, threshold] =
+        [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
+    prompt.render(&[
+        ("credibility", CREDIBILITY_RUBRIC),
+        ("coherence", COHERENCE_RUBRIC),
+        ("consolidation", CONSOLIDATION_RULES),
+        ("unsupported", &unsupported),
+        ("single", &single),
+        ("threshold", &threshold),
+        ("gaps", &MAX_GAPS.to_string()),
+    ])
+}
+
 /// The Critic's prompts and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CriticBrief;
 
 impl Brief for CriticBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let (prompt, sections) = match &task.view {
-            View::Review(view) => (REVIEW, review::sections(view)),
-            View::Timeline(view) => (TIMELINE, timeline::sections(view)),
+        let (prompt, system, sections) = match &task.view {
+            View::Review(view) => (REVIEW, &REVIEW_SYSTEM, review::sections(view)),
+            View::Timeline(view) => (TIMELINE, &TIMELINE_SYSTEM, timeline::sections(view)),
             // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
-            View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => (REVIEW, Vec::new()),
+            View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
+                (REVIEW, &REVIEW_SYSTEM, Vec::new())
+            }
         };
-        let [unsupported, single, threshold] =
-            [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
-        let system = prompt.render(&[
-            ("credibility", CREDIBILITY_RUBRIC),
-            ("coherence", COHERENCE_RUBRIC),
-            ("consolidation", CONSOLIDATION_RULES),
-            ("unsupported", &unsupported),
-            ("single", &single),
-            ("threshold", &threshold),
-            ("gaps", &MAX_GAPS.to_string()),
-        ]);
         let parts = lay_out(&sections, room.saturating_sub(system.len()));
-        Briefing { prompt: prompt.name().to_owned(), system, parts }
+        Briefing { prompt: prompt.name().to_owned(), system: system.to_string(), parts }
     }
 
     fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {

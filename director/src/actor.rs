@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix::Addr;
-use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::mind::{Analyst, Mind, WAITING};
 use casebook_agent::process::RoleActor;
 use casebook_agent::worker::{Env, Fixed, Worker};
 use casebook_protocol::Role;
@@ -11,7 +11,7 @@ use casebook_protocol::subject::Queue;
 
 use crate::journal::JournalTools;
 
-/// Tasks of one Director at once; each belongs to another investigation.
+/// Tasks of one Director at once where the built-in analyst thinks; each belongs to another investigation.
 pub const AT_ONCE: usize = 8;
 
 /// Starts a Director, played by the built-in analyst.
@@ -21,7 +21,9 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 
 /// Starts a Director, played by `mind`.
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    RoleActor::start_on(Queue::new(Role::Director, None), worker(env, mind), AT_ONCE)
+    // A mind that asks a model waits, whatever it costs to think there.
+    let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
+    RoleActor::start_on(Queue::new(Role::Director, None), worker(env, mind), at_once)
 }
 
 /// What performs a Director's tasks, pulled from the queue or not.

@@ -41,28 +41,32 @@ static DECIDE_FORM: LazyLock<Arc<AnswerForm>> =
 static REPORT_FORM: LazyLock<Arc<AnswerForm>> =
     LazyLock::new(|| Arc::new(AnswerForm::of::<ReportForm>("report", "The conclusion of the investigation.")));
 
+/// The system texts, the same for every task of their kind.
+static PLAN_SYSTEM: LazyLock<String> = LazyLock::new(|| system(PLAN));
+static DECIDE_SYSTEM: LazyLock<String> = LazyLock::new(|| system(DECIDE));
+static REPORT_SYSTEM: LazyLock<String> = LazyLock::new(|| system(REPORT));
+
+fn system(prompt: Prompt) -> String {
+    let threshold = format!("{TIMELINE_THRESHOLD:.2}");
+    prompt.render(&[("credibility", CREDIBILITY_RUBRIC), ("coherence", COHERENCE_RUBRIC), ("threshold", &threshold)])
+}
+
 /// The Director's prompts and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DirectorBrief;
 
 impl Brief for DirectorBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let (prompt, view) = match &task.view {
-            View::Plan(view) => (PLAN, Some(view)),
-            View::Decide(view) => (DECIDE, Some(view)),
-            View::Report(view) => (REPORT, Some(view)),
+        let (prompt, system, view) = match &task.view {
+            View::Plan(view) => (PLAN, &PLAN_SYSTEM, Some(view)),
+            View::Decide(view) => (DECIDE, &DECIDE_SYSTEM, Some(view)),
+            View::Report(view) => (REPORT, &REPORT_SYSTEM, Some(view)),
             // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
-            View::Investigate(_) | View::Review(_) | View::Timeline(_) => (DECIDE, None),
+            View::Investigate(_) | View::Review(_) | View::Timeline(_) => (DECIDE, &DECIDE_SYSTEM, None),
         };
-        let threshold = format!("{TIMELINE_THRESHOLD:.2}");
-        let system = prompt.render(&[
-            ("credibility", CREDIBILITY_RUBRIC),
-            ("coherence", COHERENCE_RUBRIC),
-            ("threshold", &threshold),
-        ]);
         let sections = view.map(|view| sections(task, view)).unwrap_or_default();
         let parts = lay_out(&sections, room.saturating_sub(system.len()));
-        Briefing { prompt: prompt.name().to_owned(), system, parts }
+        Briefing { prompt: prompt.name().to_owned(), system: system.to_string(), parts }
     }
 
     fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use actix::Addr;
-use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::mind::{Analyst, Mind, WAITING};
 use casebook_agent::process::RoleActor;
 use casebook_agent::tools::Tools;
 use casebook_agent::worker::{Env, Fixed, Worker};
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
 
-/// Tasks of one Expert at once.
+/// Tasks of one Expert at once where the built-in analyst thinks.
 pub const AT_ONCE: usize = 4;
 
 /// Starts the Expert of `domain` with its tools, played by the built-in analyst.
@@ -20,7 +20,9 @@ pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor
 
 /// Starts the Expert of `domain` with its tools, played by `mind`.
 pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), worker(env, tools, mind), AT_ONCE)
+    // A mind that asks a model waits, whatever it costs to think there.
+    let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
+    RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), worker(env, tools, mind), at_once)
 }
 
 /// What performs an Expert's tasks with `tools`, pulled from the queue or not.

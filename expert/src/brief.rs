@@ -30,23 +30,26 @@ static FORM: LazyLock<Arc<AnswerForm>> = LazyLock::new(|| {
     Arc::new(AnswerForm::of::<InvestigateForm>("investigate", "The findings that answer the question."))
 });
 
+/// The system text, the same for every task.
+static SYSTEM: LazyLock<String> = LazyLock::new(|| {
+    let [unsupported, single, threshold] =
+        [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
+    INVESTIGATE.render(&[("unsupported", &unsupported), ("single", &single), ("threshold", &threshold)])
+});
+
 /// The Expert's prompt and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpertBrief;
 
 impl Brief for ExpertBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let [unsupported, single, threshold] =
-            [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
-        let system =
-            INVESTIGATE.render(&[("unsupported", &unsupported), ("single", &single), ("threshold", &threshold)]);
         let sections = match &task.view {
             View::Investigate(view) => sections(task, view),
             // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
             _ => Vec::new(),
         };
-        let parts = lay_out(&sections, room.saturating_sub(system.len()));
-        Briefing { prompt: INVESTIGATE.name().to_owned(), system, parts }
+        let parts = lay_out(&sections, room.saturating_sub(SYSTEM.len()));
+        Briefing { prompt: INVESTIGATE.name().to_owned(), system: SYSTEM.clone(), parts }
     }
 
     fn form(&self, _: TaskKind) -> Arc<AnswerForm> {

@@ -23,6 +23,9 @@ pub use handle::{HubHandle, Opened, Run, investigation_id};
 
 /// Live steps that wait while the store is busy; more are dropped, since outcomes carry them, too.
 const STEPS_WAITING: usize = 1024;
+/// How long live steps wait for each other, or for the outcome of their task: whoever watches notices
+/// nothing, and each pass over the log costs the same for one step as for many.
+const STEPS_GATHER: Duration = Duration::from_millis(50);
 /// Work that is taken in at once.
 const BATCH: usize = 256;
 
@@ -179,7 +182,16 @@ struct Investigation {
     /// The domains that were said to be there last.
     present: Option<Arc<BTreeSet<Domain>>>,
     ended: Option<Ending>,
+    gathering: Gathering,
     seen: InvestigationObservation,
+}
+
+/// Whether live steps wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gathering {
+    No,
+    Since,
+    Over,
 }
 
 /// Do this.
@@ -225,6 +237,7 @@ impl Investigation {
             waiters: Vec::new(),
             present: None,
             ended: None,
+            gathering: Gathering::No,
             seen,
         }
     }
@@ -234,7 +247,21 @@ impl Investigation {
         if self.queue.is_empty() || self.ended.is_some() {
             return;
         }
+        let only_steps = self.queue.len() < BATCH && self.queue.iter().all(|work| matches!(work, Work::Step(..)));
+        if only_steps && self.gathering != Gathering::Over {
+            if self.gathering == Gathering::No {
+                self.gathering = Gathering::Since;
+                ctx.run_later(STEPS_GATHER, |this, ctx| {
+                    this.gathering = Gathering::Over;
+                    this.turn(ctx);
+                });
+            }
+            return;
+        }
         let Some(ledger) = self.ledger.take() else { return };
+        if self.gathering == Gathering::Over {
+            self.gathering = Gathering::No;
+        }
         let batch: Vec<Work> = self.queue.drain(..self.queue.len().min(BATCH)).collect();
         let work = desk::work(ledger, batch, self.onward);
         ctx.spawn(work.into_actor(self).map(|done, this, ctx| this.done(done, ctx)));

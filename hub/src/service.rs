@@ -8,7 +8,7 @@ use std::time::Duration;
 use casebook_agent::bus::Delivery;
 use casebook_agent::nats::streams::Keeping;
 use casebook_agent::nats::{Asked, Connection, NatsError};
-use casebook_agent::wire::{self, WIRE_VERSION};
+use casebook_agent::wire::WIRE_VERSION;
 use casebook_agent::worker::{DeadLetter, Env};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{Alert, Budget, Join, Joined, Role, Severity};
@@ -237,7 +237,8 @@ impl Service {
     async fn accept(&self, bytes: &[u8]) -> Result<OpenAnswer, String> {
         let alert = Alert::parse(bytes).map_err(|e| e.to_string())?;
         let investigation = investigation_id(&alert.id, 1);
-        let job = wire::encode(&alert).map_err(|e| e.to_string())?;
+        // JSON: it may wait for longer than a version of our messages lasts.
+        let job = serde_json::to_vec(&alert).map_err(|e| e.to_string())?;
         let queue = subject::cases(alert.severity);
         self.env.bus.enqueue(&queue, investigation.as_str(), job).await.map_err(|e| e.to_string())?;
         if let Err(error) = self.env.bus.publish(subject::WAITING, Vec::new()).await {
@@ -349,7 +350,7 @@ impl Service {
     }
 
     async fn run(&self, bytes: &[u8]) -> Result<(), HubError> {
-        let alert: Alert = wire::decode(bytes).map_err(|e| HubError::Defect(e.to_string()))?;
+        let alert: Alert = serde_json::from_slice(bytes).map_err(|e| HubError::Defect(format!("a case: {e}")))?;
         let roster = self.roster().members(self.env.clock.now()).unwrap_or_default();
         let case = Case { alert, budget: self.settings.budget, roster, evidence: String::new() };
         let opened = self.hub.open(case, Run::Once).await?;

@@ -1,7 +1,7 @@
 //! The embedded home: everything in one data folder, in an SQLite file.
 //!
 //! One thread writes. It takes what waits and commits it in one transaction, synced to disk
-//! (`synchronous=FULL`) before anyone is answered; each request inside it has a savepoint, so that one
+//! (`synchronous=FULL`) before anyone is answered; each request inside it is one statement, so that one
 //! that fails takes nothing else along. Reads have connections of their own. The folder belongs to
 //! one process at a time.
 
@@ -19,24 +19,21 @@ use tokio::sync::{mpsc, oneshot};
 use casebook_agent::store::{follows, intact};
 
 mod fault;
+mod packed;
+mod tables;
 mod writer;
 
 pub use fault::OpenError;
 use fault::fault;
 use writer::{Job, Request};
 
-/// The version of the tables that is written. Every earlier one is read.
-const SCHEMA_VERSION: i64 = 1;
 /// Requests that wait for the writer before the next one waits to be put there.
 const WAITING: usize = 1024;
 /// Reading connections that are kept.
 const READERS: usize = 4;
 
-const SCHEMA: &str = "
-CREATE TABLE events (investigation TEXT NOT NULL, seq INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (investigation, seq)) WITHOUT ROWID;
-CREATE TABLE results (investigation TEXT NOT NULL, key TEXT NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (investigation, key));
-CREATE TABLE artifacts (id TEXT NOT NULL PRIMARY KEY, bytes BLOB NOT NULL);
-";
+/// What SQLite may keep of the file in memory for a connection, in KiB.
+const CACHE_KIB: i64 = 2048;
 
 /// The store in a data folder. Clones are the same store; the folder is free for another process when
 /// the last one is gone.
@@ -79,12 +76,10 @@ impl SqliteStore {
         let mut connection = Connection::open(&file).map_err(failed)?;
         prepare(&mut connection).map_err(failed)?;
         let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
-        if found > SCHEMA_VERSION {
-            return Err(OpenError::Newer { folder, found, known: SCHEMA_VERSION });
+        if found > tables::VERSION {
+            return Err(OpenError::Newer { folder, found, known: tables::VERSION });
         }
-        if found == 0 {
-            create(&mut connection).map_err(failed)?;
-        }
+        tables::bring_up(&mut connection, found).map_err(failed)?;
         let (requests, waiting) = mpsc::channel(WAITING);
         let name = file.display().to_string();
         let spawned = std::thread::Builder::new()
@@ -106,6 +101,20 @@ impl SqliteStore {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.inner.folder
+    }
+
+    /// Everything that is stored, row by row, as it was before it was packed: to search all of it.
+    ///
+    /// # Errors
+    /// When the store fails, or a row cannot be unpacked.
+    pub async fn rows(&self) -> Result<Vec<Vec<u8>>, StoreError> {
+        let rows = self.read("read everything".into(), |db| {
+            let mut query = db.prepare_cached(
+                "SELECT form, entry FROM events UNION ALL SELECT form, bytes FROM results UNION ALL SELECT form, bytes FROM artifacts",
+            )?;
+            query.query_map([], form_and_bytes)?.collect::<Result<Vec<_>, _>>()
+        });
+        rows.await?.into_iter().map(|(form, bytes)| unpacked(|| "a row".into(), form, bytes)).collect()
     }
 
     async fn write<T: Send + 'static>(
@@ -141,6 +150,24 @@ impl SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// Reads one row by its key, here and now: that takes some microseconds of a page that is in memory
+    /// as a rule, far less than to hand it to another thread and wait.
+    fn look<T>(
+        &self,
+        doing: impl FnOnce() -> String,
+        query: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
+    ) -> Result<T, StoreError> {
+        let connection = self.inner.reader();
+        let result = connection.and_then(|connection| {
+            let result = query(&connection);
+            self.inner.give_back(connection);
+            result
+        });
+        result.map_err(|error| fault(&doing(), &self.inner.file.display().to_string(), &error))
+    }
+}
+
 impl Inner {
     fn reader(&self) -> Result<Connection, rusqlite::Error> {
         let idle = self.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -151,7 +178,9 @@ impl Inner {
             &self.file,
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
+        steady(&connection)?;
         connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.busy_timeout(std::time::Duration::from_secs(10))?;
         Ok(connection)
     }
@@ -188,8 +217,14 @@ fn lock(folder: &Path) -> Result<File, OpenError> {
     }
 }
 
+/// Statements are planned once: SQLite would plan them again for each value that is bound.
+fn steady(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
 fn prepare(connection: &mut Connection) -> Result<(), rusqlite::Error> {
     connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    steady(connection)?;
     let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     // A table or index that is damaged is found when it is opened, not when it is needed.
@@ -197,11 +232,18 @@ fn prepare(connection: &mut Connection) -> Result<(), rusqlite::Error> {
     Ok(())
 }
 
-fn create(connection: &mut Connection) -> Result<(), rusqlite::Error> {
-    let transaction = connection.transaction()?;
-    transaction.execute_batch(SCHEMA)?;
-    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-    transaction.commit()
+fn form_and_bytes(row: &rusqlite::Row<'_>) -> Result<(i64, Vec<u8>), rusqlite::Error> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+fn unpacked(what: impl FnOnce() -> String, form: i64, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
+    packed::unpack(form, bytes).map_err(|reason| StoreError::Corrupt { what: what(), reason })
+}
+
+/// The id of an artifact as the bytes that its digits are.
+fn raw(id: &ArtifactId) -> Vec<u8> {
+    let digit = |b: u8| if b.is_ascii_digit() { b - b'0' } else { b.wrapping_sub(b'a').wrapping_add(10) };
+    id.as_str().as_bytes().chunks(2).map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | digit(*b))).collect()
 }
 
 #[async_trait]
@@ -215,31 +257,38 @@ impl Store for SqliteStore {
         let doing = format!("append to the log of {investigation}");
         let unwritable = |e: serde_json::Error| StoreError::Unavailable { doing: doing.clone(), reason: e.to_string() };
         follows(investigation, after, after, entries)?;
-        let json = entries.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>().map_err(unwritable)?;
+        let last = entries.last().map_or(after, |entry| entry.seq);
+        let row = tables::write(entries).map_err(unwritable)?;
         let investigation = investigation.clone();
-        self.write(doing, |reply| Request::Append { investigation, after, json, reply }).await
+        self.write(doing, |reply| Request::Append { investigation, after, last, row, reply }).await
     }
 
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
         let (id, doing) = (investigation.to_string(), format!("read the log of {investigation}"));
+        // The row that holds the one before tells what the first one follows.
+        let first = i64::try_from(from.max(1)).unwrap_or(i64::MAX);
         let rows = self.read(doing, move |db| {
-            let mut query =
-                db.prepare_cached("SELECT seq, json FROM events WHERE investigation = ?1 AND seq >= ?2 ORDER BY seq")?;
-            let rows = query.query_map(params![id, i64::try_from(from).unwrap_or(i64::MAX)], |row| {
-                Ok((row.get(0)?, row.get(1)?))
-            })?;
-            rows.collect::<Result<Vec<(i64, String)>, _>>()
+            let mut query = db.prepare_cached(
+                "SELECT seq, form, entry FROM events WHERE investigation = (SELECT n FROM investigations WHERE id = ?1) AND seq >= ?2 ORDER BY seq",
+            )?;
+            let rows = query.query_map(params![id, first - 1], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+            rows.collect::<Result<Vec<(i64, i64, Vec<u8>)>, _>>()
         });
-        let corrupt = |seq: i64, e: &serde_json::Error| StoreError::Corrupt {
-            what: format!("event {seq} of {investigation}"),
-            reason: e.to_string(),
-        };
-        rows.await?.into_iter().map(|(seq, json)| serde_json::from_str(&json).map_err(|e| corrupt(seq, &e))).collect()
+        let mut log: Vec<Recorded> = Vec::new();
+        for (seq, form, bytes) in rows.await? {
+            let prev = log.last().map(|entry| entry.hash.as_str());
+            let row = tables::read(investigation, seq.unsigned_abs(), prev, form, bytes)?;
+            log.extend(row);
+        }
+        log.retain(|entry| entry.seq >= from);
+        Ok(log)
     }
 
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
         let rows = self.read("list the investigations".into(), |db| {
-            let mut query = db.prepare_cached("SELECT DISTINCT investigation FROM events ORDER BY investigation")?;
+            let mut query = db.prepare_cached(
+                "SELECT id FROM investigations WHERE EXISTS (SELECT 1 FROM events WHERE investigation = n) ORDER BY id",
+            )?;
             query.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()
         });
         let corrupt = |e: casebook_protocol::InvalidId| StoreError::Corrupt {
@@ -250,7 +299,7 @@ impl Store for SqliteStore {
     }
 
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
-        let (investigation, key, bytes) = (investigation.clone(), key.to_owned(), bytes.to_vec());
+        let (investigation, key, bytes) = (investigation.clone(), key.to_owned(), packed::pack(bytes));
         self.write(format!("record {key} of {investigation}"), |reply| Request::Once {
             investigation,
             key,
@@ -261,36 +310,42 @@ impl Store for SqliteStore {
     }
 
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let (id, key) = (investigation.to_string(), key.to_owned());
-        let doing = format!("read {key} of {investigation}");
-        self.read(doing, move |db| {
-            let mut query = db.prepare_cached("SELECT bytes FROM results WHERE investigation = ?1 AND key = ?2")?;
-            query.query_row(params![id, key], |row| row.get(0)).optional()
-        })
-        .await
+        self.look(
+            || format!("read {key} of {investigation}"),
+            |db| {
+                let mut query = db.prepare_cached(
+                    "SELECT form, bytes FROM results WHERE investigation = (SELECT n FROM investigations WHERE id = ?1) AND key = ?2",
+                )?;
+                query.query_row(params![investigation.as_str(), key], form_and_bytes).optional()
+            },
+        )?
+        .map(|(form, bytes)| unpacked(|| format!("{key} of {investigation}"), form, bytes))
+        .transpose()
     }
 
     async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
         let id = ArtifactId::of(bytes);
-        let known = id.to_string();
-        let stored = self.read(format!("look for artifact {id}"), move |db| {
-            db.prepare_cached("SELECT 1 FROM artifacts WHERE id = ?1")?.exists(params![known])
-        });
-        if !stored.await? {
-            let (artifact, bytes) = (id.clone(), bytes.to_vec());
+        let stored = self.look(
+            || format!("look for artifact {id}"),
+            |db| db.prepare_cached("SELECT 1 FROM artifacts WHERE id = ?1")?.exists(params![raw(&id)]),
+        )?;
+        if !stored {
+            let (artifact, bytes) = (id.clone(), packed::pack(bytes));
             self.write(format!("store artifact {id}"), |reply| Request::Put { id: artifact, bytes, reply }).await?;
         }
         Ok(id)
     }
 
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
-        let wanted = id.to_string();
-        let bytes = self.read(format!("read artifact {id}"), move |db| {
-            db.prepare_cached("SELECT bytes FROM artifacts WHERE id = ?1")?
-                .query_row(params![wanted], |row| row.get(0))
-                .optional()
-        });
-        bytes.await?.map(|bytes| intact(id, bytes)).transpose()
+        let bytes = self.look(
+            || format!("read artifact {id}"),
+            |db| {
+                let mut query = db.prepare_cached("SELECT form, bytes FROM artifacts WHERE id = ?1")?;
+                query.query_row(params![raw(id)], form_and_bytes).optional()
+            },
+        )?;
+        let Some((form, bytes)) = bytes else { return Ok(None) };
+        intact(id, unpacked(|| format!("artifact {id}"), form, bytes)?).map(Some)
     }
 }
 

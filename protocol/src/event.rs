@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::Checked;
-use crate::hash::{canonical_json, sha256_hex};
+use crate::hash::{canonical, sha256_hex};
 use crate::rule::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member,
@@ -229,13 +229,27 @@ impl Recorded {
         entry
     }
 
-    fn genesis(investigation: &InvestigationId) -> String {
+    /// What the first entry of a log has in the place of the hash before.
+    #[must_use]
+    pub fn genesis(investigation: &InvestigationId) -> String {
         sha256_hex(investigation.as_str().as_bytes())
     }
 
     fn content_hash(&self) -> String {
-        let value = serde_json::json!({"v": self.v, "investigation": self.investigation, "seq": self.seq, "at": self.at, "prev": self.prev, "event": self.event});
-        sha256_hex(canonical_json(&value).as_bytes())
+        /// What is hashed.
+        #[derive(Serialize)]
+        struct Content<'a> {
+            at: Timestamp,
+            event: &'a Event,
+            investigation: &'a InvestigationId,
+            prev: &'a str,
+            seq: u64,
+            v: u16,
+        }
+        let Self { v, investigation, seq, at, prev, event, .. } = self;
+        let content = Content { at: *at, event, investigation, prev, seq: *seq, v: *v };
+        // An event is always JSON.
+        sha256_hex(canonical(&content).unwrap_or_default().as_bytes())
     }
 
     /// Checks that `log` is whole, in order and unchanged from its first entry.

@@ -1,5 +1,6 @@
 //! SHA-256, and JSON in the one form that is hashed.
 
+use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -22,43 +23,176 @@ pub fn hex(bytes: &[u8]) -> String {
 /// JSON with keys sorted at every level and no white space, whatever order the parser keeps.
 #[must_use]
 pub fn canonical_json(value: &Value) -> String {
-    fn write(value: &Value, out: &mut String) {
-        match value {
-            Value::Array(items) => {
-                out.push('[');
-                for (i, item) in items.iter().enumerate() {
-                    if i > 0 {
-                        out.push(',');
-                    }
-                    write(item, out);
-                }
-                out.push(']');
+    canonical(value).unwrap_or_default()
+}
+
+/// The same of anything that can be written as JSON: as text, without a tree in between, since every
+/// request and every event is hashed in this form.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn canonical<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
+    let text = serde_json::to_string(value)?;
+    let mut sorted = Sorted { text: &text, at: 0, out: String::with_capacity(text.len()) };
+    sorted.value();
+    Ok(sorted.out)
+}
+
+/// Copies JSON text that has no white space, with the entries of every object in order of their keys.
+struct Sorted<'a> {
+    text: &'a str,
+    at: usize,
+    out: String,
+}
+
+impl Sorted<'_> {
+    fn peek(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
+    }
+
+    /// Copies what lies before `end`.
+    fn copy_to(&mut self, end: usize) {
+        self.out.push_str(self.text.get(self.at..end).unwrap_or_default());
+        self.at = end;
+    }
+
+    fn value(&mut self) {
+        match self.peek() {
+            b'{' => self.object(),
+            b'[' => self.array(),
+            b'"' => self.string(),
+            _ => {
+                let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+                let length = rest.iter().position(|b| matches!(b, b',' | b']' | b'}')).unwrap_or(rest.len());
+                self.copy_to(self.at + length);
             }
-            Value::Object(map) => {
-                let mut keys: Vec<_> = map.iter().collect();
-                keys.sort_by(|a, b| a.0.cmp(b.0));
-                out.push('{');
-                for (i, (key, item)) in keys.into_iter().enumerate() {
-                    if i > 0 {
-                        out.push(',');
-                    }
-                    out.push_str(&Value::String(key.clone()).to_string());
-                    out.push(':');
-                    write(item, out);
-                }
-                out.push('}');
-            }
-            scalar => out.push_str(&scalar.to_string()),
         }
     }
-    let mut out = String::new();
-    write(value, &mut out);
-    out
+
+    fn string(&mut self) {
+        let bytes = self.text.as_bytes();
+        let mut end = self.at + 1;
+        while let Some(byte) = bytes.get(end) {
+            match byte {
+                b'"' => break,
+                b'\\' => end += 2,
+                _ => end += 1,
+            }
+        }
+        self.copy_to((end + 1).min(bytes.len()));
+    }
+
+    fn array(&mut self) {
+        self.copy_to(self.at + 1);
+        while !matches!(self.peek(), b']' | 0) {
+            self.value();
+            if self.peek() == b',' {
+                self.copy_to(self.at + 1);
+            }
+        }
+        self.copy_to(self.at + 1);
+    }
+
+    /// The entries as they come, put in order at the end where they are not: few objects are not.
+    fn object(&mut self) {
+        self.copy_to(self.at + 1);
+        let begin = self.out.len();
+        // Where each key begins and ends in what is written, and where its value ends.
+        let mut entries: Vec<(usize, usize, usize)> = Vec::new();
+        while self.peek() == b'"' {
+            let key = self.out.len();
+            self.string();
+            let value = self.out.len();
+            self.copy_to(self.at + 1);
+            self.value();
+            entries.push((key, value, self.out.len()));
+            if self.peek() == b',' {
+                self.at += 1;
+                self.out.push(',');
+            }
+        }
+        self.order(begin, &mut entries);
+        self.copy_to(self.at + 1);
+    }
+
+    fn order(&mut self, begin: usize, entries: &mut [(usize, usize, usize)]) {
+        let out = &self.out;
+        let key = |(from, to, _): &(usize, usize, usize)| {
+            // Without its marks, in which a shorter key would come after a longer one.
+            let key = out.get(from + 1..to - 1).unwrap_or_default();
+            // What is escaped sorts by what it stands for.
+            if key.contains('\\') { unescaped(key) } else { std::borrow::Cow::Borrowed(key) }
+        };
+        if entries.is_sorted_by_key(key) {
+            return;
+        }
+        let mut order: Vec<usize> = (0..entries.len()).collect();
+        order.sort_by_key(|n| entries.get(*n).map(key));
+        let mut text = String::with_capacity(out.len() - begin);
+        for (from, _, to) in order.iter().filter_map(|n| entries.get(*n)) {
+            if !text.is_empty() {
+                text.push(',');
+            }
+            text.push_str(out.get(*from..*to).unwrap_or_default());
+        }
+        self.out.truncate(begin);
+        self.out.push_str(&text);
+    }
+}
+
+fn unescaped(key: &str) -> std::borrow::Cow<'_, str> {
+    serde_json::from_str(&format!("\"{key}\"")).map_or(std::borrow::Cow::Borrowed(key), std::borrow::Cow::Owned)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The form as it is defined, over a tree.
+    fn defined(value: &Value) -> String {
+        match value {
+            Value::Array(items) => format!("[{}]", items.iter().map(defined).collect::<Vec<_>>().join(",")),
+            Value::Object(map) => {
+                let mut keys: Vec<_> = map.iter().collect();
+                keys.sort_by(|a, b| a.0.cmp(b.0));
+                let entry =
+                    |(key, item): &(&String, &Value)| format!("{}:{}", Value::String((*key).clone()), defined(item));
+                format!("{{{}}}", keys.iter().map(entry).collect::<Vec<_>>().join(","))
+            }
+            scalar => scalar.to_string(),
+        }
+    }
+
+    /// SplitMix64.
+    fn next(state: &mut u64) -> usize {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        ((z ^ (z >> 27)) >> 8) as usize
+    }
+
+    fn any(state: &mut u64, depth: usize) -> Value {
+        const WORDS: [&str; 12] =
+            ["", "a", "ab", "a b", "A", "\"", "a\"b", "\\", "é", "\u{1}", "{\"x\":[1,2]}", "a\u{7f}\u{2028}"];
+        let word = |state: &mut u64| WORDS[next(state) % WORDS.len()].to_owned();
+        match next(state) % if depth == 0 { 5 } else { 8 } {
+            0 => Value::Null,
+            1 => (next(state).is_multiple_of(2)).into(),
+            2 => (next(state) as i64 % 1000 - 500).into(),
+            3 => (next(state) as f64 / 1e7).into(),
+            4 => word(state).into(),
+            5 => (0..next(state) % 4).map(|_| any(state, depth - 1)).collect(),
+            _ => Value::Object((0..next(state) % 6).map(|_| (word(state), any(state, depth - 1))).collect()),
+        }
+    }
+
+    #[test]
+    fn the_text_is_what_the_tree_defines() {
+        let mut state = 7;
+        for _ in 0..20_000 {
+            let value = any(&mut state, 4);
+            assert_eq!(canonical_json(&value), defined(&value));
+        }
+    }
 
     #[test]
     fn canonical_form_does_not_depend_on_order() {

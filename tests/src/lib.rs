@@ -6,6 +6,7 @@ pub mod fuzz;
 pub mod generate;
 pub mod hostile;
 pub mod lab;
+pub mod load;
 pub mod model;
 pub mod nats;
 pub mod run;

@@ -1,6 +1,7 @@
 //! The models of a models file over HTTP. The library `genai` writes requests and reads replies in
 //! each provider's form and is used nowhere else; sending is ours, since the library cannot cap a
-//! reply, does not retry, and would hold the keys ([`relay`]).
+//! reply, does not retry, and would hold the keys ([`relay`]). Plain requests in Anthropic's form are
+//! written and read without it ([`anthropic`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +15,14 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::model::client::relay::Draft;
 use crate::model::config::{Config, Profile};
 use crate::model::retry::{self, Failed, Pace};
 use crate::model::secret::{self, NoKey};
 use crate::model::{Answered, Ask, AskError, Fault, Model, Tokens};
 use crate::model_span;
 
+mod anthropic;
 mod decode;
 mod encode;
 mod relay;
@@ -88,19 +91,22 @@ impl Client {
     async fn answer(&self, wired: &Wired, ask: &Ask, time: Duration, made: &AtomicU32) -> Result<Answered, Failed> {
         let deadline = Instant::now().checked_add(time).unwrap_or_else(far);
         let profile = &wired.profile;
-        let written = encode::request(profile, ask);
-        let (version, reply, tokens) = relay::through(&self.forms, profile, written, async |draft| {
+        let send = async |draft: Draft| {
             let attempt = || async {
                 let permit = wired.permits.acquire().await;
                 let body = send::once(&self.http, wired.key.as_ref(), profile, &draft).await;
                 drop(permit);
                 body
             };
-            let body = retry::attempts(self.pace, deadline, made, attempt).await?;
-            decode::fit(profile.provider, body)
-        })
-        .await
-        .and_then(|response| decode::response(profile, response))?;
+            retry::attempts(self.pace, deadline, made, attempt).await
+        };
+        let (version, reply, tokens) = if anthropic::plain(profile, ask) {
+            anthropic::read(profile, &send(anthropic::draft(profile, ask)).await?)?
+        } else {
+            let fitted = async |draft| decode::fit(profile.provider, send(draft).await?);
+            let response = relay::through(&self.forms, profile, encode::request(profile, ask), fitted).await?;
+            decode::response(profile, response)?
+        };
         let cost_micros = profile.price.map_or(0, |price| price.cost(&tokens));
         Ok(Answered { reply, version, tokens, cost_micros, attempts: made.load(Ordering::Relaxed) })
     }

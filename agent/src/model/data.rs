@@ -23,16 +23,11 @@ pub fn section(name: &str, content: &Value) -> String {
 /// A section whose content is text, with `<` and `>` escaped as in JSON.
 #[must_use]
 pub fn text_section(name: &str, content: &str) -> String {
-    let mut out = format!("<{name}>\n");
-    for c in content.trim_end_matches('\n').chars() {
-        match c {
-            '\n' => out.push(c),
-            '<' | '>' => push_json_escape(&mut out, c),
-            c => push_visible(&mut out, c),
-        }
-    }
-    let _ = writeln!(out, "\n</{name}>");
-    out
+    let text = copied(content.trim_end_matches('\n'), b"\r\t<>", |out, c| match c {
+        '<' | '>' => push_json_escape(out, c),
+        c => push_visible(out, c),
+    });
+    format!("<{name}>\n{text}\n</{name}>\n")
 }
 
 /// The result of `call`, whose whole recorded text is `text`, as the model reads it: one line that
@@ -91,17 +86,31 @@ fn unseen(c: char) -> bool {
             | '\u{fe00}'..='\u{fe0f}' | '\u{e0080}'..='\u{e0fff}')
 }
 
+/// Where a text begins that is not plain: printable ASCII, line ends and tabs, but for `also`. What is
+/// plain is copied in one, and nearly everything is.
+fn plain(text: &str, also: &[u8]) -> usize {
+    let plain = |b: &u8| matches!(b, b' '..=b'~' | b'\n' | b'\r' | b'\t') && !also.contains(b);
+    text.as_bytes().iter().position(|b| !plain(b)).unwrap_or(text.len())
+}
+
+/// Copies `text`, with each character that is not [`plain`] passed to `other`.
+fn copied(text: &str, also: &[u8], mut other: impl FnMut(&mut String, char)) -> String {
+    let mut out = String::with_capacity(text.len() + text.len() / 16);
+    let mut rest = text;
+    loop {
+        let (copied, left) = rest.split_at(plain(rest, also));
+        out.push_str(copied);
+        let mut chars = left.chars();
+        let Some(c) = chars.next() else { return out };
+        other(&mut out, c);
+        rest = chars.as_str();
+    }
+}
+
 /// `text` with what shows nothing written as `\u{202e}`; line ends and tabs stay.
 #[must_use]
 pub fn visible(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => out.push(c),
-            c => push_visible(&mut out, c),
-        }
-    }
-    out
+    copied(text, b"\r", push_visible)
 }
 
 fn push_visible(out: &mut String, c: char) {
@@ -122,16 +131,12 @@ fn push_json_escape(out: &mut String, c: char) {
 /// JSON text that means the same, with JSON's own escapes for what shows nothing, and for `<` where
 /// `angle` is set. Such characters occur inside strings only, white space between tokens aside.
 fn escape_json(json: &str, angle: bool) -> String {
-    let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\n' | '\r' | '\t' => out.push(c),
-            '<' if angle => push_json_escape(&mut out, c),
-            c if unseen(c) => push_json_escape(&mut out, c),
-            c => out.push(c),
-        }
-    }
-    out
+    let also: &[u8] = if angle { b"<" } else { b"" };
+    copied(json, also, |out, c| match c {
+        '<' if angle => push_json_escape(out, c),
+        c if unseen(c) => push_json_escape(out, c),
+        c => out.push(c),
+    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use casebook_protocol::{CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
 use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought, Turn};
 use crate::model::brief::{Brief, Briefing};
 use crate::model::config::{Profile, Seat, Way};
-use crate::model::schema::AnswerForm;
+use crate::model::schema::{AnswerForm, Schema};
 use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, Tokens, ToolAnswer};
 
 mod fit;
@@ -203,7 +203,7 @@ impl Dialogue<'_> {
             format: frame.format,
             max_output: profile.max_output,
         };
-        let input = fit::tokens(ask.canonical().len());
+        let input = fit::tokens(ask.bytes());
         let output = u64::from(profile.max_output);
         let worst = Tokens { input, output, ..Tokens::default() };
         let most = Usage {
@@ -266,13 +266,8 @@ struct Frame {
 }
 
 fn offer(tool: &ToolSpec) -> Offer {
-    let schema = serde_json::from_str(&tool.input_schema).unwrap_or_else(|_| serde_json::json!({"type": "object"}));
+    let schema = Schema::read(&tool.input_schema);
     Offer { name: tool.name.clone(), description: tool.description.clone(), schema, strict: false }
-}
-
-/// The text of a briefing that comes before the conversation.
-fn first(briefing: &Briefing) -> Message {
-    Message::User(briefing.parts.clone())
 }
 
 #[cfg(test)]

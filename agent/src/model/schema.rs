@@ -2,10 +2,98 @@
 //! providers take (closed objects, every field required, optional ones nullable, no limits, no
 //! `oneOf`, no maps); what comes back is checked against the full one.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use casebook_protocol::hash::canonical;
 use casebook_protocol::one_line;
 use jsonschema::Validator;
 use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+
+/// A JSON Schema as it goes out, with its texts: it goes out with every request of its kind, and is
+/// written once.
+#[derive(Clone)]
+pub struct Schema(Arc<Texts>);
+
+struct Texts {
+    value: Value,
+    text: String,
+    canonical: String,
+}
+
+/// Schemas of tools that are kept as they were read. Tools are few: more than these are read anew.
+const READ: usize = 1024;
+
+static KNOWN: LazyLock<Mutex<HashMap<String, Schema>>> = LazyLock::new(Mutex::default);
+
+impl Schema {
+    /// The schema in `text`; an open object where that is no JSON.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = known.get(text) {
+            return schema.clone();
+        }
+        let schema = Self::from(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({"type": "object"})));
+        if known.len() < READ {
+            known.insert(text.to_owned(), schema.clone());
+        }
+        schema
+    }
+
+    /// The schema.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.0.value
+    }
+
+    /// The schema as JSON, fields in their own order: models read them in it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+
+    /// The schema as canonical JSON.
+    #[must_use]
+    pub fn canonical(&self) -> &str {
+        &self.0.canonical
+    }
+}
+
+impl From<Value> for Schema {
+    fn from(value: Value) -> Self {
+        let (text, canonical) = (value.to_string(), canonical(&value).unwrap_or_default());
+        Self(Arc::new(Texts { value, text, canonical }))
+    }
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.text)
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.value == other.0.value
+    }
+}
+
+impl Eq for Schema {}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Schema {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Value::deserialize(deserializer).map(Self::from)
+    }
+}
 
 /// The form of an answer.
 #[derive(Debug)]
@@ -15,7 +103,7 @@ pub struct AnswerForm {
     /// What it is for, in a sentence.
     pub description: String,
     /// The schema for the wire.
-    pub wire: Value,
+    pub wire: Schema,
     /// The schema to check against.
     pub full: Value,
     /// That schema, compiled; or why it cannot be.
@@ -32,7 +120,7 @@ impl AnswerForm {
             .into_root_schema_for::<T>()
             .to_value();
         let validator = jsonschema::validator_for(&full).map_err(|e| format!("the schema cannot be used: {e}"));
-        Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full), full, validator }
+        Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full).into(), full, validator }
     }
 
     /// What is wrong with `object`, each fault with its place, at most [`MAX_ERRORS`]; empty when it has

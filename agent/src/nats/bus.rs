@@ -28,6 +28,8 @@ const WAIT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(500);
 /// A job that another program version sent waits this long for a worker of that version.
 const OTHER_VERSION: Duration = Duration::from_secs(10);
+/// Queues of tasks; what waits in the others lasts longer than a version.
+const TASKS: &str = "casebook.task.";
 /// What others read: JSON, so that what is too large is named in it.
 const PUBLIC: [&str; 3] = ["casebook.events.", "casebook.timeline.", subject::REPORTS];
 /// What must not be lost once it is published: the server confirms it.
@@ -79,7 +81,7 @@ impl NatsBus {
         match tokio::time::timeout(WAIT + Duration::from_secs(2), asked).await {
             Ok(Ok(Some(message))) => {
                 let lease = consumer.cached_info().config.ack_wait;
-                self.lease(queue, message, lease).await.map(Some)
+                self.lease(queue, message, lease).await
             }
             Ok(Ok(None)) => Ok(None),
             Ok(Err(error)) => {
@@ -97,13 +99,22 @@ impl NatsBus {
         queue: &str,
         message: async_nats::jetstream::Message,
         lease: Duration,
-    ) -> Result<Box<dyn Delivery>, BusError> {
+    ) -> Result<Option<Box<dyn Delivery>>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("take a job of {queue}"), reason };
         let attempt = message.info().map_err(|e| failed(e.to_string()))?.delivered;
         let (message, acker) = message.split();
         let held = Held::new(acker, lease);
         let header = |name: &str| message.headers.as_ref().and_then(|h| h.get(name)).map(|v| v.as_str().to_owned());
-        if let Some(found) = header(PROTOCOL).filter(|found| *found != WIRE_VERSION.to_string()) {
+        // What lasts is JSON; a task is for workers of the version that it was written by.
+        let written = header(PROTOCOL).filter(|_| queue.starts_with(TASKS));
+        if let Some(found) = written.filter(|found| *found != WIRE_VERSION.to_string()) {
+            if found.parse::<u16>().is_ok_and(|found| found < WIRE_VERSION) {
+                // Nobody of its version is let in any more. Out of the way it is asked for again by a Hub
+                // of ours, since the log has it.
+                tracing::warn!(queue, found, "a job of an older protocol version is removed, to be asked for again");
+                held.answer(AckKind::Term).await?;
+                return Ok(None);
+            }
             held.answer(AckKind::Nak(Some(OTHER_VERSION))).await?;
             return Err(failed(format!(
                 "a job of protocol version {found} waits there, and this process speaks {WIRE_VERSION}: run the same \
@@ -117,7 +128,8 @@ impl NatsBus {
                 found.map_err(|e| failed(e.to_string()))?
             }
         };
-        Ok(Box::new(NatsDelivery { bytes, attempt: u32::try_from(attempt).unwrap_or(u32::MAX), held }))
+        let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
+        Ok(Some(Box::new(NatsDelivery { bytes, attempt, held })))
     }
 
     fn headers() -> HeaderMap {

@@ -49,8 +49,10 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
             screen.line(paint(
                 DIM,
                 format_args!(
-                    "severity {severity}; follow it with: casebook watch {investigation} --nats {}",
-                    connection.url()
+                    "severity {severity}; follow it with: casebook watch {investigation} --nats {}{}",
+                    connection.url(),
+                    // Whoever may send may not read.
+                    if args.nats.credentials.is_some() { " --credentials FILE (of the user reader)" } else { "" }
                 ),
             ));
             Ok(Exit::Done)

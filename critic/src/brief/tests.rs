@@ -249,7 +249,7 @@ fn events_that_a_prompt_had_no_room_for_stay_on_the_timeline() {
 #[test]
 fn wire_schemas_are_what_every_provider_takes() {
     for task in [review("x", 1), timeline("x", 1, 1)] {
-        assert_eq!(strict_faults(&CriticBrief.form(task.view.kind()).wire, ""), Vec::<String>::new());
+        assert_eq!(strict_faults(CriticBrief.form(task.view.kind()).wire.value(), ""), Vec::<String>::new());
     }
 }
 

@@ -194,11 +194,11 @@ fn a_stray_task_is_refused() {
 fn wire_schemas_are_what_every_provider_takes() {
     for kind in KINDS {
         let form = DirectorBrief.form(task(view("x", 0), kind).view.kind());
-        assert_eq!(strict_faults(&form.wire, ""), Vec::<String>::new());
+        assert_eq!(strict_faults(form.wire.value(), ""), Vec::<String>::new());
     }
     let form = DirectorBrief.form(task(view("x", 0), View::Decide).view.kind());
     assert_eq!(
-        form.wire,
+        *form.wire.value(),
         json!({"type": "object", "additionalProperties": false, "required": ["next", "reason"], "properties": {
             "next": {"type": "string", "enum": ["stay", "advance"],
                 "description": "stay: another round in this phase; advance: on to the next phase"},

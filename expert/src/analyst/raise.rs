@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use casebook_agent::mind::Done;
 use casebook_protocol::{
-    Bearing, Citation, EventTime, ExpertView, FindingDraft, FindingKind, Locator, Score, Task, TimeBasis, View, Weight,
+    Bearing, Citation, EventTime, FindingDraft, FindingKind, Locator, Score, Task, TimeBasis, View, Weight,
 };
 use serde_json::Value;
 
-use super::rec::{self, Rec};
+use super::rec::Rec;
 use super::{Case, compose, steer};
 
 /// Texts that one task raises, each once; that there are more is said.
@@ -23,15 +23,15 @@ const QUOTE: usize = 300;
 /// What is raised beside a language model.
 pub(crate) fn beside(task: &Task, done: &[Done]) -> Vec<FindingDraft> {
     let View::Investigate(view) = &task.view else { return Vec::new() };
-    let mut raised = texts(&rec::collect(done));
-    raised.extend(grave(view, done, task.round));
+    let case = Case::of(view, done, task.round);
+    let mut raised = texts(&case.recs);
+    raised.extend(grave(&case, done));
     raised
 }
 
 /// The gravest that the analyst sees in what the model asked for.
-fn grave(view: &ExpertView, done: &[Done], round: u32) -> Vec<FindingDraft> {
-    let case = Case::of(view, done, round);
-    let mut found = compose::findings(&case, done);
+fn grave(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
+    let mut found = compose::findings(case, done);
     found.retain(|f| {
         f.bearing == Bearing::Incriminating && f.weight >= Weight::Strong && f.kind != FindingKind::Instruction
     });
@@ -156,6 +156,7 @@ mod tests {
     use casebook_protocol::{ArtifactId, CallId, CallStatus, Exhibits, Timestamp, ToolCall};
     use serde_json::json;
 
+    use super::super::rec;
     use super::*;
 
     fn done(agents: &[String]) -> Done {

@@ -113,8 +113,8 @@ fn sections_stand_in_order_and_say_nothing_of_the_run() {
 #[test]
 fn the_wire_schema_is_what_every_provider_takes() {
     let form = ExpertBrief.form(task("x", 1).view.kind());
-    assert_eq!(strict_faults(&form.wire, ""), Vec::<String>::new());
-    let kinds = &form.wire["properties"]["findings"]["items"]["properties"]["kind"];
+    assert_eq!(strict_faults(form.wire.value(), ""), Vec::<String>::new());
+    let kinds = &form.wire.value()["properties"]["findings"]["items"]["properties"]["kind"];
     assert_eq!(kinds["enum"], json!(["occurrence", "aggregate", "absence", "state", "instruction"]));
 }
 

@@ -48,7 +48,7 @@ fn a_format_of_the_future_is_refused_with_both_named() {
     db.pragma_update(None, "user_version", 9).unwrap();
     drop(db);
     let error = SqliteStore::open(folder.path()).unwrap_err().to_string();
-    assert!(error.ends_with("has format 9, this casebook reads up to 1: use a newer casebook"), "{error}");
+    assert!(error.ends_with("has format 9, this casebook reads up to 2: use a newer casebook"), "{error}");
 }
 
 #[test]
@@ -71,7 +71,7 @@ async fn damage_is_loud() {
     drop(store);
     let db = Connection::open(folder.path().join("casebook.db")).unwrap();
     db.execute("UPDATE artifacts SET bytes = x'00'", []).unwrap();
-    db.execute("UPDATE events SET json = '{' WHERE seq = 2", []).unwrap();
+    db.execute("UPDATE events SET entry = x'00' WHERE seq = 2", []).unwrap();
     drop(db);
     let store = SqliteStore::open(folder.path()).unwrap();
     let error = store.get(&artifact).await.unwrap_err();
@@ -94,7 +94,14 @@ async fn a_full_disk_fails_what_does_not_fit_and_loses_nothing() {
         let (reply, answer) = oneshot::channel();
         let bytes = vec![n; size];
         (
-            Job { doing: format!("store {n}"), request: Request::Put { id: ArtifactId::of(&bytes), bytes, reply } },
+            Job {
+                doing: format!("store {n}"),
+                request: Request::Put {
+                    id: ArtifactId::of(&bytes),
+                    bytes: packed::Packed { form: packed::WHOLE, bytes },
+                    reply,
+                },
+            },
             answer,
         )
     };
@@ -142,4 +149,43 @@ async fn many_writers_share_a_commit() {
         writer.await.unwrap();
     }
     assert_eq!(store.investigations().await.unwrap().len(), 200);
+}
+
+/// What version 1 wrote is read, and goes on.
+#[tokio::test]
+async fn the_tables_of_version_1_become_those_of_today() {
+    const V1: &str = "
+CREATE TABLE events (investigation TEXT NOT NULL, seq INTEGER NOT NULL, json TEXT NOT NULL, PRIMARY KEY (investigation, seq)) WITHOUT ROWID;
+CREATE TABLE results (investigation TEXT NOT NULL, key TEXT NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (investigation, key));
+CREATE TABLE artifacts (id TEXT NOT NULL PRIMARY KEY, bytes BLOB NOT NULL);
+PRAGMA user_version = 1;
+";
+    let folder = tempfile::tempdir().unwrap();
+    let db = Connection::open(folder.path().join("casebook.db")).unwrap();
+    db.execute_batch(V1).unwrap();
+    let log = entries(&id("a"), None, 5, "x");
+    for entry in &log[..3] {
+        let json = serde_json::to_string(entry).unwrap();
+        db.execute("INSERT INTO events VALUES ('a', ?1, ?2)", params![entry.seq as i64, json]).unwrap();
+    }
+    db.execute("INSERT INTO results VALUES ('a', 'k', ?1), ('only-here', 'k', ?1)", params![b"v".to_vec()]).unwrap();
+    let bytes = b"an artifact".repeat(50);
+    let artifact = ArtifactId::of(&bytes);
+    db.execute("INSERT INTO artifacts VALUES (?1, ?2)", params![artifact.as_str(), bytes]).unwrap();
+    drop(db);
+    for _ in 0..2 {
+        let store = SqliteStore::open(folder.path()).unwrap();
+        if store.log(&id("a"), 1).await.unwrap().len() == 3 {
+            store.append(&id("a"), 3, &log[3..]).await.unwrap();
+        }
+        assert_eq!(store.log(&id("a"), 1).await.unwrap(), log);
+        assert_eq!(store.log(&id("a"), 4).await.unwrap(), log[3..]);
+        assert_eq!(store.log(&id("a"), 99).await.unwrap(), []);
+        assert_eq!(store.investigations().await.unwrap(), [id("a")]);
+        assert_eq!(store.recorded(&id("a"), "k").await.unwrap().as_deref(), Some(&b"v"[..]));
+        let stands = store.record_once(&id("only-here"), "k", b"other").await.unwrap();
+        assert_eq!(stands, Once::Stands(b"v".to_vec()));
+        assert_eq!(store.get(&artifact).await.unwrap().as_deref(), Some(&bytes[..]));
+        store.put(&bytes).await.unwrap();
+    }
 }

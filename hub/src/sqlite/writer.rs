@@ -2,10 +2,12 @@
 
 use casebook_agent::store::{Once, StoreError};
 use casebook_protocol::{ArtifactId, InvestigationId};
-use rusqlite::{Connection, OptionalExtension, Savepoint, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault::fault;
+use super::packed::{self, Packed};
+use super::raw;
 
 /// Requests in one transaction, at most.
 const GROUP: usize = 256;
@@ -19,9 +21,9 @@ pub(super) struct Job {
 }
 
 pub(super) enum Request {
-    Append { investigation: InvestigationId, after: u64, json: Vec<String>, reply: Reply<()> },
-    Once { investigation: InvestigationId, key: String, bytes: Vec<u8>, reply: Reply<Once> },
-    Put { id: ArtifactId, bytes: Vec<u8>, reply: Reply<()> },
+    Append { investigation: InvestigationId, after: u64, last: u64, row: Packed, reply: Reply<()> },
+    Once { investigation: InvestigationId, key: String, bytes: Packed, reply: Reply<Once> },
+    Put { id: ArtifactId, bytes: Packed, reply: Reply<()> },
 }
 
 /// An answer that is given when the transaction is on disk: `None` for done, or why it is not.
@@ -39,7 +41,7 @@ pub(super) fn run(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, 
 }
 
 fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
-    let mut transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
+    let transaction = match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
         Err(error) => {
             for job in group {
@@ -59,7 +61,7 @@ fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
             let doing = job.doing.clone();
             job.request.fail(given_up(&doing, file));
         } else {
-            answers.push((job.doing.clone(), perform(&mut transaction, job, file)));
+            answers.push((job.doing.clone(), perform(&transaction, job, file)));
         }
     }
     lost |= transaction.is_autocommit();
@@ -80,16 +82,22 @@ fn given_up(doing: &str, file: &str) -> StoreError {
     }
 }
 
-fn perform(transaction: &mut Transaction<'_>, Job { doing, request }: Job, file: &str) -> Answer {
+/// Each request changes one row of consequence, with one statement, which undoes itself when it fails: none
+/// takes another along.
+fn perform(transaction: &Connection, Job { doing, request }: Job, file: &str) -> Answer {
     match request {
-        Request::Append { investigation, after, json, reply } => {
-            answer(reply, in_savepoint(transaction, &doing, file, |db| append(db, &investigation, after, &json)))
+        Request::Append { investigation, after, last, row, reply } => {
+            let done = append(transaction, &investigation, (after, last), &row);
+            answer(reply, done.map_err(|error| fault(&doing, file, &error)).and_then(|done| done))
         }
         Request::Once { investigation, key, bytes, reply } => {
-            answer(reply, in_savepoint(transaction, &doing, file, |db| once(db, &investigation, &key, &bytes).map(Ok)))
+            let done = once(transaction, &investigation, &key, &bytes);
+            let corrupt = |reason| StoreError::Corrupt { what: format!("{key} of {investigation}"), reason };
+            let done = done.map_err(|error| fault(&doing, file, &error));
+            answer(reply, done.and_then(|once| once.map_err(corrupt)))
         }
         Request::Put { id, bytes, reply } => {
-            answer(reply, in_savepoint(transaction, &doing, file, |db| put(db, &id, &bytes).map(Ok)))
+            answer(reply, put(transaction, &id, &bytes).map_err(|error| fault(&doing, file, &error)))
         }
     }
 }
@@ -111,52 +119,58 @@ fn answer<T: 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Answer 
     })
 }
 
-/// A request that fails leaves nothing behind and takes nothing else along.
-fn in_savepoint<T>(
-    transaction: &mut Transaction<'_>,
-    doing: &str,
-    file: &str,
-    work: impl FnOnce(&Savepoint<'_>) -> Result<Result<T, StoreError>, rusqlite::Error>,
-) -> Result<T, StoreError> {
-    let failed = |error: rusqlite::Error| fault(doing, file, &error);
-    let savepoint = transaction.savepoint().map_err(failed)?;
-    let done = work(&savepoint).map_err(failed)?;
-    if done.is_ok() {
-        savepoint.commit().map_err(failed)?;
+/// The number of an investigation, which gets one where it has none. A number alone says nothing, so it
+/// may stand where what it was made for failed.
+fn number(db: &Connection, investigation: &InvestigationId) -> Result<i64, rusqlite::Error> {
+    let known = |db: &Connection| {
+        db.prepare_cached("SELECT n FROM investigations WHERE id = ?1")?
+            .query_row(params![investigation.as_str()], |row| row.get(0))
+            .optional()
+    };
+    if let Some(number) = known(db)? {
+        return Ok(number);
     }
-    done
+    db.prepare_cached("INSERT INTO investigations (id) VALUES (?1)")?.insert(params![investigation.as_str()])
 }
 
 fn append(
     db: &Connection,
     investigation: &InvestigationId,
-    after: u64,
-    json: &[String],
+    (after, last): (u64, u64),
+    row: &Packed,
 ) -> Result<Result<(), StoreError>, rusqlite::Error> {
-    let mut last = db.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE investigation = ?1")?;
-    let found: u64 = last.query_row(params![investigation.as_str()], |row| row.get::<_, i64>(0))?.unsigned_abs();
+    let number = number(db, investigation)?;
+    let mut found = db.prepare_cached("SELECT coalesce(max(seq), 0) FROM events WHERE investigation = ?1")?;
+    let found: u64 = found.query_row(params![number], |row| row.get::<_, i64>(0))?.unsigned_abs();
     if found != after {
         return Ok(Err(StoreError::Conflict { investigation: investigation.clone(), expected: after, found }));
     }
-    let mut insert = db.prepare_cached("INSERT INTO events (investigation, seq, json) VALUES (?1, ?2, ?3)")?;
-    for (json, seq) in json.iter().zip(after + 1..) {
-        insert.execute(params![investigation.as_str(), i64::try_from(seq).unwrap_or(i64::MAX), json])?;
+    if last > after {
+        let mut insert =
+            db.prepare_cached("INSERT INTO events (investigation, seq, form, entry) VALUES (?1, ?2, ?3, ?4)")?;
+        insert.execute(params![number, i64::try_from(last).unwrap_or(i64::MAX), row.form, row.bytes])?;
     }
     Ok(Ok(()))
 }
 
-fn once(db: &Connection, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, rusqlite::Error> {
+fn once(
+    db: &Connection,
+    investigation: &InvestigationId,
+    key: &str,
+    bytes: &Packed,
+) -> Result<Result<Once, String>, rusqlite::Error> {
+    let number = number(db, investigation)?;
     let mut insert =
-        db.prepare_cached("INSERT OR IGNORE INTO results (investigation, key, bytes) VALUES (?1, ?2, ?3)")?;
-    if insert.execute(params![investigation.as_str(), key, bytes])? == 1 {
-        return Ok(Once::Recorded);
+        db.prepare_cached("INSERT OR IGNORE INTO results (investigation, key, form, bytes) VALUES (?1, ?2, ?3, ?4)")?;
+    if insert.execute(params![number, key, bytes.form, bytes.bytes])? == 1 {
+        return Ok(Ok(Once::Recorded));
     }
-    let mut query = db.prepare_cached("SELECT bytes FROM results WHERE investigation = ?1 AND key = ?2")?;
-    let stands = query.query_row(params![investigation.as_str(), key], |row| row.get(0)).optional()?;
-    Ok(stands.map_or(Once::Recorded, Once::Stands))
+    let mut query = db.prepare_cached("SELECT form, bytes FROM results WHERE investigation = ?1 AND key = ?2")?;
+    let stands = query.query_row(params![number, key], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(stands.map_or(Ok(Once::Recorded), |(form, bytes)| packed::unpack(form, bytes).map(Once::Stands)))
 }
 
-fn put(db: &Connection, id: &ArtifactId, bytes: &[u8]) -> Result<(), rusqlite::Error> {
-    let mut insert = db.prepare_cached("INSERT OR IGNORE INTO artifacts (id, bytes) VALUES (?1, ?2)")?;
-    insert.execute(params![id.as_str(), bytes]).map(drop)
+fn put(db: &Connection, id: &ArtifactId, bytes: &Packed) -> Result<(), rusqlite::Error> {
+    let mut insert = db.prepare_cached("INSERT OR IGNORE INTO artifacts (id, form, bytes) VALUES (?1, ?2, ?3)")?;
+    insert.execute(params![raw(id), bytes.form, bytes.bytes]).map(drop)
 }

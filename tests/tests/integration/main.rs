@@ -27,6 +27,7 @@ mod conformance;
 mod deploy;
 mod fuzz;
 mod hostile;
+mod killed;
 mod models;
 mod nats;
 mod process;

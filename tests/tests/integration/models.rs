@@ -247,6 +247,12 @@ fn the_key_is_in_no_request_body_no_store_no_report_and_no_error() {
         let found = bytes.windows(KEY.len()).any(|w| w == KEY.as_bytes());
         assert!(!found, "{} holds the key", file.display());
     }
+    // In its file the store is packed: its rows are looked at as they were.
+    let rows = tokio::runtime::Runtime::new()
+        .unwrap()
+        .block_on(async { casebook_hub::SqliteStore::open(lab.data()).unwrap().rows().await.unwrap() });
+    assert!(rows.len() > 50 && rows.iter().any(|row| String::from_utf8_lossy(row).contains("\"opened\"")));
+    assert!(!rows.iter().any(|row| String::from_utf8_lossy(row).contains(KEY)), "the store holds the key");
     assert!(lab.server.log().captured().iter().all(|c| !String::from_utf8_lossy(&c.request.bytes).contains(KEY)));
 }
 

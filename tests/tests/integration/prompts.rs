@@ -142,7 +142,7 @@ impl Story {
         };
         let Briefing { system, parts, .. } = brief.brief(&task, ROOM);
         let form = brief.form(task.view.kind());
-        let stable = system.len() + tools + form.wire.to_string().len();
+        let stable = system.len() + tools + form.wire.text().len();
         let first = stable + parts.iter().map(|p| p.text.len()).sum::<usize>();
         assert!(first < ROOM);
         let text = json!({"total": 1, "records": [{"file": "f", "line": 1, "raw": "y".repeat(size)}]}).to_string();

@@ -35,7 +35,7 @@ pub(super) fn fit(provider: Provider, body: Vec<u8>) -> Result<Vec<u8>, Failed> 
 }
 
 /// Tokens that one call is believed to have counted of a kind: the library adds them up in 32 bits.
-const MAX_TOKENS: u32 = 500_000_000;
+pub(super) const MAX_TOKENS: u32 = 500_000_000;
 
 fn bound(usage: Option<&mut Value>) {
     for count in usage.and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()) {
@@ -143,15 +143,20 @@ pub(super) fn response(profile: &Profile, response: ChatResponse) -> Result<(Str
 }
 
 fn called(call: &genai::chat::ToolCall) -> Called {
-    let arguments = match &call.fn_arguments {
-        Value::String(raw) => raw.clone(),
-        Value::Null => "{}".into(),
-        json => json.to_string(),
-    };
+    let arguments = arguments(&call.fn_arguments);
     Called { id: call.call_id.clone(), tool: call.fn_name.clone(), arguments }
 }
 
-fn stop(reason: Option<StopReason>) -> Stop {
+/// Arguments as a text: what was no JSON stands in a string.
+pub(super) fn arguments(json: &Value) -> String {
+    match json {
+        Value::String(raw) => raw.clone(),
+        Value::Null => "{}".into(),
+        json => json.to_string(),
+    }
+}
+
+pub(super) fn stop(reason: Option<StopReason>) -> Stop {
     match reason {
         None | Some(StopReason::Completed(_) | StopReason::ToolCall(_) | StopReason::StopSequence(_)) => Stop::Done,
         Some(StopReason::MaxTokens(_)) => Stop::Length,
@@ -162,7 +167,12 @@ fn stop(reason: Option<StopReason>) -> Stop {
 
 /// What is to go back: thoughts that the provider signed or sealed, and those that some compatible
 /// servers want with the calls that followed from them.
-fn kept(profile: &Profile, mut parts: Vec<ContentPart>, thoughts: Option<String>, calls: bool) -> Option<String> {
+pub(super) fn kept(
+    profile: &Profile,
+    mut parts: Vec<ContentPart>,
+    thoughts: Option<String>,
+    calls: bool,
+) -> Option<String> {
     if profile.provider == Provider::OpenaiCompatible && calls {
         parts.extend(thoughts.filter(|text| !text.is_empty()).map(ContentPart::ReasoningContent));
     }

@@ -40,7 +40,7 @@ pub(super) fn request(profile: &Profile, ask: &Ask) -> Written {
     if !ask.tools.is_empty() {
         request = request.with_tools(ask.tools.iter().map(|offer| {
             let tool = Tool::new(offer.name.as_str()).with_description(offer.description.as_str());
-            tool.with_schema(offer.schema.clone()).with_strict(offer.strict)
+            tool.with_schema(offer.schema.value().clone()).with_strict(offer.strict)
         }));
     }
     Written { name: name(profile), request, options: options(profile, ask) }
@@ -75,7 +75,7 @@ fn options(profile: &Profile, ask: &Ask) -> ChatOptions {
         }
     }
     if let Some(format) = &ask.format {
-        let spec = JsonSpec::new(format.name.as_str(), format.schema.clone());
+        let spec = JsonSpec::new(format.name.as_str(), format.schema.value().clone());
         options.response_format = Some(ChatResponseFormat::JsonSpec(spec));
     }
     if matches!(profile.provider, Provider::Openai | Provider::OpenaiResponses) {
@@ -108,15 +108,15 @@ const fn effort(effort: Effort) -> ReasoningEffort {
 }
 
 /// Which of a request's marked parts get a mark, counted over all of them in order.
-struct Marks {
+pub(super) struct Marks {
     marked: usize,
     provider: Provider,
     /// The end of the conversation gets one, too: the next turn begins with all of it.
-    tail: bool,
+    pub(super) tail: bool,
 }
 
 impl Marks {
-    fn of(provider: Provider, ask: &Ask) -> Self {
+    pub(super) fn of(provider: Provider, ask: &Ask) -> Self {
         let user = ask.messages.iter().filter_map(|message| match message {
             Message::User(parts) => Some(parts),
             _ => None,
@@ -134,7 +134,7 @@ impl Marks {
     }
 
     /// Whether `part` gets a mark; `seen` counts the marked ones so far.
-    fn take(&self, part: &Part, seen: &mut usize) -> bool {
+    pub(super) fn take(&self, part: &Part, seen: &mut usize) -> bool {
         let keeps = marked(part) && self.keeps(*seen);
         *seen += usize::from(marked(part));
         keeps
@@ -236,7 +236,7 @@ fn called(call: &Called) -> ToolCall {
 }
 
 /// Arguments that are no object, in one: providers take nothing else back.
-fn unreadable(arguments: &str) -> Value {
+pub(super) fn unreadable(arguments: &str) -> Value {
     json!({"unreadable_arguments": arguments})
 }
 

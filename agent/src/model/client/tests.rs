@@ -3,6 +3,7 @@
 
 mod faults;
 mod formats;
+mod parity;
 mod server;
 
 use super::*;
@@ -39,7 +40,8 @@ fn offer(name: &str) -> Offer {
             "properties": {"text": {"type": "string"}},
             "required": ["text"],
             "additionalProperties": false
-        }),
+        })
+        .into(),
         strict: true,
     }
 }

@@ -1,7 +1,7 @@
 //! Fits a conversation into the window of a model before it is sent: what is left out is said where
 //! it was.
 
-use super::{Briefing, Dialogue, Frame, Message, Profile, Said, Shown, ToolAnswer, Walk, first};
+use super::{Briefing, Dialogue, Frame, Message, Profile, Said, Shown, ToolAnswer, Walk};
 use crate::model::data;
 
 /// Bytes of a tool result that are shown at first: enough for some sixty log records.
@@ -29,20 +29,21 @@ pub(super) fn fit(
     frame: &Frame,
 ) -> Result<(Briefing, Vec<Message>), String> {
     let window = profile.window.saturating_sub(profile.max_output) as usize * 5 / 2;
-    let fixed: usize = frame.tools.iter().map(|t| t.description.len() + t.schema.to_string().len() + FRAME_BYTES).sum();
-    let fixed = fixed + frame.format.as_ref().map_or(0, |f| f.schema.to_string().len()) + FRAME_BYTES;
+    let fixed: usize = frame.tools.iter().map(|t| t.description.len() + t.schema.text().len() + FRAME_BYTES).sum();
+    let fixed = fixed + frame.format.as_ref().map_or(0, |f| f.schema.text().len()) + FRAME_BYTES;
     let whole = window.saturating_sub(fixed);
     // With tools, the greater part is kept for what they return. It must not depend on how far the
     // conversation is, or the beginning of the prompt would change from call to call.
     let room = if dialogue.turn.toolset.tools.is_empty() { whole } else { whole / 5 * 2 };
-    let briefing = dialogue.brief.brief(dialogue.task, room);
+    let mut briefing = dialogue.brief.brief(dialogue.task, room);
     let opening = briefing.system.len() + briefing.parts.iter().map(|p| p.text.len()).sum::<usize>();
     let mut limits = vec![RESULT_BYTES; walk.messages.len()];
     loop {
         let messages: Vec<Message> = walk.messages.iter().zip(&limits).map(|(m, limit)| message(m, *limit)).collect();
         let bytes = opening + messages.iter().map(size).sum::<usize>();
         if bytes <= whole {
-            return Ok((briefing.clone(), [first(&briefing)].into_iter().chain(messages).collect()));
+            let opening = std::iter::once(Message::User(std::mem::take(&mut briefing.parts)));
+            return Ok((briefing, opening.chain(messages).collect()));
         }
         // The oldest results are cut first: what came last is what the model is thinking about.
         let next = walk

@@ -238,3 +238,34 @@ fn a_stream_of_another_configuration_and_an_old_server_are_refused_with_the_diff
     })
     .unwrap();
 }
+
+#[test]
+fn a_job_of_an_older_version_makes_room_for_one_of_ours_and_a_newer_one_stays() {
+    process::run(async {
+        let nats = Nats::start().unwrap();
+        let hub = nats::connect(&nats.options("hub")).await.unwrap();
+        let (keeping, critic) = (Keeping::default(), Queue::new(Role::Critic, None));
+        hub.prepare(keeping).await.unwrap();
+        hub.prepare_queue(&critic, keeping).await.unwrap();
+        let (bus, queue) = (hub.env().bus, subject::tasks(Role::Critic, None));
+        let put = async |version: u16, bytes: &'static [u8]| {
+            let mut headers = async_nats::HeaderMap::new();
+            headers.insert("Casebook-Protocol", version.to_string().as_str());
+            hub.client().publish_with_headers(format!("{queue}.i_r1_review"), headers, bytes.into()).await.unwrap();
+            hub.flush().await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        put(WIRE_VERSION - 1, b"old").await;
+        bus.enqueue(&queue, "i/r1.review", b"new".to_vec()).await.unwrap();
+        assert!(bus.try_pull(&queue).await.unwrap().is_none(), "the old one is not delivered");
+        bus.enqueue(&queue, "i/r1.review", b"new".to_vec()).await.unwrap();
+        let job = bus.try_pull(&queue).await.unwrap().expect("the new one");
+        assert_eq!((job.bytes(), job.attempt()), (&b"new"[..], 1));
+        job.done().await.unwrap();
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        put(WIRE_VERSION + 1, b"newer").await;
+        let error = bus.try_pull(&queue).await.map(|job| job.is_some()).unwrap_err().to_string();
+        assert!(error.contains(&format!("version {} waits there", WIRE_VERSION + 1)), "{error}");
+    })
+    .unwrap();
+}

@@ -1,0 +1,73 @@
+//! What the system says of a process.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU that this process has used, all its threads together.
+#[must_use]
+pub fn cpu() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(used.tv_sec).unwrap_or(0), u32::try_from(used.tv_nsec).unwrap_or(0))
+}
+
+/// Peak resident memory of this process in KiB; 0 where the system does not tell.
+#[must_use]
+pub fn peak_kib() -> u64 {
+    status_kib(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), "VmHWM:")
+}
+
+fn status_kib(status: &str, name: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
+}
+
+/// CPU that another process has used, in microseconds, in steps of 10 ms; 0 where the system does not
+/// tell.
+#[must_use]
+pub fn cpu_of(process: u32) -> u64 {
+    std::fs::read_to_string(format!("/proc/{process}/stat")).ok().and_then(|stat| ticks(&stat)).unwrap_or(0) * 10_000
+}
+
+/// User and system time of a line of `/proc/PID/stat`, in hundredths of a second. The name of the
+/// program, which may hold anything, ends at the last bracket.
+fn ticks(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let user: u64 = fields.nth(11)?.parse().ok()?;
+    let system: u64 = fields.next()?.parse().ok()?;
+    Some(user + system)
+}
+
+/// Bytes of all files under a folder.
+#[must_use]
+pub fn bytes_under(folder: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let size = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(meta) if meta.is_dir() => bytes_under(&entry.path()),
+        Ok(meta) => meta.len(),
+        Err(_) => 0,
+    };
+    entries.map(size).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_of_the_system_are_found() {
+        let stat = "42 (a) b (c)) S 1 42 42 0 -1 4194560 1 0 0 0 117 23 0 0 20 0 3 0 9 1 1";
+        assert_eq!(ticks(stat), Some(140));
+        assert_eq!(status_kib("Name:\tx\nVmHWM:\t  123 kB\nVmRSS:\t 7 kB\n", "VmHWM:"), 123);
+    }
+
+    #[test]
+    fn this_process_uses_something() {
+        let before = cpu();
+        let mut sum = 0_u64;
+        while cpu() == before {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert!(cpu() > before && peak_kib() > 0);
+    }
+}

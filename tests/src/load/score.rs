@@ -1,0 +1,95 @@
+//! The calls of one investigation as a bare client makes them: the very bodies that an embedded
+//! investigation sent, in the order that its flow imposes, and the tool calls that its code made beside
+//! those that the model asked for.
+
+use std::collections::HashMap;
+
+use casebook_protocol::{Report, TaskKind, ToolCall};
+use serde::{Deserialize, Serialize};
+
+use crate::model::capture::Captured;
+
+/// The conversation of one task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The Expert whose tools it has; none where the tools look at the record, which a bare client
+    /// does not have.
+    pub domain: Option<String>,
+    /// The bodies of its requests, in order.
+    pub bodies: Vec<String>,
+    /// Calls that code makes once more before the answer counts: tool and arguments.
+    pub again: Vec<(String, String)>,
+}
+
+/// All of them: stages follow one another, the parts of a stage run at once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Score {
+    /// The stages.
+    pub stages: Vec<Vec<Part>>,
+}
+
+/// A stage as it is being read: what its tasks are, and its parts with the task of each.
+type Stage = (Option<TaskKind>, Vec<(Part, Option<String>)>);
+
+impl Score {
+    /// The score of an investigation from the requests that reached the model and its report.
+    #[must_use]
+    pub fn of(captured: &[Captured], report: &Report) -> Self {
+        let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
+        let mut stages: Vec<Stage> = Vec::new();
+        for request in captured {
+            let (stage, part) = *places.entry(request.place.0).or_insert_with(|| {
+                let beside = request.kind == Some(TaskKind::Investigate)
+                    && stages.last().is_some_and(|(kind, _)| *kind == request.kind);
+                if !beside {
+                    stages.push((request.kind, Vec::new()));
+                }
+                let stage = stages.len() - 1;
+                let parts = stages.last_mut().map(|(_, parts)| parts);
+                let part = parts.map_or(0, |parts| {
+                    parts.push((Part { domain: None, bodies: Vec::new(), again: Vec::new() }, None));
+                    parts.len() - 1
+                });
+                (stage, part)
+            });
+            if let Some((part, task)) = stages.get_mut(stage).and_then(|(_, parts)| parts.get_mut(part)) {
+                part.bodies.push(String::from_utf8_lossy(&request.request.bytes).into_owned());
+                *task = task.take().or_else(|| request.task.clone());
+            }
+        }
+        let finish = |(mut part, task): (Part, Option<String>)| {
+            let calls = report.calls.iter().filter(|call| task.as_deref() == Some(task_of(call)));
+            for call in calls {
+                part.domain = part.domain.or_else(|| call.domain.as_ref().map(ToString::to_string));
+                if is_again(call) {
+                    part.again.push((call.tool.clone(), call.arguments.clone()));
+                }
+            }
+            part
+        };
+        Self { stages: stages.into_iter().map(|(_, parts)| parts.into_iter().map(finish).collect()).collect() }
+    }
+
+    /// Model calls that have to follow one another: what no client can make shorter.
+    #[must_use]
+    pub fn depth(&self) -> u64 {
+        self.stages.iter().map(|parts| parts.iter().map(|p| p.bodies.len() as u64).max().unwrap_or(0)).sum()
+    }
+
+    /// Model calls in all.
+    #[must_use]
+    pub fn model_calls(&self) -> u64 {
+        self.stages.iter().flatten().map(|part| part.bodies.len() as u64).sum()
+    }
+}
+
+/// The task of a call, by its id without turn and place.
+fn task_of(call: &ToolCall) -> &str {
+    call.id.as_str().rsplitn(3, '.').nth(2).unwrap_or_default()
+}
+
+/// The call was made by code, to check a citation: its turn is beyond those of the model.
+fn is_again(call: &ToolCall) -> bool {
+    let turn = call.id.as_str().rsplit('.').nth(1).and_then(|turn| turn.strip_prefix('t'));
+    turn.and_then(|turn| turn.parse::<u32>().ok()).is_some_and(|turn| turn > 1000)
+}

@@ -1,0 +1,101 @@
+//! The figures of all runs as lines of a table, and what is made of them.
+
+use serde::Serialize;
+
+use super::{Mode, Taken};
+
+/// A finished run with what is needed to read it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Run {
+    /// Who made the calls.
+    pub mode: Mode,
+    /// Investigations at once.
+    pub at: usize,
+    /// Latency of the model in milliseconds.
+    pub latency: u64,
+    /// What the process took.
+    pub taken: Taken,
+    /// CPU of the scripted model, in microseconds.
+    pub model_cpu_micros: u64,
+    /// Requests that reached the scripted model.
+    pub requests: u64,
+    /// Of those, answered though they had been answered before.
+    pub answered_again: u64,
+    /// Model calls that have to follow one another in an investigation.
+    pub depth: u64,
+}
+
+impl Run {
+    fn each(&self, sum: u64) -> f64 {
+        sum as f64 / self.at.max(1) as f64
+    }
+
+    /// CPU of the process for an investigation, in milliseconds.
+    #[must_use]
+    pub fn cpu_ms(&self) -> f64 {
+        self.each(self.taken.cpu_micros) / 1e3
+    }
+
+    /// By how much it took longer than the model alone, as a share; none where the model takes no time.
+    #[must_use]
+    pub fn over_ideal(&self) -> Option<f64> {
+        let ideal = self.depth * self.latency * 1000;
+        (ideal > 0).then(|| self.taken.wall_micros as f64 / ideal as f64 - 1.0)
+    }
+}
+
+/// The head of the table.
+pub const HEAD: &str = "mode      latency     at   CPU ms/inv  x floor  model CPU ms/inv   inv/s   wall s  over ideal  peak MB  kB/live  stored kB/inv  msgs/inv  model  tools  failed";
+
+/// A line of the table; `floor` is the run of the bare client beside it.
+#[must_use]
+pub fn line(run: &Run, floor: Option<&Run>) -> String {
+    let taken = &run.taken;
+    let ratio = floor.map_or_else(|| "-".into(), |floor| format!("{:.2}", run.cpu_ms() / floor.cpu_ms()));
+    let over = run.over_ideal().map_or_else(|| "-".into(), |over| format!("{:.1} %", over * 100.0));
+    let seconds = taken.wall_micros as f64 / 1e6;
+    format!(
+        "{:<9} {:>7} {:>6} {:>12.1} {:>8} {:>17.1} {:>7.1} {:>8.2} {:>11} {:>8.0} {:>8.0} {:>14.0} {:>9.0} {:>6.0} {:>6.0} {:>7}",
+        run.mode.name(),
+        run.latency,
+        run.at,
+        run.cpu_ms(),
+        ratio,
+        run.each(run.model_cpu_micros) / 1e3,
+        run.at as f64 / seconds,
+        seconds,
+        over,
+        taken.peak_kib as f64 * 1.024 / 1e3,
+        run.each(taken.peak_kib.saturating_sub(taken.before_kib)) * 1.024,
+        run.each(taken.stored) / 1e3,
+        run.each(taken.messages),
+        run.each(taken.model_calls),
+        run.each(taken.tool_calls),
+        taken.failed,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_it_stands_to_floor_and_ideal() {
+        let run = |mode, cpu_micros| Run {
+            mode,
+            at: 2,
+            latency: 200,
+            taken: Taken { cpu_micros, wall_micros: 4_400_000, ..Taken::default() },
+            model_cpu_micros: 0,
+            requests: 0,
+            answered_again: 0,
+            depth: 20,
+        };
+        let (floor, ours) = (run(Mode::Floor, 10_000), run(Mode::Embedded, 25_000));
+        assert_eq!(ours.cpu_ms(), 12.5);
+        assert!((ours.over_ideal().unwrap() - 0.1).abs() < 1e-9);
+        let line = line(&ours, Some(&floor));
+        assert!(line.contains(" 2.50 ") && line.contains("10.0 %"), "{line}");
+        assert_eq!(Run { latency: 0, ..ours }.over_ideal(), None);
+    }
+}
