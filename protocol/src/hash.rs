@@ -176,7 +176,7 @@ mod tests {
         let word = |state: &mut u64| WORDS[next(state) % WORDS.len()].to_owned();
         match next(state) % if depth == 0 { 5 } else { 8 } {
             0 => Value::Null,
-            1 => (next(state).is_multiple_of(2)).into(),
+            1 => next(state).is_multiple_of(2).into(),
             2 => (next(state) as i64 % 1000 - 500).into(),
             3 => (next(state) as f64 / 1e7).into(),
             4 => word(state).into(),

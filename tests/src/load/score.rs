@@ -28,15 +28,15 @@ pub struct Score {
     pub stages: Vec<Vec<Part>>,
 }
 
-/// A stage as it is being read: what its tasks are, and its parts with the task of each.
-type Stage = (Option<TaskKind>, Vec<(Part, Option<String>)>);
+/// A part with its task, as soon as a request says it.
+type Named = (Part, Option<String>);
 
 impl Score {
     /// The score of an investigation from the requests that reached the model and its report.
     #[must_use]
     pub fn of(captured: &[Captured], report: &Report) -> Self {
         let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
-        let mut stages: Vec<Stage> = Vec::new();
+        let mut stages: Vec<(Option<TaskKind>, Vec<Named>)> = Vec::new();
         for request in captured {
             let (stage, part) = *places.entry(request.place.0).or_insert_with(|| {
                 let beside = request.kind == Some(TaskKind::Investigate)
@@ -57,7 +57,7 @@ impl Score {
                 *task = task.take().or_else(|| request.task.clone());
             }
         }
-        let finish = |(mut part, task): (Part, Option<String>)| {
+        let finish = |(mut part, task): Named| {
             let calls = report.calls.iter().filter(|call| task.as_deref() == Some(task_of(call)));
             for call in calls {
                 part.domain = part.domain.or_else(|| call.domain.as_ref().map(ToString::to_string));
