@@ -29,6 +29,8 @@ pub struct Begun {
 pub struct Finished {
     /// What it is to us, such as `<investigation> r1.plan.m1`.
     pub name: String,
+    /// The task that it belongs to, such as `<investigation> r1.plan`.
+    pub task: String,
     /// [`Begun::call`] of what it came from.
     pub call: String,
     /// When its record was written.
@@ -57,10 +59,31 @@ pub struct Balance {
     pub faults: Vec<String>,
 }
 
-/// Holds what was begun against what is finished. `lease` is the time after which a job that nobody
-/// holds comes to another.
+/// When each task was begun, by its first call. A task that two hold since something was struck is held by
+/// both until it ends: all of its calls may be made twice at once.
 #[must_use]
-pub fn balance(begun: &[Begun], finished: &[Finished], away: &[Away], lease: Ms) -> Balance {
+pub fn tasks(books: &[(&[Begun], &[Finished])]) -> BTreeMap<String, Ms> {
+    let mut tasks = BTreeMap::new();
+    for (begun, finished) in books {
+        let task: BTreeMap<&str, &str> = finished.iter().map(|one| (one.call.as_str(), one.task.as_str())).collect();
+        for one in *begun {
+            let Some(task) = task.get(one.call.as_str()) else { continue };
+            let first = tasks.entry((*task).to_owned()).or_insert(one.at);
+            *first = one.at.min(*first);
+        }
+    }
+    tasks
+}
+
+/// Holds what was begun against what is finished. `lease` is the time after which a job that nobody
+/// holds comes to another; `tasks` says when each task was begun.
+#[must_use]
+pub fn balance(
+    begun: &[Begun],
+    finished: &[Finished],
+    away: &[Away],
+    (tasks, lease): (&BTreeMap<String, Ms>, Ms),
+) -> Balance {
     let mut balance = Balance { finished: finished.len(), ..Balance::default() };
     let mut by_call: BTreeMap<&str, Vec<&Begun>> = BTreeMap::new();
     for one in begun {
@@ -79,7 +102,7 @@ pub fn balance(begun: &[Begun], finished: &[Finished], away: &[Away], lease: Ms)
         };
         balance.again += usize::from(made.len() > 1);
         balance.faults.extend(made.iter().filter_map(|m| after_the_record(m, one, away)));
-        balance.faults.extend(doubled(made, one, away, lease));
+        balance.faults.extend(doubled(made, one, away, (tasks, lease)));
     }
     let lost = by_call.iter().filter(|(call, _)| !known.contains_key(*call));
     balance.faults.extend(lost.map(|(call, made)| {
@@ -105,12 +128,18 @@ fn after_the_record(made: &Begun, finished: &Finished, away: &[Away]) -> Option<
 }
 
 /// Begun twice although nobody who held it, nor the server, was away.
-fn doubled(made: &[&Begun], finished: &Finished, away: &[Away], lease: Ms) -> Option<String> {
+fn doubled(
+    made: &[&Begun],
+    finished: &Finished,
+    away: &[Away],
+    (tasks, lease): (&BTreeMap<String, Ms>, Ms),
+) -> Option<String> {
     let first = made.iter().map(|m| m.at).min()?;
     let last = made.iter().map(|m| m.at).max()?;
+    let since = tasks.get(&finished.task).copied().unwrap_or(first).min(first);
     let holders: Vec<usize> = made.iter().map(|m| m.by).collect();
     let struck = away.iter().any(|a| {
-        a.who.is_none_or(|who| holders.contains(&who)) && a.from <= last + GRACE && a.until >= first - lease - GRACE
+        a.who.is_none_or(|who| holders.contains(&who)) && a.from <= last + GRACE && a.until >= since - lease - GRACE
     });
     (made.len() > 1 && !struck).then(|| {
         format!(
@@ -151,17 +180,17 @@ mod tests {
     }
 
     fn finished(call: &str, at: Ms) -> Finished {
-        Finished { name: format!("call {call}"), call: call.into(), at }
+        Finished { name: format!("call {call}"), task: "t".into(), call: call.into(), at }
     }
 
     fn faults(made: &[Begun], done: &[Finished], away: &[Away]) -> Vec<String> {
-        balance(made, done, away, 3_000).faults
+        balance(made, done, away, (&BTreeMap::new(), 3_000)).faults
     }
 
     #[test]
     fn each_call_made_once_balances() {
         let made = [begun(1, "a", 0, 0), begun(2, "b", 1, 10)];
-        let found = balance(&made, &[finished("a", 300), finished("b", 310)], &[], 3_000);
+        let found = balance(&made, &[finished("a", 300), finished("b", 310)], &[], (&BTreeMap::new(), 3_000));
         assert_eq!(found, Balance { finished: 2, again: 0, faults: vec![] });
     }
 
@@ -169,10 +198,22 @@ mod tests {
     fn a_call_that_was_under_way_when_its_worker_was_killed_may_be_made_again() {
         let made = [begun(1, "a", 0, 0), begun(2, "a", 1, 3_200)];
         let killed = Away { who: Some(0), from: 100, until: 600 };
-        let found = balance(&made, &[finished("a", 3_500)], &[killed], 3_000);
+        let found = balance(&made, &[finished("a", 3_500)], &[killed], (&BTreeMap::new(), 3_000));
         assert_eq!((found.again, found.faults), (1, vec![]));
         let told = faults(&made, &[finished("a", 3_500)], &[Away { who: Some(7), ..killed }]);
         assert_eq!(told, ["call a was made 2 times within 3200 ms, and nothing was struck meanwhile"]);
+    }
+
+    #[test]
+    fn a_task_that_two_hold_since_a_strike_may_be_doubled_to_its_end() {
+        let made = [begun(1, "a", 0, 0), begun(2, "b", 0, 9_000), begun(3, "b", 1, 9_040)];
+        let done = [finished("a", 8_000), finished("b", 9_400)];
+        let struck = [Away { who: None, from: 100, until: 600 }];
+        let tasks = tasks(&[(&made, &done)]);
+        assert_eq!(balance(&made, &done, &struck, (&tasks, 3_000)).faults, [""; 0]);
+        let before = [Away { who: None, from: -9_000, until: -8_000 }];
+        let told = balance(&made, &done, &before, (&tasks, 3_000)).faults;
+        assert_eq!(told, ["call b was made 2 times within 40 ms, and nothing was struck meanwhile"]);
     }
 
     #[test]

@@ -100,13 +100,14 @@ impl Closing {
         let at = |key: &str| times.get(&subject::result(id, key)).copied();
         for entry in log {
             match &entry.event {
-                Event::ModelCalled { call, .. } => {
+                Event::ModelCalled { task, call } => {
+                    let task = format!("{id} {task}");
                     let name = format!("{id} {}", call.id);
                     let number = call.version.rsplit_once('#').and_then(|(_, n)| n.parse().ok());
                     let content = number.and_then(|n: u64| contents.get(&n));
                     match (content, at(&model_key(&call.id))) {
                         (Some(content), Some(at)) => {
-                            self.models.push(Finished { name, call: content.to_string(), at });
+                            self.models.push(Finished { name, task, call: content.to_string(), at });
                         }
                         (None, _) => self.faults.push(format!("{name} came from no request: {:?}", call.version)),
                         (_, None) => self.faults.push(format!("{name} is in the log and not among the results")),
@@ -115,10 +116,10 @@ impl Closing {
                         self.faults.push(format!("{id} {} failed: {why}", call.id));
                     }
                 }
-                Event::CallRecorded { call, .. } => match at(&call_key(&call.id)) {
+                Event::CallRecorded { task, call } => match at(&call_key(&call.id)) {
                     Some(at) => {
                         let name = format!("{id} {}", call.id);
-                        self.tools.push(Finished { call: name.clone(), name, at });
+                        self.tools.push(Finished { call: name.clone(), task: format!("{id} {task}"), name, at });
                     }
                     None => self.faults.push(format!("{id} {} is in the log and not among the results", call.id)),
                 },

@@ -12,7 +12,7 @@ use casebook_protocol::{Alert, InvestigationId, Timestamp};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
 
-use super::books::{Away, Balance, Ms, balance};
+use super::books::{Away, Balance, Ms, balance, tasks};
 use super::noise::{self, Doubled};
 use super::plan::{Blow, Strike, Target, plan};
 use super::{Order, closing};
@@ -143,8 +143,10 @@ pub async fn check(
     survived.investigations = expected.len();
     survived.events = closing.events;
     survived.citations = closing.citations;
-    survived.models = balance(&closing::asked(team, &entries)?, &closing.models, away, lease);
-    survived.tools = balance(&closing::ran(team), &closing.tools, away, lease);
+    let (asked, ran) = (closing::asked(team, &entries)?, closing::ran(team));
+    let tasks = tasks(&[(&asked, &closing.models), (&ran, &closing.tools)]);
+    survived.models = balance(&asked, &closing.models, away, (&tasks, lease));
+    survived.tools = balance(&ran, &closing.tools, away, (&tasks, lease));
     survived.faults.extend(closing.faults);
     survived.faults.extend(survived.models.faults.iter().chain(&survived.tools.faults).cloned());
     Ok(())
