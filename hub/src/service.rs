@@ -188,7 +188,17 @@ impl Service {
 
     /// A worker speaks for its own queue alone: the subject says who it is.
     fn read(bytes: &[u8], subject: &str, of: fn(&Queue) -> String) -> Result<Join, String> {
-        let join: Join = serde_json::from_slice(bytes).map_err(|e| format!("this is no request to join: {e}"))?;
+        // Another version may say things that this one has no words for.
+        #[derive(serde::Deserialize)]
+        struct Versioned {
+            protocol: u16,
+        }
+        let join: Join = serde_json::from_slice(bytes).map_err(|e| match serde_json::from_slice(bytes) {
+            Ok(Versioned { protocol }) if protocol != WIRE_VERSION => {
+                format!("it speaks protocol version {protocol}, this Hub speaks {WIRE_VERSION}")
+            }
+            _ => format!("this is no request to join: {e}"),
+        })?;
         if of(&join.queue()) == subject {
             return Ok(join);
         }
