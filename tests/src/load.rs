@@ -6,6 +6,7 @@ pub mod embedded;
 pub mod evidence;
 pub mod floor;
 pub mod measure;
+pub mod nats;
 pub mod score;
 pub mod table;
 
@@ -21,6 +22,8 @@ pub enum Mode {
     Floor,
     /// Everything in one process over the durable store.
     Embedded,
+    /// A team of processes over a NATS server that syncs each append.
+    Nats,
 }
 
 impl Mode {
@@ -30,6 +33,7 @@ impl Mode {
         match self {
             Self::Floor => "floor",
             Self::Embedded => "embedded",
+            Self::Nats => "nats",
         }
     }
 }
@@ -60,8 +64,11 @@ pub struct Setting {
 /// What one run took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
-    /// CPU of the process from the first investigation to the end of the last, in microseconds.
+    /// CPU of the process, or of all processes of the team, from the first investigation to the end of
+    /// the last, in microseconds.
     pub cpu_micros: u64,
+    /// CPU of the NATS server in that time, in microseconds.
+    pub broker_cpu_micros: u64,
     /// The time of that, in microseconds.
     pub wall_micros: u64,
     /// Peak resident memory of the process, in KiB.
@@ -74,7 +81,7 @@ pub struct Taken {
     pub model_calls: u64,
     /// Calls of tools.
     pub tool_calls: u64,
-    /// Messages over the bus.
+    /// Messages over the bus; over NATS, those that the server stored.
     pub messages: u64,
     /// Investigations that did not come to the end that they should.
     pub failed: u64,

@@ -286,12 +286,12 @@ pub fn key(name: &str) -> String {
 }
 
 /// The address after `health http://` in what the process said.
-fn address(out: &Path) -> Option<String> {
+pub(crate) fn address(out: &Path) -> Option<String> {
     let said = std::fs::read_to_string(out).ok()?;
     said.lines().find_map(|line| Some(line.split_once("health http://")?.1.trim().to_owned()))
 }
 
-fn get(address: &str, path: &str) -> std::io::Result<String> {
+pub(crate) fn get(address: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;

@@ -12,7 +12,7 @@ use casebook_protocol::Budget;
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::load::score::Score;
 use casebook_tests::load::table::{HEAD, Run, line};
-use casebook_tests::load::{Mode, Setting, Taken, embedded, evidence, floor, measure};
+use casebook_tests::load::{Mode, Setting, Taken, embedded, evidence, floor, measure, nats};
 use casebook_tests::model::brain::Brain;
 use clap::Parser;
 
@@ -26,7 +26,7 @@ struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "0,200")]
     latency: Vec<u64>,
     /// Who makes the calls.
-    #[arg(long, value_delimiter = ',', default_value = "floor,embedded")]
+    #[arg(long, value_delimiter = ',', default_value = "floor,embedded,nats")]
     modes: Vec<Mode>,
     /// Rounds of an investigation.
     #[arg(long, default_value_t = 5)]
@@ -70,6 +70,7 @@ fn run(setting: &Path) -> Result<(), String> {
     let taken = match setting.mode {
         Mode::Floor => floor::run(&setting)?,
         Mode::Embedded => embedded::run(&setting)?,
+        Mode::Nats => nats::run(&setting)?,
     };
     println!("{}", serde_json::to_string(&taken).map_err(words)?);
     Ok(())

@@ -82,7 +82,7 @@ async fn one(hub: HubHandle, case: Case) -> Result<(InvestigationId, Report), St
 }
 
 /// A task failed, or it ended before its last round.
-fn failed(id: &InvestigationId, report: &Report, rounds: u32) -> bool {
+pub(super) fn failed(id: &InvestigationId, report: &Report, rounds: u32) -> bool {
     let failed = report.usage.tasks.iter().find_map(|task| task.failed.as_ref().map(|why| (&task.task, why)));
     if let Some((task, why)) = failed {
         eprintln!("load: {id}: task {task} failed: {why}");

@@ -17,6 +17,12 @@ pub fn peak_kib() -> u64 {
     status_kib(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), "VmHWM:")
 }
 
+/// Peak resident memory of another process in KiB; 0 where the system does not tell.
+#[must_use]
+pub fn peak_kib_of(process: u32) -> u64 {
+    status_kib(&std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), "VmHWM:")
+}
+
 fn status_kib(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)

@@ -45,7 +45,7 @@ impl Run {
 }
 
 /// The head of the table.
-pub const HEAD: &str = "mode      latency     at   CPU ms/inv  x floor  model CPU ms/inv   inv/s   wall s  over ideal  peak MB  kB/live  stored kB/inv  msgs/inv  model  tools  failed";
+pub const HEAD: &str = "mode      latency     at   CPU ms/inv  x floor  model CPU ms/inv   inv/s   wall s  over ideal  peak MB  kB/live  stored kB/inv  msgs/inv  model  tools  failed  broker CPU ms/inv";
 
 /// A line of the table; `floor` is the run of the bare client beside it.
 #[must_use]
@@ -55,7 +55,7 @@ pub fn line(run: &Run, floor: Option<&Run>) -> String {
     let over = run.over_ideal().map_or_else(|| "-".into(), |over| format!("{:.1} %", over * 100.0));
     let seconds = taken.wall_micros as f64 / 1e6;
     format!(
-        "{:<9} {:>7} {:>6} {:>12.1} {:>8} {:>17.1} {:>7.1} {:>8.2} {:>11} {:>8.0} {:>8.0} {:>14.0} {:>9.0} {:>6.0} {:>6.0} {:>7}",
+        "{:<9} {:>7} {:>6} {:>12.1} {:>8} {:>17.1} {:>7.1} {:>8.2} {:>11} {:>8.0} {:>8.0} {:>14.0} {:>9.0} {:>6.0} {:>6.0} {:>7} {:>18.1}",
         run.mode.name(),
         run.latency,
         run.at,
@@ -72,6 +72,7 @@ pub fn line(run: &Run, floor: Option<&Run>) -> String {
         run.each(taken.model_calls),
         run.each(taken.tool_calls),
         taken.failed,
+        run.each(taken.broker_cpu_micros) / 1e3,
     )
 }
 
