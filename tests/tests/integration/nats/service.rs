@@ -25,6 +25,13 @@ pub(super) fn alert(id: &str, severity: &str) -> Vec<u8> {
     alert.to_string().into_bytes()
 }
 
+/// A team over small evidence.
+async fn team() -> Team {
+    let nats = Nats::start().unwrap();
+    let evidence = evidence(nats.folder());
+    Team::start(nats, &evidence, Settings::default()).await
+}
+
 #[test]
 fn alerts_wait_in_order_of_severity_and_the_same_alert_twice_is_one_investigation() {
     process::run(async {
@@ -74,15 +81,12 @@ fn alerts_wait_in_order_of_severity_and_the_same_alert_twice_is_one_investigatio
 #[test]
 fn what_no_worker_of_the_queue_sent_changes_no_state() {
     process::run(async {
-        let nats = Nats::start().unwrap();
-        let evidence = evidence(nats.folder());
-        let hub = nats::connect(&nats.options("hub")).await.unwrap();
-        let service = Service::start(hub.clone(), Settings::default()).await.unwrap();
-        let team = Team::enter(nats, hub.clone(), service, &evidence).await;
+        let team = team().await;
+        let hub = team.hub.clone();
         let embedded = {
             let path = team.nats.folder().join("alert.json");
             std::fs::write(&path, alert("f", "high")).unwrap();
-            let evidence = evidence.clone();
+            let evidence = team.nats.folder().join("evidence");
             tokio::task::spawn_blocking(move || run::investigate(&path, &evidence).unwrap()).await.unwrap()
         };
         let id = open(&hub, &alert("f", "high")).await;
@@ -144,11 +148,8 @@ fn what_no_worker_of_the_queue_sent_changes_no_state() {
 #[test]
 fn a_domain_whose_last_instance_is_gone_is_a_fact_and_no_hang() {
     process::run(async {
-        let nats = Nats::start().unwrap();
-        let evidence = evidence(nats.folder());
-        let hub = nats::connect(&nats.options("hub")).await.unwrap();
-        let service = Service::start(hub.clone(), Settings::default()).await.unwrap();
-        let team = Team::enter(nats, hub.clone(), service, &evidence).await;
+        let team = team().await;
+        let hub = team.hub.clone();
         let (member, _) = &team.experts[0];
         let cloud = Domain::new("cloud").unwrap();
         let ghost =
