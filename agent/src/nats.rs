@@ -17,6 +17,7 @@ pub mod permit;
 mod presence;
 mod request;
 mod store;
+mod stream;
 pub mod streams;
 
 pub use bus::NatsBus;

@@ -7,19 +7,17 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::{Consumer, pull};
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{AckKind, Acker, PublishMessage};
-use async_nats::jetstream::stream::RawMessageErrorKind;
 use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, subject};
 use futures_util::StreamExt;
 use tokio::sync::Mutex;
 use tokio::task::AbortHandle;
 
-use super::store::code;
+use super::stream::{full, passing, there_already};
 use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams};
 use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::wire::WIRE_VERSION;
 
 /// How long the server keeps one request for a job open; then the next is made.
@@ -121,12 +119,19 @@ impl NatsBus {
                  casebook everywhere"
             )));
         }
-        let bytes = match header(REFERENCE) {
+        // What anyone may publish names nothing of ours.
+        let named = header(REFERENCE).filter(|_| queue != subject::ALERTS);
+        let bytes = match named {
             None => message.payload.to_vec(),
-            Some(id) => {
-                let found = self.store.referred(message.subject.as_str(), &id).await;
-                found.map_err(|e| failed(e.to_string()))?
-            }
+            Some(id) => match self.store.referred(message.subject.as_str(), &id).await {
+                Ok(bytes) => bytes,
+                // It would come again for ever: whoever takes it sees that it is no job, and says so.
+                Err(StoreError::Corrupt { what, reason }) => {
+                    tracing::error!(what, reason, "a job names what is not there");
+                    Vec::new()
+                }
+                Err(error) => return Err(failed(error.to_string())),
+            },
         };
         let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
         Ok(Some(Box::new(NatsDelivery { bytes, attempt, held })))
@@ -144,26 +149,6 @@ fn job_subject(queue: &str, id: &str) -> String {
     format!("{queue}.{}", id.replace(['/', '.'], "_"))
 }
 
-/// The queue has this job already.
-fn there_already(error: &PublishError) -> bool {
-    code(error) == Some(10077) && reason(error).contains("per subject")
-}
-
-/// The queue takes no more at this moment, or no leader is there to take it.
-fn passing(error: &PublishError) -> bool {
-    match error.kind() {
-        PublishErrorKind::StreamNotFound
-        | PublishErrorKind::TimedOut
-        | PublishErrorKind::BrokenPipe
-        | PublishErrorKind::MaxAckPending => true,
-        PublishErrorKind::Other => {
-            matches!(code(error), Some(10004 | 10008 | 10009 | 10041 | 10167))
-                || (code(error) == Some(10077) && reason(error).contains("maximum"))
-        }
-        _ => false,
-    }
-}
-
 #[async_trait]
 impl Bus for NatsBus {
     async fn enqueue(&self, subject: &str, id: &str, bytes: Vec<u8>) -> Result<(), BusError> {
@@ -177,20 +162,14 @@ impl Bus for NatsBus {
             bytes
         };
         let message = PublishMessage::build().payload(body.into()).headers(headers);
+        let job = job_subject(subject, id);
         loop {
-            let sent = match self.nats.jetstream.send_publish(job_subject(subject, id), message.clone()).await {
-                Ok(answer) => answer.await,
-                Err(error) => Err(error),
-            };
-            match sent {
+            match self.nats.published(&job, message.clone()).await {
                 Ok(_) => return Ok(()),
                 Err(error) if there_already(&error) => return Ok(()),
                 Err(error) => {
-                    if let Some(refused) = self.nats.refused.of(&job_subject(subject, id)) {
-                        return Err(failed(refused));
-                    }
-                    if !passing(&error) {
-                        return Err(failed(reason(&error)));
+                    if self.nats.refused.of(&job).is_some() || !(passing(&error) || full(&error)) {
+                        return Err(failed(self.nats.why(&job, &error)));
                     }
                     tracing::debug!(%error, subject, "a job waits to be put into its queue");
                 }
@@ -224,12 +203,8 @@ impl Bus for NatsBus {
         let headers = Self::headers();
         if KEPT.iter().any(|prefix| subject.starts_with(prefix)) {
             let message = PublishMessage::build().payload(body.into()).headers(headers);
-            let sent = self.nats.jetstream.send_publish(subject.to_owned(), message).await;
-            let sent = match sent {
-                Ok(answer) => answer.await,
-                Err(error) => Err(error),
-            };
-            return sent.map(drop).map_err(|e| failed(self.nats.refused.of(subject).unwrap_or_else(|| reason(&e))));
+            let sent = self.nats.published(subject, message).await;
+            return sent.map(drop).map_err(|e| failed(self.nats.why(subject, &e)));
         }
         let sent = self.nats.client.publish_with_headers(subject.to_owned(), headers, body.into()).await;
         sent.map_err(|e| failed(reason(&e)))
@@ -243,15 +218,8 @@ impl Bus for NatsBus {
 
     async fn last(&self, subject: &str) -> Result<Option<Vec<u8>>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("read the last of {subject}"), reason };
-        let stream = self.nats.jetstream.get_stream_no_info(streams::LIVE).await.map_err(|e| failed(reason(&e)))?;
-        match stream.raw_message_builder().last_by_subject(subject).send().await {
-            Ok(message) => Ok(Some(message.payload.to_vec())),
-            Err(error) => match error.kind() {
-                RawMessageErrorKind::NoMessageFound => Ok(None),
-                RawMessageErrorKind::JetStream(e) if e.error_code().0 == 10037 => Ok(None),
-                _ => Err(failed(reason(&error))),
-            },
-        }
+        let last = self.nats.last_of(streams::LIVE, subject).await.map_err(failed)?;
+        Ok(last.map(|message| message.payload.to_vec()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::stream::RawMessageErrorKind;
+use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Request, Subscriber};
 use futures_util::StreamExt;
 
@@ -86,12 +86,9 @@ impl Connection {
     pub async fn last_letter(&self, subject: &str) -> Result<Option<DeadLetter>, NatsError> {
         let failed =
             |why: String| NatsError::Failed { doing: format!("read the last letter on {subject}"), reason: why };
-        let stream = self.jetstream.get_stream_no_info(streams::DEAD).await.map_err(|e| failed(reason(&e)))?;
-        match stream.raw_message_builder().last_by_subject(subject).send().await {
-            Ok(message) => serde_json::from_slice(&message.payload).map(Some).map_err(|e| failed(e.to_string())),
-            Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => Ok(None),
-            Err(error) => Err(failed(reason(&error))),
-        }
+        let last = self.last_of(streams::DEAD, subject).await.map_err(failed)?;
+        let letter = last.map(|message| serde_json::from_slice(&message.payload)).transpose();
+        letter.map_err(|e| failed(e.to_string()))
     }
 
     /// Puts a message into a stream and waits until it is stored.
@@ -99,9 +96,10 @@ impl Connection {
     /// # Errors
     /// [`NatsError::Failed`] when it is not: no stream takes it, or the server is away.
     pub async fn store(&self, subject: &str, bytes: Vec<u8>) -> Result<(), NatsError> {
-        let failed = |why: String| NatsError::Failed { doing: format!("publish to {subject}"), reason: why };
-        let sent = self.jetstream.publish(subject.to_owned(), bytes.into()).await.map_err(|e| failed(reason(&e)))?;
-        let stored = sent.await;
-        stored.map(drop).map_err(|e| failed(self.refused.of(subject).unwrap_or_else(|| reason(&e))))
+        let message = PublishMessage::build().payload(bytes.into());
+        let stored = self.published(subject, message).await;
+        stored
+            .map(drop)
+            .map_err(|e| NatsError::Failed { doing: format!("publish to {subject}"), reason: self.why(subject, &e) })
     }
 }

@@ -7,14 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
-use async_nats::jetstream::stream::{DirectGetErrorKind, RawMessageErrorKind};
+use async_nats::jetstream::stream::DirectGetErrorKind;
 use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded, subject};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
+use super::stream::{one, passing, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
 use crate::store::{Once, Store, StoreError, follows, intact};
 
@@ -78,20 +78,15 @@ impl NatsStore {
             .expected_last_subject_sequence(expected);
         let mut patience = Patience::new();
         loop {
-            let sent = match self.nats.jetstream.send_publish(subject.to_owned(), message.clone()).await {
-                Ok(answer) => answer.await,
-                Err(error) => Err(error),
-            };
-            let error = match sent {
+            let error = match self.nats.published(subject, message.clone()).await {
                 Ok(ack) => return Ok(Written::At(ack.sequence)),
-                Err(error) if wrong_last(&error) => return Ok(Written::Taken),
+                Err(error) if taken(&error) => return Ok(Written::Taken),
                 Err(error) => error,
             };
-            let why = self.nats.refused.of(subject).unwrap_or_else(|| reason(&error));
-            let lasting = matches!(error.kind(), PublishErrorKind::MaxPayloadExceeded)
-                || (matches!(error.kind(), PublishErrorKind::Other) && !passing(&error));
-            if lasting || self.nats.refused.of(subject).is_some() || !patience.wait().await {
-                return Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason: why });
+            let forbidden = self.nats.refused.of(subject).is_some();
+            if forbidden || !passing(&error) || !patience.wait().await {
+                let reason = self.nats.why(subject, &error);
+                return Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason });
             }
         }
     }
@@ -108,15 +103,10 @@ impl NatsStore {
                 Some(from) => ask.sequence(from).next_by_subject(subject),
                 None => ask.last_by_subject(subject),
             };
-            let error = match ask.send().await {
-                Ok(message) => return Ok(Some(message)),
+            let error = match one(ask).await {
+                Ok(found) => return Ok(found),
                 Err(error) => error,
             };
-            match error.kind() {
-                RawMessageErrorKind::NoMessageFound => return Ok(None),
-                RawMessageErrorKind::JetStream(e) if e.error_code().0 == 10037 => return Ok(None),
-                _ => {}
-            }
             if let Some(refused) = self.nats.refused.of(&api) {
                 return Err(failed(refused));
             }
@@ -331,21 +321,6 @@ fn tip_of(subject: &str, message: &StreamMessage) -> Result<Tip, StoreError> {
             reason: format!("its headers {LAST} and {HASH} are missing: no Hub wrote it"),
         }),
     }
-}
-
-/// Servers since 2.12 answer another code where nothing may have been written before.
-fn wrong_last(error: &PublishError) -> bool {
-    matches!(error.kind(), PublishErrorKind::WrongLastSequence) || code(error) == Some(10164)
-}
-
-/// A cluster that has no leader at this moment, and a write to the same subject that is under way.
-fn passing(error: &PublishError) -> bool {
-    matches!(code(error), Some(10004 | 10008 | 10009 | 10041 | 10163 | 10167))
-}
-
-pub(super) fn code(error: &PublishError) -> Option<u64> {
-    let source = std::error::Error::source(error)?;
-    source.downcast_ref::<async_nats::jetstream::Error>().map(|e| e.error_code().0)
 }
 
 /// Longer and longer pauses, up to an end.
