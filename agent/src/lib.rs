@@ -1,11 +1,13 @@
 //! What every role needs to be a process: the two seams [`bus`] and [`store`], the turn loop of a
 //! task ([`turn`]) and the worker that drives it ([`worker`]), minds and tools, time, telemetry,
 //! the actor shell ([`process`]), the frame of a process that serves ([`service`]), NATS ([`nats`]),
-//! and a server of one's own ([`broker`]).
+//! tools over MCP ([`mcp`]), and a server of one's own ([`broker`]).
 
 pub mod broker;
 pub mod bus;
 pub mod clock;
+pub mod fault;
+pub mod mcp;
 pub mod mind;
 pub mod model;
 pub mod nats;

@@ -8,6 +8,7 @@ pub mod actor;
 pub mod analyst;
 pub mod bound;
 pub mod brief;
+pub mod definition;
 pub mod evidence;
 pub mod posts;
 pub mod profile;

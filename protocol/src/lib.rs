@@ -54,4 +54,4 @@ pub use task::{
 };
 pub use time::{EventTime, Precision, TimeBasis, Timestamp};
 pub use timeline::{EventDraft, Gap, GapKind, Timeline, TimelineDraft, TimelineEvent};
-pub use tool::{CallStatus, ToolCall, ToolSpec, Toolset};
+pub use tool::{CallStatus, ToolCall, ToolSpec, Toolset, offered_name, server_of, source_name};

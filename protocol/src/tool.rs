@@ -62,3 +62,60 @@ pub struct ToolCall {
     /// When it ended.
     pub ended: Timestamp,
 }
+
+/// What parts a server's name from that of its tool: `github__search_code`.
+const BETWEEN: &str = "__";
+/// The longest name of a tool that every provider of language models takes.
+const LONGEST: usize = 64;
+
+/// The name under which the tool `tool` of the MCP server `server` is offered and recorded: what every
+/// provider of language models takes as a name, `server__tool`. The tools over the evidence go by their
+/// own names, without a server's, so that no other server can pass for them.
+#[must_use]
+pub fn offered_name(server: &str, tool: &str) -> String {
+    let tool: String = tool.chars().map(plain).collect();
+    let name = format!("{}{BETWEEN}{tool}", source_name(server));
+    if name.len() <= LONGEST {
+        return name;
+    }
+    let digest = crate::hash::sha256_hex(name.as_bytes());
+    let kept: String = name.chars().take(LONGEST - 9).collect();
+    format!("{kept}-{}", digest.get(..8).unwrap_or_default())
+}
+
+/// The MCP server `server` as a source of evidence, as its tools' names begin.
+#[must_use]
+pub fn source_name(server: &str) -> String {
+    let mut name: String = server.chars().take(30).map(plain).collect();
+    while name.contains(BETWEEN) {
+        name = name.replace(BETWEEN, "_");
+    }
+    name.trim_matches('_').to_owned()
+}
+
+/// The MCP server behind a tool's offered name; none for the tools over the evidence, and for our own.
+#[must_use]
+pub fn server_of(tool: &str) -> Option<&str> {
+    tool.split_once(BETWEEN).map(|(server, _)| server)
+}
+
+const fn plain(c: char) -> char {
+    if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '-' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tools_name_says_whose_it_is_and_is_what_providers_take() {
+        assert_eq!(offered_name("github", "search_code"), "github__search_code");
+        assert_eq!(offered_name("my.server/1", "a b"), "my-server-1__a-b");
+        assert_eq!(server_of(&offered_name("a__b_", "c__d")), Some("a_b"));
+        let long = offered_name(&"s".repeat(50), &"t".repeat(80));
+        assert_eq!(long.len(), 64);
+        assert_eq!(server_of(&long), Some("s".repeat(30).as_str()));
+        assert_ne!(long, offered_name(&"s".repeat(50), &"t".repeat(81)));
+        assert_eq!(server_of("search"), None);
+    }
+}

@@ -1,0 +1,77 @@
+//! Names with wildcards.
+
+use std::fmt;
+
+/// A name in which `*` stands for any characters, none included.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// The pattern that is written as `text`.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// There is no wildcard in it.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        !self.0.contains('*')
+    }
+
+    /// `name` is one that it stands for.
+    #[must_use]
+    pub fn matches(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = name.strip_prefix(first) else { return false };
+        let Some(last) = parts.next_back() else { return rest.is_empty() };
+        for part in parts {
+            let Some(at) = rest.find(part) else { return false };
+            rest = rest.get(at + part.len()..).unwrap_or_default();
+        }
+        rest.ends_with(last)
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One of `patterns` stands for `name`.
+#[must_use]
+pub fn any(patterns: &[Pattern], name: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wildcard_stands_for_any_characters() {
+        let check = |pattern: &str, name: &str, expect: bool| {
+            assert_eq!(Pattern::new(pattern).matches(name), expect, "{pattern} {name}");
+        };
+        check("search", "search", true);
+        check("search", "search_code", false);
+        check("", "", true);
+        check("", "x", false);
+        check("*", "anything", true);
+        check("search_*", "search_code", true);
+        check("search_*", "research_code", false);
+        check("*_code", "search_code", true);
+        check("a*b*c", "axxbyyc", true);
+        check("a*b*c", "axxc", false);
+        check("ab*ba", "aba", false);
+        check("*a*", "bab", true);
+    }
+}
