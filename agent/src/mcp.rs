@@ -1,6 +1,40 @@
 //! Tools over the Model Context Protocol: which servers there are ([`servers`], pasted by the user),
-//! what we allow of them ([`policy`], ours), and names with wildcards ([`pattern`]).
+//! what we allow of them ([`policy`], ours) and what they were when we began to trust them ([`pins`]);
+//! what follows from it for a tool and a call ([`guard`]). A [`client`] is one connection, a [`link`]
+//! keeps one server reachable, a [`toolbox`] has them all.
 
+pub mod client;
+pub mod guard;
+pub mod link;
+pub mod outcome;
 pub mod pattern;
+pub mod pins;
 pub mod policy;
 pub mod servers;
+pub mod toolbox;
+
+use serde_json::Value;
+
+/// A tool as its server lists it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// Its name there.
+    pub name: String,
+    /// Its description, in the server's words.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub schema: Value,
+    /// What the server says of whether it only reads.
+    pub read_only: Option<bool>,
+}
+
+/// What a server says of itself and of its tools.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listing {
+    /// Its name and version.
+    pub server: String,
+    /// The version of the protocol that was agreed on.
+    pub protocol: String,
+    /// Its tools.
+    pub tools: Vec<Listed>,
+}

@@ -28,6 +28,7 @@ use casebook_protocol::Role;
 use crate::mind::{Analyst, Mind};
 use crate::model::brief::Brief;
 use crate::model::client;
+use crate::model::config::{Config, NoModel};
 use crate::model::mind::seat;
 use crate::model::open::Models;
 use crate::{process, telemetry};
@@ -92,9 +93,21 @@ impl Service {
     /// # Errors
     /// The models file cannot be used, or a key is missing.
     pub fn mind(&self, role: Role, brief: Arc<dyn Brief>, analyst: Analyst) -> Result<Arc<dyn Mind>, Failure> {
-        let opened = self.common.models.as_deref().map(|file| Models::of_role(file, role)).transpose();
-        let models = opened.map_err(Failure::usage)?;
-        Ok(seat(models.as_ref(), None, brief, analyst))
+        Ok(seat(self.models(role, Ok)?.as_ref(), None, brief, analyst))
+    }
+
+    /// The models that the models file seats in `role`, once `seat` has put in whom it likes; none without
+    /// a file.
+    ///
+    /// # Errors
+    /// The models file cannot be used, or a key is missing.
+    pub fn models(
+        &self,
+        role: Role,
+        seat: impl FnOnce(Config) -> Result<Config, NoModel>,
+    ) -> Result<Option<Models>, Failure> {
+        let opened = self.common.models.as_deref().map(|file| Models::of_role(file, role, seat)).transpose();
+        opened.map_err(Failure::usage)
     }
 
     /// Tasks at once: what is set, or what the role usually takes.

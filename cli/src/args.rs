@@ -6,12 +6,16 @@ use casebook_agent::service::key::micros;
 use casebook_protocol::Budget;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::embedded::{self, Ground};
+use crate::failure::Failure;
 use crate::nats::Nats;
 use crate::render::Form;
 
 mod team;
+mod tools;
 
 pub use team::{Cluster, SendAlert, Watch};
+pub use tools::ShowTools;
 
 const AFTER: &str = "\
 Examples:
@@ -90,6 +94,8 @@ pub enum Command {
     Verify(Verify),
     /// Plant false findings into finished investigations and measure what is believed of them
     Calibrate(Calibrate),
+    /// List MCP servers and their tools, who may call what, and what is held back
+    Tools(ShowTools),
     /// Show what is recognised in a folder of evidence: formats, times, domains, damage
     Sources(Sources),
     /// Run a past investigation again with other models or prompts, and show what differs
@@ -112,9 +118,9 @@ pub struct Investigate {
     /// The file with the alert, or `-` for standard input
     #[arg(value_name = "ALERT")]
     pub alert: PathBuf,
-    /// The folder with the log files
-    #[arg(long, value_name = "DIR")]
-    pub evidence: PathBuf,
+    /// What it is investigated with.
+    #[command(flatten)]
+    pub ground: Grounds,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -127,6 +133,27 @@ pub struct Investigate {
     /// What it may cost.
     #[command(flatten)]
     pub budget: Limits,
+}
+
+/// What an alert is investigated with.
+#[derive(Debug, Default, Args)]
+pub struct Grounds {
+    /// The folder with the log files
+    #[arg(long, value_name = "DIR")]
+    pub evidence: Option<PathBuf>,
+    /// The team folder: Experts, MCP servers and what they may do (docs/experts.md) [env: CASEBOOK_TEAM]
+    #[arg(long, value_name = "DIR")]
+    pub team: Option<PathBuf>,
+}
+
+impl Grounds {
+    /// What they lead to, read.
+    ///
+    /// # Errors
+    /// The team folder's files do not hold.
+    pub fn ground(&self) -> Result<Ground, Failure> {
+        Ok(Ground { evidence: self.evidence.clone(), team: embedded::team(self.team.as_deref())? })
+    }
 }
 
 /// Who thinks, and what is kept of it.
@@ -191,9 +218,9 @@ pub struct Resume {
     /// Its id, or the beginning of it
     #[arg(value_name = "ID")]
     pub id: String,
-    /// The folder with the log files, if it has moved
-    #[arg(long, value_name = "DIR")]
-    pub evidence: Option<PathBuf>,
+    /// With what it goes on, if that has moved.
+    #[command(flatten)]
+    pub ground: Grounds,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -317,9 +344,9 @@ pub struct Backtest {
     /// Keep the rounds before this one as they were
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub from_round: u32,
-    /// The folder with the log files, if it has moved
-    #[arg(long, value_name = "DIR")]
-    pub evidence: Option<PathBuf>,
+    /// With what it is run again, if that has moved.
+    #[command(flatten)]
+    pub ground: Grounds,
     /// Prompts to use instead: plan.md, investigate.md, review.md, timeline.md, decide.md, report.md
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,

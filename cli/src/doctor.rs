@@ -114,7 +114,7 @@ impl Bench {
         let home = Home { folder: folder.path().join("data"), store: Arc::clone(&store) };
         let options = Options {
             alert: Alert::parse(ALERT.as_bytes()).map_err(Failure::defect)?,
-            evidence: evidence.clone(),
+            ground: evidence.clone().into(),
             data: home.folder.clone(),
             budget: Budget { rounds: 4, ..Budget::default() },
             minds: Minds::analyst(),

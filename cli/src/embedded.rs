@@ -9,8 +9,10 @@ use std::time::Duration;
 use casebook_agent::bus::memory::MemoryBus;
 use casebook_agent::bus::{Bus, Subscription};
 use casebook_agent::clock::SystemClock;
+use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_agent::store::Store;
 use casebook_agent::worker::Env;
+use casebook_expert::crew::{self, Crew, CrewError};
 use casebook_expert::evidence::Catalog;
 use casebook_hub::{Case, HubHandle, Run, archive};
 use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
@@ -34,8 +36,8 @@ const EVENTS: &str = "casebook.events.>";
 pub struct Options {
     /// The alert.
     pub alert: Alert,
-    /// The folder with the log files.
-    pub evidence: PathBuf,
+    /// What it is investigated with.
+    pub ground: Ground,
     /// The folder in which everything is kept.
     pub data: PathBuf,
     /// What it may cost.
@@ -43,6 +45,26 @@ pub struct Options {
     /// Who thinks.
     pub minds: Minds,
 }
+
+/// What an alert is investigated with: a folder of logs, the servers of a team folder, or both.
+#[derive(Debug, Clone, Default)]
+pub struct Ground {
+    /// The folder with the log files.
+    pub evidence: Option<PathBuf>,
+    /// The team folder.
+    pub team: Option<Arc<crew::Team>>,
+}
+
+impl From<PathBuf> for Ground {
+    fn from(evidence: PathBuf) -> Self {
+        Self { evidence: Some(evidence), team: None }
+    }
+}
+
+/// The variable that names the team folder where no option does.
+pub const TEAM_ENV: &str = "CASEBOOK_TEAM";
+/// How evidence that an MCP server has is recorded, before the server's name.
+const SERVED: &str = "mcp:";
 
 /// Whether an investigation is a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +81,8 @@ pub trait Observer: Send {
     fn loading(&mut self, _: &Loading) {}
     /// The evidence is loaded.
     fn loaded(&mut self, _: &Catalog) {}
+    /// These are the Experts, and this is worth saying of them.
+    fn gathered(&mut self, _: &Crew) {}
     /// The investigation is open.
     fn begun(&mut self, _: &InvestigationId, _: Begun) {}
     /// It was played by these models so far, and no models are given: the built-in analyst goes on.
@@ -93,23 +117,21 @@ pub async fn investigate_in(
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let evidence = whole_path(&options.evidence)?;
-    let seats = seated(&evidence, home, observer, stop).await?;
-    let recorded_as = evidence.display().to_string();
+    let (crew, recorded_as) = seated(&options.ground, home, observer, stop).await?;
     let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
     let before = all
         .iter()
         .find(|s| s.closed.is_none() && s.alert.as_ref() == Some(&options.alert.id) && s.evidence == recorded_as);
     if let Some(before) = before {
-        same_evidence(home, &before.investigation, &seats).await?;
+        same_evidence(home, &before.investigation, &crew.seats).await?;
     }
     let case = Case {
         alert: options.alert,
         budget: options.budget,
-        roster: seats.iter().map(|s| s.member.clone()).collect(),
+        roster: crew.seats.iter().map(|s| s.member.clone()).collect(),
         evidence: recorded_as,
     };
-    let team = Team::start(home, seats, &options.minds).await?;
+    let team = Team::start(home, crew, &options.minds).await?;
     let opened = team.hub.open(case, Run::SameIfUnfinished).await.map_err(|e| hub_failure(&e))?;
     observer.begun(&opened.investigation, if opened.fresh { Begun::Fresh } else { Begun::Continued });
     if !opened.fresh {
@@ -119,14 +141,14 @@ pub async fn investigate_in(
 }
 
 /// Goes on with an investigation that was stopped, over the evidence that it began with, which may
-/// have moved to `moved`. One that is finished only gives its report.
+/// have moved to that of `moved`, and with its team folder. One that is finished only gives its report.
 ///
 /// # Errors
 /// As [`investigate`].
 pub async fn resume(
     home: &Home,
     id: &InvestigationId,
-    moved: Option<&Path>,
+    moved: &Ground,
     minds: &Minds,
     observer: &mut dyn Observer,
     stop: &mut Stop,
@@ -135,11 +157,14 @@ pub async fn resume(
     if state.closed.is_some() {
         return archive::report(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e));
     }
-    let recorded = state.case.as_ref().map(|case| PathBuf::from(&case.evidence)).unwrap_or_default();
-    let evidence = whole_path(moved.unwrap_or(&recorded))?;
-    let seats = seated(&evidence, home, observer, stop).await?;
-    same_evidence(home, id, &seats).await?;
-    let team = Team::start(home, seats, minds).await?;
+    let recorded = state.case.as_ref().map(|case| case.evidence.clone()).unwrap_or_default();
+    let mut ground = moved.clone();
+    if ground.evidence.is_none() && !recorded.is_empty() && !recorded.starts_with(SERVED) {
+        ground.evidence = Some(PathBuf::from(recorded));
+    }
+    let (crew, _) = seated(&ground, home, observer, stop).await?;
+    same_evidence(home, id, &crew.seats).await?;
+    let team = Team::start(home, crew, minds).await?;
     team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
     observer.begun(id, Begun::Continued);
     tell_who_played(home, id, minds, observer).await?;
@@ -160,15 +185,70 @@ async fn tell_who_played(
     Ok(())
 }
 
+/// The crew, and as what its evidence is recorded.
 async fn seated(
-    evidence: &Path,
+    ground: &Ground,
     home: &Home,
     observer: &mut dyn Observer,
     stop: &mut Stop,
-) -> Result<Vec<Seat>, Failure> {
-    let catalog = load(evidence, &home.folder, stop, &mut |loading| observer.loading(loading)).await?;
-    observer.loaded(&catalog);
-    Ok(roster::seats(&catalog))
+) -> Result<(Crew, String), Failure> {
+    let team = ground.team.as_deref();
+    let evidence = ground.evidence.as_deref().map(whole_path).transpose()?;
+    let catalog = match &evidence {
+        None => None,
+        Some(evidence) => {
+            let catalog = load(evidence, &home.folder, stop, &mut |loading| observer.loading(loading)).await?;
+            observer.loaded(&catalog);
+            Some(catalog)
+        }
+    };
+    if team.is_none() && catalog.is_none() {
+        return Err(nothing());
+    }
+    let everyone = std::collections::BTreeSet::new();
+    let crew = tokio::select! {
+        biased;
+        () = stop.wait() => return Err(crate::loading::stopped()),
+        crew = crew::gather(team, catalog.as_ref(), &everyone) => crew.map_err(|e| crew_failure(&e))?,
+    };
+    observer.gathered(&crew);
+    let recorded_as = match (&evidence, &crew.evidence_server) {
+        (Some(folder), _) => folder.display().to_string(),
+        (None, Some(server)) => format!("{SERVED}{server}"),
+        (None, None) => String::new(),
+    };
+    Ok((crew, recorded_as))
+}
+
+/// There is neither a folder of logs nor a team folder.
+pub(crate) fn nothing() -> Failure {
+    Failure::usage(
+        "there is nothing to investigate with",
+        "give a folder of logs with --evidence DIR, a team folder with --team DIR, or both",
+    )
+}
+
+/// The team folder that was given, or else the one that the environment names, read.
+///
+/// # Errors
+/// All faults of its files.
+pub fn team(given: Option<&Path>) -> Result<Option<Arc<crew::Team>>, Failure> {
+    let named = || std::env::var_os(TEAM_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
+    let folder = given.map(Path::to_path_buf).or_else(named);
+    folder.map(|folder| crew::Team::read(&folder).map(Arc::new).map_err(|e| crew_failure(&e))).transpose()
+}
+
+/// What is wrong with a team folder, for a person.
+pub(crate) fn crew_failure(error: &CrewError) -> Failure {
+    match error {
+        CrewError::Faults(_) => Failure::usage(error, "`casebook check DIR` shows all faults of a team folder"),
+        CrewError::NoFolder(_) => Failure::usage(error, "give the folder: --team DIR"),
+        CrewError::Twice { .. } => Failure::usage(error, "one body of evidence is investigated at a time"),
+        CrewError::Unread { .. } => Failure::failed(error, "`casebook tools` shows how each server is"),
+        CrewError::Nobody(_) => {
+            Failure::usage(error, "`casebook tools` shows which Expert may call what, and which servers are there")
+        }
+    }
 }
 
 async fn same_evidence(home: &Home, id: &InvestigationId, seats: &[Seat]) -> Result<(), Failure> {
@@ -189,20 +269,23 @@ struct Team {
     store: Arc<dyn Store>,
     events: Box<dyn Subscription>,
     data: PathBuf,
+    toolbox: Toolbox,
 }
 
 impl Team {
-    async fn start(home: &Home, seats: Vec<Seat>, minds: &Minds) -> Result<Self, Failure> {
+    async fn start(home: &Home, crew: Crew, minds: &Minds) -> Result<Self, Failure> {
         let bus = MemoryBus::default();
         let events = bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
         let env = Env { bus: Arc::new(bus.clone()), store: Arc::clone(&home.store), clock: Arc::new(SystemClock) };
         casebook_director::actor::start_with(env.clone(), minds.director());
         casebook_critic::actor::start_with(env.clone(), minds.critic());
-        for seat in seats {
-            casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, minds.expert());
+        for seat in crew.seats {
+            let mind = minds.expert_of(seat.definition.as_ref());
+            casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, mind);
         }
         let hub = HubHandle::start(env, SWEEP);
-        Ok(Self { hub, bus, store: Arc::clone(&home.store), events, data: home.folder.clone() })
+        let (store, data) = (Arc::clone(&home.store), home.folder.clone());
+        Ok(Self { hub, bus, store, events, data, toolbox: crew.toolbox })
     }
 
     /// Shows what is recorded until the report is there or someone asks to stop.
@@ -219,7 +302,11 @@ impl Team {
         let report = loop {
             tokio::select! {
                 biased;
-                () = stop.wait() => return self.suspend(id).await,
+                () = stop.wait() => {
+                    let stopped = self.suspend(id).await;
+                    self.toolbox.close().await;
+                    return stopped;
+                }
                 Some(message) = self.events.next() => {
                     if let Ok(entry) = serde_json::from_slice::<Recorded>(&message.bytes)
                         && entry.investigation == *id
@@ -234,6 +321,7 @@ impl Team {
             observer.recorded(&entry);
         }
         self.bus.close();
+        self.toolbox.close().await;
         Ok(report)
     }
 

@@ -66,7 +66,7 @@ pub async fn load(
     }
 }
 
-fn stopped() -> Failure {
+pub(crate) fn stopped() -> Failure {
     Failure {
         exit: Exit::Unfinished,
         what: "stopped while the evidence was loading: nothing was investigated yet".into(),

@@ -13,6 +13,7 @@ use casebook_agent::model::reword::Prompts;
 use casebook_critic::brief::CriticBrief;
 use casebook_director::brief::DirectorBrief;
 use casebook_expert::brief::ExpertBrief;
+use casebook_expert::definition::Definition;
 
 /// Who thinks in each role.
 #[derive(Clone, Default)]
@@ -56,6 +57,12 @@ impl Minds {
     #[must_use]
     pub fn expert(&self) -> Arc<dyn Mind> {
         self.seat(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))
+    }
+
+    /// Who investigates as `definition` says.
+    #[must_use]
+    pub fn expert_of(&self, definition: Option<&Definition>) -> Arc<dyn Mind> {
+        casebook_expert::mind::of(definition, self.models.as_ref(), self.prompts.as_ref())
     }
 
     /// Who reviews and tells the story.

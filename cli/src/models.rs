@@ -13,6 +13,8 @@ use casebook_agent::model::open::{self, ModelsError, ReadError};
 use casebook_agent::model::replay::{MODELS_FILE, Recorder, Replay};
 use casebook_agent::model::reword::Prompts;
 use casebook_agent::model::{Answered, Ask, AskError, Fault, Model};
+use casebook_expert::crew::Team;
+use casebook_expert::mind;
 use casebook_protocol::Role;
 
 use crate::args::Models;
@@ -33,17 +35,20 @@ impl Opened {
     /// # Errors
     /// A file or folder that cannot be used, a key that is missing, options that contradict each
     /// other.
-    pub fn open(models: &Models) -> Result<Self, Failure> {
+    pub fn open(models: &Models, team: Option<&Team>) -> Result<Self, Failure> {
         match (&models.replay, &models.record) {
-            (Some(folder), _) => Self::replay(folder, models.models.as_deref()),
-            (None, record) => Self::real(file(models.models.as_deref()).as_deref(), record.as_deref()),
+            (Some(folder), _) => Self::replay(folder, models.models.as_deref(), team),
+            (None, record) => Self::real(file(models.models.as_deref()).as_deref(), record.as_deref(), team),
         }
     }
 
-    fn real(file: Option<&Path>, record: Option<&Path>) -> Result<Self, Failure> {
+    fn real(file: Option<&Path>, record: Option<&Path>, team: Option<&Team>) -> Result<Self, Failure> {
         let Some(file) = file else {
             return match record {
-                None => Ok(Self::default()),
+                None => {
+                    without_file(team)?;
+                    Ok(Self::default())
+                }
                 Some(_) => Err(Failure::usage(
                     "--record keeps exchanges with models, and there is no models file",
                     format!("give one with --models FILE or {MODELS_ENV}; the built-in analyst needs no recording"),
@@ -51,6 +56,7 @@ impl Opened {
             };
         };
         let (config, text) = config(file)?;
+        let config = of_team(config, team)?;
         let client = client(&config)?;
         let models: Arc<dyn Model> = match record {
             None => client,
@@ -59,11 +65,12 @@ impl Opened {
         Ok(Self { minds: Minds::of(Arc::new(config), models), ..Self::default() })
     }
 
-    fn replay(folder: &Path, file: Option<&Path>) -> Result<Self, Failure> {
+    fn replay(folder: &Path, file: Option<&Path>, team: Option<&Team>) -> Result<Self, Failure> {
         let replay = Replay::open(folder).map_err(|e| {
             Failure::usage(e, "give the folder that --record wrote: casebook investigate … --replay DIR")
         })?;
         let (config, _) = config(&file.map_or_else(|| folder.join(MODELS_FILE), Path::to_path_buf))?;
+        let config = of_team(config, team)?;
         let missed = Arc::new(Mutex::new(None));
         let heard = Arc::new(Heard { replay, missed: Arc::clone(&missed) });
         Ok(Self { minds: Minds::of(Arc::new(config), heard), missed })
@@ -82,6 +89,34 @@ impl Opened {
                 advice: "replay over the same alert, evidence and models file, in a data folder of its own, with the same version of casebook; or record anew with --record DIR".into(),
             }),
         }
+    }
+}
+
+/// `config` with the models that the Experts of `team` name.
+///
+/// # Errors
+/// One that the file does not have.
+pub fn of_team(config: Config, team: Option<&Team>) -> Result<Config, Failure> {
+    let experts = team.and_then(|team| team.experts.as_ref()).into_iter().flatten();
+    mind::seated(config, experts).map_err(|e| {
+        Failure::usage(format!("an Expert of the team folder names a model: {e}"), "`casebook check` says which")
+    })
+}
+
+/// No Expert of `team` names a model: there is no file that has it.
+pub(crate) fn without_file(team: Option<&Team>) -> Result<(), Failure> {
+    let experts = team.and_then(|team| team.experts.as_ref()).into_iter().flatten();
+    match mind::wants_model(experts) {
+        None => Ok(()),
+        Some(expert) => Err(Failure::usage(
+            format!(
+                "{}: Expert {} is played by model {:?}, and there is no models file",
+                expert.file.display(),
+                expert.name,
+                expert.model.as_deref().unwrap_or_default()
+            ),
+            format!("give one with --models FILE or {MODELS_ENV}"),
+        )),
     }
 }
 
@@ -218,7 +253,7 @@ mod tests {
     #[test]
     fn what_cannot_be_opened_is_told_before_anything_is_done() {
         let folder = tempfile::tempdir().unwrap();
-        let why = |models: Models| Opened::open(&models).err().map(|f| (f.exit, f.what)).unwrap();
+        let why = |models: Models| Opened::open(&models, None).err().map(|f| (f.exit, f.what)).unwrap();
         let nowhere = Some(folder.path().join("nowhere"));
         assert_eq!(why(Models { models: nowhere.clone(), ..Models::default() }).0, Exit::Usage);
         assert_eq!(why(Models { replay: nowhere, ..Models::default() }).0, Exit::Usage);

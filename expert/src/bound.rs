@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use casebook_agent::mind::{Mind, Past, Thought, Turn};
 use casebook_agent::model::Model;
-use casebook_protocol::{Allowance, FindingDraft, Member, Player, Task, View};
+use casebook_protocol::{Allowance, FindingDraft, Member, Player, SourceInfo, Task, View};
 
 /// A mind over the evidence of one member of the roster.
 pub struct Bound {
@@ -20,10 +20,18 @@ impl Bound {
     /// Why `task` is not for what this Expert sees.
     fn astray(&self, task: &Task) -> Option<String> {
         let View::Investigate(view) = &task.view else { return None };
-        if view.sources == self.member.sources && view.toolset == self.member.toolset {
+        let same = |a: &SourceInfo, b: &SourceInfo| {
+            (&a.source, &a.sensor, a.on_subject_host, a.records) == (&b.source, &b.sensor, b.on_subject_host, b.records)
+        };
+        let sources = view.sources.len() == self.member.sources.len()
+            && view.sources.iter().zip(&self.member.sources).all(|(a, b)| same(a, b));
+        // A tool that is gone for now is a fact that the call finds out; one that is another is not.
+        let now = &self.member.toolset.tools;
+        let tools = view.toolset.tools.iter().all(|t| now.iter().find(|n| n.name == t.name).is_none_or(|n| n == t));
+        if sources && tools {
             return None;
         }
-        let had = |sources: &[casebook_protocol::SourceInfo]| {
+        let had = |sources: &[SourceInfo]| {
             let all: Vec<String> = sources.iter().map(|s| format!("{} ({} records)", s.source, s.records)).collect();
             if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
         };
@@ -65,9 +73,7 @@ impl Mind for Bound {
 #[cfg(test)]
 mod tests {
     use casebook_agent::mind::{Analyst, CallRequest};
-    use casebook_protocol::{
-        Alert, Domain, ExpertView, InvestigationId, Phase, Question, SourceInfo, TaskId, TaskKind, Toolset,
-    };
+    use casebook_protocol::{Alert, Domain, ExpertView, InvestigationId, Phase, Question, TaskId, TaskKind, Toolset};
 
     use super::*;
 

@@ -59,6 +59,12 @@ pub struct Limits {
 }
 
 impl Definition {
+    /// It may call `tool` of `server`.
+    #[must_use]
+    pub fn grants(&self, server: &str, tool: &str) -> bool {
+        self.tools.iter().any(|grant| grant.server.matches(server) && grant.tool.matches(tool))
+    }
+
     /// The Expert in `text`, the content of `file`.
     ///
     /// # Errors
@@ -73,4 +79,19 @@ impl Definition {
 #[must_use]
 pub fn presets() -> Vec<Definition> {
     Vec::new()
+}
+
+/// The preset of `domain`.
+#[must_use]
+pub fn preset(_domain: &Domain) -> Option<&'static Definition> {
+    None
+}
+
+/// All Experts in the folder `dir`.
+///
+/// # Errors
+/// All faults that there are.
+pub fn read_folder(dir: &Path) -> Result<Vec<Definition>, Vec<ConfigFault>> {
+    let _ = dir;
+    Ok(Vec::new())
 }

@@ -13,7 +13,7 @@ static PROFILE: Key = Key {
     kind: Kind::Paths,
     usual: None,
     value: "FILE",
-    help: "what it reads: a file with evidence, index and domains; may be given several times",
+    help: "what it reads: a file with evidence and index, team, domains; may be given several times",
 };
 
 static KEYS: [&Key; 11] = [
@@ -47,7 +47,13 @@ async fn serve(service: Service) -> Result<(), Failure> {
         return Err(Failure::usage("there is nothing to read: name a profile with --profile FILE"));
     }
     match posts(&service, profiles).await? {
-        Some(posts) => work(&service, posts).await,
+        Some((posts, boxes)) => {
+            let done = work(&service, posts).await;
+            for toolbox in boxes {
+                toolbox.close().await;
+            }
+            done
+        }
         None => Ok(()),
     }
 }

@@ -6,7 +6,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::mcp::toolbox::Toolbox;
+use casebook_agent::mind::Mind;
 use casebook_agent::model::open::{self, ReadError};
 use casebook_agent::service::work::Post;
 use casebook_agent::service::{Failure, Service};
@@ -15,12 +16,13 @@ use casebook_protocol::{Domain, Role};
 use tokio::sync::oneshot;
 
 use crate::actor::{AT_ONCE, worker};
-use crate::analyst;
 use crate::bound::Bound;
-use crate::brief::ExpertBrief;
+use crate::crew::{Crew, CrewError, Team, gather};
+use crate::definition::Definition;
 use crate::evidence::{Catalog, LoadError, index_name};
+use crate::mind;
 use crate::profile::{Profile, ProfileError};
-use crate::roster::{Seat, seats};
+use crate::roster::Seat;
 
 /// Why an Expert has nothing to work on.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +59,20 @@ pub enum PostsError {
         /// Why.
         source: std::io::Error,
     },
+    /// The Experts of a team folder, or its servers, cannot be had.
+    #[error("{}: {source}", file.display())]
+    Crew {
+        /// The profile.
+        file: PathBuf,
+        /// Why.
+        source: CrewError,
+    },
+    /// There is no thread to load evidence in.
+    #[error("{}: loading the evidence stopped without a reason", file.display())]
+    Stopped {
+        /// The profile.
+        file: PathBuf,
+    },
     /// The evidence cannot be loaded.
     #[error("{}: {source}", file.display())]
     Load {
@@ -72,40 +88,49 @@ impl PostsError {
     const fn usage(&self) -> bool {
         !matches!(
             self,
-            Self::Index { .. } | Self::Load { source: LoadError::Read { .. } | LoadError::Write { .. }, .. }
+            Self::Index { .. }
+                | Self::Stopped { .. }
+                | Self::Crew { source: CrewError::Unread { .. }, .. }
+                | Self::Load { source: LoadError::Read { .. } | LoadError::Write { .. }, .. }
         )
     }
 }
 
 /// Loads the evidence of `profiles` beside the event loop, so that health is answered and a signal is
-/// heard meanwhile. None when the process was asked to stop.
+/// heard meanwhile, and reaches for their servers. None when the process was asked to stop.
 ///
 /// # Errors
-/// A profile or its evidence cannot be used, or a model has no key.
-pub async fn posts(service: &Service, profiles: &[PathBuf]) -> Result<Option<Vec<Post>>, Failure> {
-    let mind = service.mind(Role::Expert, Arc::new(ExpertBrief), Analyst(analyst::think))?;
-    let (finish, finished) = oneshot::channel();
-    let (profiles, health) = (profiles.to_vec(), service.health.clone());
-    // A thread of its own: the runtime would wait for blocking work when it ends.
-    let started = std::thread::Builder::new().name("evidence".into()).spawn(move || {
-        let mut say = |what: &str| health.preparing(Some(what));
-        // Nobody waits any more when the process was asked to stop.
-        let _ = finish.send(all_seats(&profiles, &mut say));
-    });
-    started.map_err(|e| Failure::failed(format!("cannot start a thread: {e}")))?;
+/// A profile, its team folder or its evidence cannot be used, or a model has no key.
+pub async fn posts(service: &Service, profiles: &[PathBuf]) -> Result<Option<(Vec<Post>, Vec<Toolbox>)>, Failure> {
+    let failure = |e: PostsError| if e.usage() { Failure::usage(e) } else { Failure::failed(e) };
+    let read = profiles.iter().map(|file| Read::of(file)).collect::<Result<Vec<_>, _>>().map_err(failure)?;
+    let experts = || read.iter().flat_map(Read::experts);
+    let models = service.models(Role::Expert, |config| mind::seated(config, experts()))?;
+    if let (None, Some(expert)) = (&models, mind::wants_model(experts())) {
+        let (file, name) = (expert.file.display(), &expert.name);
+        return Err(Failure::usage(format!("{file}: Expert {name} is played by a model: give --models FILE")));
+    }
     let mut stop = service.stop.clone();
-    let loaded = tokio::select! {
+    let crews = tokio::select! {
         biased;
         () = stop.wait() => return Ok(None),
-        loaded = finished => loaded.map_err(|_| Failure::failed("loading the evidence stopped without a reason"))?,
+        crews = crews(service, &read) => crews.map_err(failure)?,
     };
-    let seats = loaded.map_err(|e| if e.usage() { Failure::usage(e) } else { Failure::failed(e) })?;
     let at_once = service.at_once(AT_ONCE);
-    Ok(Some(seats.into_iter().map(|seat| post(seat, at_once, Arc::clone(&mind))).collect()))
+    let mut boxes = Vec::new();
+    let mut posts = Vec::new();
+    for crew in crews {
+        boxes.push(crew.toolbox);
+        for seat in crew.seats {
+            let mind = mind::of(seat.definition.as_ref(), models.as_ref(), None);
+            posts.push(post(seat, at_once, mind));
+        }
+    }
+    Ok(Some((posts, boxes)))
 }
 
 fn post(seat: Seat, at_once: usize, mind: Arc<dyn Mind>) -> Post {
-    let Seat { member, tools } = seat;
+    let Seat { member, tools, .. } = seat;
     let mind: Arc<dyn Mind> = Arc::new(Bound { member: member.clone(), mind });
     Post {
         queue: Queue::new(Role::Expert, Some(&member.domain)),
@@ -115,44 +140,89 @@ fn post(seat: Seat, at_once: usize, mind: Arc<dyn Mind>) -> Post {
     }
 }
 
-fn all_seats(profiles: &[PathBuf], say: &mut dyn FnMut(&str)) -> Result<Vec<Seat>, PostsError> {
-    let mut all: Vec<Seat> = Vec::new();
-    for file in profiles {
-        let profile = Profile::parse(file, &open::text(file, "the profile")?)?;
-        say(&format!("loads the evidence in {}", profile.evidence.display()));
-        for seat in of_profile(&profile)? {
-            if all.iter().any(|other| other.member.domain == seat.member.domain) {
-                return Err(PostsError::Twice { file: file.clone(), domain: seat.member.domain });
-            }
-            all.push(seat);
-        }
-    }
-    Ok(all)
+/// A profile with its team folder.
+struct Read {
+    profile: Profile,
+    team: Option<Team>,
 }
 
-fn of_profile(profile: &Profile) -> Result<Vec<Seat>, PostsError> {
-    let file = || profile.file.clone();
-    let seats = seats(&Arc::new(load(profile)?));
-    let known: BTreeSet<&Domain> = seats.iter().map(|seat| &seat.member.domain).collect();
+impl Read {
+    fn of(file: &Path) -> Result<Self, PostsError> {
+        let profile = Profile::parse(file, &open::text(file, "the profile")?)?;
+        let team = profile.team.as_deref().map(Team::read).transpose();
+        let team = team.map_err(|source| PostsError::Crew { file: file.to_path_buf(), source })?;
+        Ok(Self { profile, team })
+    }
+
+    fn experts(&self) -> impl Iterator<Item = &Definition> {
+        let all = self.team.as_ref().and_then(|team| team.experts.as_ref()).into_iter().flatten();
+        all.filter(|e| self.profile.domains.is_empty() || self.profile.domains.contains(&e.name))
+    }
+}
+
+/// Who there is for each profile, and no domain in two.
+async fn crews(service: &Service, read: &[Read]) -> Result<Vec<Crew>, PostsError> {
+    let mut crews: Vec<Crew> = Vec::new();
+    for Read { profile, team } in read {
+        let catalog = match &profile.evidence {
+            Some((evidence, index)) => {
+                service.health.preparing(Some(&format!("loads the evidence in {}", evidence.display())));
+                Some(loaded(profile, evidence, index).await?)
+            }
+            None => None,
+        };
+        if team.is_some() {
+            service.health.preparing(Some("reaches for its MCP servers"));
+        }
+        let crew = gather(team.as_ref(), catalog.as_ref(), &profile.domains).await;
+        let crew = crew.map_err(|source| PostsError::Crew { file: profile.file.clone(), source })?;
+        crew.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
+        checked(profile, &crew, &crews)?;
+        crews.push(crew);
+    }
+    Ok(crews)
+}
+
+/// The profile's domains are there, and in no other profile.
+fn checked(profile: &Profile, crew: &Crew, others: &[Crew]) -> Result<(), PostsError> {
+    let known: BTreeSet<&Domain> = crew.seats.iter().map(|seat| &seat.member.domain).collect();
+    let file = profile.file.clone();
     if let Some(domain) = profile.domains.iter().find(|domain| !known.contains(domain)) {
         let known = known.iter().map(|domain| domain.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(PostsError::NoDomain { file: file(), domain: domain.clone(), known });
+        return Err(PostsError::NoDomain { file, domain: domain.clone(), known });
     }
-    let asked = |seat: &Seat| profile.domains.is_empty() || profile.domains.contains(&seat.member.domain);
-    Ok(seats.into_iter().filter(asked).collect())
+    let mut taken = others.iter().flat_map(|crew| &crew.seats).map(|seat| &seat.member.domain);
+    match taken.find(|domain| known.contains(domain)) {
+        Some(domain) => Err(PostsError::Twice { file, domain: domain.clone() }),
+        None => Ok(()),
+    }
+}
+
+async fn loaded(profile: &Profile, evidence: &Path, index: &Path) -> Result<Arc<Catalog>, PostsError> {
+    let (finish, finished) = oneshot::channel();
+    let (file, evidence, index) = (profile.file.clone(), evidence.to_path_buf(), index.to_path_buf());
+    let stopped = PostsError::Stopped { file: file.clone() };
+    // A thread of its own: the runtime would wait for blocking work when it ends.
+    let started = std::thread::Builder::new().name("evidence".into()).spawn(move || {
+        // Nobody waits any more when the process was asked to stop.
+        let _ = finish.send(load(&file, &evidence, &index));
+    });
+    match (started, finished.await) {
+        (Ok(_), Ok(catalog)) => catalog.map(Arc::new),
+        _ => Err(stopped),
+    }
 }
 
 /// One process at a time builds an index; the others find it there.
-fn load(profile: &Profile) -> Result<Catalog, PostsError> {
+fn load(file: &Path, evidence: &Path, index: &Path) -> Result<Catalog, PostsError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |source| PostsError::Index { path, source }
     };
-    let broken = |source| PostsError::Load { file: profile.file.clone(), source };
-    std::fs::create_dir_all(&profile.index).map_err(failed(&profile.index))?;
-    let evidence =
-        profile.evidence.canonicalize().map_err(|_| broken(LoadError::NoFolder(profile.evidence.clone())))?;
-    let index = profile.index.join(index_name(&evidence));
+    let broken = |source| PostsError::Load { file: file.to_path_buf(), source };
+    std::fs::create_dir_all(index).map_err(failed(index))?;
+    let evidence = evidence.canonicalize().map_err(|_| broken(LoadError::NoFolder(evidence.to_path_buf())))?;
+    let index = index.join(index_name(&evidence));
     let lock = index.with_extension("lock");
     let held = File::create(&lock).map_err(failed(&lock))?;
     held.lock().map_err(failed(&lock))?;

@@ -12,11 +12,13 @@ use toml::Spanned;
 pub struct Profile {
     /// The file that says so.
     pub file: PathBuf,
-    /// The folder with the log files.
-    pub evidence: PathBuf,
-    /// The folder in which the index of the evidence is kept.
-    pub index: PathBuf,
-    /// The domains in which it investigates; all that the evidence has where none is named.
+    /// The folder with the log files, and the folder in which the index of them is kept; none where the
+    /// evidence is behind servers alone.
+    pub evidence: Option<(PathBuf, PathBuf)>,
+    /// The team folder: Experts, MCP servers and what they may do.
+    pub team: Option<PathBuf>,
+    /// The domains in which it investigates; all that the evidence, or the team folder, has where none is
+    /// named.
     pub domains: BTreeSet<Domain>,
 }
 
@@ -35,8 +37,9 @@ pub struct ProfileError {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    evidence: Spanned<PathBuf>,
-    index: Spanned<PathBuf>,
+    evidence: Option<Spanned<PathBuf>>,
+    index: Option<Spanned<PathBuf>>,
+    team: Option<Spanned<PathBuf>>,
     #[serde(default)]
     domains: Vec<Spanned<String>>,
 }
@@ -63,12 +66,24 @@ impl Profile {
             let domain = Domain::new(name.get_ref().clone()).map_err(|e| fault(name.span().start, e.to_string()))?;
             domains.insert(domain);
         }
-        Ok(Self {
-            file: file.to_path_buf(),
-            evidence: path(&written.evidence, "evidence")?,
-            index: path(&written.index, "index")?,
-            domains,
-        })
+        let evidence = match (&written.evidence, &written.index) {
+            (Some(evidence), Some(index)) => Some((path(evidence, "evidence")?, path(index, "index")?)),
+            (Some(evidence), None) => {
+                let what = "evidence needs an index: name the folder in which it is kept, index = \"DIR\"";
+                return Err(fault(evidence.span().start, what.into()));
+            }
+            (None, Some(index)) => {
+                return Err(fault(index.span().start, "index is that of evidence: name it, evidence = \"DIR\"".into()));
+            }
+            (None, None) => None,
+        };
+        let team = written.team.as_ref().map(|team| path(team, "team")).transpose()?;
+        if evidence.is_none() && team.is_none() {
+            let what =
+                "there is nothing to read: name a folder of logs (evidence and index), a team folder (team), or both";
+            return Err(fault(0, what.into()));
+        }
+        Ok(Self { file: file.to_path_buf(), evidence, team, domains })
     }
 }
 
@@ -83,16 +98,23 @@ mod tests {
     #[test]
     fn paths_are_relative_to_the_profile_and_domains_are_checked() {
         let profile = parse("evidence = \"logs\"\nindex = \"/var/lib/index\"\ndomains = [\"network\"]\n").unwrap();
-        assert_eq!(profile.evidence, Path::new("/etc/casebook/logs"));
-        assert_eq!(profile.index, Path::new("/var/lib/index"));
+        let evidence = (PathBuf::from("/etc/casebook/logs"), PathBuf::from("/var/lib/index"));
+        assert_eq!((profile.evidence, profile.team), (Some(evidence), None));
         assert_eq!(profile.domains.iter().map(Domain::as_str).collect::<Vec<_>>(), ["network"]);
         assert!(parse("evidence = \"logs\"\nindex = \"i\"").unwrap().domains.is_empty());
+        let served = parse("team = \"team\"").unwrap();
+        assert_eq!((served.evidence, served.team), (None, Some(PathBuf::from("/etc/casebook/team"))));
     }
 
     #[test]
     fn a_fault_is_told_with_its_line() {
         let fault = |text: &str| parse(text).unwrap_err();
-        assert_eq!(fault("index = \"i\""), "/etc/casebook/expert.toml:1: missing field `evidence`");
+        assert_eq!(
+            fault("\nindex = \"i\""),
+            "/etc/casebook/expert.toml:2: index is that of evidence: name it, evidence = \"DIR\""
+        );
+        assert!(fault("evidence = \"e\"").starts_with("/etc/casebook/expert.toml:1: evidence needs an index"));
+        assert!(fault("").starts_with("/etc/casebook/expert.toml:1: there is nothing to read"));
         let odd = fault("evidence = \"e\"\nindex = \"i\"\ndomain = [\"network\"]");
         assert!(odd.starts_with("/etc/casebook/expert.toml:3: unknown field `domain`"), "{odd}");
         let bad = fault("evidence = \"e\"\nindex = \"i\"\ndomains = [\n  \"network\",\n  \"A.b\",\n]");

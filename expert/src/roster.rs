@@ -7,9 +7,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, Member, SourceInfo, Timestamp, Toolset, one_line};
+use serde::Deserialize;
 use tokio::sync::Semaphore;
 
-use crate::evidence::{Catalog, EvidenceTools, Source};
+use crate::definition::{Definition, preset};
+use crate::evidence::{Catalog, EvidenceTools, Format, Source};
 
 /// An Expert with its tools.
 pub struct Seat {
@@ -17,50 +19,110 @@ pub struct Seat {
     pub member: Member,
     /// What it can call.
     pub tools: Arc<dyn Tools>,
+    /// What a file, or a preset, says of it.
+    pub definition: Option<Definition>,
+}
+
+/// A source of evidence as `list_sources` tells of it, in process or over MCP.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Seen {
+    /// Its id.
+    pub source: String,
+    /// The domain that it belongs to.
+    pub domain: Domain,
+    /// How it is written.
+    pub format: Format,
+    /// What wrote it.
+    pub sensor: String,
+    /// Ordinary processes of the host that it describes wrote it.
+    pub written_on_subject_host: bool,
+    /// Records in it.
+    pub records: u64,
+    /// Records that are malformed.
+    pub malformed: u64,
+    /// The first time in it.
+    pub first_time: Option<Timestamp>,
+    /// The last time in it.
+    pub last_time: Option<Timestamp>,
+}
+
+impl From<&Source> for Seen {
+    fn from(source: &Source) -> Self {
+        Self {
+            source: source.id.clone(),
+            domain: source.domain.clone(),
+            format: source.format,
+            sensor: source.sensor.clone(),
+            written_on_subject_host: source.written_on_subject_host,
+            records: source.records,
+            malformed: source.malformed,
+            first_time: source.first_time,
+            last_time: source.last_time,
+        }
+    }
+}
+
+impl Seen {
+    /// What the roster says of it.
+    #[must_use]
+    pub fn info(&self) -> SourceInfo {
+        SourceInfo {
+            source: self.source.clone(),
+            sensor: self.sensor.clone(),
+            on_subject_host: self.written_on_subject_host,
+            records: self.records,
+            about: self.about(),
+        }
+    }
+
+    fn about(&self) -> String {
+        let period = match (self.first_time, self.last_time) {
+            (Some(first), Some(last)) => format!("{} to {}", second(first), second(last)),
+            _ => "without times".to_owned(),
+        };
+        let damage = if self.malformed > 0 { format!(", {} of them malformed", self.malformed) } else { String::new() };
+        format!(
+            "{}{damage}, {}, by {}, {period}",
+            records(self.records),
+            self.format.words(),
+            one_line(&self.sensor, 80)
+        )
+    }
 }
 
 /// One Expert for each domain of the catalog's sources, in order of domain.
 #[must_use]
 pub fn seats(catalog: &Arc<Catalog>) -> Vec<Seat> {
-    let mut domains: BTreeMap<Domain, Vec<&Source>> = BTreeMap::new();
+    let mut domains: BTreeMap<Domain, Vec<Seen>> = BTreeMap::new();
     for source in catalog.sources() {
-        domains.entry(source.domain.clone()).or_default().push(source);
+        domains.entry(source.domain.clone()).or_default().push(source.into());
     }
-    domains.into_iter().map(|(domain, sources)| seat(catalog, domain, &sources)).collect()
-}
-
-fn seat(catalog: &Arc<Catalog>, domain: Domain, sources: &[&Source]) -> Seat {
-    let ids: Vec<String> = sources.iter().map(|s| s.id.clone()).collect();
-    let tools = EvidenceTools::new(Arc::clone(catalog), &ids);
-    let toolset = tools.toolset();
-    let seen: Vec<String> = sources.iter().map(|s| format!("{} ({})", one_line(&s.id, 80), about(s))).collect();
-    let description = format!("Reads what {domain} sources recorded: {}.", seen.join("; "));
-    let sources = sources.iter().map(|s| info(s)).collect();
-    Seat { member: Member { domain, description, sources, toolset }, tools: Arc::new(Offloaded(tools)) }
-}
-
-fn info(source: &Source) -> SourceInfo {
-    SourceInfo {
-        source: source.id.clone(),
-        sensor: source.sensor.clone(),
-        on_subject_host: source.written_on_subject_host,
-        records: source.records,
-        about: about(source),
-    }
-}
-
-fn about(source: &Source) -> String {
-    let period = match (source.first_time, source.last_time) {
-        (Some(first), Some(last)) => format!("{} to {}", second(first), second(last)),
-        _ => "without times".to_owned(),
+    let seat = |(domain, sources): (Domain, Vec<Seen>)| {
+        let tools = over_files(catalog, &sources);
+        let toolset = tools.toolset();
+        let description = description(&domain, None, &sources);
+        let definition = preset(&domain).cloned();
+        let sources = sources.iter().map(Seen::info).collect();
+        Seat { member: Member { domain, description, sources, toolset }, tools, definition }
     };
-    let damage = if source.malformed > 0 { format!(", {} of them malformed", source.malformed) } else { String::new() };
-    format!(
-        "{}{damage}, {}, by {}, {period}",
-        records(source.records),
-        source.format.words(),
-        one_line(&source.sensor, 80)
-    )
+    domains.into_iter().map(seat).collect()
+}
+
+/// The evidence tools over these sources of a catalog.
+pub(crate) fn over_files(catalog: &Arc<Catalog>, sources: &[Seen]) -> Arc<dyn Tools> {
+    let ids: Vec<String> = sources.iter().map(|s| s.source.clone()).collect();
+    Arc::new(Offloaded(EvidenceTools::new(Arc::clone(catalog), &ids)))
+}
+
+/// What the Director reads of the Expert of `domain`, which knows what `known` says and sees `sources`.
+pub(crate) fn description(domain: &Domain, known: Option<&str>, sources: &[Seen]) -> String {
+    let seen: Vec<String> = sources.iter().map(|s| format!("{} ({})", one_line(&s.source, 80), s.about())).collect();
+    let reads = format!("Reads what {domain} sources recorded: {}.", seen.join("; "));
+    match known {
+        None => reads,
+        Some(known) if sources.is_empty() => one_line(known, 1000),
+        Some(known) => format!("{} Sees {}.", one_line(known, 1000), seen.join("; ")),
+    }
 }
 
 /// A moment to the second.

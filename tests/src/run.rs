@@ -60,7 +60,7 @@ pub fn investigate_with(
 ) -> Result<Report, String> {
     let bytes = std::fs::read(alert).map_err(|e| format!("{}: {e}", alert.display()))?;
     let alert = Alert::parse(&bytes).map_err(|e| format!("{}: {e}", alert.display()))?;
-    let options = Options { alert, evidence: evidence.to_path_buf(), data: data.to_path_buf(), budget, minds };
+    let options = Options { alert, ground: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, minds };
     let (_stopper, mut stop) = Stop::by_hand();
     process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })
         .map_err(|e| e.to_string())?

@@ -10,6 +10,7 @@ use serde_json::Value;
 mod cut;
 mod quote;
 
+pub(crate) use cut::head;
 pub use cut::{Fitted, fit};
 pub use quote::recorded_quote;
 

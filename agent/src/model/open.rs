@@ -7,7 +7,7 @@ use casebook_protocol::Role;
 
 use crate::model::Model;
 use crate::model::client::{self, Client};
-use crate::model::config::{Config, ConfigError};
+use crate::model::config::{Config, ConfigError, NoModel};
 
 /// The environment variable that names a models file.
 pub const MODELS_ENV: &str = "CASEBOOK_MODELS";
@@ -35,6 +35,9 @@ pub enum ModelsError {
     /// The file does not hold.
     #[error(transparent)]
     File(#[from] ConfigError),
+    /// An Expert is to be played by a model that the file does not have.
+    #[error("an Expert names a model: {0}")]
+    Seat(#[from] NoModel),
     /// A key is missing, or TLS cannot be set up.
     #[error(transparent)]
     Client(#[from] client::OpenError),
@@ -50,13 +53,18 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models that `file` seats in `role`, over the network: no other role's key is needed.
+    /// The models that `file` seats in `role`, once `seat` has put in whom it likes, over the network: no
+    /// other role's key is needed.
     ///
     /// # Errors
     /// [`ModelsError`] names the file and what is wrong with it, or the key that is missing.
-    pub fn of_role(file: &Path, role: Role) -> Result<Self, ModelsError> {
+    pub fn of_role(
+        file: &Path,
+        role: Role,
+        seat: impl FnOnce(Config) -> Result<Config, NoModel>,
+    ) -> Result<Self, ModelsError> {
         let (config, _) = read(file)?;
-        let config = config.of_role(role);
+        let config = seat(config)?.of_role(role);
         let client = Client::open(&config)?;
         Ok(Self { config: Arc::new(config), models: Arc::new(client) })
     }
@@ -96,7 +104,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("models.toml");
         std::fs::write(&file, FILE).unwrap();
-        let names = |role| Models::of_role(&file, role).map(|m| m.config.models().map(|p| p.name.clone()).collect());
+        let names =
+            |role| Models::of_role(&file, role, Ok).map(|m| m.config.models().map(|p| p.name.clone()).collect());
         assert_eq!(names(Role::Expert), Ok(vec!["ours".to_owned()]));
         assert_eq!(names(Role::Director), Ok(vec![]));
         let error = names(Role::Critic).unwrap_err();

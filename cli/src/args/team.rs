@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Limits;
+use super::{Grounds, Limits};
 use crate::nats::Nats;
 
 /// `casebook cluster`
@@ -22,9 +22,9 @@ pub struct Cluster {
     /// The file with an alert, or `-` for standard input: investigate it, then stop the team
     #[arg(value_name = "ALERT")]
     pub alert: Option<PathBuf>,
-    /// The folder with the log files
-    #[arg(long, value_name = "DIR")]
-    pub evidence: PathBuf,
+    /// What is investigated with.
+    #[command(flatten)]
+    pub ground: Grounds,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR", requires = "alert")]
     pub out: Option<PathBuf>,

@@ -43,7 +43,7 @@ pub async fn investigate(home: &Home, cases: &[PathBuf], stop: &mut Stop) -> Res
         let bytes = std::fs::read(&path).map_err(|e| wrong(&e))?;
         let options = Options {
             alert: Alert::parse(&bytes).map_err(|e| wrong(&e))?,
-            evidence: case.join("evidence"),
+            ground: case.join("evidence").into(),
             data: home.folder.clone(),
             budget: Budget::default(),
             minds: Minds::analyst(),

@@ -128,9 +128,16 @@ fn program(name: &str) -> Result<PathBuf, Failure> {
 
 /// The profile of an Expert of `domain`.
 #[must_use]
-pub fn profile(evidence: &Path, index: &Path, domain: &Domain) -> String {
+pub fn profile(evidence: Option<(&Path, &Path)>, team: Option<&Path>, domain: &Domain) -> String {
     let path = |path: &Path| quoted(&path.display().to_string());
-    format!("evidence = {}\nindex = {}\ndomains = [{}]\n", path(evidence), path(index), quoted(domain.as_str()))
+    let mut text = String::new();
+    if let Some((evidence, index)) = evidence {
+        text.push_str(&format!("evidence = {}\nindex = {}\n", path(evidence), path(index)));
+    }
+    if let Some(team) = team {
+        text.push_str(&format!("team = {}\n", path(team)));
+    }
+    text + &format!("domains = [{}]\n", quoted(domain.as_str()))
 }
 
 #[cfg(test)]
@@ -158,9 +165,11 @@ mod tests {
 
     #[test]
     fn a_profile_says_what_an_expert_reads() {
-        let text = profile(Path::new("/l\"ogs"), Path::new("/i"), &Domain::new("network").unwrap());
+        let evidence = (Path::new("/l\"ogs"), Path::new("/i"));
+        let text = profile(Some(evidence), Some(Path::new("/t")), &Domain::new("network").unwrap());
         let profile = casebook_expert::profile::Profile::parse(Path::new("/x.toml"), &text).unwrap();
-        assert_eq!(profile.evidence, Path::new("/l\"ogs"));
+        assert_eq!(profile.evidence, Some((evidence.0.to_path_buf(), evidence.1.to_path_buf())));
+        assert_eq!(profile.team, Some(PathBuf::from("/t")));
         assert_eq!(profile.domains.len(), 1);
     }
 }

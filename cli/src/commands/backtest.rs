@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use casebook_expert::crew::Team;
 use casebook_hub::{Branch, BranchError, archive};
 use casebook_protocol::Report;
 
@@ -22,7 +23,8 @@ use crate::stop;
 const SHOWN: usize = 40;
 
 pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Result<Exit, Failure> {
-    let minds = minds(args)?;
+    let ground = args.ground.ground()?;
+    let minds = minds(args, ground.team.as_deref())?;
     let home = Home::existing(data)?;
     let id = home.find(&args.id).await?;
     let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
@@ -38,7 +40,7 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let again = Home { folder: home.folder.clone(), store: Arc::new(branch.map_err(|e| failure(&e))?) };
     let mut stop = stop::listen()?;
     let mut watcher = Watcher::again(screen, args.verbose, args.from_round);
-    let now = embedded::resume(&again, &id, args.evidence.as_deref(), &minds, &mut watcher, &mut stop).await;
+    let now = embedded::resume(&again, &id, &ground, &minds, &mut watcher, &mut stop).await;
     watcher.bar.end();
     let now = now.map_err(kept_nothing)?;
     show(&then, &now, screen);
@@ -48,15 +50,18 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     Ok(Exit::Done)
 }
 
-fn minds(args: &Backtest) -> Result<Minds, Failure> {
+fn minds(args: &Backtest, team: Option<&Team>) -> Result<Minds, Failure> {
     let minds = match models::file(args.models.as_deref()) {
         Some(file) => {
             let (config, _) = models::config(&file)?;
-            let config = models::seated(config, &args.model)?;
+            let config = models::seated(models::of_team(config, team)?, &args.model)?;
             let client = models::client(&config)?;
             Minds::of(Arc::new(config), client)
         }
-        None if args.model.is_empty() && args.prompts.is_none() => Minds::analyst(),
+        None if args.model.is_empty() && args.prompts.is_none() => {
+            models::without_file(team)?;
+            Minds::analyst()
+        }
         None => {
             return Err(Failure::usage(
                 "--model and --prompts are for models, and there is no models file",

@@ -1,11 +1,13 @@
 //! `casebook cluster`
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use casebook_agent::broker::{Broker, Options};
 use casebook_agent::nats::{self, Connection};
 use casebook_agent::service::signals::Stop;
+use casebook_expert::crew;
 use casebook_hub::archive;
 use casebook_protocol::{Domain, InvestigationId};
 use tokio::sync::mpsc;
@@ -15,6 +17,7 @@ use crate::cluster::board::Board;
 use crate::cluster::keeper::{Keeper, Note, Row, State};
 use crate::cluster::{Place, broker_failure, clear, plan, server, users};
 use crate::commands::investigate::quoted;
+use crate::embedded::{self, crew_failure};
 use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
 use crate::loading::{index_folder, load, whole_path};
@@ -30,14 +33,19 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = args.alert.as_deref().map(super::investigate::read_alert).transpose()?;
+    let ground = args.ground.ground()?;
     let models = models::file(args.models.as_deref());
-    if let Some(file) = &models {
-        // What is wrong is told before anything is started.
-        models::client(&models::config(file)?.0)?;
+    // What is wrong is told before anything is started.
+    match &models {
+        Some(file) => models::client(&models::of_team(models::config(file)?.0, ground.team.as_deref())?).map(drop)?,
+        None => models::without_file(ground.team.as_deref())?,
+    }
+    if ground.evidence.is_none() && ground.team.is_none() {
+        return Err(embedded::nothing());
     }
     let (mut stop, mut at_once) = Stop::listen_twice().map_err(stop::failed)?;
     let place = Place::open(data)?;
-    let domains = domains(data, args, &place, screen, &mut stop).await?;
+    let domains = domains(data, args, ground.team.as_deref(), &place, screen, &mut stop).await?;
     let server = server().await?;
     let board = Board::stderr(alert.is_none());
     server.notes.iter().for_each(|note| board.say(&paint(DIM, safe(note, 300))));
@@ -67,22 +75,35 @@ pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut 
 async fn domains(
     data: &Path,
     args: &Cluster,
+    team: Option<&crew::Team>,
     place: &Place,
     screen: &mut Screen,
     stop: &mut Stop,
 ) -> Result<Vec<Domain>, Failure> {
-    let evidence = whole_path(&args.evidence)?;
+    let evidence = args.ground.evidence.as_deref().map(whole_path).transpose()?;
     let mut bar = Bar::stderr();
-    let catalog = load(&evidence, data, stop, &mut |loading| bar.show(loading)).await;
-    bar.end();
-    let catalog = catalog?;
-    super::investigate::loaded(&catalog, screen);
-    let mut domains: Vec<Domain> = catalog.sources().iter().map(|source| source.domain.clone()).collect();
-    domains.sort();
-    domains.dedup();
-    let index = index_folder(data).canonicalize().map_err(|e| Failure::write(&index_folder(data), &e))?;
+    let catalog = match &evidence {
+        Some(evidence) => {
+            let catalog = load(evidence, data, stop, &mut |loading| bar.show(loading)).await;
+            bar.end();
+            let catalog = catalog?;
+            super::investigate::loaded(&catalog, screen);
+            Some(catalog)
+        }
+        None => None,
+    };
+    let crew = crew::gather(team, catalog.as_ref(), &BTreeSet::new()).await.map_err(|e| crew_failure(&e))?;
+    super::investigate::gathered(&crew, screen);
+    // Each Expert starts servers of its own.
+    crew.toolbox.close().await;
+    let domains: Vec<Domain> = crew.seats.iter().map(|seat| seat.member.domain.clone()).collect();
+    let folder = index_folder(data);
+    std::fs::create_dir_all(&folder).map_err(|e| Failure::write(&folder, &e))?;
+    let index = folder.canonicalize().map_err(|e| Failure::write(&folder, &e))?;
+    let team = team.map(|team| team.folder.canonicalize().unwrap_or_else(|_| team.folder.clone()));
+    let evidence = evidence.as_deref().map(|evidence| (evidence, index.as_path()));
     for domain in &domains {
-        save::whole(&place.profile(domain.as_str()), &plan::profile(&evidence, &index, domain))?;
+        save::whole(&place.profile(domain.as_str()), &plan::profile(evidence, team.as_deref(), domain))?;
     }
     Ok(domains)
 }

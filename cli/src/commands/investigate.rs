@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
+use casebook_expert::crew::Crew;
 use casebook_expert::evidence::Catalog;
 use casebook_protocol::{Alert, InvestigationId, MAX_ALERT_BYTES, Recorded, Report};
 
@@ -12,7 +13,7 @@ use crate::embedded::{self, Begun, Observer, Options};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::live::Teller;
-use crate::loading::{Loading, whole_path};
+use crate::loading::Loading;
 use crate::models::Opened;
 use crate::progress::Bar;
 use crate::render::{Form, words};
@@ -22,22 +23,27 @@ use crate::stop;
 
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = read_alert(&args.alert)?.1;
-    let evidence = whole_path(&args.evidence)?;
-    let models = Opened::open(&args.models)?;
+    let ground = args.ground.ground()?;
+    let models = Opened::open(&args.models, ground.team.as_deref())?;
     let mut stop = stop::listen()?;
     let minds = models.minds.clone();
-    let options = Options { alert, evidence, data: data.to_path_buf(), budget: args.budget.budget(), minds };
+    let options = Options { alert, ground, data: data.to_path_buf(), budget: args.budget.budget(), minds };
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    let report = report.map_err(|failure| with_models(failure, &args.models))?;
+    let report = report.map_err(|failure| with_models(failure, &args.models, args.ground.team.as_deref()))?;
     conclude(&report, args.out.as_deref(), data, &models, screen)
 }
 
 /// What to type to go on needs the models, too: without them the built-in analyst would go on.
-fn with_models(mut failure: Failure, models: &Models) -> Failure {
+fn with_models(mut failure: Failure, models: &Models, team: Option<&Path>) -> Failure {
     if failure.exit == Exit::Unfinished {
-        let given = [("--models", &models.models), ("--record", &models.record), ("--replay", &models.replay)];
+        let given = [
+            ("--team", team),
+            ("--models", models.models.as_deref()),
+            ("--record", models.record.as_deref()),
+            ("--replay", models.replay.as_deref()),
+        ];
         for (option, path) in given {
             if let Some(path) = path {
                 failure.advice.push_str(&format!(" {option} {}", quoted(&path.display().to_string())));
@@ -48,14 +54,15 @@ fn with_models(mut failure: Failure, models: &Models) -> Failure {
 }
 
 pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> Result<Exit, Failure> {
-    let models = Opened::open(&args.models)?;
+    let ground = args.ground.ground()?;
+    let models = Opened::open(&args.models, ground.team.as_deref())?;
     let home = Home::existing(data)?;
     let id = home.find(&args.id).await?;
     let mut stop = stop::listen()?;
     let mut watcher = Watcher::new(screen, args.verbose);
-    let report = embedded::resume(&home, &id, args.evidence.as_deref(), &models.minds, &mut watcher, &mut stop).await;
+    let report = embedded::resume(&home, &id, &ground, &models.minds, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    let report = report.map_err(|failure| with_models(failure, &args.models))?;
+    let report = report.map_err(|failure| with_models(failure, &args.models, args.ground.team.as_deref()))?;
     conclude(&report, args.out.as_deref(), data, &models, screen)
 }
 
@@ -156,6 +163,11 @@ impl Observer for Watcher<'_> {
         loaded(catalog, self.screen);
     }
 
+    fn gathered(&mut self, crew: &Crew) {
+        self.bar.end();
+        gathered(crew, self.screen);
+    }
+
     fn without_models(&mut self, played: &BTreeSet<String>) {
         if self.again.is_none() {
             let names = safe(&played.iter().map(String::as_str).collect::<Vec<_>>().join(", "), 200);
@@ -184,6 +196,22 @@ impl Observer for Watcher<'_> {
         for line in self.teller.tell(&entry.event) {
             self.screen.line(line);
         }
+    }
+}
+
+/// Says what is worth knowing of the Experts and their servers.
+pub(super) fn gathered(crew: &Crew, screen: &mut Screen) {
+    if let Some(server) = &crew.evidence_server {
+        let sources: usize = crew.seats.iter().map(|seat| seat.member.sources.len()).sum();
+        screen.line(format_args!(
+            "{} {} from server {}",
+            paint(BOLD, "Evidence"),
+            words::count(sources as u64, "source"),
+            safe(server, 80)
+        ));
+    }
+    for notice in &crew.notices {
+        screen.line(paint(YELLOW, format_args!("  {}", safe(notice, 600))));
     }
 }
 

@@ -10,6 +10,7 @@ pub mod investigate;
 pub mod list;
 pub mod show;
 pub mod sources;
+pub mod tools;
 pub mod verify;
 pub mod watch;
 
@@ -36,6 +37,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Verify(args) => verify::run(data, args, &mut screen).await,
         Command::Calibrate(args) => calibrate::run(data, args, &mut screen).await,
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
+        Command::Tools(args) => tools::run(args, &mut screen).await,
         Command::Backtest(args) => backtest::run(data, args, &mut screen).await,
         Command::Doctor(args) => doctor::run(args, &mut screen).await,
     }?;

@@ -34,7 +34,7 @@ fn evidence(folder: &Path) {
 fn options(folder: &Path) -> Options {
     Options {
         alert: Alert::parse(ALERT.as_bytes()).unwrap(),
-        evidence: folder.join("logs"),
+        ground: folder.join("logs").into(),
         data: folder.join("data"),
         budget: Budget::default(),
         minds: casebook_cli::minds::Minds::analyst(),

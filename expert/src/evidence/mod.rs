@@ -33,6 +33,7 @@ pub use error::{LoadError, ReadError};
 pub use record::Record;
 pub use source::{FieldProfile, Format, Place, Progress, Skipped, Source, TimeField, TimeRole, ValueCount};
 pub use tools::EvidenceTools;
+pub(crate) use tools::spec::about as about_logs;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::Role;
+use casebook_protocol::{Domain, Role};
 
 use super::{ANALYST, Choice, Config, RoleChoice};
 
@@ -37,6 +37,19 @@ impl Config {
             }
             choice.base.model = Some(model.to_owned());
         }
+        Ok(self)
+    }
+
+    /// This file with `model` (or [`ANALYST`]) as the Expert of `domain`, whatever the task and the phase.
+    ///
+    /// # Errors
+    /// [`NoModel`] when the file does not have it.
+    pub fn with_expert(mut self, domain: &Domain, model: &str) -> Result<Self, NoModel> {
+        if model != ANALYST {
+            self.known(model)?;
+        }
+        let expert = self.roles.entry(Role::Expert).or_default();
+        expert.domains.entry(domain.clone()).or_default().model = Some(model.to_owned());
         Ok(self)
     }
 

@@ -122,7 +122,7 @@ impl Trim {
 }
 
 /// The beginning of `text` in at most `max` bytes, whole characters.
-pub(super) fn head(text: &str, max: usize) -> &str {
+pub(crate) fn head(text: &str, max: usize) -> &str {
     let mut end = max.min(text.len());
     while !text.is_char_boundary(end) {
         end -= 1;

@@ -5,7 +5,7 @@ mod count;
 mod describe;
 mod find;
 mod shown;
-mod spec;
+pub(super) mod spec;
 mod sql;
 
 use std::sync::Arc;

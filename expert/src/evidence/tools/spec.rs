@@ -2,7 +2,7 @@
 
 use casebook_protocol::{ToolSpec, Toolset};
 
-use crate::evidence::Source;
+use crate::evidence::{Format, Source};
 
 /// Name, description and argument schema of each tool.
 pub(super) const TOOLS: [(&str, &str, &str); 7] = [
@@ -66,12 +66,7 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
 
 /// The toolset over these sources.
 pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset {
-    let names: Vec<String> =
-        sources.map(|s| format!("{} ({}, {} records of {})", s.id, s.format.words(), s.records, s.sensor)).collect();
-    let about = match names.len() {
-        0 => "Log files of the case: none that you may see.".to_owned(),
-        n => format!("Log files of the case, {n} sources: {}.", names.join("; ")),
-    };
+    let about = about(sources.map(|s| (s.id.as_str(), s.format, s.records, s.sensor.as_str())));
     let tools = TOOLS
         .iter()
         .map(|(name, description, schema)| ToolSpec {
@@ -82,4 +77,15 @@ pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset 
         })
         .collect();
     Toolset { name: "evidence".into(), about, tools }
+}
+
+/// What stands behind the tools over these sources, each with id, format, number of records and sensor.
+pub(crate) fn about<'s>(sources: impl Iterator<Item = (&'s str, Format, u64, &'s str)>) -> String {
+    let names: Vec<String> = sources
+        .map(|(id, format, records, sensor)| format!("{id} ({}, {records} records of {sensor})", format.words()))
+        .collect();
+    match names.len() {
+        0 => "Log files of the case: none that you may see.".to_owned(),
+        n => format!("Log files of the case, {n} sources: {}.", names.join("; ")),
+    }
 }

@@ -1,0 +1,367 @@
+//! One connection to an MCP server: the only place that speaks the protocol as a client.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use casebook_protocol::one_line;
+use reqwest::header::{HeaderName, HeaderValue};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ContentBlock, Implementation, Tool,
+};
+use rmcp::service::{NotificationContext, RunningService, ServiceError};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, RoleClient, ServiceExt};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, Command};
+
+use super::outcome::Answered;
+use super::{Listed, Listing};
+
+/// The longest message that is read, in bytes; a longer one is dropped, and its call answered by nobody.
+pub const MESSAGE: usize = 64 * 1024 * 1024;
+/// So much of what a child says on its standard error is remembered, in bytes.
+const TAIL: usize = 4096;
+/// Tools of one server beyond these are not looked at.
+const TOOLS: usize = 1000;
+/// How long a child may take to end once its input is closed, and again once it was asked to.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How a server is reached, with its secrets.
+#[derive(Debug, Clone)]
+pub enum Reach {
+    /// A child process.
+    Child {
+        /// The program.
+        program: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// All of its environment.
+        env: Vec<(String, SecretString)>,
+        /// Where it runs.
+        cwd: Option<PathBuf>,
+    },
+    /// Streamable HTTP.
+    Http {
+        /// Where.
+        url: String,
+        /// What goes with each request.
+        headers: Vec<(String, SecretString)>,
+    },
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallError {
+    /// The server says no: a fact for the caller.
+    Refused(String),
+    /// It did not answer in time.
+    Late,
+    /// The connection is lost.
+    Lost(String),
+}
+
+/// A connection.
+pub struct Client {
+    running: Option<RunningService<RoleClient, Handler>>,
+    child: Option<Child>,
+    said: Arc<Mutex<Vec<u8>>>,
+    secrets: Vec<SecretString>,
+    changed: Arc<AtomicBool>,
+    /// When it was made.
+    pub since: Instant,
+}
+
+struct Handler {
+    changed: Arc<AtomicBool>,
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(ClientCapabilities::default(), Implementation::new("casebook", env!("CARGO_PKG_VERSION")))
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changed.store(true, Ordering::Release);
+    }
+}
+
+impl Client {
+    /// Connects, within `patience`.
+    ///
+    /// # Errors
+    /// Why not, in words without secrets.
+    pub async fn connect(reach: &Reach, patience: Duration) -> Result<Self, String> {
+        let changed = Arc::new(AtomicBool::new(false));
+        let handler = Handler { changed: Arc::clone(&changed) };
+        let mut client = Self {
+            running: None,
+            child: None,
+            said: Arc::default(),
+            secrets: secrets(reach),
+            changed,
+            since: Instant::now(),
+        };
+        let begun = tokio::time::timeout(patience, client.begin(reach, handler)).await;
+        match begun {
+            Ok(Ok(())) => Ok(client),
+            Ok(Err(why)) => Err(client.explained(&why).await),
+            Err(_) => Err(client.explained(&format!("did not begin within {} s", patience.as_secs_f32())).await),
+        }
+    }
+
+    async fn begin(&mut self, reach: &Reach, handler: Handler) -> Result<(), String> {
+        let running = match reach {
+            Reach::Child { program, args, env, cwd } => {
+                let mut child = spawned(program, args, env, cwd.as_deref())?;
+                let (output, input) = (child.stdout.take(), child.stdin.take());
+                if let Some(errors) = child.stderr.take() {
+                    tokio::spawn(heard(errors, Arc::clone(&self.said)));
+                }
+                self.child = Some(child);
+                let (Some(output), Some(input)) = (output, input) else { return Err("has no pipes".into()) };
+                let transport = AsyncRwTransport::<RoleClient, _, _>::new(output, input).with_max_line_length(MESSAGE);
+                handler.serve(transport).await.map_err(|e| e.to_string())
+            }
+            Reach::Http { url, headers } => {
+                let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                    .custom_headers(parsed(headers)?)
+                    .max_sse_event_size(MESSAGE);
+                // A redirect could carry the headers to somebody else.
+                let http = reqwest::Client::builder()
+                    .redirect(reqwest::redirect::Policy::none())
+                    .connect_timeout(Duration::from_secs(10))
+                    .build()
+                    .map_err(|e| format!("cannot speak HTTP: {e}"))?;
+                let transport = StreamableHttpClientTransport::with_client(http, config);
+                handler.serve(transport).await.map_err(|e| e.to_string())
+            }
+        };
+        self.running = Some(running?);
+        Ok(())
+    }
+
+    /// `why` with what the child said last, and without what is secret.
+    async fn explained(&mut self, why: &str) -> String {
+        if let Some(child) = &mut self.child {
+            // What it said last may still be on its way.
+            let _ = tokio::time::timeout(Duration::from_millis(200), child.wait()).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.told(why)
+    }
+
+    fn told(&self, why: &str) -> String {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" / ");
+        let mut told = one_line(why, 300);
+        if !last.is_empty() {
+            told.push_str(&format!("; it said: {}", one_line(&last, 400)));
+        }
+        for secret in &self.secrets {
+            let secret = secret.expose_secret();
+            if secret.len() >= 4 {
+                told = told.replace(secret, "…");
+            }
+        }
+        told
+    }
+
+    /// The connection is still there, as far as is known.
+    #[must_use]
+    pub fn alive(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| !running.is_closed() && !running.is_transport_closed())
+    }
+
+    /// Why the connection is gone.
+    #[must_use]
+    pub fn why_gone(&mut self) -> String {
+        let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+        match ended {
+            Some(status) => self.told(&format!("it ended: {status}")),
+            None => self.told("it closed the connection"),
+        }
+    }
+
+    /// The server has said since the last question that its tools changed.
+    #[must_use]
+    pub fn tools_changed(&self) -> bool {
+        self.changed.swap(false, Ordering::AcqRel)
+    }
+
+    /// What the server says of itself and of its tools.
+    ///
+    /// # Errors
+    /// It does not say.
+    pub async fn list(&self, patience: Duration) -> Result<Listing, String> {
+        let running = self.running.as_ref().ok_or("is not connected")?;
+        let tools = if running.peer_info().is_some_and(|info| info.capabilities.tools.is_some()) {
+            tokio::time::timeout(patience, running.list_all_tools())
+                .await
+                .map_err(|_| self.told(&format!("did not list its tools within {} s", patience.as_secs_f32())))?
+                .map_err(|e| self.told(&format!("cannot list its tools: {e}")))?
+        } else {
+            Vec::new()
+        };
+        let (server, protocol) = running.peer_info().map_or_else(Default::default, |info| {
+            let server = info.server_info.as_ref().map(|is| format!("{} {}", is.name, is.version)).unwrap_or_default();
+            (one_line(&server, 80), info.protocol_version.to_string())
+        });
+        Ok(Listing { server, protocol, tools: tools.into_iter().take(TOOLS).map(listed).collect() })
+    }
+
+    /// Calls a tool.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        patience: Duration,
+    ) -> Result<String, CallError> {
+        let running = self.running.as_ref().ok_or_else(|| CallError::Lost("is not connected".into()))?;
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        // A request that nobody waits for any more is cancelled at the server.
+        let answer = tokio::time::timeout(patience, running.call_tool_once(params)).await;
+        match answer {
+            Err(_) => Err(CallError::Late),
+            Ok(Ok(CallToolResponse::Complete(result))) => {
+                let content = result.content.iter().filter_map(|block: &ContentBlock| serde_json::to_value(block).ok());
+                let answered = Answered {
+                    content: content.collect(),
+                    structured: result.structured_content,
+                    failed: result.is_error == Some(true),
+                };
+                answered.text().map_err(CallError::Refused)
+            }
+            Ok(Ok(_)) => Err(CallError::Refused("the server asks for input, which nobody here can give".into())),
+            Ok(Err(ServiceError::McpError(error))) => {
+                Err(CallError::Refused(self.told(&format!("the server refuses: {}", error.message))))
+            }
+            Ok(Err(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)))) => {
+                Err(CallError::Lost(self.told(&error.to_string())))
+            }
+            Ok(Err(error)) => Err(CallError::Refused(self.told(&error.to_string()))),
+        }
+    }
+
+    /// Ends the connection: a child may end by itself, then it is asked to, then it is killed.
+    pub async fn close(mut self) {
+        if let Some(running) = self.running.take() {
+            // What ended has ended.
+            let _ = tokio::time::timeout(FAREWELL, running.cancel()).await;
+        }
+        if let Some(mut child) = self.child.take() {
+            if tokio::time::timeout(FAREWELL, child.wait()).await.is_ok() {
+                return;
+            }
+            signal(&child, rustix::process::Signal::TERM);
+            if tokio::time::timeout(FAREWELL, child.wait()).await.is_err() {
+                signal(&child, rustix::process::Signal::KILL);
+                let _ = child.wait().await;
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(child) = &self.child {
+            signal(child, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// To the child and to what it started: it leads a group of its own.
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // An error says that it has ended.
+        let _ = rustix::process::kill_process_group(pid, signal);
+    }
+}
+
+fn spawned(
+    program: &str,
+    args: &[String],
+    env: &[(String, SecretString)],
+    cwd: Option<&Path>,
+) -> Result<Child, String> {
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.expose_secret().into());
+    let file = found(program, path.or_else(|| std::env::var_os("PATH")))
+        .ok_or_else(|| format!("there is no program {program:?} in the PATH: give its whole path as `command`"))?;
+    let mut command = Command::new(&file);
+    command.args(args).env_clear().envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
+    if let Some(cwd) = cwd {
+        command.current_dir(cwd);
+    }
+    // A group of its own: Ctrl-C in a terminal is for us, and all that it started ends with it.
+    command.process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|e| format!("cannot start {}: {e}", file.display()))
+}
+
+fn found(program: &str, path: Option<std::ffi::OsString>) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program));
+    }
+    std::env::split_paths(&path?).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Remembers the last of what a child says. It is read to its end: a full pipe would stop the child.
+async fn heard(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
+    let mut piece = vec![0; 4096];
+    while let Ok(read) = errors.read(&mut piece).await {
+        let Some(new) = piece.get(..read).filter(|new| !new.is_empty()) else { return };
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(new);
+        let over = said.len().saturating_sub(TAIL);
+        said.drain(..over);
+    }
+}
+
+fn parsed(headers: &[(String, SecretString)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+    let one = |(name, value): &(String, SecretString)| {
+        let header = HeaderName::from_str(name).map_err(|_| format!("{name:?} is no name of a header"))?;
+        let mut value = HeaderValue::from_str(value.expose_secret())
+            .map_err(|_| format!("the value of header {name} has characters that no header may have"))?;
+        value.set_sensitive(true);
+        Ok((header, value))
+    };
+    headers.iter().map(one).collect()
+}
+
+/// What no message may say. An address may hold a key, too.
+fn secrets(reach: &Reach) -> Vec<SecretString> {
+    match reach {
+        Reach::Child { env, .. } => env.iter().map(|(_, value)| value.clone()).collect(),
+        Reach::Http { url, headers } => {
+            let query = url.split_once('?').map(|(_, query)| SecretString::from(query.to_owned()));
+            let values = headers.iter().map(|(_, value)| value.clone());
+            // `Bearer KEY` is told as KEY by some servers.
+            let words = headers.iter().filter_map(|(_, value)| value.expose_secret().rsplit_once(' '));
+            let words = words.map(|(_, word)| SecretString::from(word.to_owned()));
+            values.chain(words).chain(query).collect()
+        }
+    }
+}
+
+fn listed(tool: Tool) -> Listed {
+    Listed {
+        name: tool.name.into_owned(),
+        description: tool.description.map(std::borrow::Cow::into_owned).unwrap_or_default(),
+        schema: Value::Object(tool.input_schema.as_ref().clone()),
+        read_only: tool.annotations.and_then(|hints| hints.read_only_hint),
+    }
+}

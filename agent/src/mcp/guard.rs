@@ -1,0 +1,296 @@
+//! What of a server's tools is offered, and what reaches the server of what a caller asks for. Pure:
+//! the one place that decides it.
+
+use casebook_protocol::{ToolSpec, offered_name, one_line};
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+
+use super::Listed;
+use super::pattern::any;
+use super::pins::{Pinned, fingerprint};
+use super::policy::{Kind, ServerPolicy};
+use crate::model::data::{head, visible};
+
+/// The longest description of a tool that is offered, in bytes; it is cut beyond.
+const DESCRIPTION: usize = 4096;
+/// The largest schema of a tool that is offered, in bytes.
+const SCHEMA: usize = 64 * 1024;
+/// So many faults of a call's arguments are told.
+const FAULTS: usize = 5;
+
+/// A tool of a server, judged.
+#[derive(Debug)]
+pub struct Judged {
+    /// As the server has it.
+    pub listed: Listed,
+    /// Its fingerprint.
+    pub fingerprint: String,
+    /// How it stands to its pin.
+    pub pinned: Pinned,
+    /// It may change something, and is allowed to.
+    pub writes: bool,
+    /// It is offered so, or held back for a reason.
+    pub standing: Result<Offer, String>,
+}
+
+/// A tool that may be offered.
+#[derive(Debug)]
+pub struct Offer {
+    /// As callers see it.
+    pub spec: ToolSpec,
+    /// Arguments that are fixed.
+    fixed: Map<String, Value>,
+    /// The server's own schema, compiled.
+    validator: Validator,
+}
+
+/// Judges a tool of `server`.
+#[must_use]
+pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned) -> Judged {
+    let evidence = policy.kind == Kind::Evidence;
+    let known_to_read = evidence || any(&policy.read_only, &listed.name);
+    let writes = !known_to_read && any(&policy.writes, &listed.name);
+    let reads = known_to_read || listed.read_only == Some(true);
+    let standing = match pinned {
+        Pinned::Changed => Err(format!(
+            "it has changed since it was pinned: look at it, then `casebook tools --confirm {server}/{}`",
+            one_line(&listed.name, 80)
+        )),
+        Pinned::New => Err(format!(
+            "its server did not have it when it was pinned: look at it, then `casebook tools --confirm {server}/{}`",
+            one_line(&listed.name, 80)
+        )),
+        Pinned::Same | Pinned::Never if !reads && !writes => Err(format!(
+            "nothing says that it only reads: list it in tools.yaml under servers.{server}.read_only if you know that \
+             it does, or under `writes` if it may change something"
+        )),
+        Pinned::Same | Pinned::Never => offer(server, policy, &listed),
+    };
+    Judged { fingerprint: fingerprint(&listed), listed, pinned, writes, standing }
+}
+
+fn offer(server: &str, policy: &ServerPolicy, listed: &Listed) -> Result<Offer, String> {
+    let fixed = fixed(policy, &listed.name);
+    let validator = jsonschema::validator_for(&listed.schema)
+        .map_err(|e| format!("its schema cannot be used: {}", one_line(&e.to_string(), 200)))?;
+    let shown = without(&listed.schema, &fixed)?;
+    let input_schema = if policy.kind == Kind::Evidence { shown.to_string() } else { seen(&shown) };
+    if input_schema.len() > SCHEMA {
+        return Err(format!("its schema has {} bytes, more than {SCHEMA}", input_schema.len()));
+    }
+    let evidence = policy.kind == Kind::Evidence;
+    let description = if evidence {
+        listed.description.clone()
+    } else {
+        let told = visible(&listed.description);
+        let cut = head(&told, DESCRIPTION);
+        let more = if cut.len() < told.len() { " …" } else { "" };
+        format!("Of server {server}, in its own words: {cut}{more}{}", words(&fixed))
+    };
+    let name = if evidence { listed.name.clone() } else { offered_name(server, &listed.name) };
+    let repeatable = evidence || any(&policy.repeatable, &listed.name);
+    Ok(Offer { spec: ToolSpec { name, description, input_schema, repeatable }, fixed, validator })
+}
+
+/// The arguments that the policy fixes for `tool`, later patterns over earlier ones.
+fn fixed(policy: &ServerPolicy, tool: &str) -> Map<String, Value> {
+    let all = policy.scope.iter().filter(|(pattern, _)| pattern.matches(tool));
+    all.flat_map(|(_, arguments)| arguments.clone()).collect()
+}
+
+fn words(fixed: &Map<String, Value>) -> String {
+    if fixed.is_empty() {
+        return String::new();
+    }
+    let all: Vec<String> =
+        fixed.iter().map(|(name, value)| format!("{name} = {}", visible(&value.to_string()))).collect();
+    format!("\nFixed by configuration, for every call: {}.", all.join(", "))
+}
+
+/// The schema as a model may see it: what shows nothing is written out.
+fn seen(schema: &Value) -> String {
+    fn all(value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(visible(text)),
+            Value::Array(items) => Value::Array(items.iter().map(all).collect()),
+            Value::Object(map) => Value::Object(map.iter().map(|(k, v)| (visible(k), all(v))).collect()),
+            other => other.clone(),
+        }
+    }
+    all(schema).to_string()
+}
+
+/// The schema without the arguments that are fixed.
+fn without(schema: &Value, fixed: &Map<String, Value>) -> Result<Value, String> {
+    let mut shown = schema.clone();
+    let object = shown.as_object_mut().filter(|o| o.get("type").is_none_or(|t| t == "object"));
+    let object = object.ok_or_else(|| "its schema is not that of an object".to_owned())?;
+    for name in fixed.keys() {
+        let properties = object.get_mut("properties").and_then(Value::as_object_mut);
+        let takes = properties.is_some_and(|all| {
+            let before = all.len();
+            // In their own order: models read them in it.
+            all.retain(|key, _| key != name);
+            all.len() < before
+        });
+        if !takes {
+            return Err(format!(
+                "the scope in tools.yaml fixes the argument {name:?}, which it does not take, so that it cannot be held \
+                 to it: name there the tools that take it"
+            ));
+        }
+        if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|one| one.as_str() != Some(name));
+        }
+    }
+    Ok(shown)
+}
+
+impl Offer {
+    /// The arguments that go to the server for what the caller asked for; `held` are fixed for this caller.
+    ///
+    /// # Errors
+    /// What is wrong with them and what would be right.
+    pub fn arguments(&self, asked: &str, held: Option<&Map<String, Value>>) -> Result<Map<String, Value>, String> {
+        let name = &self.spec.name;
+        let asked = if asked.trim().is_empty() { "{}" } else { asked };
+        let value: Value =
+            serde_json::from_str(asked).map_err(|e| format!("the arguments of {name} are no JSON: {e}"))?;
+        let Value::Object(mut arguments) = value else {
+            return Err(format!("the arguments of {name} are a JSON object, such as {{}}"));
+        };
+        let fixed = |key: &String| self.fixed.contains_key(key) || held.is_some_and(|held| held.contains_key(key));
+        if let Some(taken) = arguments.keys().find(|key| fixed(key)) {
+            return Err(format!("{name}: the argument {taken:?} is fixed by configuration: leave it out"));
+        }
+        arguments.extend(held.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
+        arguments.extend(self.fixed.clone());
+        let arguments = Value::Object(arguments);
+        let faults: Vec<String> = self
+            .validator
+            .iter_errors(&arguments)
+            .take(FAULTS)
+            .map(|e| {
+                let at = e.instance_path().to_string();
+                one_line(&format!("{}{e}", if at.is_empty() { at } else { format!("{at}: ") }), 300)
+            })
+            .collect();
+        match (faults.is_empty(), arguments) {
+            (true, Value::Object(arguments)) => Ok(arguments),
+            (_, _) => Err(format!("{name} was not called, its arguments do not fit its schema: {}", faults.join("; "))),
+        }
+    }
+}
+
+/// The schema in `text` without the arguments that are held for one caller; one that does not take them
+/// stays as it is.
+#[must_use]
+pub fn hide(text: &str, held: &Map<String, Value>) -> String {
+    let shown = serde_json::from_str::<Value>(text).ok().and_then(|schema| without(&schema, held).ok());
+    shown.map_or_else(|| text.to_owned(), |schema| schema.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::pattern::Pattern;
+    use super::*;
+
+    fn listed(read_only: Option<bool>) -> Listed {
+        Listed {
+            name: "search".into(),
+            description: "Finds\u{202e} rows".into(),
+            schema: json!({"type": "object", "required": ["tenant", "text"], "additionalProperties": false,
+                "properties": {"tenant": {"type": "string"}, "text": {"type": "string"}, "limit": {"type": "integer", "maximum": 5}}}),
+            read_only,
+        }
+    }
+
+    fn patterns(all: &[&str]) -> Vec<Pattern> {
+        all.iter().map(|p| Pattern::new(*p)).collect()
+    }
+
+    fn scoped() -> ServerPolicy {
+        let scope = json!({"tenant": "acme"}).as_object().unwrap().clone();
+        ServerPolicy { scope: vec![(Pattern::new("sea*"), scope)], ..ServerPolicy::default() }
+    }
+
+    #[test]
+    fn nothing_is_offered_that_is_not_known_to_read_or_allowed_to_write() {
+        let check = |read_only: Option<bool>, reads: &[&str], writes: &[&str], expect: (bool, bool)| {
+            let policy =
+                ServerPolicy { read_only: patterns(reads), writes: patterns(writes), ..ServerPolicy::default() };
+            let judged = judge("db", &policy, listed(read_only), Pinned::Same);
+            assert_eq!((judged.standing.is_ok(), judged.writes), expect, "{read_only:?} {reads:?} {writes:?}");
+        };
+        check(None, &[], &[], (false, false));
+        check(Some(false), &[], &[], (false, false));
+        check(Some(true), &[], &[], (true, false));
+        check(None, &["sea*"], &[], (true, false));
+        check(None, &["other"], &[], (false, false));
+        check(Some(false), &[], &["search"], (true, true));
+    }
+
+    #[test]
+    fn what_has_changed_or_is_new_is_held_back() {
+        for (pinned, expect) in
+            [(Pinned::Same, true), (Pinned::Never, true), (Pinned::Changed, false), (Pinned::New, false)]
+        {
+            let judged = judge("db", &ServerPolicy::default(), listed(Some(true)), pinned);
+            assert_eq!(judged.standing.is_ok(), expect, "{pinned:?}");
+            if let Err(why) = judged.standing {
+                assert!(why.contains("casebook tools --confirm db/search"), "{why}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_caller_neither_sees_nor_sets_what_is_fixed() {
+        let offer = judge("db", &scoped(), listed(Some(true)), Pinned::Same).standing.unwrap();
+        assert_eq!(offer.spec.name, "db__search");
+        assert_eq!(
+            offer.spec.description,
+            "Of server db, in its own words: Finds\\u{202e} rows\nFixed by configuration, for every call: tenant = \"acme\"."
+        );
+        let schema: Value = serde_json::from_str(&offer.spec.input_schema).unwrap();
+        assert_eq!(schema["required"], json!(["text"]));
+        assert!(schema["properties"].get("tenant").is_none());
+        let sent = offer.arguments(r#"{"text":"x"}"#, None).unwrap();
+        assert_eq!(Value::Object(sent), json!({"tenant": "acme", "text": "x"}));
+        let refused = offer.arguments(r#"{"text":"x","tenant":"evil"}"#, None).unwrap_err();
+        assert_eq!(refused, "db__search: the argument \"tenant\" is fixed by configuration: leave it out");
+    }
+
+    #[test]
+    fn a_scope_that_cannot_hold_holds_the_tool_back() {
+        let scope = json!({"window": "1h"}).as_object().unwrap().clone();
+        let policy = ServerPolicy { scope: vec![(Pattern::new("*"), scope)], ..ServerPolicy::default() };
+        let why = judge("db", &policy, listed(Some(true)), Pinned::Same).standing.unwrap_err();
+        assert!(why.contains("fixes the argument \"window\", which it does not take"), "{why}");
+    }
+
+    #[test]
+    fn arguments_are_checked_before_the_call() {
+        let offer = judge("db", &scoped(), listed(Some(true)), Pinned::Same).standing.unwrap();
+        let refused = |asked: &str, part: &str| {
+            let why = offer.arguments(asked, None).unwrap_err();
+            assert!(why.contains(part), "{asked}: {why}");
+        };
+        refused("{}", "\"text\" is a required property");
+        refused(r#"{"text":7}"#, "/text: 7 is not of type \"string\"");
+        refused(r#"{"text":"x","limit":9}"#, "/limit: 9 is greater than the maximum of 5");
+        refused(r#"{"text":"x","where":1}"#, "'where' was unexpected");
+        refused("[]", "are a JSON object");
+        refused("{", "are no JSON");
+    }
+
+    #[test]
+    fn the_tools_over_the_evidence_are_as_they_are_in_process() {
+        let policy = ServerPolicy { kind: Kind::Evidence, ..ServerPolicy::default() };
+        let offer = judge("evidence", &policy, listed(None), Pinned::Same).standing.unwrap();
+        assert_eq!(offer.spec.name, "search");
+        assert_eq!(offer.spec.description, "Finds\u{202e} rows");
+        assert!(offer.spec.repeatable);
+    }
+}

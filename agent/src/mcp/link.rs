@@ -1,0 +1,273 @@
+//! A server that is kept reachable: connected when it is needed, restarted with back-off when it died,
+//! and asked for no more at once than it takes. What it cannot do is a message for the caller.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use casebook_protocol::one_line;
+use secrecy::SecretString;
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, Semaphore};
+
+use super::client::{CallError, Client, Reach};
+use super::pins::fingerprint;
+use super::policy::{SecretSource, ServerPolicy};
+use super::servers::Way;
+use super::{Listed, Listing};
+
+/// The pause before the first restart, and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+/// A call waits so long for a restart; beyond it, that the server is gone is the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A connection that lasted so long was a good one: what comes after it is no failure in a row.
+const GOOD: Duration = Duration::from_secs(60);
+/// So many calls in a row without an answer, and the server counts as stuck.
+const STUCK: u32 = 2;
+
+/// A server.
+pub struct Link {
+    name: String,
+    way: Way,
+    policy: ServerPolicy,
+    gate: Semaphore,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    client: Option<Arc<Client>>,
+    listing: Arc<Listing>,
+    /// Failures in a row.
+    failures: u32,
+    /// When the last one was, and what it was.
+    failed: Option<(Instant, String)>,
+    /// Calls in a row without an answer.
+    late: u32,
+}
+
+/// The pause after so many failures in a row.
+fn pause(failures: u32) -> Duration {
+    match failures.checked_sub(1) {
+        None => Duration::ZERO,
+        Some(doublings) => PAUSE.0.saturating_mul(1 << doublings.min(16)).min(PAUSE.1),
+    }
+}
+
+impl Link {
+    /// The server `name`, which is not reached for before it is needed.
+    #[must_use]
+    pub fn new(name: &str, way: Way, policy: ServerPolicy) -> Self {
+        let gate = Semaphore::new(policy.concurrency.max(1));
+        Self { name: name.to_owned(), way, policy, gate, state: Mutex::default() }
+    }
+
+    /// What the server says of itself and its tools.
+    ///
+    /// # Errors
+    /// Why it cannot be reached.
+    pub async fn listing(&self) -> Result<Arc<Listing>, String> {
+        self.connected().await.map(|(_, listing)| listing)
+    }
+
+    /// Calls `tool`, if it still is what `known` is the fingerprint of.
+    ///
+    /// # Errors
+    /// A message for the caller.
+    pub async fn call(&self, tool: &str, known: &str, arguments: Map<String, Value>) -> Result<String, String> {
+        // The semaphore is never closed.
+        let _turn = self.gate.acquire().await;
+        let (client, listing) = self.connected().await?;
+        self.unchanged(&listing.tools, tool, known)?;
+        match client.call(tool, arguments, self.policy.timeout).await {
+            Ok(text) => {
+                self.state.lock().await.late = 0;
+                Ok(text)
+            }
+            Err(CallError::Refused(why)) => {
+                self.state.lock().await.late = 0;
+                Err(why)
+            }
+            Err(CallError::Late) => {
+                let within = self.policy.timeout.as_secs_f32();
+                self.late(&client).await;
+                Err(format!(
+                    "server {} gave no answer within {within} s; one that is malformed or over {} MiB is none",
+                    self.name,
+                    super::client::MESSAGE >> 20
+                ))
+            }
+            Err(CallError::Lost(why)) => {
+                let why = self.lost(client, Some(why)).await;
+                Err(format!("server {} was lost during the call, and whether it did it is not known: {why}", self.name))
+            }
+        }
+    }
+
+    fn unchanged(&self, tools: &[Listed], tool: &str, known: &str) -> Result<(), String> {
+        let name = &self.name;
+        match tools.iter().find(|listed| listed.name == tool) {
+            None => Err(format!("server {name} has no tool {tool:?} any more")),
+            Some(listed) if fingerprint(listed) != known => Err(format!(
+                "held back: server {name} has changed its tool {tool:?} since this Expert was told of it; a person \
+                 confirms it with `casebook tools --confirm {name}/{tool}`"
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The connection, made anew where there is none.
+    async fn connected(&self) -> Result<(Arc<Client>, Arc<Listing>), String> {
+        let mut state = self.state.lock().await;
+        if let Some(client) = state.client.clone() {
+            if client.alive() {
+                if client.tools_changed() {
+                    state.listing = Arc::new(client.list(self.policy.start_timeout).await?);
+                }
+                return Ok((client, Arc::clone(&state.listing)));
+            }
+            drop(client);
+            self.fail(&mut state, None);
+        }
+        if let Some((when, why)) = &state.failed {
+            let left = pause(state.failures).saturating_sub(when.elapsed());
+            if left > PATIENCE {
+                return Err(format!(
+                    "server {} is gone: {why}; it is tried again in {} s",
+                    self.name,
+                    left.as_secs().max(1)
+                ));
+            }
+            tokio::time::sleep(left).await;
+        }
+        match self.connect().await {
+            Ok((client, listing)) => {
+                let (client, listing) = (Arc::new(client), Arc::new(listing));
+                state.client = Some(Arc::clone(&client));
+                state.listing = Arc::clone(&listing);
+                state.late = 0;
+                Ok((client, listing))
+            }
+            Err(why) => {
+                state.failures = state.failures.saturating_add(1);
+                tracing::warn!(server = self.name, why, failures = state.failures, "an MCP server cannot be reached");
+                state.failed = Some((Instant::now(), why.clone()));
+                Err(format!("server {} cannot be reached: {why}", self.name))
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<(Client, Listing), String> {
+        let reach = self.reach()?;
+        let client = Client::connect(&reach, self.policy.start_timeout).await?;
+        let listing = client.list(self.policy.start_timeout).await?;
+        tracing::info!(server = self.name, is = listing.server, tools = listing.tools.len(), "an MCP server is there");
+        Ok((client, listing))
+    }
+
+    /// Takes the connection away and remembers why it is gone.
+    fn fail(&self, state: &mut State, why: Option<String>) -> String {
+        let Some(client) = state.client.take() else {
+            return state.failed.as_ref().map_or_else(String::new, |(_, why)| why.clone());
+        };
+        let lasted = client.since.elapsed();
+        let why = match Arc::try_unwrap(client) {
+            Ok(mut client) => why.unwrap_or_else(|| client.why_gone()),
+            // Another call of it is under way and says its own.
+            Err(_) => why.unwrap_or_else(|| "it closed the connection".to_owned()),
+        };
+        state.failures = if lasted >= GOOD { 1 } else { state.failures.saturating_add(1) };
+        state.failed = Some((Instant::now(), why.clone()));
+        tracing::warn!(server = self.name, why, failures = state.failures, "an MCP server is gone");
+        why
+    }
+
+    async fn lost(&self, client: Arc<Client>, why: Option<String>) -> String {
+        let mut state = self.state.lock().await;
+        let current = state.client.as_ref().is_some_and(|now| Arc::ptr_eq(now, &client));
+        drop(client);
+        if !current {
+            return why.unwrap_or_default();
+        }
+        // What the process said when it ended is on its way.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let said = self.fail(&mut state, None);
+        match why {
+            Some(why) if said.is_empty() || said.contains(&why) => why,
+            Some(why) => format!("{}; {said}", one_line(&why, 200)),
+            None => said,
+        }
+    }
+
+    /// A server that answers nothing more is restarted.
+    async fn late(&self, client: &Arc<Client>) {
+        let mut state = self.state.lock().await;
+        let current = state.client.as_ref().is_some_and(|now| Arc::ptr_eq(now, client));
+        if !current {
+            return;
+        }
+        state.late += 1;
+        if state.late >= STUCK {
+            let why = format!("{} calls in a row were not answered", state.late);
+            self.fail(&mut state, Some(why));
+        }
+    }
+
+    /// How the server is reached, with its secrets as they are now.
+    fn reach(&self) -> Result<Reach, String> {
+        let with = |named: &std::collections::BTreeMap<String, SecretString>,
+                    secrets: &std::collections::BTreeMap<String, SecretSource>| {
+            let mut all: Vec<(String, SecretString)> = named.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+            for (name, source) in secrets {
+                all.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+                all.push((name.clone(), secret(name, source)?));
+            }
+            Ok::<_, String>(all)
+        };
+        match &self.way {
+            Way::Child { command, args, env, cwd } => {
+                let mut env = with(env, &self.policy.secrets)?;
+                for name in &self.policy.environment {
+                    if let Ok(value) = std::env::var(name)
+                        && !env.iter().any(|(other, _)| other == name)
+                    {
+                        env.push((name.clone(), value.into()));
+                    }
+                }
+                Ok(Reach::Child { program: command.clone(), args: args.clone(), env, cwd: cwd.clone() })
+            }
+            Way::Http { url, headers } => {
+                Ok(Reach::Http { url: url.clone(), headers: with(headers, &self.policy.headers)? })
+            }
+        }
+    }
+
+    /// Ends the connection.
+    pub async fn close(&self) {
+        let client = self.state.lock().await.client.take();
+        if let Some(client) = client.and_then(Arc::into_inner) {
+            client.close().await;
+        }
+    }
+}
+
+fn secret(name: &str, source: &SecretSource) -> Result<SecretString, String> {
+    let value = match source {
+        SecretSource::Env(variable) => std::env::var(variable)
+            .map_err(|_| format!("its secret {name} is in the variable {variable}, which is not set"))?,
+        SecretSource::File(file) => std::fs::read_to_string(file)
+            .map_err(|e| format!("its secret {name} is in {}, which cannot be read: {e}", file.display()))?,
+    };
+    Ok(value.trim_end_matches(['\r', '\n']).to_owned().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_limit() {
+        let all: Vec<u64> = (0..10).map(|n| u64::try_from(pause(n).as_millis()).unwrap()).collect();
+        assert_eq!(all, [0, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+        assert_eq!(pause(u32::MAX), PAUSE.1);
+    }
+}

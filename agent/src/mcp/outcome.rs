@@ -1,0 +1,104 @@
+//! What a server answered a call with, as the bytes that are recorded. Pure.
+
+use casebook_protocol::hash::canonical_json;
+use serde_json::{Value, json};
+
+/// The parts of an answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answered {
+    /// The blocks of content, as they came.
+    pub content: Vec<Value>,
+    /// The structured content.
+    pub structured: Option<Value>,
+    /// The server says that the call failed.
+    pub failed: bool,
+}
+
+impl Answered {
+    /// The text that is recorded and cited. One block of text is kept to the byte, and so is structured
+    /// content where it says no more and no less; anything else is kept whole, as one JSON document.
+    ///
+    /// # Errors
+    /// What the server gave as the reason of a failure.
+    pub fn text(self) -> Result<String, String> {
+        let failed = self.failed;
+        let text = match (self.content.as_slice(), &self.structured) {
+            ([], None) => String::new(),
+            ([], Some(structured)) => canonical_json(structured),
+            ([one], structured) => match (text_of(one), structured) {
+                (Some(text), None) => text.to_owned(),
+                (Some(text), Some(structured)) if same(text, structured) => text.to_owned(),
+                _ => whole(&self.content, structured.as_ref()),
+            },
+            (_, structured) => whole(&self.content, structured.as_ref()),
+        };
+        match (failed, text.is_empty()) {
+            (false, _) => Ok(text),
+            (true, false) => Err(text),
+            (true, true) => Err("the server says that the call failed, and not why".to_owned()),
+        }
+    }
+}
+
+/// The text of a block that is nothing but text.
+fn text_of(block: &Value) -> Option<&str> {
+    (block.get("type")?.as_str()? == "text").then(|| block.get("text")?.as_str()).flatten()
+}
+
+/// `text` is the JSON of `structured`.
+fn same(text: &str, structured: &Value) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured)
+}
+
+fn whole(content: &[Value], structured: Option<&Value>) -> String {
+    let mut all = json!({ "content": content });
+    if let (Some(map), Some(structured)) = (all.as_object_mut(), structured) {
+        map.insert("structuredContent".into(), structured.clone());
+    }
+    canonical_json(&all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(content: &[Value], structured: Option<Value>) -> Result<String, String> {
+        Answered { content: content.to_vec(), structured, failed: false }.text()
+    }
+
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    #[test]
+    fn one_text_is_kept_to_the_byte() {
+        assert_eq!(answered(&[text("{\"b\": 1,  \"a\":2}")], None), Ok("{\"b\": 1,  \"a\":2}".into()));
+        let same = Some(json!({"a": 2, "b": 1}));
+        assert_eq!(answered(&[text("{\"b\": 1,  \"a\":2}")], same), Ok("{\"b\": 1,  \"a\":2}".into()));
+        assert_eq!(answered(&[], None), Ok(String::new()));
+    }
+
+    #[test]
+    fn structured_content_is_kept_as_such() {
+        assert_eq!(answered(&[], Some(json!({"b": 1, "a": [2]}))), Ok(r#"{"a":[2],"b":1}"#.into()));
+        let both = answered(&[text("two rows")], Some(json!({"rows": 2}))).unwrap();
+        let both: Value = serde_json::from_str(&both).unwrap();
+        assert_eq!(both["structuredContent"]["rows"], 2);
+        assert_eq!(both["content"][0]["text"], "two rows");
+    }
+
+    #[test]
+    fn several_blocks_are_kept_whole() {
+        let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let all: Value = serde_json::from_str(&answered(&[text("a"), image.clone()], None).unwrap()).unwrap();
+        assert_eq!(all["content"], json!([text("a"), image]));
+        assert!(answered(&[image], None).unwrap().contains("image/png"));
+    }
+
+    #[test]
+    fn a_failure_is_its_reason() {
+        let failed = |content: &[Value]| Answered { content: content.to_vec(), structured: None, failed: true }.text();
+        assert_eq!(failed(&[text("no such table")]), Err("no such table".into()));
+        assert_eq!(failed(&[]), Err("the server says that the call failed, and not why".into()));
+    }
+}

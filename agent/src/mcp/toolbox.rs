@@ -1,0 +1,213 @@
+//! All servers of a team folder with their tools, judged, and the part of them that one Expert has.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use casebook_protocol::{SourceInfo, Toolset, one_line, source_name};
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+
+use super::guard::{Judged, judge};
+use super::link::Link;
+use super::pattern::Pattern;
+use super::pins::{Pinned, Pins};
+use super::policy::{Kind, Policy, ServerPolicy};
+use super::servers::Servers;
+use crate::fault::ConfigFault;
+use crate::tools::Tools;
+
+/// A server with its tools.
+pub struct Served {
+    /// Its name.
+    pub name: String,
+    /// What is said of it.
+    pub policy: ServerPolicy,
+    /// How it is reached.
+    pub link: Arc<Link>,
+    /// What it says of itself, or why it is not there.
+    pub there: Result<String, String>,
+    /// Its tools, judged.
+    pub tools: Vec<Judged>,
+    /// Its tools were pinned now: it was never seen before.
+    pub first_seen: bool,
+}
+
+/// All servers.
+#[derive(Default)]
+pub struct Toolbox {
+    /// Them, in order of name.
+    pub servers: Vec<Arc<Served>>,
+}
+
+impl Toolbox {
+    /// Reaches for all `servers` at once, those that `wanted` names, and judges their tools by `policy`
+    /// and by the pins of `team`. The tools of a server that was never seen are pinned.
+    ///
+    /// # Errors
+    /// The pins cannot be read; where they cannot be written, new servers' tools are held back instead.
+    pub async fn open(
+        team: &Path,
+        servers: &Servers,
+        policy: &Policy,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<Self, ConfigFault> {
+        let pins = Pins::read(team)?;
+        let all = servers.all.iter().filter(|(name, _)| wanted(name)).map(|(name, entry)| {
+            let (pins, policy, way) = (&pins, policy.of(name), entry.way.clone());
+            async move {
+                let link = Arc::new(Link::new(name, way, policy.clone()));
+                let listing = link.listing().await;
+                served(team, name, policy, link, listing, pins)
+            }
+        });
+        let servers = join_all(all).await.into_iter().map(Arc::new).collect();
+        Ok(Self { servers })
+    }
+
+    /// The tools that `grants` allow, each a server and a tool; `held` are arguments that are fixed for
+    /// this Expert, for servers over the evidence.
+    #[must_use]
+    pub fn granted(&self, grants: &[(Pattern, Pattern)], held: &Map<String, Value>) -> Option<Granted> {
+        let mut mine = Vec::new();
+        for server in &self.servers {
+            let of_server: Vec<&Pattern> =
+                grants.iter().filter(|(name, _)| name.matches(&server.name)).map(|(_, tool)| tool).collect();
+            if of_server.is_empty() {
+                continue;
+            }
+            let allowed = |tool: &str| of_server.iter().any(|pattern| pattern.matches(tool));
+            let tools = (0..).zip(&server.tools).filter(|(_, t)| t.standing.is_ok() && allowed(&t.listed.name));
+            let tools: Vec<usize> = tools.map(|(place, _)| place).collect();
+            mine.push((Arc::clone(server), tools));
+        }
+        (!mine.is_empty()).then(|| Granted { servers: mine, held: held.clone() })
+    }
+
+    /// The tools that `grants` allow of servers that are anybody's.
+    #[must_use]
+    pub fn granted_general(&self, grants: &[(Pattern, Pattern)]) -> Option<Granted> {
+        let mut all = self.granted(grants, &Map::new())?;
+        all.servers.retain(|(server, _)| server.policy.kind == Kind::General);
+        (!all.servers.is_empty()).then_some(all)
+    }
+
+    /// Ends all connections.
+    pub async fn close(&self) {
+        join_all(self.servers.iter().map(|server| server.link.close())).await;
+    }
+}
+
+fn served(
+    team: &Path,
+    name: &str,
+    policy: ServerPolicy,
+    link: Arc<Link>,
+    listing: Result<Arc<super::Listing>, String>,
+    pins: &Pins,
+) -> Served {
+    let (there, listed) = match listing {
+        Ok(listing) => (Ok(format!("{}, protocol {}", listing.server, listing.protocol)), listing.tools.clone()),
+        Err(why) => (Err(why), Vec::new()),
+    };
+    let never = listed.iter().any(|tool| pins.of(name, tool) == Pinned::Never);
+    let pinned = never.then(|| {
+        Pins::update(team, |pins| {
+            // Another process may have pinned it meanwhile.
+            if listed.iter().any(|tool| pins.of(name, tool) == Pinned::Never) {
+                pins.confirm(name, &listed, &listed);
+            }
+        })
+    });
+    let (pins, first_seen, unpinned) = match pinned {
+        None => (pins.clone(), false, None),
+        Some(Ok(pins)) => (pins, true, None),
+        Some(Err(fault)) => (pins.clone(), false, Some(fault.to_string())),
+    };
+    let tools = listed
+        .into_iter()
+        .map(|tool| {
+            let standing = pins.of(name, &tool);
+            let mut judged = judge(name, &policy, tool, standing);
+            if let Some(fault) = &unpinned {
+                judged.standing = Err(format!("it could not be pinned: {fault}"));
+            }
+            judged
+        })
+        .collect();
+    Served { name: name.to_owned(), policy, link, there, tools, first_seen }
+}
+
+/// The tools of servers that one Expert may call.
+pub struct Granted {
+    servers: Vec<(Arc<Served>, Vec<usize>)>,
+    held: Map<String, Value>,
+}
+
+impl Granted {
+    /// What the roster says of the servers as sources of evidence; those over the evidence list their own.
+    #[must_use]
+    pub fn sources(&self) -> Vec<SourceInfo> {
+        let general = self.servers.iter().filter(|(server, _)| server.policy.kind == Kind::General);
+        general
+            .map(|(server, _)| {
+                let policy = &server.policy;
+                SourceInfo {
+                    source: source_name(&server.name),
+                    sensor: policy.sensor.clone().unwrap_or_else(|| format!("mcp:{}", source_name(&server.name))),
+                    on_subject_host: policy.on_subject_host,
+                    records: 0,
+                    about: self::about(server),
+                }
+            })
+            .collect()
+    }
+
+    /// Its tools by offered name.
+    fn find(&self, name: &str) -> Option<(&Served, &Judged)> {
+        self.all().find(|(_, judged)| judged.standing.as_ref().is_ok_and(|offer| offer.spec.name == name))
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&Served, &Judged)> {
+        self.servers.iter().flat_map(|(server, places)| {
+            places.iter().filter_map(|place| Some((server.as_ref(), server.tools.get(*place)?)))
+        })
+    }
+}
+
+fn about(server: &Served) -> String {
+    let words = one_line(&server.policy.about, 300);
+    let said = if words.is_empty() { format!("MCP server {}", server.name) } else { words };
+    match &server.there {
+        Ok(_) => said,
+        Err(why) => format!("{said}; not there: {}", one_line(why, 200)),
+    }
+}
+
+#[async_trait]
+impl Tools for Granted {
+    fn toolset(&self) -> Toolset {
+        let names: Vec<String> = self.servers.iter().map(|(server, _)| source_name(&server.name)).collect();
+        let about: Vec<String> =
+            self.servers.iter().map(|(server, _)| format!("{}: {}", server.name, about(server))).collect();
+        let tools = self.all().filter_map(|(server, judged)| {
+            let offer = judged.standing.as_ref().ok()?;
+            let mut spec = offer.spec.clone();
+            if server.policy.kind == Kind::Evidence {
+                spec.input_schema = super::guard::hide(&spec.input_schema, &self.held);
+            }
+            Some(spec)
+        });
+        Toolset { name: names.join("+"), about: about.join("; "), tools: tools.collect() }
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        let Some((server, judged)) = self.find(tool) else {
+            return Err(format!("there is no tool {tool:?} in this toolset"));
+        };
+        let offer = judged.standing.as_ref().map_err(Clone::clone)?;
+        let held = if server.policy.kind == Kind::Evidence { Some(&self.held) } else { None };
+        let arguments = offer.arguments(arguments, held)?;
+        server.link.call(&judged.listed.name, &judged.fingerprint, arguments).await
+    }
+}

@@ -1,0 +1,384 @@
+//! Who investigates: the Experts of a team folder over a folder of logs, over MCP servers, or both. Without
+//! a team folder, one for each domain of the evidence ([`crate::roster`]).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use casebook_agent::fault::ConfigFault;
+use casebook_agent::mcp::pattern::Pattern;
+use casebook_agent::mcp::policy::{Kind, Policy};
+use casebook_agent::mcp::servers::Servers;
+use casebook_agent::mcp::toolbox::{Served, Toolbox};
+use casebook_agent::tools::Tools;
+use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line};
+use serde_json::{Map, Value, json};
+
+use crate::definition::{Definition, Grant, Limits, preset, read_folder};
+use crate::evidence::{Catalog, about_logs};
+use crate::roster::{Seat, Seen, description, over_files, seats};
+
+/// The folder of logs as the server that grants name.
+pub const EVIDENCE: &str = "evidence";
+/// The argument by which the tools over the evidence are held to sources; the caller never sees it.
+pub const ONLY: &str = "only";
+
+/// What a team folder says.
+#[derive(Debug, Clone)]
+pub struct Team {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Its Experts; none where it has no folder `experts`: those of the evidence's domains.
+    pub experts: Option<Vec<Definition>>,
+    /// Its servers.
+    pub servers: Servers,
+    /// What is allowed of them.
+    pub policy: Policy,
+}
+
+/// Why there is no crew.
+#[derive(Debug, thiserror::Error)]
+pub enum CrewError {
+    /// Files of the team folder do not hold.
+    #[error("{}", lines(.0))]
+    Faults(Vec<ConfigFault>),
+    /// The folder is none.
+    #[error("there is no team folder {}: it has experts/*.yaml, mcp.json and tools.yaml", .0.display())]
+    NoFolder(PathBuf),
+    /// The evidence comes from two places.
+    #[error("the evidence comes from {one} and from {other}: leave one of them out")]
+    Twice {
+        /// One place.
+        one: String,
+        /// The other.
+        other: String,
+    },
+    /// The server over the evidence does not serve.
+    #[error("server {server} has the evidence and does not say which: {why}")]
+    Unread {
+        /// The server.
+        server: String,
+        /// Why.
+        why: String,
+    },
+    /// Nobody can investigate anything.
+    #[error("no Expert has anything to look at: {0}")]
+    Nobody(String),
+}
+
+fn lines(faults: &[ConfigFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Who there is, and what is worth saying of it.
+pub struct Crew {
+    /// The Experts.
+    pub seats: Vec<Seat>,
+    /// Their servers.
+    pub toolbox: Toolbox,
+    /// What an operator should know: servers that are not there, sources that nobody sees.
+    pub notices: Vec<String>,
+    /// The server that has the evidence, where that is no folder of ours.
+    pub evidence_server: Option<String>,
+}
+
+impl Team {
+    /// Reads a team folder.
+    ///
+    /// # Errors
+    /// All faults of all its files.
+    pub fn read(folder: &Path) -> Result<Self, CrewError> {
+        if !folder.is_dir() {
+            return Err(CrewError::NoFolder(folder.to_path_buf()));
+        }
+        let mut faults = Vec::new();
+        let mut take = |found: Vec<ConfigFault>| faults.extend(found);
+        let experts = folder.join("experts");
+        let experts = experts.is_dir().then(|| read_folder(&experts).map_err(&mut take).unwrap_or_default());
+        let text = |name: &str| match std::fs::read_to_string(folder.join(name)) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(vec![ConfigFault { file: folder.join(name), line: 1, what: format!("cannot be read: {e}") }]),
+        };
+        let variable = |name: &str| std::env::var(name).ok();
+        let servers = text("mcp.json").and_then(|text| match text {
+            Some(text) => Servers::parse(&folder.join("mcp.json"), &text, &variable),
+            None => Ok(Servers::default()),
+        });
+        let policy = text("tools.yaml").and_then(|text| match text {
+            Some(text) => Policy::parse(&folder.join("tools.yaml"), &text),
+            None => Ok(Policy::default()),
+        });
+        let servers = servers.map_err(&mut take).unwrap_or_default();
+        let policy = policy.map_err(&mut take).unwrap_or_default();
+        if faults.is_empty() {
+            Ok(Self { folder: folder.to_path_buf(), experts, servers, policy })
+        } else {
+            Err(CrewError::Faults(faults))
+        }
+    }
+
+    /// The servers that have the evidence.
+    fn evidence_servers(&self) -> impl Iterator<Item = &str> {
+        let named = self.servers.all.keys().map(String::as_str);
+        named.filter(|name| self.policy.servers.get(*name).is_some_and(|p| p.kind == Kind::Evidence))
+    }
+}
+
+/// Who investigates over `catalog` and the servers of `team`; of the Experts only those in `only`, where it
+/// names any.
+///
+/// # Errors
+/// [`CrewError`]
+pub async fn gather(
+    team: Option<&Team>,
+    catalog: Option<&Arc<Catalog>>,
+    only: &BTreeSet<Domain>,
+) -> Result<Crew, CrewError> {
+    let wanted = |domain: &Domain| only.is_empty() || only.contains(domain);
+    let Some(team) = team else {
+        let mut seats = catalog.map(seats).unwrap_or_default();
+        seats.retain(|seat| wanted(&seat.member.domain));
+        return Ok(Crew { seats, toolbox: Toolbox::default(), notices: Vec::new(), evidence_server: None });
+    };
+    let evidence = the_evidence(team, catalog)?;
+    let named = |name: &str| match &team.experts {
+        Some(all) => all.iter().filter(|e| wanted(&e.name)).any(|e| e.tools.iter().any(|g| g.server.matches(name))),
+        None => evidence == Some(name),
+    };
+    let toolbox = Toolbox::open(&team.folder, &team.servers, &team.policy, &named)
+        .await
+        .map_err(|fault| CrewError::Faults(vec![fault]))?;
+    let (evidence, seen) = match (evidence, catalog) {
+        (Some(server), _) => {
+            let served = toolbox.servers.iter().find(|served| served.name == server);
+            let seen = match served {
+                Some(_) => listed(&toolbox, server).await?,
+                None => Vec::new(),
+            };
+            (Evidence::Served(server), seen)
+        }
+        (None, Some(catalog)) => (Evidence::Files(catalog), catalog.sources().iter().map(Seen::from).collect()),
+        (None, None) => (Evidence::Nowhere, Vec::new()),
+    };
+    let mut notices: Vec<String> = toolbox.servers.iter().flat_map(|served| told(served)).collect();
+    let experts = team.experts.clone().unwrap_or_else(|| of_domains(&seen, &evidence));
+    let mut shown = BTreeSet::new();
+    let mut seats = Vec::new();
+    for expert in experts.into_iter().filter(|e| wanted(&e.name)) {
+        let mine: Vec<Seen> = seen.iter().filter(|s| sees(&expert, s)).cloned().collect();
+        match seat(expert, &mine, &evidence, &toolbox) {
+            Ok(seat) => {
+                shown.extend(mine.into_iter().map(|s| s.source));
+                seats.push(seat);
+            }
+            Err(why) => notices.push(why),
+        }
+    }
+    let unseen: Vec<&str> = seen.iter().map(|s| s.source.as_str()).filter(|s| !shown.contains(*s)).collect();
+    if !unseen.is_empty() && only.is_empty() {
+        notices.push(format!("no Expert sees {}", one_line(&unseen.join(", "), 400)));
+    }
+    if seats.is_empty() {
+        return Err(CrewError::Nobody(notices.join("; ")));
+    }
+    let evidence_server = match evidence {
+        Evidence::Served(server) => Some(server.to_owned()),
+        Evidence::Files(_) | Evidence::Nowhere => None,
+    };
+    Ok(Crew { seats, toolbox, notices, evidence_server })
+}
+
+/// Where the evidence is.
+enum Evidence<'a> {
+    Files(&'a Arc<Catalog>),
+    Served(&'a str),
+    Nowhere,
+}
+
+/// The server that has the evidence; none where a folder has it, or nobody.
+fn the_evidence<'a>(team: &'a Team, catalog: Option<&Arc<Catalog>>) -> Result<Option<&'a str>, CrewError> {
+    let mut servers = team.evidence_servers();
+    let (one, other) = (servers.next(), servers.next());
+    let named = |server: &str| format!("server {server} of {}", team.folder.display());
+    match (one, other, catalog) {
+        (Some(one), Some(other), _) => Err(CrewError::Twice { one: named(one), other: named(other) }),
+        (Some(one), None, Some(_)) => Err(CrewError::Twice { one: "--evidence".into(), other: named(one) }),
+        (one, _, _) => Ok(one),
+    }
+}
+
+/// The sources that the server `server` lists.
+async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, CrewError> {
+    let unread = |why: String| CrewError::Unread { server: server.to_owned(), why };
+    let all = [(Pattern::new(server), Pattern::new("*"))];
+    let tools = toolbox.granted(&all, &Map::new()).ok_or_else(|| unread("it is not there".into()))?;
+    let served = toolbox.servers.iter().find(|served| served.name == server);
+    if let Some(Err(why)) = served.map(|served| &served.there) {
+        return Err(unread(why.clone()));
+    }
+    let text = tools.call("list_sources", "{}").await.map_err(unread)?;
+    serde_json::from_str(&text).map_err(|e| unread(format!("its tool list_sources gives something else: {e}")))
+}
+
+fn told(served: &Served) -> Vec<String> {
+    let mut all = Vec::new();
+    if let Err(why) = &served.there {
+        all.push(format!("server {} is not there: {why}", served.name));
+    }
+    if served.first_seen {
+        let many = served.tools.len();
+        all.push(format!(
+            "server {} is seen for the first time: its {many} tools are pinned as they are (`casebook tools` shows them)",
+            served.name
+        ));
+    }
+    for tool in &served.tools {
+        if let Err(why) = &tool.standing {
+            all.push(format!("{}/{} is held back: {why}", served.name, one_line(&tool.listed.name, 80)));
+        }
+    }
+    all
+}
+
+/// One Expert for each domain that the evidence has, as a preset describes it where there is one.
+fn of_domains(seen: &[Seen], evidence: &Evidence<'_>) -> Vec<Definition> {
+    let server = match evidence {
+        Evidence::Served(server) => server,
+        Evidence::Files(_) | Evidence::Nowhere => EVIDENCE,
+    };
+    let domains: BTreeSet<&Domain> = seen.iter().map(|s| &s.domain).collect();
+    let usual = |domain: &Domain| Definition {
+        file: PathBuf::from(format!("<{domain}>")),
+        name: domain.clone(),
+        description: String::new(),
+        expects: String::new(),
+        instructions: preset(domain).map(|p| p.instructions.clone()).unwrap_or_default(),
+        model: None,
+        tools: vec![Grant { server: Pattern::new(server), tool: Pattern::new("*"), line: 0 }],
+        sources: vec![Pattern::new(domain.as_str())],
+        limits: Limits::default(),
+    };
+    domains.into_iter().map(usual).collect()
+}
+
+/// The evidence tools of `expert` show this source.
+fn sees(expert: &Definition, source: &Seen) -> bool {
+    expert.sources.iter().any(|p| p.matches(source.domain.as_str()) || p.matches(&source.source))
+}
+
+/// The Expert in its seat; or why there is nothing for it to look at.
+fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &Toolbox) -> Result<Seat, String> {
+    let mut grants: Vec<(Pattern, Pattern)> = expert.tools.iter().map(|g| (g.server.clone(), g.tool.clone())).collect();
+    let mut parts: Vec<Arc<dyn Tools>> = Vec::new();
+    let mut sources: Vec<SourceInfo> = Vec::new();
+    let about = about_logs(seen.iter().map(|s| (s.source.as_str(), s.format, s.records, s.sensor.as_str())));
+    match evidence {
+        Evidence::Files(catalog) => {
+            let allowed: Vec<Pattern> =
+                grants.iter().filter(|(server, _)| server.matches(EVIDENCE)).map(|(_, tool)| tool.clone()).collect();
+            if !allowed.is_empty() && !seen.is_empty() {
+                parts.push(Arc::new(Allowed { inner: over_files(catalog, seen), allowed }));
+                sources.extend(seen.iter().map(Seen::info));
+            }
+        }
+        Evidence::Served(server) => {
+            let (of_evidence, others): (Vec<_>, Vec<_>) =
+                grants.into_iter().partition(|(name, _)| name.matches(server));
+            let ids: Vec<&str> = seen.iter().map(|s| s.source.as_str()).collect();
+            let held: Map<String, Value> = [(ONLY.to_owned(), json!(ids))].into_iter().collect();
+            // A pattern may stand for several servers, and for this one.
+            let exactly: Vec<_> = of_evidence.iter().map(|(_, tool)| (Pattern::new(*server), tool.clone())).collect();
+            if let Some(tools) = toolbox.granted(&exactly, &held).filter(|_| !seen.is_empty()) {
+                parts.push(Arc::new(Told { inner: Arc::new(tools), name: EVIDENCE.into(), about }));
+                sources.extend(seen.iter().map(Seen::info));
+            }
+            grants = others.into_iter().chain(of_evidence).collect();
+        }
+        Evidence::Nowhere => {}
+    }
+    if let Some(tools) = toolbox.granted_general(&grants) {
+        sources.extend(tools.sources());
+        parts.push(Arc::new(tools));
+    }
+    if parts.is_empty() {
+        let where_from = expert.file.display();
+        return Err(format!("Expert {} has nothing to look at and does not take part ({where_from})", expert.name));
+    }
+    let tools: Arc<dyn Tools> = match parts.len() {
+        1 => parts.remove(0),
+        _ => Arc::new(Joined(parts)),
+    };
+    let known = Some(expert.description.as_str()).filter(|text| !text.trim().is_empty());
+    let mut description = description(&expert.name, known, seen);
+    for gone in sources.iter().filter(|s| s.about.contains("; not there: ")) {
+        description.push_str(&format!(" Server {}: {}.", gone.source, gone.about));
+    }
+    let member = Member { domain: expert.name.clone(), description, sources, toolset: tools.toolset() };
+    Ok(Seat { member, tools, definition: Some(expert) })
+}
+
+/// Of the tools over the evidence those that an Expert may call.
+struct Allowed {
+    inner: Arc<dyn Tools>,
+    allowed: Vec<Pattern>,
+}
+
+#[async_trait]
+impl Tools for Allowed {
+    fn toolset(&self) -> Toolset {
+        let mut toolset = self.inner.toolset();
+        toolset.tools.retain(|tool| self.allowed.iter().any(|pattern| pattern.matches(&tool.name)));
+        toolset
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        if !self.allowed.iter().any(|pattern| pattern.matches(tool)) {
+            return Err(format!("this Expert may not call {tool:?}"));
+        }
+        self.inner.call(tool, arguments).await
+    }
+}
+
+/// Tools of which something else is told.
+struct Told {
+    inner: Arc<dyn Tools>,
+    name: String,
+    about: String,
+}
+
+#[async_trait]
+impl Tools for Told {
+    fn toolset(&self) -> Toolset {
+        Toolset { name: self.name.clone(), about: self.about.clone(), ..self.inner.toolset() }
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        self.inner.call(tool, arguments).await
+    }
+}
+
+/// Several sets of tools as one; no two of them have a tool of the same name.
+struct Joined(Vec<Arc<dyn Tools>>);
+
+#[async_trait]
+impl Tools for Joined {
+    fn toolset(&self) -> Toolset {
+        let all: Vec<Toolset> = self.0.iter().map(|part| part.toolset()).collect();
+        let join = |text: fn(&Toolset) -> &str, with: &str| all.iter().map(text).collect::<Vec<_>>().join(with);
+        Toolset {
+            name: join(|t| &t.name, "+"),
+            about: join(|t| &t.about, " "),
+            tools: all.iter().flat_map(|t| t.tools.clone()).collect(),
+        }
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        let part = self.0.iter().find(|part| part.toolset().tools.iter().any(|t| t.name == tool));
+        match part {
+            Some(part) => part.call(tool, arguments).await,
+            None => Err(format!("there is no tool {tool:?} in this toolset")),
+        }
+    }
+}

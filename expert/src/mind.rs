@@ -1,0 +1,120 @@
+//! Who plays an Expert: what its definition says of model, instructions and limits.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use casebook_agent::mind::{Analyst, Done, Mind, Past, Thought, Turn};
+use casebook_agent::model::Model;
+use casebook_agent::model::brief::{Brief, Briefing};
+use casebook_agent::model::config::{ANALYST, Config, NoModel};
+use casebook_agent::model::mind::seat;
+use casebook_agent::model::open::Models;
+use casebook_agent::model::reword::{Prompts, Reworded};
+use casebook_agent::model::schema::AnswerForm;
+use casebook_protocol::{Allowance, Answer, FindingDraft, Player, Task, TaskKind};
+use serde_json::Value;
+
+use crate::analyst;
+use crate::brief::ExpertBrief;
+use crate::definition::{Definition, Limits};
+
+/// Who plays the Expert of `definition`: what `models` seats in its domain, told `prompts` where there are
+/// some, and what the definition tells it.
+#[must_use]
+pub fn of(definition: Option<&Definition>, models: Option<&Models>, prompts: Option<&Arc<Prompts>>) -> Arc<dyn Mind> {
+    let mut brief: Arc<dyn Brief> = Arc::new(ExpertBrief);
+    if let Some(prompts) = prompts {
+        brief = Arc::new(Reworded { brief, prompts: Arc::clone(prompts) });
+    }
+    if let Some(text) = definition.map(|d| d.instructions.trim()).filter(|text| !text.is_empty()) {
+        brief = Arc::new(Told { brief, told: format!("\n\n# Your domain\n\n{text}\n") });
+    }
+    let mind = seat(models, None, brief, Analyst(analyst::think));
+    match definition.map(|d| d.limits).filter(|limits| *limits != Limits::default()) {
+        Some(limits) => Arc::new(Limited { mind, limits }),
+        None => mind,
+    }
+}
+
+/// Seats in `config` the models that `definitions` name.
+///
+/// # Errors
+/// The file has no such model.
+pub fn seated<'d>(config: Config, definitions: impl IntoIterator<Item = &'d Definition>) -> Result<Config, NoModel> {
+    definitions.into_iter().try_fold(config, |config, definition| match &definition.model {
+        Some(model) => config.with_expert(&definition.name, model),
+        None => Ok(config),
+    })
+}
+
+/// The first of `definitions` that names a model; without a models file there is none to play it.
+#[must_use]
+pub fn wants_model<'d>(definitions: impl IntoIterator<Item = &'d Definition>) -> Option<&'d Definition> {
+    definitions.into_iter().find(|d| d.model.as_deref().is_some_and(|model| model != ANALYST))
+}
+
+/// What an Expert is told beyond what every Expert is told: at the end, so that what is the same for all
+/// stays the beginning of every prompt.
+struct Told {
+    brief: Arc<dyn Brief>,
+    told: String,
+}
+
+impl Brief for Told {
+    fn brief(&self, task: &Task, room: usize) -> Briefing {
+        let mut briefing = self.brief.brief(task, room.saturating_sub(self.told.len()));
+        briefing.system.push_str(&self.told);
+        briefing
+    }
+
+    fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {
+        self.brief.form(kind)
+    }
+
+    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+        self.brief.read(task, done, object)
+    }
+
+    fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
+        self.brief.raised(task, done)
+    }
+}
+
+/// A mind that is held to the limits of a definition.
+struct Limited {
+    mind: Arc<dyn Mind>,
+    limits: Limits,
+}
+
+#[async_trait]
+impl Mind for Limited {
+    fn player(&self, task: &Task, past: &Past) -> Player {
+        self.mind.player(task, past)
+    }
+
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+        self.mind.next(task, past, turn).await
+    }
+
+    fn allowance(&self, task: &Task) -> Allowance {
+        let (given, limits) = (self.mind.allowance(task), self.limits);
+        // As in a models file: more turns or time than is usual, and never more of the budget.
+        Allowance {
+            turns: limits.turns.unwrap_or(given.turns),
+            seconds: limits.seconds.unwrap_or(given.seconds),
+            model_calls: limits.model_calls.map_or(given.model_calls, |n| n.min(given.model_calls)),
+            tool_calls: limits.tool_calls.map_or(given.tool_calls, |n| n.min(given.tool_calls)),
+            tokens: limits.tokens.map_or(given.tokens, |n| n.min(given.tokens)),
+            cost_micros: limits.cost_micros.map_or(given.cost_micros, |n| n.min(given.cost_micros)),
+            result_bytes: given.result_bytes,
+        }
+    }
+
+    async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
+        self.mind.raised(task, past).await
+    }
+
+    fn models(&self) -> Option<&dyn Model> {
+        self.mind.models()
+    }
+}
