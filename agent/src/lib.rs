@@ -6,6 +6,7 @@
 pub mod broker;
 pub mod bus;
 pub mod clock;
+pub mod document;
 pub mod fault;
 pub mod mcp;
 pub mod mind;

@@ -7,7 +7,13 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::pattern::Pattern;
-use crate::fault::ConfigFault;
+use crate::document::{self, Document};
+use crate::fault::{ConfigFault, one_a_key};
+
+mod raw;
+mod read;
+#[cfg(test)]
+mod tests;
 
 /// What stands in `tools.yaml`.
 #[derive(Debug, Clone, Default)]
@@ -97,18 +103,33 @@ impl Default for ServerPolicy {
 }
 
 impl Policy {
-    /// The policy in `text`, the content of `file`.
+    /// The policy in `text`, the content of `file`. Files that it names are relative to its folder.
     ///
     /// # Errors
     /// All faults that there are.
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ConfigFault>> {
-        let _ = (file, text);
-        Ok(Self::default())
+        let document = Document::yaml(file, text)?;
+        let (written, mut faults) = document.shape::<raw::File>(&[]);
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let mut servers = BTreeMap::new();
+        for (name, server) in written.and_then(|file| file.servers).unwrap_or_default() {
+            let mut reader = read::Reader::new(&document, folder, &name);
+            let policy = reader.policy(&server.unwrap_or_default());
+            faults.extend(reader.faults);
+            servers.insert(name, policy);
+        }
+        if faults.is_empty() { Ok(Self { servers }) } else { Err(one_a_key(faults)) }
     }
 
     /// What is said of `server`.
     #[must_use]
     pub fn of(&self, server: &str) -> ServerPolicy {
         self.servers.get(server).cloned().unwrap_or_default()
+    }
+
+    /// The JSON Schema of the file.
+    #[must_use]
+    pub fn schema() -> Value {
+        document::schema::<raw::File>()
     }
 }
