@@ -229,9 +229,10 @@ impl Service {
     }
 
     fn seen(&self, subject: &str, bytes: &[u8]) {
-        match Self::read(bytes, subject, subject::presence) {
-            Ok(join) => self.roster().see(&join, self.env.clock.now()),
-            Err(error) => tracing::warn!(error, "a sign of life is left out"),
+        let seen = Self::read(bytes, subject, subject::presence)
+            .and_then(|join| self.roster().see(&join, self.env.clock.now()).map_err(|refusal| refusal.reason));
+        if let Err(error) = seen {
+            tracing::warn!(error, subject, "a sign of life is left out");
         }
     }
 
