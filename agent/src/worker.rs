@@ -181,12 +181,17 @@ impl Worker {
             Ok(()) => delivery.done().await,
             Err(error @ (WorkError::Wire(_) | WorkError::Astray { .. })) => {
                 tracing::error!(%error, "a job is no task of this queue and is dropped: the Hub asks again");
-                self.bury(queue, None, delivery.bytes(), attempt, &error.to_string()).await;
-                delivery.done().await
+                match self.bury(queue, None, delivery.bytes(), attempt, &error.to_string()).await {
+                    Ok(()) => delivery.done().await,
+                    Err(error) => {
+                        tracing::error!(%error, attempt, "a job without a dead letter goes back to the queue");
+                        delivery.back(pause(attempt)).await
+                    }
+                }
             }
             Err(error) => {
                 tracing::error!(%error, attempt, "a task goes back to the queue");
-                delivery.back(Duration::from_secs(u64::from(attempt.min(30)))).await
+                delivery.back(pause(attempt)).await
             }
         };
         if let Err(error) = done {
@@ -344,6 +349,11 @@ impl Worker {
         let raised = self.mind.raised(task, machine.past()).await;
         Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
     }
+}
+
+/// How long a job rests that went back after it was delivered so often.
+fn pause(attempt: u32) -> Duration {
+    Duration::from_secs(u64::from(attempt.min(30)))
 }
 
 fn queue_of(task: &Task) -> Queue {

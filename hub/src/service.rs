@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use casebook_agent::bus::Delivery;
+use casebook_agent::bus::{BusError, Delivery};
 use casebook_agent::nats::streams::Keeping;
 use casebook_agent::nats::{Asked, Connection, NatsError};
 use casebook_agent::wire::WIRE_VERSION;
@@ -279,8 +279,7 @@ impl Service {
             let answered = match Alert::parse(delivery.bytes()) {
                 Err(error) => {
                     tracing::error!(%error, "a message on the alert subject is no alert: it goes to the dead letters");
-                    self.bury(delivery.attempt(), delivery.bytes(), &error.to_string()).await;
-                    delivery.done().await
+                    self.bury(delivery, &error.to_string()).await
                 }
                 Ok(_) => match self.accept(delivery.bytes()).await {
                     Ok(_) => delivery.done().await,
@@ -296,9 +295,17 @@ impl Service {
         }
     }
 
-    async fn bury(&self, attempts: u32, bytes: &[u8], reason: &str) {
+    /// Gives a delivery up. Without a letter it is not dropped: it comes again.
+    async fn bury(&self, delivery: Box<dyn Delivery>, reason: &str) -> Result<(), BusError> {
+        let attempts = delivery.attempt();
         let letter = DeadLetter { task: None, investigation: None, reason: reason.to_owned(), attempts, message: None };
-        letter.send(&self.env, subject::DEAD_HUB, bytes).await;
+        match letter.send(&self.env, subject::DEAD_HUB, delivery.bytes()).await {
+            Ok(()) => delivery.done().await,
+            Err(error) => {
+                tracing::error!(%error, reason, "a dead letter was not written: what it is about comes again");
+                delivery.back(AGAIN).await
+            }
+        }
     }
 
     async fn take_cases(&self) {
@@ -345,8 +352,7 @@ impl Service {
             }
             Err(error @ (HubError::Broken { .. } | HubError::Defect(_) | HubError::Rejected(_))) => {
                 tracing::error!(%error, "an investigation cannot go on: it goes to the dead letters");
-                self.bury(delivery.attempt(), delivery.bytes(), &error.to_string()).await;
-                delivery.done().await
+                self.bury(delivery, &error.to_string()).await
             }
             Err(HubError::Suspended) => delivery.back(Duration::ZERO).await,
             Err(error) => {

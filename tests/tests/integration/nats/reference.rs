@@ -1,5 +1,5 @@
-//! Messages that name an artifact in place of carrying bytes: who may, and what becomes of one that
-//! names nothing.
+//! What cannot be taken in: messages that name an artifact that is not there or not theirs, and what is
+//! given up while no dead letter can be written.
 
 use std::time::Duration;
 
@@ -89,6 +89,40 @@ fn a_job_that_names_what_is_not_there_ends_in_the_dead_letters_and_does_not_come
         assert_eq!((letter.attempts, letter.message), (2, Some(ArtifactId::of(b""))), "{}", letter.reason);
         tokio::time::sleep(Duration::from_millis(500)).await;
         assert_eq!(count(&hub, streams::DEAD, "last_seq").await, 1, "one letter");
+    })
+    .unwrap();
+}
+
+#[test]
+fn what_is_no_alert_stays_until_its_dead_letter_is_written() {
+    process::run(async {
+        let nats = Nats::start().unwrap();
+        let hub = nats::connect(&nats.options("hub")).await.unwrap();
+        let _service = Service::start(hub.clone(), Settings::default()).await.unwrap();
+        let delete = format!("$JS.API.STREAM.DELETE.{}", streams::DEAD);
+        hub.request(&delete, Vec::new(), Duration::from_secs(5)).await.unwrap();
+        hub.store(subject::ALERTS, b"no alert".to_vec()).await.unwrap();
+        let delivered = async || {
+            let api = format!("$JS.API.CONSUMER.INFO.{}.hub", streams::ALERTS);
+            let answer = hub.request(&api, Vec::new(), Duration::from_secs(5)).await.unwrap();
+            let info: serde_json::Value = serde_json::from_slice(&answer).unwrap();
+            info["delivered"]["consumer_seq"].as_u64().unwrap()
+        };
+        while delivered().await == 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(count(&hub, streams::ALERTS, "messages").await, 1, "it is not dropped in silence");
+        hub.prepare(Keeping::default()).await.unwrap();
+        let mut letter = None;
+        for _ in 0..300 {
+            letter = hub.last_letter(subject::DEAD_HUB).await.unwrap();
+            if letter.is_some() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        assert_eq!(letter.expect("a letter").message, Some(ArtifactId::of(b"no alert")));
     })
     .unwrap();
 }
