@@ -237,19 +237,19 @@ impl Service {
     }
 
     async fn opened(&self, asked: &Asked) {
-        let answer = match self.accept(&asked.bytes).await {
-            Ok(answer) => answer,
-            Err(error) => OpenAnswer::Refused { error },
+        let answer = match Alert::parse(&asked.bytes) {
+            Ok(alert) => self.accept(&alert).await,
+            Err(error) => Err(error.to_string()),
         };
+        let answer = answer.unwrap_or_else(|error| OpenAnswer::Refused { error });
         self.nats.answer(asked, serde_json::to_vec(&answer).unwrap_or_default()).await;
     }
 
-    /// Reads an alert and puts it where any Hub takes it from. When this is done the alert is kept.
-    async fn accept(&self, bytes: &[u8]) -> Result<OpenAnswer, String> {
-        let alert = Alert::parse(bytes).map_err(|e| e.to_string())?;
+    /// Puts an alert where any Hub takes it from. When this is done the alert is kept.
+    async fn accept(&self, alert: &Alert) -> Result<OpenAnswer, String> {
         let investigation = investigation_id(&alert.id, 1);
         // JSON: it may wait for longer than a version of our messages lasts.
-        let job = serde_json::to_vec(&alert).map_err(|e| e.to_string())?;
+        let job = serde_json::to_vec(alert).map_err(|e| e.to_string())?;
         let queue = subject::cases(alert.severity);
         self.env.bus.enqueue(&queue, investigation.as_str(), job).await.map_err(|e| e.to_string())?;
         if let Err(error) = self.env.bus.publish(subject::WAITING, Vec::new()).await {
@@ -281,7 +281,7 @@ impl Service {
                     tracing::error!(%error, "a message on the alert subject is no alert: it goes to the dead letters");
                     self.bury(delivery, &error.to_string()).await
                 }
-                Ok(_) => match self.accept(delivery.bytes()).await {
+                Ok(alert) => match self.accept(&alert).await {
                     Ok(_) => delivery.done().await,
                     Err(error) => {
                         tracing::error!(error, "an alert cannot be kept yet and comes again");
