@@ -35,3 +35,19 @@ async fn a_report_that_was_not_published_is_not_recorded_and_comes_out_the_next_
     ledger.report().await.unwrap().unwrap();
     assert_eq!(bus.told(), 1);
 }
+
+#[test]
+fn a_cited_call_of_another_task_is_no_exhibit() {
+    use crate::script::{Driver, perform, think};
+    let mut driver = Driver::open(&case(&["network"]));
+    let (_, plan) = driver.waiting.pop_first().unwrap();
+    let (outcome, results) = perform(&plan, &|task, done| think(task, done, false));
+    let command = driver.outcome(outcome, &results);
+    driver.take(&[command]);
+    let (_, task) = driver.waiting.pop_first().unwrap();
+    let (mut outcome, _) = perform(&task, &|task, done| think(task, done, false));
+    let own = cited(&outcome).len();
+    assert!(own > 0);
+    outcome.task = TaskId::new("r1.investigate.endpoint").unwrap();
+    assert_eq!(cited(&outcome).len(), 0);
+}
