@@ -20,9 +20,11 @@ pub(crate) fn check(state: &State, domain: &Domain, draft: &FindingDraft, exhibi
     checked
 }
 
-/// A tool whose results name no source is one itself.
+/// A tool whose results name no source is one itself, and so is the server behind a tool over MCP
+/// (`server__tool`).
 fn sees(member: &Member, source: &str) -> bool {
-    member.sources.iter().any(|s| s.source == source) || member.toolset.tools.iter().any(|t| t.name == source)
+    let of_tool = |tool: &str| tool == source || tool.split_once("__").is_some_and(|(server, _)| server == source);
+    member.sources.iter().any(|s| s.source == source) || member.toolset.tools.iter().any(|t| of_tool(&t.name))
 }
 
 #[cfg(test)]

@@ -52,6 +52,14 @@ fn a_citation_of_anothers_source_does_not_hold_and_one_of_its_own_or_of_its_tool
 }
 
 #[test]
+fn the_server_behind_a_tool_is_a_source_of_whoever_has_the_tool() {
+    let mut member = crate::script::member("network");
+    member.toolset.tools[0].name = "github__search_code".into();
+    assert!(sees(&member, "github") && sees(&member, "github__search_code"));
+    assert!(!sees(&member, "gitlab") && !sees(&member, "search_code") && !sees(&member, SEARCH));
+}
+
+#[test]
 fn what_was_searched_is_held_against_what_it_sees_too() {
     let (driver, _, outcome, results) = of_network();
     let Ok(Answer::Investigate(drafts)) = &outcome.result else { panic!("{:?}", outcome.result) };
