@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, EntryDraft, InvestigationId, ModelCall, ModelCallId, Outcome, Task, TaskId,
-    ToolCall, Usage, View, hash::canonical_json,
+    Answer, ArtifactId, CallId, CallStatus, EntryDraft, ModelCallId, Outcome, Task, TaskId, ToolCall, Usage, View,
+    hash::canonical_json,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
@@ -24,9 +24,11 @@ use crate::{task_span, tool_span};
 
 mod ask;
 mod dead;
+mod notice;
 
 use ask::TaskTime;
 pub use dead::DeadLetter;
+pub use notice::{OutcomeNotice, Step, StepNotice};
 
 /// The Director's journaling tool: it does nothing more than accumulate entries (seeds).
 pub const JOURNAL_TOOL: &str = "journal";
@@ -62,47 +64,6 @@ pub fn call_key(call: &CallId) -> String {
 #[must_use]
 pub fn model_key(call: &ModelCallId) -> String {
     format!("model/{call}")
-}
-
-/// A finished step of a task.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub enum Step {
-    /// A call of a tool.
-    Tool(ToolCall),
-    /// A call of a language model.
-    Model(ModelCall),
-}
-
-impl Step {
-    /// It is a step of `task`: the id of a call begins with that of its task.
-    #[must_use]
-    pub fn is_of(&self, task: &TaskId) -> bool {
-        let id = match self {
-            Self::Tool(call) => call.id.as_str(),
-            Self::Model(call) => call.id.as_str(),
-        };
-        id.strip_prefix(task.as_str()).is_some_and(|rest| rest.starts_with('.'))
-    }
-}
-
-/// A finished step on its way to the Hub.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct StepNotice {
-    /// The investigation.
-    pub investigation: InvestigationId,
-    /// The task.
-    pub task: TaskId,
-    /// The step.
-    pub step: Step,
-}
-
-/// A recorded outcome on its way to the Hub.
-#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct OutcomeNotice {
-    /// The investigation.
-    pub investigation: InvestigationId,
-    /// The task.
-    pub task: TaskId,
 }
 
 /// Why a task could not be worked on: it goes back to the queue.
@@ -181,12 +142,17 @@ impl Worker {
             Ok(()) => delivery.done().await,
             Err(error @ (WorkError::Wire(_) | WorkError::Astray { .. })) => {
                 tracing::error!(%error, "a job is no task of this queue and is dropped: the Hub asks again");
-                self.bury(queue, None, delivery.bytes(), attempt, &error.to_string()).await;
-                delivery.done().await
+                match self.bury(queue, None, delivery.bytes(), attempt, &error.to_string()).await {
+                    Ok(()) => delivery.done().await,
+                    Err(error) => {
+                        tracing::error!(%error, attempt, "a job without a dead letter goes back to the queue");
+                        delivery.back(pause(attempt)).await
+                    }
+                }
             }
             Err(error) => {
                 tracing::error!(%error, attempt, "a task goes back to the queue");
-                delivery.back(Duration::from_secs(u64::from(attempt.min(30)))).await
+                delivery.back(pause(attempt)).await
             }
         };
         if let Err(error) = done {
@@ -217,12 +183,6 @@ impl Worker {
         }
         .instrument(span)
         .await
-    }
-
-    /// Tells the Hubs of a finished step. Nobody has to hear it: it comes again with the outcome.
-    async fn tell(&self, task: &Task, step: Step) -> Result<(), WorkError> {
-        let notice = StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), step };
-        Ok(self.env.bus.publish(&subject::steps(&queue_of(task)), wire::encode(&notice)?).await?)
     }
 
     /// Drives the task to its end. Recorded calls are taken from the record, never made again.
@@ -344,6 +304,11 @@ impl Worker {
         let raised = self.mind.raised(task, machine.past()).await;
         Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
     }
+}
+
+/// How long a job rests that went back after it was delivered so often.
+fn pause(attempt: u32) -> Duration {
+    Duration::from_secs(u64::from(attempt.min(30)))
 }
 
 fn queue_of(task: &Task) -> Queue {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use casebook_agent::nats::{self, Connection, NatsError};
+use casebook_agent::service::key::servers;
 use clap::Args;
 
 use crate::failure::{Exit, Failure};
@@ -13,7 +14,7 @@ use crate::home::Home;
 #[command(next_help_heading = "NATS (a team of processes in place of the data folder)")]
 pub struct Nats {
     /// The server, such as nats://127.0.0.1:4222; several of a cluster parted by commas
-    #[arg(long, value_name = "URL", env = "CASEBOOK_NATS")]
+    #[arg(long, value_name = "URL", env = "CASEBOOK_NATS", hide_env_values = true)]
     pub nats: Option<String>,
     /// The file that says who we are: user:password, a seed, or a .creds file
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CREDENTIALS")]
@@ -33,11 +34,13 @@ impl Nats {
     /// Connects as `user` unless the credentials name another.
     ///
     /// # Errors
-    /// No server was named, or it cannot be worked with.
+    /// No server was named, or more than its address, or it cannot be worked with.
     pub async fn connect(&self, user: &str) -> Result<Connection, Failure> {
         let Some(url) = &self.nats else {
             return Err(Failure::usage("no NATS server is named", "name it with --nats URL or CASEBOOK_NATS"));
         };
+        // Hints and errors name the server as it is given here.
+        servers(url).map_err(|what| Failure::usage(what, "the file is named with --credentials FILE"))?;
         let options = nats::Options {
             url: url.clone(),
             credentials: self.credentials.clone(),
@@ -79,4 +82,20 @@ pub fn failure(error: &NatsError) -> Failure {
     };
     let exit = if matches!(error, NatsError::File { .. }) { Exit::Usage } else { Exit::Failed };
     Failure { exit, what: error.to_string(), advice: advice.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_password_in_the_address_of_a_server_is_refused_and_not_repeated() {
+        for url in ["nats://reader:hunter2@127.0.0.1:1", "nats://a:4222,reader:hunter2@b"] {
+            let named = Nats { nats: Some(url.into()), ..Nats::default() };
+            let failure = named.connect("reader").await.map(drop).unwrap_err();
+            let said = format!("{} {}", failure.what, failure.advice);
+            assert!(failure.exit == Exit::Usage && said.contains("--credentials FILE"), "{said}");
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
 }

@@ -13,6 +13,7 @@ use casebook_protocol::{
 use crate::state::{Case, Progress, State, TaskState, limit_name};
 
 mod answer;
+pub(crate) mod sight;
 
 /// How long a task may go on after the investigation has to stop, before it counts as failed: a
 /// worker that is gone must not keep the report from being written.

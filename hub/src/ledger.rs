@@ -210,7 +210,7 @@ impl Ledger {
     }
 }
 
-/// The calls of an outcome that its findings cite, and the same calls made again.
+/// The calls of the task itself that the findings of its outcome cite, and the same calls made again.
 fn cited(outcome: &Outcome) -> Vec<&ToolCall> {
     let answered = match &outcome.result {
         Ok(Answer::Investigate(findings)) => findings.as_slice(),
@@ -219,7 +219,7 @@ fn cited(outcome: &Outcome) -> Vec<&ToolCall> {
     let citations = outcome.raised.iter().chain(answered).flat_map(|f| &f.citations);
     let ids: std::collections::BTreeSet<_> =
         citations.flat_map(|c| std::iter::once(c.call()).chain(c.again())).collect();
-    outcome.calls.iter().filter(|call| ids.contains(&call.id)).collect()
+    outcome.calls.iter().filter(|call| call.id.is_of(&outcome.task) && ids.contains(&call.id)).collect()
 }
 
 fn exhibits(parts: Vec<(ToolCall, bool, Vec<u8>)>) -> Exhibits {

@@ -41,4 +41,8 @@ pub use state::{Case, Progress, Round, State, TaskState};
 pub use verify::Verification;
 
 #[cfg(test)]
+mod away;
+#[cfg(test)]
 mod script;
+#[cfg(test)]
+mod work;

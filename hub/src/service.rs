@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use casebook_agent::bus::Delivery;
+use casebook_agent::bus::{BusError, Delivery};
 use casebook_agent::nats::streams::Keeping;
 use casebook_agent::nats::{Asked, Connection, NatsError};
 use casebook_agent::wire::WIRE_VERSION;
@@ -229,26 +229,27 @@ impl Service {
     }
 
     fn seen(&self, subject: &str, bytes: &[u8]) {
-        match Self::read(bytes, subject, subject::presence) {
-            Ok(join) => self.roster().see(&join, self.env.clock.now()),
-            Err(error) => tracing::warn!(error, "a sign of life is left out"),
+        let seen = Self::read(bytes, subject, subject::presence)
+            .and_then(|join| self.roster().see(&join, self.env.clock.now()).map_err(|refusal| refusal.reason));
+        if let Err(error) = seen {
+            tracing::warn!(error, subject, "a sign of life is left out");
         }
     }
 
     async fn opened(&self, asked: &Asked) {
-        let answer = match self.accept(&asked.bytes).await {
-            Ok(answer) => answer,
-            Err(error) => OpenAnswer::Refused { error },
+        let answer = match Alert::parse(&asked.bytes) {
+            Ok(alert) => self.accept(&alert).await,
+            Err(error) => Err(error.to_string()),
         };
+        let answer = answer.unwrap_or_else(|error| OpenAnswer::Refused { error });
         self.nats.answer(asked, serde_json::to_vec(&answer).unwrap_or_default()).await;
     }
 
-    /// Reads an alert and puts it where any Hub takes it from. When this is done the alert is kept.
-    async fn accept(&self, bytes: &[u8]) -> Result<OpenAnswer, String> {
-        let alert = Alert::parse(bytes).map_err(|e| e.to_string())?;
+    /// Puts an alert where any Hub takes it from. When this is done the alert is kept.
+    async fn accept(&self, alert: &Alert) -> Result<OpenAnswer, String> {
         let investigation = investigation_id(&alert.id, 1);
         // JSON: it may wait for longer than a version of our messages lasts.
-        let job = serde_json::to_vec(&alert).map_err(|e| e.to_string())?;
+        let job = serde_json::to_vec(alert).map_err(|e| e.to_string())?;
         let queue = subject::cases(alert.severity);
         self.env.bus.enqueue(&queue, investigation.as_str(), job).await.map_err(|e| e.to_string())?;
         if let Err(error) = self.env.bus.publish(subject::WAITING, Vec::new()).await {
@@ -278,10 +279,9 @@ impl Service {
             let answered = match Alert::parse(delivery.bytes()) {
                 Err(error) => {
                     tracing::error!(%error, "a message on the alert subject is no alert: it goes to the dead letters");
-                    self.bury(delivery.attempt(), delivery.bytes(), &error.to_string()).await;
-                    delivery.done().await
+                    self.bury(delivery, &error.to_string()).await
                 }
-                Ok(_) => match self.accept(delivery.bytes()).await {
+                Ok(alert) => match self.accept(&alert).await {
                     Ok(_) => delivery.done().await,
                     Err(error) => {
                         tracing::error!(error, "an alert cannot be kept yet and comes again");
@@ -295,9 +295,17 @@ impl Service {
         }
     }
 
-    async fn bury(&self, attempts: u32, bytes: &[u8], reason: &str) {
+    /// Gives a delivery up. Without a letter it is not dropped: it comes again.
+    async fn bury(&self, delivery: Box<dyn Delivery>, reason: &str) -> Result<(), BusError> {
+        let attempts = delivery.attempt();
         let letter = DeadLetter { task: None, investigation: None, reason: reason.to_owned(), attempts, message: None };
-        letter.send(&self.env, subject::DEAD_HUB, bytes).await;
+        match letter.send(&self.env, subject::DEAD_HUB, delivery.bytes()).await {
+            Ok(()) => delivery.done().await,
+            Err(error) => {
+                tracing::error!(%error, reason, "a dead letter was not written: what it is about comes again");
+                delivery.back(AGAIN).await
+            }
+        }
     }
 
     async fn take_cases(&self) {
@@ -344,8 +352,7 @@ impl Service {
             }
             Err(error @ (HubError::Broken { .. } | HubError::Defect(_) | HubError::Rejected(_))) => {
                 tracing::error!(%error, "an investigation cannot go on: it goes to the dead letters");
-                self.bury(delivery.attempt(), delivery.bytes(), &error.to_string()).await;
-                delivery.done().await
+                self.bury(delivery, &error.to_string()).await
             }
             Err(HubError::Suspended) => delivery.back(Duration::ZERO).await,
             Err(error) => {

@@ -9,6 +9,7 @@ use casebook_protocol::{
 };
 
 use crate::archive::REPORT_KEY;
+use crate::decide::sight;
 use crate::error::HubError;
 use crate::report;
 use crate::state::State;
@@ -113,7 +114,7 @@ impl Verification {
             for CheckedFinding { finding, checked } in findings {
                 self.findings += 1;
                 self.citations += finding.draft.citations.len() as u64;
-                let mut again = exhibits.check(&finding.draft);
+                let mut again = sight::check(state, &finding.domain, &finding.draft, &exhibits);
                 if checked.citations.iter().all(|c| c.chosen.is_none()) {
                     // Logs from before 0.1's rule on chosen fields do not say it.
                     again.citations.iter_mut().for_each(|c| c.chosen = None);

@@ -139,6 +139,12 @@ impl CallId {
     pub fn of(task: &TaskId, turn: u32, place: u32) -> Self {
         Self(format!("{task}.t{turn}.{place}"))
     }
+
+    /// It is a call of `task`.
+    #[must_use]
+    pub fn is_of(&self, task: &TaskId) -> bool {
+        within(&self.0, task)
+    }
 }
 
 impl ModelCallId {
@@ -147,6 +153,17 @@ impl ModelCallId {
     pub fn of(task: &TaskId, n: u32) -> Self {
         Self(format!("{task}.m{n}"))
     }
+
+    /// It is a call of `task`.
+    #[must_use]
+    pub fn is_of(&self, task: &TaskId) -> bool {
+        within(&self.0, task)
+    }
+}
+
+/// The id of a call begins with that of its task: whoever performs one task has no word in another's.
+fn within(call: &str, task: &TaskId) -> bool {
+    call.strip_prefix(task.as_str()).is_some_and(|rest| rest.starts_with('.'))
 }
 
 impl FindingId {
@@ -169,6 +186,16 @@ mod tests {
         }
         assert!(serde_json::from_str::<Domain>("\"end.point\"").is_err());
         assert!(Domain::new("a".repeat(33)).is_err());
+    }
+
+    #[test]
+    fn a_call_belongs_to_the_task_that_its_id_begins_with_and_to_no_other() {
+        let task = |text: &str| TaskId::new(text).unwrap();
+        let own = task("r1.investigate.net");
+        assert!(CallId::of(&own, 2, 0).is_of(&own) && ModelCallId::of(&own, 1).is_of(&own));
+        for other in ["r1.investigate.network", "r11.investigate.net", "r1.plan"] {
+            assert!(!CallId::of(&task(other), 2, 0).is_of(&own) && !ModelCallId::of(&task(other), 1).is_of(&own));
+        }
     }
 
     #[test]

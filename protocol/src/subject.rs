@@ -11,6 +11,8 @@ pub const ALERTS: &str = "casebook.alerts";
 pub const OPEN: &str = "casebook.open";
 /// The final report of every investigation, JSON.
 pub const REPORTS: &str = "casebook.reports";
+/// What our own processes tell each other under this prefix are hints: they may be lost or come twice.
+pub const HINTS: &str = "casebook.hub.";
 /// What workers tell the Hubs of outcomes: [`outcomes`] of any queue.
 pub const OUTCOMES: &str = "casebook.hub.outcomes.>";
 /// What workers tell the Hubs of steps: [`steps`] of any queue.

@@ -1,14 +1,12 @@
 //! A team of real processes over a real NATS server: Hubs, Directors, Critics and Experts with a scripted
 //! model, each of which can be killed, paused and started again. All of them end with the team.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use casebook_agent::nats::{self, Connection};
+use casebook_agent::service::child::{Plan, Process};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::generate;
@@ -83,8 +81,8 @@ pub struct Member {
     pub part: Part,
     /// Its name, such as `expert-1`.
     pub name: String,
-    arguments: Vec<String>,
-    child: Option<Child>,
+    plan: Plan,
+    process: Option<Process>,
     paused: bool,
 }
 
@@ -96,7 +94,6 @@ pub struct Team {
     pub model: Server,
     /// The processes.
     pub members: Vec<Member>,
-    programs: PathBuf,
 }
 
 impl Team {
@@ -116,10 +113,17 @@ impl Team {
         let model = Server::start(shape.brain.clone(), options).map_err(|e| e.to_string())?;
         let evidence = nats.folder().join("evidence");
         generate::write(&evidence, 200_000, 7).map_err(|e| e.to_string())?;
-        let mut team = Self { nats, model, members: Vec::new(), programs: programs::folder()? };
+        let mut team = Self { nats, model, members: Vec::new() };
+        let programs = programs::folder()?;
         for (part, name) in names {
-            let arguments = team.arguments(part, &name, shape)?;
-            team.members.push(Member { part, name, arguments, child: None, paused: false });
+            let plan = Plan {
+                program: programs.join(format!("casebook-{}", part.name())),
+                arguments: team.arguments(part, &name, shape)?.into_iter().map(OsString::from).collect(),
+                environment: vec![("CASEBOOK_LOG".into(), "info,casebook_agent::worker=debug".into())],
+                without: Vec::new(),
+                log: log(team.nats.folder(), &name),
+            };
+            team.members.push(Member { part, name, plan, process: None, paused: false });
         }
         for part in Part::ALL {
             let these: Vec<usize> = (0..team.members.len()).filter(|i| team.is(*i, part)).collect();
@@ -146,8 +150,7 @@ impl Team {
             Ok::<_, String>(path)
         };
         let url = self.nats.broker.url();
-        let mut arguments: Vec<String> =
-            ["--nats", &url, "--health", "127.0.0.1:0", "--log", "json"].map(str::to_owned).to_vec();
+        let mut arguments: Vec<String> = ["--nats", &url, "--log", "json"].map(str::to_owned).to_vec();
         let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
         if part == Part::Hub {
             add("--lease", shape.lease.to_string());
@@ -170,16 +173,9 @@ impl Team {
     /// # Errors
     /// What went wrong, in words.
     pub fn run(&mut self, i: usize) -> Result<(), String> {
-        let folder = self.nats.folder().to_path_buf();
         let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}")) };
-        let program = self.programs.join(format!("casebook-{}", member.part.name()));
-        let told = |e: std::io::Error| format!("{}: {e}", program.display());
-        let out = File::create(folder.join(format!("{}.out", member.name))).map_err(told)?;
-        let log = OpenOptions::new().create(true).append(true).open(folder.join(format!("{}.log", member.name)));
-        let mut command = Command::new(&program);
-        command.args(&member.arguments).env("CASEBOOK_LOG", "info,casebook_agent::worker=debug");
-        command.stdin(Stdio::null()).stdout(out).stderr(log.map_err(told)?);
-        member.child = Some(command.spawn().map_err(told)?);
+        let started = Process::start(&member.plan);
+        member.process = Some(started.map_err(|e| format!("{}: {e}", member.plan.program.display()))?);
         member.paused = false;
         Ok(())
     }
@@ -194,13 +190,14 @@ impl Team {
         let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}")) };
         let mut said = String::new();
         while Instant::now() < end {
-            if let Some(Ok(Some(status))) = member.child.as_mut().map(Child::try_wait) {
+            let Some(process) = &mut member.process else { return Err(format!("{} does not run", member.name)) };
+            if let Some(status) = process.ended() {
                 return Err(format!("{} ended with {status}: {}", member.name, tail(&folder, &member.name)));
             }
-            match address(&folder.join(format!("{}.out", member.name))).map(|address| get(&address, "/ready")) {
-                Some(Ok(answer)) if answer.starts_with("HTTP/1.1 200") => return Ok(()),
-                Some(Ok(answer)) => said = answer,
-                _ => {}
+            match process.ready() {
+                Some(answer) if answer.ready => return Ok(()),
+                Some(answer) => said = answer.reasons.join("; "),
+                None => {}
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -209,10 +206,8 @@ impl Team {
 
     /// Kills a process (`kill -9`). One that does not run stays as it is.
     pub fn kill(&mut self, i: usize) {
-        if let Some(mut child) = self.members.get_mut(i).and_then(|member| member.child.take()) {
-            // An error says that it has ended.
-            let _ = child.kill();
-            let _ = child.wait();
+        if let Some(mut process) = self.members.get_mut(i).and_then(|member| member.process.take()) {
+            process.kill();
         }
     }
 
@@ -220,22 +215,26 @@ impl Team {
     pub fn pause(&mut self, i: usize, pause: bool) {
         let Some(member) = self.members.get_mut(i) else { return };
         member.paused = pause;
-        if let Some(child) = &member.child {
+        let Some(process) = member.process.as_mut() else { return };
+        if process.ended().is_some() {
+            return;
+        }
+        if let Some(pid) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
             // An error says that it has ended.
-            let _ = kill_process(Pid::from_child(child), if pause { Signal::STOP } else { Signal::CONT });
+            let _ = kill_process(pid, if pause { Signal::STOP } else { Signal::CONT });
         }
     }
 
     /// Whether it runs and is not paused.
     #[must_use]
     pub fn runs(&self, i: usize) -> bool {
-        self.members.get(i).is_some_and(|member| member.child.is_some() && !member.paused)
+        self.members.get(i).is_some_and(|member| member.process.is_some() && !member.paused)
     }
 
     /// Whether a process has ended by itself, and how.
     pub fn ended(&mut self) -> Vec<String> {
         let ended = self.members.iter_mut().filter_map(|member| {
-            let status = member.child.as_mut()?.try_wait().ok()??;
+            let status = member.process.as_mut()?.ended()?;
             Some(format!("{} ended by itself with {status}", member.name))
         });
         ended.collect()
@@ -258,7 +257,7 @@ impl Team {
     /// The log of every process: a name and all its lines.
     #[must_use]
     pub fn logs(&self) -> Vec<(String, String)> {
-        let read = |name: &str| std::fs::read_to_string(self.nats.folder().join(format!("{name}.log")));
+        let read = |name: &str| std::fs::read_to_string(log(self.nats.folder(), name));
         self.members.iter().map(|member| (member.name.clone(), read(&member.name).unwrap_or_default())).collect()
     }
 
@@ -285,23 +284,12 @@ pub fn key(name: &str) -> String {
     format!("sk-of-{name}-never-to-be-seen")
 }
 
-/// The address after `health http://` in what the process said.
-pub(crate) fn address(out: &Path) -> Option<String> {
-    let said = std::fs::read_to_string(out).ok()?;
-    said.lines().find_map(|line| Some(line.split_once("health http://")?.1.trim().to_owned()))
-}
-
-pub(crate) fn get(address: &str, path: &str) -> std::io::Result<String> {
-    let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    Ok(answer)
+fn log(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.log"))
 }
 
 fn tail(folder: &Path, name: &str) -> String {
-    let bytes = std::fs::read(folder.join(format!("{name}.log"))).unwrap_or_default();
+    let bytes = std::fs::read(log(folder, name)).unwrap_or_default();
     let from = bytes.len().saturating_sub(TAIL);
     String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use casebook_protocol::subject;
 use tokio::sync::{Notify, mpsc};
 
 use super::{Bus, BusError, Delivery, Message, Subscription, matches};
@@ -14,8 +15,6 @@ use super::{Bus, BusError, Delivery, Message, Subscription, matches};
 const QUEUE: usize = 1024;
 /// Messages that a listener may fall behind before it loses the newest.
 const BACKLOG: usize = 65_536;
-/// What is told under this prefix may be lost and doubled by [`Faults`]: hints between our own processes.
-const HINTS: &str = "casebook.hub.";
 
 /// Faults that the bus commits, each with a chance in a thousand. All zero outside simulation.
 #[derive(Debug, Clone, Copy, Default)]
@@ -147,7 +146,7 @@ impl State {
     }
 
     fn tell(&mut self, message: &Message, faults: Faults) {
-        let hint = message.subject.starts_with(HINTS);
+        let hint = message.subject.starts_with(subject::HINTS);
         if hint && self.chance(faults.lose) {
             return;
         }

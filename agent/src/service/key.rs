@@ -119,9 +119,13 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     found.ok_or_else(|| format!("{text:?} is no address: give a port such as 8080, or 127.0.0.1:8080"))
 }
 
-/// A password must not stand where `ps`, logs and the effective settings show it.
-fn servers(text: &str) -> Result<(), String> {
-    for server in text.split(',') {
+/// Whether a text is addresses of NATS servers, parted by commas. A password must not stand where `ps`, logs
+/// and the effective settings show it.
+///
+/// # Errors
+/// What is wrong and what to do; a user and password are not repeated.
+pub fn servers(text: &str) -> Result<(), String> {
+    for server in text.split(',').map(str::trim) {
         let (scheme, rest) = server.split_once("://").unwrap_or(("nats", server));
         if rest.contains('@') {
             return Err("a server's address holds no user and password: put them in a file and name it \

@@ -4,7 +4,7 @@ use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{ArtifactId, Outcome, Task, Usage};
 use serde::{Deserialize, Serialize};
 
-use super::{ATTEMPTS, Env, Worker, queue_of};
+use super::{ATTEMPTS, Env, WorkError, Worker, queue_of};
 use crate::mind::Past;
 
 /// Why a message was given up, JSON under `casebook.dead.…`: the message itself is an artifact.
@@ -32,7 +32,10 @@ impl Worker {
             "given up: it was begun {ATTEMPTS} times, and each time its worker died, lost its lease, or could not \
              reach the store; the logs of the workers say which"
         );
-        self.bury(&queue_of(task), Some(task), bytes, attempt, &reason).await;
+        // The outcome says the same, and it is what the flow waits for: it does not depend on the letter.
+        if let Err(error) = self.bury(&queue_of(task), Some(task), bytes, attempt, &reason).await {
+            tracing::error!(%error, reason, "a dead letter was not written");
+        }
         Some(Outcome {
             task: task.id.clone(),
             player: self.mind.player(task, &Past::default()),
@@ -45,8 +48,18 @@ impl Worker {
         })
     }
 
-    /// Writes a dead letter. That must not fail the job that it is about, so failures are logged.
-    pub(super) async fn bury(&self, queue: &Queue, task: Option<&Task>, bytes: &[u8], attempts: u32, reason: &str) {
+    /// Writes a dead letter.
+    ///
+    /// # Errors
+    /// As [`DeadLetter::send`].
+    pub(super) async fn bury(
+        &self,
+        queue: &Queue,
+        task: Option<&Task>,
+        bytes: &[u8],
+        attempts: u32,
+        reason: &str,
+    ) -> Result<(), WorkError> {
         let letter = DeadLetter {
             task: task.map(|t| t.id.to_string()),
             investigation: task.map(|t| t.investigation.to_string()),
@@ -54,21 +67,20 @@ impl Worker {
             attempts,
             message: None,
         };
-        letter.send(&self.env, &subject::dead(queue), bytes).await;
+        letter.send(&self.env, &subject::dead(queue), bytes).await
     }
 }
 
 impl DeadLetter {
-    /// Keeps `bytes` and publishes the letter to `subject`. A failure is logged: there is nobody left to
-    /// tell.
-    pub async fn send(mut self, env: &Env, subject: &str, bytes: &[u8]) {
-        self.message = env.store.put(bytes).await.ok();
-        let told = match serde_json::to_vec(&self) {
-            Ok(json) => env.bus.publish(subject, json).await.map_err(|e| e.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
-        if let Err(error) = told {
-            tracing::error!(error, reason = self.reason, "a dead letter was not written");
-        }
+    /// Keeps `bytes` and publishes the letter to `subject`.
+    ///
+    /// # Errors
+    /// [`WorkError`] when the store or the bus fails: there is no letter, and whoever acknowledged the message
+    /// now would drop it in silence.
+    pub async fn send(mut self, env: &Env, subject: &str, bytes: &[u8]) -> Result<(), WorkError> {
+        self.message = Some(env.store.put(bytes).await?);
+        let unwritable = |e: serde_json::Error| WorkError::Recorded { what: subject.to_owned(), reason: e.to_string() };
+        let json = serde_json::to_vec(&self).map_err(unwritable)?;
+        Ok(env.bus.publish(subject, json).await?)
     }
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use casebook_agent::nats::permit::{User, authorization};
+use casebook_protocol::hash::hex;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
 
@@ -62,7 +63,7 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
     let mut bytes = [0; CHANCE];
     let chance = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     chance.map_err(|e| Failure::failed(format!("cannot read /dev/urandom: {e}"), "passwords are made from it"))?;
-    let password: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let password = hex(&bytes);
     secret(&path, &format!("{user}:{password}\n"))?;
     Ok(password)
 }

@@ -10,7 +10,7 @@ use casebook_protocol::{
     TimelineDraft, Timestamp, Usage, Verdict,
 };
 
-use super::{DEFAULT_QUESTION, MAX_FINDINGS, address};
+use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, sight};
 use crate::state::{State, TaskState};
 
 /// The events of an outcome, the budget aside.
@@ -23,10 +23,13 @@ pub(super) fn outcome(
 ) -> Vec<Event> {
     let id = &outcome.task;
     let mut seen = BTreeSet::new();
-    let fresh = outcome.calls.iter().filter(|call| !state.calls.contains_key(&call.id) && seen.insert(&call.id));
+    // A call under the id of another task's would stand in the way of that task's own.
+    let own = outcome.calls.iter().filter(|call| call.id.is_of(id));
+    let fresh = own.filter(|call| !state.calls.contains_key(&call.id) && seen.insert(&call.id));
     let mut events: Vec<Event> =
         fresh.map(|call| Event::CallRecorded { task: id.clone(), call: call.clone() }).collect();
-    let fresh = outcome.asked.iter().filter(|call| !state.asked.contains_key(&call.id));
+    let own = outcome.asked.iter().filter(|call| call.id.is_of(id));
+    let fresh = own.filter(|call| !state.asked.contains_key(&call.id));
     events.extend(fresh.map(|call| Event::ModelCalled { task: id.clone(), call: call.clone() }));
     let failed = |reason: &str| {
         let failure_of = Failure { reason, usage: outcome.usage, player: Some(&outcome.player) };
@@ -45,7 +48,7 @@ pub(super) fn outcome(
     let unanswered = matches!(end, Event::TaskFailed { .. });
     events.push(end);
     if let (TaskKind::Investigate, Some(domain), true) = (task.kind, &task.domain, unanswered) {
-        events.extend(submit(task.round, domain, &fresh_of(state, domain, &outcome.raised, exhibits), exhibits));
+        events.extend(submit(state, task.round, domain, &fresh_of(state, domain, &outcome.raised, exhibits), exhibits));
     }
     if matches!(task.kind, TaskKind::Plan | TaskKind::Decide | TaskKind::Report) {
         events.extend(journal(state, task, &outcome.journal, now));
@@ -166,7 +169,7 @@ fn accept(
             // What code raised comes first, so that no number of findings can push it out.
             Some(domain) => {
                 let raised = fresh_of(state, domain, raised, exhibits);
-                submit(task.round, domain, &[raised.as_slice(), findings].concat(), exhibits)
+                submit(state, task.round, domain, &[raised.as_slice(), findings].concat(), exhibits)
             }
             None => Vec::new(),
         },
@@ -181,14 +184,14 @@ fn accept(
 fn fresh_of(state: &State, domain: &Domain, raised: &[FindingDraft], exhibits: &Exhibits) -> Vec<FindingDraft> {
     let earlier: Vec<&CheckedFinding> = state.findings().filter(|f| f.finding.domain == *domain).collect();
     let told = |draft: &&FindingDraft| {
-        let records = exhibits.check(draft).records();
+        let records = sight::check(state, domain, draft, exhibits).records();
         let same = |f: &&CheckedFinding| f.finding.draft.claim == draft.claim && f.checked.records() == records;
         !earlier.iter().any(same)
     };
     raised.iter().filter(told).cloned().collect()
 }
 
-fn submit(round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exhibits) -> Vec<Event> {
+fn submit(state: &State, round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exhibits) -> Vec<Event> {
     let mut events = Vec::new();
     if findings.len() > MAX_FINDINGS {
         events.push(guard(
@@ -199,7 +202,7 @@ fn submit(round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exh
     }
     for (draft, n) in findings.iter().take(MAX_FINDINGS).zip(1..) {
         let id = FindingId::of(round, domain, n);
-        let checked = exhibits.check(draft);
+        let checked = sight::check(state, domain, draft, exhibits);
         let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft: draft.clone() };
         events.extend([Event::FindingSubmitted { finding }, Event::FindingChecked { finding: id, checked }]);
     }

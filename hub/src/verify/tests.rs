@@ -1,19 +1,26 @@
 use std::sync::Arc;
 
+use casebook_agent::mind::{CallRequest, Done, Thought};
 use casebook_agent::store::Store;
+use casebook_protocol::{Domain, Task};
 
 use super::*;
 use crate::archive;
 use crate::memory::MemoryStore;
-use crate::script::{Driver, case, investigation, perform, think};
+use crate::script::{Driver, SEARCH, case, investigation, perform, think};
 
 /// An honest investigation in a store.
 async fn stored() -> (MemoryStore, Driver) {
+    stored_of(&|task, done| think(task, done, false)).await
+}
+
+/// An investigation of a team that thinks so, in a store.
+async fn stored_of(mind: &dyn Fn(&Task, &[Done]) -> Thought) -> (MemoryStore, Driver) {
     let store = MemoryStore::default();
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     while let Some((_, task)) = driver.waiting.pop_first() {
         store.put(&serde_json::to_vec(&task.view).unwrap()).await.unwrap();
-        let (outcome, results) = perform(&task, &|t, d| think(t, d, false));
+        let (outcome, results) = perform(&task, mind);
         for bytes in &results {
             store.put(bytes).await.unwrap();
         }
@@ -40,6 +47,24 @@ async fn an_intact_investigation_has_no_problems_and_is_checked_whole() {
     assert_eq!(found.artifacts, driver.state.tasks.len() as u64 + 4);
     let nobody = InvestigationId::new("nobody").unwrap();
     assert_eq!(verify(&store, &nobody).await, Err(HubError::Unknown(nobody.clone())));
+}
+
+#[tokio::test]
+async fn a_finding_of_what_its_expert_does_not_see_is_verified_as_one_that_does_not_hold() {
+    // The Expert for network asks for what is endpoint's, and gets it.
+    let astray = |task: &Task, done: &[Done]| match (task.domain.as_ref().map(Domain::as_str), done) {
+        (Some("network"), []) => {
+            let arguments = serde_json::json!({"domain": "endpoint", "round": task.round}).to_string();
+            Thought::Call(vec![CallRequest { tool: SEARCH.into(), arguments }])
+        }
+        _ => think(task, done, false),
+    };
+    let (store, driver) = stored_of(&astray).await;
+    let (astray, honest): (Vec<_>, Vec<_>) =
+        driver.state.findings().partition(|f| f.finding.domain.as_str() == "network");
+    assert!(astray.len() > 1 && astray.iter().all(|f| f.checked.citations.iter().all(|c| !c.holds)));
+    assert!(honest.len() > 1 && honest.iter().all(|f| f.checked.citations.iter().all(|c| c.holds)));
+    assert_eq!(problems(&store).await, [""; 0]);
 }
 
 #[tokio::test]

@@ -1,13 +1,12 @@
 //! Many investigations at once by a team of processes over a real NATS server that syncs each append.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use casebook_agent::nats::{self, Connection};
+use casebook_agent::service::child::{Plan, Process};
 use casebook_expert::evidence::Catalog;
 use casebook_expert::roster;
 use casebook_protocol::{Report, subject};
@@ -17,7 +16,6 @@ use super::embedded::failed;
 use super::floor::micros;
 use super::{Setting, Taken, evidence, measure, models_file};
 use crate::nats::Nats;
-use crate::team::{address, get};
 
 /// How long a team may take until all of it is ready.
 const READY: Duration = Duration::from_secs(60);
@@ -42,7 +40,7 @@ async fn investigate(setting: &Setting, nats: &Nats, team: &Team) -> Result<Take
     let connection = nats::connect(&nats.options("hub")).await.map_err(|e| say(&e))?;
     let mut reports = connection.env().bus.subscribe(subject::REPORTS).await.map_err(|e| say(&e))?;
     let broker = nats.broker.pid();
-    let before: Vec<u64> = team.0.iter().map(|(_, child)| measure::cpu_of(child.id())).collect();
+    let before: Vec<u64> = team.0.iter().map(|(_, process)| measure::cpu_of(process.id())).collect();
     let mut taken = Taken { before_kib: team.peak_kib(), ..Taken::default() };
     let (broker_before, stored, begun) = (measure::cpu_of(broker), messages(&connection).await?, Instant::now());
     for n in 0..setting.at {
@@ -62,8 +60,8 @@ async fn investigate(setting: &Setting, nats: &Nats, team: &Team) -> Result<Take
         }
     }
     taken.wall_micros = micros(begun.elapsed());
-    for ((name, child), before) in team.0.iter().zip(before) {
-        let cpu = measure::cpu_of(child.id()).saturating_sub(before);
+    for ((name, process), before) in team.0.iter().zip(before) {
+        let cpu = measure::cpu_of(process.id()).saturating_sub(before);
         taken.cpu_micros += cpu;
         eprintln!("  {name:<22} {:>9.1} ms CPU an investigation", cpu as f64 / 1e3 / setting.at.max(1) as f64);
     }
@@ -81,7 +79,7 @@ async fn messages(connection: &Connection) -> Result<u64, String> {
 }
 
 /// The processes of a team, ended when they are dropped.
-struct Team(Vec<(String, Child)>);
+struct Team(Vec<(String, Process)>);
 
 impl Team {
     fn start(nats: &Nats, setting: &Setting) -> Result<Self, String> {
@@ -113,7 +111,7 @@ impl Team {
             team.run(nats, "expert", &name, &["--profile", &profile, "--models", &models, "--at-once", "1024"])?;
         }
         let end = Instant::now() + READY;
-        while !team.0.iter().all(|(name, _)| ready(&folder, name)) {
+        while !team.0.iter().all(|(_, process)| process.ready().is_some_and(|answer| answer.ready)) {
             if Instant::now() > end {
                 return Err("the team does not become ready".into());
             }
@@ -126,32 +124,20 @@ impl Team {
         let here = std::env::current_exe().map_err(|e| e.to_string())?;
         let program = here.with_file_name(format!("casebook-{role}"));
         let told = |e: std::io::Error| format!("{}: {e}: build it with --workspace --bins", program.display());
-        let out = File::create(nats.folder().join(format!("{name}.out"))).map_err(told)?;
-        let log = File::create(nats.folder().join(format!("{name}.log"))).map_err(told)?;
-        let mut command = Command::new(&program);
-        command.args(["--nats", &nats.broker.url(), "--health", "127.0.0.1:0"]).args(more);
-        let child = command.stdin(Stdio::null()).stdout(out).stderr(log).spawn().map_err(told)?;
-        self.0.push((name.to_owned(), child));
+        let url = nats.broker.url();
+        let arguments = ["--nats", &url].into_iter().chain(more.iter().copied());
+        let plan = Plan {
+            arguments: arguments.map(Into::into).collect(),
+            environment: Vec::new(),
+            without: Vec::new(),
+            log: nats.folder().join(format!("{name}.log")),
+            program: program.clone(),
+        };
+        self.0.push((name.to_owned(), Process::start(&plan).map_err(told)?));
         Ok(())
     }
 
     fn peak_kib(&self) -> u64 {
-        self.0.iter().map(|(_, child)| measure::peak_kib_of(child.id())).sum()
+        self.0.iter().map(|(_, process)| measure::peak_kib_of(process.id())).sum()
     }
-}
-
-impl Drop for Team {
-    fn drop(&mut self) {
-        for (_, child) in &mut self.0 {
-            // An error says that it has ended.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn ready(folder: &Path, name: &str) -> bool {
-    address(&folder.join(format!("{name}.out")))
-        .and_then(|address| get(&address, "/ready").ok())
-        .is_some_and(|answer| answer.starts_with("HTTP/1.1 200"))
 }

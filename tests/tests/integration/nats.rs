@@ -18,6 +18,7 @@ use casebook_tests::nats::Nats;
 use casebook_tests::run;
 
 mod cluster;
+mod reference;
 mod schema;
 mod service;
 

@@ -1,0 +1,76 @@
+//! Tests of a worker on a bus that fails.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use casebook_agent::bus::Bus;
+use casebook_agent::clock::TickingClock;
+use casebook_agent::mind::Analyst;
+use casebook_agent::tools::{NoTools, Tools};
+use casebook_agent::worker::{DeadLetter, Env, Fixed, Worker};
+use casebook_protocol::subject::{self, Queue};
+use casebook_protocol::{ArtifactId, Role, Toolset};
+
+use crate::away::Away;
+use crate::memory::MemoryStore;
+use crate::script::{Driver, case, member, perform, search, think};
+
+/// The search of the script, and how often it was made.
+#[derive(Default)]
+struct Search(AtomicU32);
+
+#[async_trait]
+impl Tools for Search {
+    fn toolset(&self) -> Toolset {
+        member("network").toolset
+    }
+
+    async fn call(&self, _: &str, arguments: &str) -> Result<String, String> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(search(arguments))
+    }
+}
+
+fn worker(bus: &Arc<Away>, tools: Arc<dyn Tools>) -> Worker {
+    let env =
+        Env { bus: bus.clone(), store: Arc::new(MemoryStore::default()), clock: Arc::new(TickingClock::default()) };
+    Worker::new(env, Arc::new(Analyst(think)), Arc::new(Fixed(tools)))
+}
+
+#[tokio::test]
+async fn a_job_is_not_done_before_its_dead_letter_is_written() {
+    let critic = Queue::new(Role::Critic, None);
+    let bus = Arc::new(Away::new("casebook.dead.", 1));
+    let mut letters = bus.subscribe("casebook.dead.>").await.unwrap();
+    let jobs = subject::tasks(Role::Critic, None);
+    bus.enqueue(&jobs, "x", b"no task".to_vec()).await.unwrap();
+    let worker = worker(&bus, Arc::new(NoTools));
+    worker.handle(&critic, bus.pull(&jobs).await.unwrap()).await;
+    assert_eq!((bus.left(), bus.told()), (0, 0), "the letter was tried and not written");
+    let again = tokio::time::timeout(Duration::from_secs(60), bus.pull(&jobs)).await.expect("the job comes again");
+    worker.handle(&critic, again.unwrap()).await;
+    let letter: DeadLetter = serde_json::from_slice(&letters.next().await.unwrap().bytes).unwrap();
+    assert_eq!((letter.attempts, letter.message), (2, Some(ArtifactId::of(b"no task"))));
+    // A job that goes back is still held until then, and the same one is not put in beside it.
+    bus.enqueue(&jobs, "x", b"new".to_vec()).await.unwrap();
+    let new = bus.try_pull(&jobs).await.unwrap().expect("with its letter written, the old one is done");
+    assert_eq!((new.bytes(), new.attempt()), (&b"new"[..], 1));
+}
+
+#[tokio::test]
+async fn a_step_that_could_not_be_told_fails_no_task() {
+    let mut driver = Driver::open(&case(&["network"]));
+    let (_, plan) = driver.waiting.pop_first().unwrap();
+    let (outcome, results) = perform(&plan, &|task, done| think(task, done, false));
+    let command = driver.outcome(outcome, &results);
+    driver.take(&[command]);
+    let (_, task) = driver.waiting.pop_first().unwrap();
+    let bus = Arc::new(Away::new("casebook.hub.steps.", u32::MAX));
+    let tools = Arc::new(Search::default());
+    let outcome = worker(&bus, tools.clone()).perform(&Arc::new(task)).await.unwrap();
+    assert_eq!((u32::MAX - bus.left(), bus.told()), (2, 0), "its steps were tried and not told");
+    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    assert_eq!((outcome.calls.len(), tools.0.load(Ordering::SeqCst)), (2, 2));
+}
