@@ -10,11 +10,14 @@ use serde_json::Value;
 
 use crate::claim::{self, Corpus};
 use crate::{
-    ArtifactId, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, TimeBasis, Timestamp, ToolCall,
+    ArtifactId, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, TimeBasis, Timestamp, ToolCall, tool,
 };
 
 mod cite;
+pub mod place;
 mod query;
+mod served;
+mod when;
 
 use cite::literal;
 use query::{asked_for, covers, queried};
@@ -24,9 +27,10 @@ use query::{asked_for, covers, queried};
 pub struct RecordRef {
     /// The source that it belongs to.
     pub source: String,
-    /// The file within the evidence, or `artifact:<id>` for a tool that returns no files.
+    /// The file within the evidence, or `artifact:<id>` for a tool that returns no files, with
+    /// `#<JSON pointer>` for a part of it.
     pub file: String,
-    /// The line, from 1.
+    /// The line, from 1; of a text at a pointer the line in that text, of a record there 1.
     pub line: u64,
 }
 
@@ -198,16 +202,22 @@ impl Exhibits {
         if exhibit.call.status == CallStatus::Failed {
             return Err(format!("tool call {id} failed and shows nothing"));
         }
+        if let Some(why) = exhibit.looked_into() {
+            return Err(why);
+        }
         match citation {
+            Citation::Literal { at, quote, .. } if exhibit.served() => {
+                served::literal(exhibit, at, quote, corpus, times, check)
+            }
             Citation::Literal { at, quote, .. } => literal(exhibit, at, quote, corpus, times, check),
             Citation::Count { at, value, again, .. } => {
                 let found = self.recomputed(exhibit, at, again.as_ref())?;
-                if found.as_u64() != Some(*value) {
-                    return Err(format!("the citation says {value}, the result says {found}"));
+                if exhibit.number(found) != Some(*value) {
+                    return Err(format!("the citation says {value}, the result says {}", exhibit.told(found)));
                 }
                 queried(exhibit, corpus, check)?;
                 corpus.add_number(*value);
-                Ok(format!("{value}, recomputed"))
+                Ok(exhibit.computed(value))
             }
             Citation::Aggregate { at, value, again, .. } => {
                 let found = self.recomputed(exhibit, at, again.as_ref())?;
@@ -217,18 +227,24 @@ impl Exhibits {
                 }
                 queried(exhibit, corpus, check)?;
                 corpus.add_value(found);
-                Ok(format!("{value}, recomputed"))
+                Ok(exhibit.computed(value))
             }
             Citation::Absence { at, from, to, again, .. } => {
                 let found = self.recomputed(exhibit, at, again.as_ref())?;
-                if found.as_u64() != Some(0) {
-                    return Err(format!("the citation says that nothing is there, the result says {found}"));
+                if exhibit.number(found) != Some(0) {
+                    let told = exhibit.told(found);
+                    return Err(format!("the citation says that nothing is there, the result says {told}"));
                 }
-                covers(exhibit, *from, *to)?;
+                if exhibit.served() {
+                    served::window(exhibit, [*from, *to], times)?;
+                } else {
+                    covers(exhibit, *from, *to)?;
+                    let edges = [*from, *to].into_iter().flatten();
+                    times.extend(edges.map(|at| CitedTime { at, basis: TimeBasis::Record }));
+                }
                 asked_for(exhibit, claim)?;
                 queried(exhibit, corpus, check)?;
-                times.extend([*from, *to].into_iter().flatten().map(|at| CitedTime { at, basis: TimeBasis::Record }));
-                Ok("nothing found, searched again".to_owned())
+                Ok(exhibit.searched())
             }
         }
     }
@@ -258,13 +274,56 @@ impl Exhibits {
         }
         let recomputed = second.value(at)?;
         if recomputed != found {
-            return Err(format!("recomputed, the result is {recomputed}, not {found}"));
+            let (now, then) = (second.told(recomputed), exhibit.told(found));
+            return Err(format!("recomputed, the result is {now}, not {then}"));
         }
         Ok(found)
     }
 }
 
 impl Exhibit {
+    /// An MCP server returned it, and nothing in it is believed of itself.
+    fn served(&self) -> bool {
+        tool::server_of(&self.call.tool).is_some()
+    }
+
+    /// Why a call that only looked into another call's result cannot be cited.
+    fn looked_into(&self) -> Option<String> {
+        let tool = tool::RESULT_TOOLS.contains(&self.call.tool.as_str()).then_some(&self.call.tool)?;
+        let arguments: Option<Value> = serde_json::from_str(&self.call.arguments).ok();
+        let text = |key: &str| arguments.as_ref().and_then(|a| a.get(key)?.as_str());
+        let call = text("call").map_or_else(|| "the call".to_owned(), |call| crate::one_line(call, 80));
+        let at = text("pointer").map_or_else(|| "the place that it names".to_owned(), |p| crate::one_line(p, 80));
+        Some(format!("{tool} looked into another result: cite the call itself, {call} at {at}"))
+    }
+
+    /// The number that stands there; of a list that a server returned, how many items it has.
+    fn number(&self, found: &Value) -> Option<u64> {
+        if self.served() { served::number(found) } else { found.as_u64() }
+    }
+
+    /// The value in a message. A server chooses how long it is.
+    fn told(&self, found: &Value) -> String {
+        match found {
+            Value::Array(items) if self.served() => format!("{} items", items.len()),
+            other if self.served() => crate::one_line(&other.to_string(), 80),
+            other => other.to_string(),
+        }
+    }
+
+    /// Nobody asked again.
+    fn as_recorded(&self) -> bool {
+        self.served() && !self.repeatable
+    }
+
+    fn computed(&self, value: impl std::fmt::Display) -> String {
+        if self.as_recorded() { format!("{value}, as recorded") } else { format!("{value}, recomputed") }
+    }
+
+    fn searched(&self) -> String {
+        if self.as_recorded() { "nothing found, as recorded" } else { "nothing found, searched again" }.to_owned()
+    }
+
     fn value(&self, at: &Locator) -> Result<&Value, String> {
         match at {
             Locator::Pointer(pointer) => {
@@ -277,7 +336,7 @@ impl Exhibit {
 
     /// The innermost object around `pointer` that names a file and a line, and its own pointer.
     fn record(&self, pointer: &str) -> Option<(String, &Value)> {
-        let json = self.json.as_ref()?;
+        let json = self.json.as_ref().filter(|_| !self.served())?;
         let mut path = pointer;
         loop {
             let value = json.pointer(path)?;

@@ -105,15 +105,21 @@ const NAMES: &[&str] = &[
 /// Without known fields every text counts as chosen.
 #[must_use]
 pub fn field(record: &Value, quote: &str) -> Option<String> {
-    let mut leaves = Vec::new();
     let raw = record.get("raw").and_then(Value::as_str).unwrap_or_default();
     match record.get("fields").filter(|f| f.as_object().is_some_and(|map| !map.is_empty())) {
-        Some(fields) => collect("", fields, 4, &mut leaves),
+        Some(fields) => within(fields, quote),
         None => match serde_json::from_str::<Value>(raw) {
-            Ok(json) if json.is_object() => collect("", &json, 4, &mut leaves),
-            _ => return Some(WHOLE.to_owned()),
+            Ok(json) if json.is_object() => within(&json, quote),
+            _ => Some(WHOLE.to_owned()),
         },
     }
+}
+
+/// The same of a JSON object that is a record itself.
+#[must_use]
+pub fn within(fields: &Value, quote: &str) -> Option<String> {
+    let mut leaves = Vec::new();
+    collect("", fields, 4, &mut leaves);
     let quote = quote.strip_suffix('…').unwrap_or(quote).trim();
     let mut touched = BTreeSet::new();
     let mut seen = 0_usize;
@@ -187,11 +193,17 @@ const WORDS: usize = 3;
 /// The longest single word of a fixed field, in characters; hashes and ARNs are longer and say nothing.
 const LONGEST: usize = 64;
 
-fn chooses(path: &str, value: &str) -> bool {
+/// Whoever is recorded chooses the text of the field at `path`, by its name.
+#[must_use]
+pub fn by_name(path: &str) -> bool {
     let last = path.rsplit('.').find(|p| !p.chars().all(|c| c.is_ascii_digit())).unwrap_or(path);
     let name: String = last.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    NAMES.contains(&name.as_str())
+}
+
+fn chooses(path: &str, value: &str) -> bool {
     let plain = value.chars().all(|c| c.is_ascii_graphic() || c == ' ');
-    NAMES.contains(&name.as_str()) || words(value) >= WORDS || !plain || value.chars().count() > LONGEST
+    by_name(path) || words(value) >= WORDS || !plain || value.chars().count() > LONGEST
 }
 
 /// Words of letters, also where something else than a blank parts them.

@@ -91,12 +91,13 @@ pub const CAP_SINGLE_SOURCE: f64 = 0.89;
 /// The lowest score for the Timeline unless configured otherwise (rule 3.4).
 pub const TIMELINE_THRESHOLD: f64 = 0.5;
 
-/// The sensors behind sources; a source that is not on the roster counts as its own sensor.
+/// The sensors behind sources. Of a source that is not on the roster nobody says what wrote it: all of
+/// them count as one sensor.
 fn sensors<'a>(
     sources: impl IntoIterator<Item = &'a str>,
     known: &'a BTreeMap<String, SourceInfo>,
-) -> BTreeSet<&'a str> {
-    sources.into_iter().map(|source| known.get(source).map_or(source, |info| info.sensor.as_str())).collect()
+) -> BTreeSet<Option<&'a str>> {
+    sources.into_iter().map(|source| known.get(source).map(|info| info.sensor.as_str())).collect()
 }
 
 /// Rule 3.3: the Review that counts, from the proposed one. Every submitted finding is in it.

@@ -63,6 +63,10 @@ pub struct ToolCall {
     pub ended: Timestamp,
 }
 
+/// The tools that look into the recorded results of a task's own calls. What they return is cited at the
+/// call that they looked into.
+pub const RESULT_TOOLS: [&str; 3] = ["search_result", "slice_result", "count_result"];
+
 /// What parts a server's name from that of its tool: `github__search_code`.
 const BETWEEN: &str = "__";
 /// The longest name of a tool that every provider of language models takes.

@@ -46,6 +46,10 @@ pub(super) fn queried(exhibit: &Exhibit, corpus: &mut Corpus, check: &mut Citati
         Ok(arguments) => corpus.add_query(&arguments),
         Err(_) => corpus.add_text(&exhibit.call.arguments),
     }
+    if exhibit.served() {
+        check.sources.push(super::served::source(exhibit));
+        return Ok(());
+    }
     let searched = exhibit.json.as_ref().and_then(|j| j.get("searched")).and_then(Value::as_array);
     match searched {
         Some(sources) if sources.is_empty() => return Err("no source was searched".to_owned()),

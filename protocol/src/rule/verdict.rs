@@ -135,6 +135,8 @@ fn grounds(grave: &[&Reviewed]) -> Vec<String> {
 struct Doubts<'a> {
     /// Sources that are written on the subject's own host.
     controlled: BTreeSet<&'a str>,
+    /// Sources that are not on the roster.
+    unknown: BTreeSet<&'a str>,
     /// Findings with the fields that they quote and that whoever is recorded chose.
     chosen: BTreeMap<&'a FindingId, BTreeSet<&'a str>>,
     /// Findings that rest on a number or on nothing found.
@@ -175,7 +177,10 @@ fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ru
                     Some(_) => {
                         doubts.controlled.insert(source);
                     }
-                    None => {}
+                    // It may have been written by anybody.
+                    None => {
+                        doubts.unknown.insert(source);
+                    }
                 }
             }
         }
@@ -217,6 +222,12 @@ impl Doubts<'_> {
             told.push(format!(
                 "{} explain it, too, but are written on the subject's own host and so prove nothing alone",
                 listed(self.controlled.iter())
+            ));
+        }
+        if !self.unknown.is_empty() {
+            told.push(format!(
+                "{} explain it, too, but nobody says what wrote them, so that they prove nothing alone",
+                listed(self.unknown.iter().map(|source| one_line(source, 80)).collect::<Vec<_>>().into_iter())
             ));
         }
         let mut by_field: BTreeMap<&str, BTreeSet<&FindingId>> = BTreeMap::new();

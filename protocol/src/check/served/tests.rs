@@ -1,0 +1,399 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::check::{Checked, Exhibits};
+use crate::rule::{self, Docket, Rule, Verdict};
+use crate::{
+    ArtifactId, Bearing, CallId, CallStatus, CheckedFinding, Citation, Domain, Entity, EntityKind, EventTime, Finding,
+    FindingDraft, FindingId, FindingKind, Judgement, Precision, ReviewDraft, Score, SourceInfo, TimeBasis, ToolCall,
+    Weight,
+};
+
+fn id(text: &str) -> CallId {
+    CallId::new(text).unwrap()
+}
+
+fn add(all: &mut Exhibits, name: &str, tool: &str, arguments: &str, result: &str, repeatable: bool) {
+    let call = ToolCall {
+        id: id(name),
+        domain: None,
+        tool: tool.into(),
+        arguments: arguments.into(),
+        status: CallStatus::Answered,
+        result: ArtifactId::of(result.as_bytes()),
+        bytes: result.len() as u64,
+        started: Timestamp::UNIX_EPOCH,
+        ended: Timestamp::UNIX_EPOCH,
+    };
+    all.add(call, repeatable, result.as_bytes());
+}
+
+fn one(tool: &str, result: &str) -> Exhibits {
+    let mut all = Exhibits::default();
+    add(&mut all, "c", tool, "{}", result, false);
+    all
+}
+
+fn draft(citations: Vec<Citation>) -> FindingDraft {
+    FindingDraft {
+        kind: FindingKind::State,
+        claim: "it is so".into(),
+        time: None,
+        entities: vec![],
+        bearing: Bearing::Neutral,
+        weight: Weight::Weak,
+        about_alert: false,
+        technique: None,
+        confidence: Score::clamped(0.5),
+        citations,
+        look_next: None,
+    }
+}
+
+fn quoted(at: Locator, quote: &str) -> FindingDraft {
+    draft(vec![Citation::Literal { call: id("c"), at, quote: quote.into() }])
+}
+
+fn at(pointer: &str) -> Locator {
+    Locator::Pointer(pointer.into())
+}
+
+fn happened(at: Locator, quote: &str, time: &str, basis: TimeBasis) -> FindingDraft {
+    let time =
+        EventTime { at: time.parse().unwrap(), until: None, precision: Precision::Second, basis, field: "t".into() };
+    FindingDraft { kind: FindingKind::Occurrence, time: Some(time), ..quoted(at, quote) }
+}
+
+/// The check of the only citation, then the faults, in words.
+fn words(checked: &Checked) -> String {
+    let check = &checked.citations[0];
+    let head = format!("{}: {}", if check.holds { "holds" } else { "fails" }, check.note);
+    std::iter::once(head).chain(checked.faults.clone()).collect::<Vec<_>>().join(" | ")
+}
+
+#[track_caller]
+fn check(all: &Exhibits, finding: &FindingDraft, expect: &str) {
+    assert_eq!(words(&all.check(finding)), expect);
+}
+
+#[track_caller]
+fn place(all: &Exhibits, finding: &FindingDraft, fragment: &str, line: u64) {
+    let records = all.check(finding).records();
+    let [record] = records.as_slice() else { panic!("{records:?}") };
+    let (artifact, rest) = record.file.split_at("artifact:".len() + 64);
+    assert!(artifact.starts_with("artifact:"), "{artifact}");
+    assert_eq!((record.source.as_str(), rest, record.line), ("github", fragment, line));
+}
+
+const FOUND: &str = "holds: quoted text found";
+
+#[test]
+fn a_result_cannot_pose_as_another_source_file_or_time() {
+    let posing = json!({"searched": ["sysmon"], "total": 1, "records": [{"source": "sysmon", "file": "sysmon.ndjson",
+        "line": 7, "time": "2024-01-01T10:00:00", "time_basis": "record", "raw": "net user mara /add"}]});
+    let all = one("github__search_code", &posing.to_string());
+    let finding = quoted(at("/records/0/raw"), "net user mara");
+    check(&all, &finding, FOUND);
+    assert_eq!(all.check(&finding).sources(), BTreeSet::from(["github"]));
+    place(&all, &finding, "#/records/0", 1);
+    assert_eq!(all.check(&finding).citations[0].chosen.as_deref(), Some("raw"));
+    assert!(all.cited(&finding.citations[0]).is_none());
+    let timed = |basis| happened(at("/records/0/raw"), "net user mara", "2024-01-01T10:00:00Z", basis);
+    check(&all, &timed(TimeBasis::Inferred), FOUND);
+    let better = format!("{FOUND} | the time is given as record's own time, the record has it as inferred");
+    check(&all, &timed(TimeBasis::Record), &better);
+    let count = Citation::Count { call: id("c"), at: at("/total"), value: 1, again: None };
+    let checked = all.check(&draft(vec![count]));
+    assert_eq!(words(&checked), "holds: 1, as recorded");
+    assert_eq!(checked.sources(), BTreeSet::from(["github"]));
+}
+
+#[test]
+fn the_record_is_the_object_around_the_pointer_without_the_records_in_it() {
+    let result = json!({"incomplete": false, "items": [
+        {"sha": "5f2c9a01", "commit": {"author": {"name": "mara", "date": "2024-01-01T10:00:00Z"}, "message": "add loader"},
+         "files": [{"path": "a.c"}, {"path": "b.c"}]},
+        {"sha": "77aa1200", "commit": {"author": {"name": "lee", "date": "2024-02-02T10:00:00Z"}, "message": "tidy"}}]});
+    let all = one("github__list_commits", &result.to_string());
+    let time = |pointer: &str, quote: &str| happened(at(pointer), quote, "2024-01-01T10:00:00Z", TimeBasis::Record);
+    for (pointer, quote, fragment) in [
+        ("/items/0", "5f2c9a01", "#/items/0"),
+        ("/items/0/sha", "5f2c9a01", "#/items/0"),
+        ("/items/0/commit/message", "add loader", "#/items/0/commit"),
+        ("/items/0/commit/author/name", "mara", "#/items/0/commit/author"),
+    ] {
+        check(&all, &time(pointer, quote), FOUND);
+        place(&all, &time(pointer, quote), fragment, 1);
+    }
+    let none = format!("{FOUND} | no cited record is of 2024-01-01T10:00:00Z");
+    check(&all, &time("/items/1/sha", "77aa1200"), &none);
+    check(&all, &time("/items/0/files/0/path", "a.c"), &none);
+    check(&all, &time("/items", "mara"), "fails: \"/items\" holds 2 records: cite the one that shows it");
+    let beside = "fails: the quoted text is in a list of records at that place or not there: cite the record that holds it (\"mara\")";
+    check(&all, &time("", "mara"), beside);
+    check(&all, &time("/items/7", "mara"), "fails: nothing stands at \"/items/7\" in the result");
+    check(&all, &quoted(Locator::Line(1), "mara"), "fails: the result is JSON: cite a JSON pointer into it");
+    let mut other = quoted(at("/items/0"), "5f2c9a01");
+    other.entities = vec![Entity { kind: EntityKind::User, value: "lee".into() }];
+    check(&all, &other, &format!("{FOUND} | entity `lee` does not occur in what is cited"));
+}
+
+#[test]
+fn a_text_is_cited_by_its_line_wherever_it_stands() {
+    let text = "start\n2024-01-01T10:00:00Z sshd: Accepted key for mara\n2024-01-01T10:00:05Z sshd: closed\n";
+    let time = |place, quote: &str, time: &str| happened(place, quote, time, TimeBasis::Record);
+    let plain = one("github__tail", text);
+    let wrapped = one("github__read_file", &json!({"content": text}).to_string());
+    for (all, pointer, fragment) in [(&plain, "", ""), (&wrapped, "/content", "#/content")] {
+        let finding = time(at(pointer), "key for mara", "2024-01-01T10:00:00Z");
+        check(all, &finding, FOUND);
+        place(all, &finding, fragment, 2);
+        assert_eq!(all.check(&finding).citations[0].chosen.as_deref(), Some(chosen::WHOLE));
+        // The next line is another record.
+        let next = time(at(pointer), "key for mara", "2024-01-01T10:00:05Z");
+        check(all, &next, &format!("{FOUND} | no cited record is of 2024-01-01T10:00:05Z"));
+        check(all, &quoted(at(pointer), "no such"), "fails: the quoted text \"no such\" is not there");
+    }
+    let finding = time(Locator::Line(3), "sshd: closed", "2024-01-01T10:00:05Z");
+    check(&plain, &finding, FOUND);
+    place(&plain, &finding, "", 3);
+    check(&plain, &quoted(Locator::Line(9), "mara"), "fails: the result has no line 9");
+    check(&plain, &quoted(at("/a"), "mara"), "fails: the result is not JSON: cite a line of it");
+    let whole = quoted(at(""), "Accepted key for mara");
+    check(&wrapped, &whole, FOUND);
+    check(
+        &wrapped,
+        &FindingDraft { claim: "`closed`".into(), ..whole },
+        &format!("{FOUND} | `closed` does not occur in what is cited"),
+    );
+}
+
+#[test]
+fn a_line_that_is_an_object_is_a_record() {
+    let lines = "{\"status\":\"failed\",\"ts\":1704103200}\n{\"status\":\"success\",\"ts\":1704103260}\n";
+    let all = one("github__audit", lines);
+    let finding = happened(Locator::Line(2), "success", "2024-01-01T10:01:00Z", TimeBasis::Record);
+    check(&all, &finding, FOUND);
+    assert_eq!(all.check(&finding).citations[0].chosen, None);
+    place(&all, &finding, "", 2);
+}
+
+#[test]
+fn the_length_of_a_list_is_a_number_and_an_empty_one_an_absence() {
+    let mut all = Exhibits::default();
+    add(&mut all, "c", "github__list", "{}", &json!({"items": [{}, {}], "total": "2"}).to_string(), false);
+    add(&mut all, "e", "github__list", r#"{"user":"mara"}"#, "[]", true);
+    add(&mut all, "e2", "github__list", r#"{"user":"mara"}"#, "[]", true);
+    add(&mut all, "e3", "github__list", r#"{"user":"mara"}"#, "[1]", true);
+    add(&mut all, "s", "search", "{}", r#"{"records":[1,2]}"#, false);
+    let count = |call: &str, pointer: &str, value| {
+        draft(vec![Citation::Count { call: id(call), at: at(pointer), value, again: None }])
+    };
+    check(&all, &count("c", "/items", 2), "holds: 2, as recorded");
+    check(&all, &count("c", "/total", 2), "holds: 2, as recorded");
+    check(&all, &count("c", "/items", 3), "fails: the citation says 3, the result says 2 items");
+    // Of our own tools a list is a page.
+    check(&all, &count("s", "/records", 2), "fails: the citation says 2, the result says [1,2]");
+    let absence = |again: &str| {
+        let again = Some(id(again)).filter(|a| a.as_str() != "-");
+        draft(vec![Citation::Absence { call: id("e"), at: at(""), from: None, to: None, again }])
+    };
+    check(&all, &absence("e2"), "holds: nothing found, searched again");
+    check(&all, &absence("-"), "fails: the query was not made again");
+    check(&all, &absence("e3"), "fails: recomputed, the result is 1 items, not 0 items");
+}
+
+#[test]
+fn the_window_of_an_absence_is_what_the_call_asked_for() {
+    const FROM: &str = "2024-01-01T00:00:00Z";
+    const TO: &str = "2024-01-02T00:00:00Z";
+    let said = json!({"window": {"from": null, "to": null}, "hits": 0}).to_string();
+    let holds = |arguments: serde_json::Value, from: Option<&str>, to: Option<&str>| {
+        let mut all = Exhibits::default();
+        add(&mut all, "c", "siem__query", &arguments.to_string(), &said, false);
+        let edge = |e: Option<&str>| e.map(|t| t.parse().unwrap());
+        let (from, to) = (edge(from), edge(to));
+        let citation = Citation::Absence { call: id("c"), at: at("/hits"), from, to, again: None };
+        all.check(&draft(vec![citation])).valid()
+    };
+    let window = json!({"query": "mara", "start": FROM, "end": TO});
+    assert!(holds(window.clone(), Some(FROM), Some(TO)));
+    assert!(holds(window.clone(), Some("2024-01-01T05:00:00Z"), Some("2024-01-01T06:00:00Z")));
+    assert!(!holds(window.clone(), None, None));
+    assert!(!holds(window.clone(), Some(FROM), None));
+    assert!(!holds(window, Some(FROM), Some("2024-01-03T00:00:00Z")));
+    let since = json!({"query": "mara", "since": FROM});
+    assert!(holds(since.clone(), Some(FROM), None));
+    assert!(!holds(since, None, None));
+    assert!(holds(json!({"query": "mara"}), None, None));
+    // An edge that no call names is no time of anything.
+    let mut all = Exhibits::default();
+    add(&mut all, "c", "siem__query", "{}", &said, false);
+    let edge: Option<Timestamp> = Some(FROM.parse().unwrap());
+    let citation = Citation::Absence { call: id("c"), at: at("/hits"), from: edge, to: edge, again: None };
+    let timed = happened(at(""), "x", FROM, TimeBasis::Inferred);
+    let finding = FindingDraft { citations: vec![citation], ..timed };
+    check(&all, &finding, &format!("holds: nothing found, as recorded | no cited record is of {FROM}"));
+}
+
+#[test]
+fn what_a_look_into_a_result_returned_is_cited_at_the_call_itself() {
+    let mut all = Exhibits::default();
+    let arguments = r#"{"call":"r1.investigate.cloud.t1.0","pointer":"/items/3"}"#;
+    add(&mut all, "c", "slice_result", arguments, r#"{"value":"mara"}"#, true);
+    let why =
+        "fails: slice_result looked into another result: cite the call itself, r1.investigate.cloud.t1.0 at /items/3";
+    check(&all, &quoted(at("/value"), "mara"), why);
+    check(&all, &draft(vec![Citation::Count { call: id("c"), at: at("/value"), value: 1, again: None }]), why);
+}
+
+fn reviewed(all: &Exhibits, findings: Vec<FindingDraft>, sources: &BTreeMap<String, SourceInfo>) -> rule::Ruling {
+    let domain = Domain::new("cloud").unwrap();
+    let submitted: Vec<(Finding, Checked)> = (1..)
+        .zip(findings)
+        .map(|(n, draft)| {
+            let checked = all.check(&draft);
+            (Finding { id: FindingId::of(1, &domain, n), domain: domain.clone(), round: 1, draft }, checked)
+        })
+        .collect();
+    assert!(submitted.iter().all(|(_, checked)| checked.valid()), "{submitted:?}");
+    let ids = || submitted.iter().map(|(f, _)| f.id.clone());
+    let judgements = ids().map(|finding| Judgement {
+        finding,
+        score: Score::clamped(1.0),
+        rationale: String::new(),
+        corroborated_by: ids().collect(),
+        contradicted_by: vec![],
+    });
+    let review = ReviewDraft { summary: String::new(), judgements: judgements.collect() };
+    let (review, _) = rule::review(1, review, &submitted, sources);
+    let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
+    let checked: Vec<CheckedFinding> =
+        submitted.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
+    let docket = Docket {
+        known: &known,
+        submitted: &checked.iter().collect::<Vec<_>>(),
+        sources,
+        alert: r#"{"host":"web-1"}"#,
+        by_code: &BTreeSet::new(),
+        threshold: Score::clamped(0.5),
+    };
+    let (ruling, guards) = rule::verdict(Verdict::BenignPositive, &docket);
+    assert_eq!(ruling.verdict == Verdict::Inconclusive, guards.iter().any(|g| g.rule == Rule::DismissalUnsupported));
+    ruling
+}
+
+fn explains(citation: Citation) -> FindingDraft {
+    let entity = Entity { kind: EntityKind::Host, value: "web-1".into() };
+    let (bearing, weight) = (Bearing::Exonerating, Weight::Strong);
+    FindingDraft { bearing, weight, about_alert: true, entities: vec![entity], ..draft(vec![citation]) }
+}
+
+fn outside(names: &[&str]) -> BTreeMap<String, SourceInfo> {
+    let info = |name: &&str| SourceInfo {
+        source: (*name).into(),
+        sensor: format!("sensor of {name}"),
+        on_subject_host: false,
+        records: 1,
+        about: String::new(),
+    };
+    names.iter().map(|name| ((*name).to_owned(), info(name))).collect()
+}
+
+#[test]
+fn nothing_found_by_a_tool_that_is_not_asked_again_explains_nothing() {
+    let mut all = Exhibits::default();
+    let arguments = r#"{"host":"web-1"}"#;
+    add(&mut all, "a", "siem__query", arguments, r#"{"hits":[],"searched":["edr","auth"]}"#, false);
+    add(&mut all, "b", "edr__query", arguments, r#"{"hits":0}"#, false);
+    let absence = |call: &str| Citation::Absence { call: id(call), at: at("/hits"), from: None, to: None, again: None };
+    let ruling = reviewed(&all, vec![explains(absence("a")), explains(absence("b"))], &outside(&["siem", "edr"]));
+    assert_eq!(ruling.verdict, Verdict::Inconclusive);
+    assert!(ruling.missing.iter().any(|m| m.contains("rests on a number or on nothing found")), "{ruling:?}");
+}
+
+#[test]
+fn a_server_that_is_not_on_the_roster_explains_nothing_and_is_independent_of_nothing_like_it() {
+    let mut all = Exhibits::default();
+    let result = r#"{"host":"web-1","outcome":"SUCCESS"}"#;
+    add(&mut all, "a", "siem__query", "{}", result, false);
+    add(&mut all, "b", "edr__query", "{}", result, false);
+    let quote = |call: &str| {
+        let citation = Citation::Literal { call: id(call), at: at("/outcome"), quote: "SUCCESS".into() };
+        explains(citation)
+    };
+    let ruling = |known: &[&str]| reviewed(&all, vec![quote("a"), quote("b")], &outside(known));
+    assert_eq!(ruling(&["siem", "edr"]).verdict, Verdict::BenignPositive);
+    for known in [&["siem"][..], &[]] {
+        let ruling = ruling(known);
+        assert_eq!(ruling.verdict, Verdict::Inconclusive);
+        assert!(ruling.missing.iter().any(|m| m.contains("nobody says what wrote them")), "{ruling:?}");
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        Just("2024-01-01T10:00:00Z".to_owned()),
+        Just("one mara\ntwo mara\n".to_owned()),
+        Just("{\"ts\":1704103200}".to_owned()),
+        Just("sysmon".to_owned()),
+        any::<String>(),
+    ];
+    let leaf = prop_oneof![any::<u32>().prop_map(Value::from), text.prop_map(Value::from)];
+    leaf.prop_recursive(4, 30, 4, |inner| {
+        let keys = proptest::sample::select(vec!["source", "file", "line", "raw", "time", "searched", "a"]);
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::hash_map(keys, inner, 0..5).prop_map(|m| json!(m)),
+        ]
+    })
+}
+
+fn strings(value: &Value, path: &str, out: &mut Vec<(String, String)>) {
+    match value {
+        Value::String(text) => out.push((path.to_owned(), text.clone())),
+        Value::Array(items) => items.iter().enumerate().for_each(|(i, v)| strings(v, &format!("{path}/{i}"), out)),
+        Value::Object(map) => map.iter().for_each(|(k, v)| strings(v, &format!("{path}/{k}"), out)),
+        _ => {}
+    }
+}
+
+proptest! {
+    /// Whatever a server returns, what is cited of it speaks for that server, leads to its bytes, and
+    /// stands there.
+    #[test]
+    fn whatever_it_returns_it_speaks_for_itself(value in any_json(), plain in any::<bool>()) {
+        let text = value.to_string();
+        let text = if plain { format!("x{text}") } else { text };
+        let all = one("github__x", &text);
+        let mut leaves = Vec::new();
+        strings(&value, "", &mut leaves);
+        let file = format!("artifact:{}", ArtifactId::of(text.as_bytes()));
+        for (pointer, leaf) in leaves {
+            let quote: String = leaf.trim_matches('\n').chars().take(12).collect();
+            let place = if plain { Locator::Line(1) } else { at(&pointer) };
+            let checked = all.check(&quoted(place, &quote));
+            if checked.citations[0].holds {
+                prop_assert_eq!(checked.sources(), BTreeSet::from(["github"]));
+                prop_assert!(checked.records().iter().all(|r| r.source == "github" && r.file.starts_with(&file)));
+            }
+            // A text that stands there is found, if it is long enough to say anything.
+            let long = quote.trim().chars().count() >= 3 && !quote.contains('\n');
+            prop_assert!(plain || !long || checked.citations[0].holds, "{:?} {}", checked, text);
+        }
+    }
+
+    #[test]
+    fn any_citation_of_any_text_is_checked_without_a_panic(
+        text in any::<String>(), pointer in any::<String>(), quote in any::<String>(), line in any::<u64>(),
+    ) {
+        let all = one("github__x", &text);
+        let _ = all.check(&quoted(at(&pointer), &quote));
+        let _ = all.check(&quoted(Locator::Line(line), &quote));
+        let quote: String = text.chars().skip(1).take(5).collect();
+        let _ = all.check(&quoted(at(""), &quote));
+    }
+}
