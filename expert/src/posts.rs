@@ -2,8 +2,7 @@
 //! queue with its tools.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use casebook_agent::mind::{Analyst, Mind};
@@ -18,7 +17,7 @@ use crate::actor::{AT_ONCE, worker};
 use crate::analyst;
 use crate::bound::Bound;
 use crate::brief::ExpertBrief;
-use crate::evidence::{Catalog, LoadError, index_name};
+use crate::evidence::{Catalog, LoadError};
 use crate::profile::{Profile, ProfileError};
 use crate::roster::{Seat, seats};
 
@@ -49,14 +48,6 @@ pub enum PostsError {
         /// What it has.
         known: String,
     },
-    /// The folder of the index cannot be used.
-    #[error("cannot use the folder of the index {}: {source}", path.display())]
-    Index {
-        /// The folder, or a file in it.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
     /// The evidence cannot be loaded.
     #[error("{}: {source}", file.display())]
     Load {
@@ -70,10 +61,7 @@ pub enum PostsError {
 impl PostsError {
     /// Whether the profile is wrong, and not the machine.
     const fn usage(&self) -> bool {
-        !matches!(
-            self,
-            Self::Index { .. } | Self::Load { source: LoadError::Read { .. } | LoadError::Write { .. }, .. }
-        )
+        !matches!(self, Self::Load { source: LoadError::Read { .. } | LoadError::Write { .. }, .. })
     }
 }
 
@@ -142,19 +130,7 @@ fn of_profile(profile: &Profile) -> Result<Vec<Seat>, PostsError> {
     Ok(seats.into_iter().filter(asked).collect())
 }
 
-/// One process at a time builds an index; the others find it there.
 fn load(profile: &Profile) -> Result<Catalog, PostsError> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| PostsError::Index { path, source }
-    };
     let broken = |source| PostsError::Load { file: profile.file.clone(), source };
-    std::fs::create_dir_all(&profile.index).map_err(failed(&profile.index))?;
-    let evidence =
-        profile.evidence.canonicalize().map_err(|_| broken(LoadError::NoFolder(profile.evidence.clone())))?;
-    let index = profile.index.join(index_name(&evidence));
-    let lock = index.with_extension("lock");
-    let held = File::create(&lock).map_err(failed(&lock))?;
-    held.lock().map_err(failed(&lock))?;
-    Catalog::open(&evidence, &index, &mut |_| {}).map_err(broken)
+    Catalog::open_in(&profile.evidence, &profile.index, &mut |_| {}).map_err(broken)
 }
