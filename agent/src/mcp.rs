@@ -1,7 +1,7 @@
 //! Tools over the Model Context Protocol: which servers there are ([`servers`], pasted by the user),
 //! what we allow of them ([`policy`], ours) and what they were when we began to trust them ([`pins`]);
 //! what follows from it for a tool and a call ([`guard`]). A [`client`] is one connection, a [`link`]
-//! keeps one server reachable, a [`toolbox`] has them all.
+//! keeps one server reachable, a [`toolbox`] has them all. [`serve`] is our own tools for others to call.
 
 pub mod client;
 pub mod guard;
@@ -10,6 +10,7 @@ pub mod outcome;
 pub mod pattern;
 pub mod pins;
 pub mod policy;
+pub mod serve;
 pub mod servers;
 pub mod toolbox;
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_expert::evidence::{Catalog, LoadError, Progress, index_name};
+use casebook_expert::evidence::{Catalog, LoadError, Progress};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::{Exit, Failure};
@@ -23,7 +23,7 @@ pub struct Loading {
     pub total: u64,
 }
 
-/// Loads `evidence`, with its index in the folder `data`.
+/// Loads `evidence`, with its index in the folder `data`. Other processes may load it there at the same time.
 ///
 /// # Errors
 /// The evidence cannot be loaded, the index not written; or someone asked to stop.
@@ -33,10 +33,9 @@ pub async fn load(
     stop: &mut Stop,
     show: &mut (dyn FnMut(&Loading) + Send),
 ) -> Result<Arc<Catalog>, Failure> {
-    let index = index_file(evidence, data)?;
+    let (folder, index) = (whole_path(evidence)?, index_folder(data));
     let (tell, mut told) = mpsc::channel(16);
     let (finish, mut finished) = oneshot::channel();
-    let folder = evidence.to_path_buf();
     // A thread of its own: the runtime would wait for blocking work when it ends, and a person who
     // stops the program would wait, too.
     let started = std::thread::Builder::new().name("evidence".into()).spawn(move || {
@@ -50,7 +49,7 @@ pub async fn load(
             });
         };
         // Nobody waits any more when someone asked to stop.
-        let _ = finish.send(Catalog::open(&folder, &index, &mut progress));
+        let _ = finish.send(Catalog::open_in(&folder, &index, &mut progress));
     });
     started.map_err(|e| Failure::failed(format!("cannot start a thread: {e}"), "free some memory"))?;
     loop {
@@ -72,13 +71,6 @@ pub(crate) fn stopped() -> Failure {
         what: "stopped while the evidence was loading: nothing was investigated yet".into(),
         advice: "run the same command again".into(),
     }
-}
-
-/// The index of a folder of evidence, kept in the folder `data`.
-fn index_file(evidence: &Path, data: &Path) -> Result<PathBuf, Failure> {
-    let folder = index_folder(data);
-    std::fs::create_dir_all(&folder).map_err(|e| Failure::write(&folder, &e))?;
-    Ok(folder.join(index_name(&whole_path(evidence)?)))
 }
 
 /// Where the indexes of evidence are in a data folder.

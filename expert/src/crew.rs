@@ -17,12 +17,11 @@ use serde_json::{Map, Value, json};
 
 use crate::definition::{Definition, Grant, Limits, preset, read_folder};
 use crate::evidence::{Catalog, about_logs};
+use crate::evidence_server::ONLY;
 use crate::roster::{Seat, Seen, description, over_files, seats};
 
 /// The folder of logs as the server that grants name.
 pub const EVIDENCE: &str = "evidence";
-/// The argument by which the tools over the evidence are held to sources; the caller never sees it.
-pub const ONLY: &str = "only";
 
 /// What a team folder says.
 #[derive(Debug, Clone)]

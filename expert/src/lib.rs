@@ -2,7 +2,8 @@
 //!
 //! [`evidence`] is the built-in toolset over a folder of logs, [`analyst`] what thinks when no language
 //! model is configured, [`roster`] who there is for a folder, [`actor`] the process shell;
-//! [`profile`] and [`posts`] are what a process of its own works on, [`bound`] to what it announced.
+//! [`profile`] and [`posts`] are what a process of its own works on, [`bound`] to what it announced;
+//! [`evidence_server`] is the same toolset for clients of other kinds.
 
 pub mod actor;
 pub mod analyst;
@@ -11,7 +12,9 @@ pub mod brief;
 pub mod crew;
 pub mod definition;
 pub mod evidence;
+pub mod evidence_server;
 pub mod mind;
+pub mod offloaded;
 pub mod posts;
 pub mod profile;
 pub mod roster;

@@ -2,7 +2,6 @@
 //! queue with its tools.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::actor::{AT_ONCE, worker};
 use crate::bound::Bound;
 use crate::crew::{Crew, CrewError, Team, gather};
 use crate::definition::Definition;
-use crate::evidence::{Catalog, LoadError, index_name};
+use crate::evidence::{Catalog, LoadError};
 use crate::mind;
 use crate::profile::{Profile, ProfileError};
 use crate::roster::Seat;
@@ -51,14 +50,6 @@ pub enum PostsError {
         /// What it has.
         known: String,
     },
-    /// The folder of the index cannot be used.
-    #[error("cannot use the folder of the index {}: {source}", path.display())]
-    Index {
-        /// The folder, or a file in it.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
     /// The Experts of a team folder, or its servers, cannot be had.
     #[error("{}: {source}", file.display())]
     Crew {
@@ -88,8 +79,7 @@ impl PostsError {
     const fn usage(&self) -> bool {
         !matches!(
             self,
-            Self::Index { .. }
-                | Self::Stopped { .. }
+            Self::Stopped { .. }
                 | Self::Crew { source: CrewError::Unread { .. }, .. }
                 | Self::Load { source: LoadError::Read { .. } | LoadError::Write { .. }, .. }
         )
@@ -213,18 +203,7 @@ async fn loaded(profile: &Profile, evidence: &Path, index: &Path) -> Result<Arc<
     }
 }
 
-/// One process at a time builds an index; the others find it there.
 fn load(file: &Path, evidence: &Path, index: &Path) -> Result<Catalog, PostsError> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |source| PostsError::Index { path, source }
-    };
     let broken = |source| PostsError::Load { file: file.to_path_buf(), source };
-    std::fs::create_dir_all(index).map_err(failed(index))?;
-    let evidence = evidence.canonicalize().map_err(|_| broken(LoadError::NoFolder(evidence.to_path_buf())))?;
-    let index = index.join(index_name(&evidence));
-    let lock = index.with_extension("lock");
-    let held = File::create(&lock).map_err(failed(&lock))?;
-    held.lock().map_err(failed(&lock))?;
-    Catalog::open(&evidence, &index, &mut |_| {}).map_err(broken)
+    Catalog::open_in(evidence, index, &mut |_| {}).map_err(broken)
 }

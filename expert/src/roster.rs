@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use casebook_agent::tools::Tools;
-use casebook_protocol::{Domain, Member, SourceInfo, Timestamp, Toolset, one_line};
+use casebook_protocol::{Domain, Member, SourceInfo, Timestamp, one_line};
 use serde::Deserialize;
-use tokio::sync::Semaphore;
 
 use crate::definition::{Definition, preset};
 use crate::evidence::{Catalog, EvidenceTools, Format, Source};
+use crate::offloaded::Offloaded;
 
 /// An Expert with its tools.
 pub struct Seat {
@@ -132,30 +131,4 @@ fn second(at: Timestamp) -> String {
 
 fn records(number: u64) -> String {
     if number == 1 { "1 record".to_owned() } else { format!("{number} records") }
-}
-
-/// So many searches read evidence at once in the whole process: each may hold many hits, and more of them
-/// than cores only hold more memory.
-static SEARCHES: Semaphore = Semaphore::const_new(3);
-
-/// Evidence tools block on files; they run where blocking is allowed.
-struct Offloaded(EvidenceTools);
-
-#[async_trait]
-impl Tools for Offloaded {
-    fn toolset(&self) -> Toolset {
-        self.0.toolset()
-    }
-
-    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        // The semaphore is never closed.
-        let _turn = SEARCHES.acquire().await;
-        let (tools, tool, arguments) = (self.0.clone(), tool.to_owned(), arguments.to_owned());
-        match tokio::task::spawn_blocking(move || tools.call(&tool, &arguments)).await {
-            Ok(answer) => answer,
-            // The runtime shuts down. An answer now would be recorded for ever as the call's failure.
-            Err(error) if error.is_cancelled() => std::future::pending().await,
-            Err(error) => Err(format!("the tool stopped: {error}")),
-        }
-    }
 }

@@ -12,3 +12,4 @@ pub mod nats;
 pub mod run;
 pub mod score;
 pub mod team;
+pub mod thirdparty;

@@ -72,6 +72,29 @@ impl Catalog {
         Ok(Self::new(evidence_dir, index_path, meta))
     }
 
+    /// The same with the index in `folder`, shared with any other process that keeps it there: one at a
+    /// time builds it, the others wait and find it.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`], and when the folder cannot be written.
+    pub fn open_in(
+        evidence_dir: &Path,
+        folder: &Path,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Self, LoadError> {
+        let failed = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| LoadError::Write { path, source }
+        };
+        let evidence = evidence_dir.canonicalize().map_err(|_| LoadError::NoFolder(evidence_dir.to_path_buf()))?;
+        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        let index = folder.join(index_name(&evidence));
+        let lock = index.with_extension("lock");
+        let held = File::create(&lock).map_err(failed(&lock))?;
+        held.lock().map_err(failed(&lock))?;
+        Self::open(&evidence, &index, progress)
+    }
+
     fn new(root: &Path, index: &Path, meta: Meta) -> Self {
         let fingerprint = fingerprint(&meta.manifest);
         let mut sources = Vec::new();

@@ -35,3 +35,4 @@ mod prompts;
 mod scripted_model;
 mod sim;
 mod team;
+mod tools;

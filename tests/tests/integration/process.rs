@@ -121,3 +121,10 @@ fn two_processes_on_one_data_folder_are_refused_with_advice() {
         assert!(said.contains("data") && said.lines().count() >= 2, "says what and what to do: {said}");
     }
 }
+
+/// Runs `casebook` in `folder`; what it printed, which must have ended well.
+pub(crate) fn casebook(folder: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(run::program("casebook")).args(arguments).current_dir(folder).output().unwrap();
+    ended_well(&output);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

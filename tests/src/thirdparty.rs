@@ -1,0 +1,104 @@
+//! Programs of others that tests run against ours: Python packages and npm packages, each set installed
+//! once into the cache folder that the NATS server is installed in, too.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use casebook_agent::broker::Places;
+use casebook_protocol::hash::sha256_hex;
+
+/// The official Python SDK of MCP, in the version that our tests are written for.
+pub const PYTHON_SDK: &str = "mcp==2.3.0";
+/// A third-party server over a database file. It is older than version 2 of the SDK, which it cannot work with.
+pub const SQLITE_SERVER: [&str; 2] = ["mcp-server-sqlite==2025.4.25", "mcp==1.30.0"];
+/// A third-party server over a folder of files.
+pub const FILESYSTEM_SERVER: &str = "@modelcontextprotocol/server-filesystem@2026.8.31";
+/// The official inspector, which calls a server from the command line with `--cli`.
+pub const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
+
+/// A Python interpreter with `packages` (as pip spells them, with their versions), in a virtual
+/// environment of their own; the programs that they bring lie beside it. Says on standard error what it
+/// installs.
+///
+/// # Panics
+/// When there is no Python with venv and pip, or the packages cannot be installed: there is nothing to test.
+#[must_use]
+pub fn python(packages: &[&str]) -> PathBuf {
+    let folder = installed("python", packages, |folder| {
+        let venv = ["-m", "venv", "--without-pip"];
+        done("make a virtual environment", Command::new("python3").args(venv).arg(folder))?;
+        // The machine's pip installs into it: many systems have pip, and no copy of it for environments.
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "--python"]).arg(folder.join("bin/python"));
+        pip.args(["install", "--quiet", "--no-input", "--disable-pip-version-check"]).args(packages);
+        done("install with pip", &mut pip)
+    });
+    folder.join("bin/python")
+}
+
+/// The folder with the programs of `packages` (as npm spells them, with their versions). None where the
+/// machine has no npm; says so on standard error, and what it installs.
+///
+/// # Panics
+/// When the packages cannot be installed: there is nothing to test.
+#[must_use]
+pub fn npm(packages: &[&str]) -> Option<PathBuf> {
+    let there = Command::new("npm").arg("--version").stdin(Stdio::null()).output();
+    if !there.is_ok_and(|said| said.status.success()) {
+        eprintln!("no npm on this machine: what needs {} is not tested", packages.join(", "));
+        return None;
+    }
+    let folder = installed("npm", packages, |folder| {
+        std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix"]).arg(folder);
+        done("install with npm", npm.args(packages))
+    });
+    Some(folder.join("node_modules/.bin"))
+}
+
+/// The folder in which `install` put `packages`, now or before. Of several processes one installs, and
+/// the others wait for it.
+fn installed(kind: &str, packages: &[&str], install: impl Fn(&Path) -> Result<(), String>) -> PathBuf {
+    let cache = Places::of_environment().cache.unwrap_or_else(|| std::env::temp_dir().join("casebook"));
+    let names = packages.join(" ");
+    let digest = sha256_hex(names.as_bytes());
+    let folder = cache.join(format!("{kind}-{}", digest.get(..12).unwrap_or(&digest)));
+    let ready = folder.join("casebook-ready");
+    let attempt = || -> Result<(), String> {
+        let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+        std::fs::create_dir_all(&cache).map_err(said)?;
+        let held = File::create(folder.with_extension("lock")).map_err(said)?;
+        held.lock().map_err(said)?;
+        if ready.is_file() {
+            return Ok(());
+        }
+        // Half of an installation that was killed.
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(said)?;
+        }
+        install(&folder)?;
+        std::fs::write(&ready, &names).map_err(said)?;
+        eprintln!("installed {names} in {}", folder.display());
+        Ok(())
+    };
+    if let Err(error) = attempt() {
+        unusable(&format!("cannot install {names} with {kind}: {error}"));
+    }
+    folder
+}
+
+#[allow(clippy::panic, reason = "a test fails by panicking")]
+fn unusable(why: &str) -> ! {
+    panic!("{why}")
+}
+
+fn done(doing: &str, command: &mut Command) -> Result<(), String> {
+    let said = command.stdin(Stdio::null()).output().map_err(|e| format!("cannot {doing}: {e}"))?;
+    if said.status.success() {
+        return Ok(());
+    }
+    let text = [said.stdout, said.stderr].concat();
+    Err(format!("cannot {doing}: {}", String::from_utf8_lossy(&text).trim()))
+}
