@@ -1,6 +1,7 @@
 //! The tools of `casebook mcp`: from arguments to what is recorded.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use casebook_agent::mcp::serve::{Hints, Served};
@@ -20,6 +21,10 @@ use super::look::{Look, look};
 use super::search::Wanted;
 use crate::home::Home;
 use crate::render::Form;
+
+/// So often an investigation that was opened is looked for, and how long between two looks.
+const LOOKS: u32 = 20;
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Casebook for MCP clients.
 pub struct Casebook {
@@ -58,18 +63,30 @@ impl Casebook {
         Ok((id, state))
     }
 
-    async fn report(&self, id: &InvestigationId) -> Result<Report, String> {
-        archive::report(self.store(), id).await.map_err(said)
-    }
-
     async fn open(&self, wanted: Open) -> Result<Value, String> {
         let (id, new) = self.desk.open(&Value::Object(wanted.alert)).await?;
-        Ok(json!({"id": id, "new": new, "next": "get_investigation says how it stands"}))
+        let next = if self.begun(&id).await? {
+            "get_investigation says how it stands"
+        } else {
+            "the alert is kept and waits for its turn: get_investigation knows of it once it has begun"
+        };
+        Ok(json!({"id": id, "new": new, "next": next}))
+    }
+
+    /// Whether it stands in the store; a team takes a moment for it, or longer where it is busy.
+    async fn begun(&self, id: &InvestigationId) -> Result<bool, String> {
+        for _ in 0..LOOKS {
+            if !self.store().log(id, 1).await.map_err(|e| e.to_string())?.is_empty() {
+                return Ok(true);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(false)
     }
 
     async fn standing(&self, wanted: &One) -> Result<Value, String> {
         let (id, state) = self.state(&wanted.id).await?;
-        let report = self.report(&id).await?;
+        let report = report(&state)?;
         let open = state.closed.is_none();
         let worked_on = if open { self.desk.under_way(&id).await } else { None };
         let concluded = |value: Value| if open { Value::Null } else { value };
@@ -113,24 +130,31 @@ impl Casebook {
     async fn search(&self, wanted: &Search) -> Result<Value, String> {
         let limit = within("limit", wanted.limit, 10, 100)?;
         let words = Wanted::new(&wanted.text).ok_or("`text` has no word to look for")?;
-        let (mut found, mut total) = (Vec::new(), 0);
-        for one in self.summaries().await?.into_iter().filter(|one| one.trouble.is_none()) {
-            let report = self.report(&one.investigation).await?;
-            let Some((count, hits)) = words.hits(&report) else { continue };
-            total += 1;
-            if found.len() < limit {
-                found.push(json!({
-                    "id": one.investigation, "title": one.title, "opened": one.opened, "closed": one.closed,
-                    "verdict": one.verdict, "passages": count, "hits": hits,
-                }));
+        let mut found = Vec::new();
+        for id in self.store().investigations().await.map_err(|e| e.to_string())? {
+            // One that cannot be read stands in list_investigations, with its trouble.
+            let Ok(state) = archive::state(self.store(), &id).await else { continue };
+            let report = report(&state)?;
+            if let Some((passages, hits)) = words.hits(&report) {
+                let verdict = state.closed.map(|_| report.verdict);
+                found.push((
+                    report.opened,
+                    json!({
+                        "id": id, "title": report.alert.title, "opened": report.opened, "closed": state.closed,
+                        "verdict": verdict, "passages": passages, "hits": hits,
+                    }),
+                ));
             }
         }
+        found.sort_by_key(|(opened, _)| std::cmp::Reverse(*opened));
+        let total = found.len();
+        let found: Vec<Value> = found.into_iter().take(limit).map(|(_, one)| one).collect();
         Ok(json!({"text": wanted.text, "total": total, "investigations": found}))
     }
 
     async fn rendered(&self, wanted: &Rendered) -> Result<Value, String> {
         let (id, state) = self.state(&wanted.id).await?;
-        let report = self.report(&id).await?;
+        let report = report(&state)?;
         let finished = state.closed.is_some();
         match wanted.format.as_deref().unwrap_or("markdown") {
             "markdown" => {
@@ -176,7 +200,7 @@ impl Casebook {
             }
             "get_findings" => {
                 let (id, state) = self.state(&one()?.id).await?;
-                let findings = self.report(&id).await?.findings;
+                let findings = report(&state)?.findings;
                 Ok(json!({"id": id, "finished": state.closed.is_some(), "findings": findings}))
             }
             "get_report" => self.rendered(&read(tool, arguments)?).await,
@@ -187,6 +211,11 @@ impl Casebook {
             }
         }
     }
+}
+
+fn report(state: &State) -> Result<Report, String> {
+    casebook_hub::report::build(state)
+        .ok_or_else(|| "the log of this investigation does not begin with its alert".into())
 }
 
 /// The call whose result is wanted: one that stands in the log of this investigation.

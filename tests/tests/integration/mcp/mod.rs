@@ -4,3 +4,4 @@ mod casebook;
 mod evidence;
 mod others;
 mod script;
+mod team;

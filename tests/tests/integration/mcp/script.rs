@@ -11,32 +11,32 @@ use serde_json::{Value, json};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/mcp/client.py");
 
 /// Speaks the lifecycle with `initialize`.
-pub const LEGACY: &str = "legacy";
+pub(super) const LEGACY: &str = "legacy";
 /// Asks the server which lifecycle it speaks, and takes the newest.
-pub const AUTO: &str = "auto";
+pub(super) const AUTO: &str = "auto";
 
 /// The demo case.
-pub fn demo(part: &str) -> PathBuf {
+pub(super) fn demo(part: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod").join(part)
 }
 
 /// A session of the official Python SDK.
-pub struct Client {
+pub(super) struct Client {
     child: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     /// The protocol version, and what the server says of itself.
-    pub said: Value,
+    pub(super) said: Value,
 }
 
 impl Client {
     /// With a server that it starts.
-    pub fn stdio(command: &[&str], mode: &str) -> Self {
+    pub(super) fn stdio(command: &[&str], mode: &str) -> Self {
         Self::start(&json!({"stdio": command, "mode": mode}))
     }
 
     /// With a server at `url`.
-    pub fn http(url: &str, mode: &str) -> Self {
+    pub(super) fn http(url: &str, mode: &str) -> Self {
         Self::start(&json!({"http": url, "mode": mode}))
     }
 
@@ -63,24 +63,24 @@ impl Client {
     }
 
     /// The tools that the server lists.
-    pub fn tools(&mut self) -> Vec<Value> {
+    pub(super) fn tools(&mut self) -> Vec<Value> {
         self.ask(&json!({"list": true}))["tools"].as_array().unwrap().clone()
     }
 
     /// The result of a call as it came.
-    pub fn raw(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(super) fn raw(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask(&json!({"call": tool, "arguments": arguments}))
     }
 
     /// The text of a call's answer; else the message of its failure.
-    pub fn call(&mut self, tool: &str, arguments: &Value) -> Result<String, String> {
+    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<String, String> {
         let result = self.raw(tool, arguments);
         let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned();
         if result["isError"] == true { Err(text) } else { Ok(text) }
     }
 
     /// The JSON of a call's answer.
-    pub fn json(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(super) fn json(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.call(tool, arguments).unwrap_or_else(|e| panic!("{tool} {arguments}: {e}"));
         serde_json::from_str(&answer).unwrap()
     }
@@ -95,15 +95,15 @@ impl Drop for Client {
 }
 
 /// One of our servers over HTTP; killed with this value.
-pub struct Server {
-    pub child: Child,
+pub(super) struct Server {
+    pub(super) child: Child,
     /// Where it serves.
-    pub url: String,
+    pub(super) url: String,
 }
 
 impl Server {
     /// Starts `casebook` with `arguments` and reads where it serves.
-    pub fn start(arguments: &[&str]) -> Self {
+    pub(super) fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(run::program("casebook"));
         let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -121,11 +121,11 @@ impl Drop for Server {
 }
 
 /// The path of our program.
-pub fn program() -> String {
+pub(super) fn program() -> String {
     run::program("casebook").display().to_string()
 }
 
 /// A path as an argument.
-pub fn text(path: &Path) -> &str {
+pub(super) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
