@@ -33,7 +33,7 @@ async fn embedded(data: &Path, evidence: &Path, args: &Mcp, stop: &mut Stop) -> 
     let options =
         standing::Options { evidence: evidence.to_path_buf(), budget: args.budget.budget(), minds: models.minds };
     let standing = Standing::start(&home, options, stop).await?;
-    Ok((home, Desk::Embedded(standing)))
+    Ok((home, Desk::Embedded(Box::new(standing))))
 }
 
 async fn team(data: &Path, args: &Mcp) -> Result<(Home, Desk), Failure> {

@@ -9,7 +9,7 @@ use crate::embedded::standing::Standing;
 /// Who investigates.
 pub enum Desk {
     /// The roles in this process.
-    Embedded(Standing),
+    Embedded(Box<Standing>),
     /// A team of processes.
     Team(Box<Connection>),
 }

@@ -319,3 +319,27 @@ impl Tools for Casebook {
         answer.map(|value| shown(value).to_string()).map_err(|message| visible(&message))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_an_answer_hides_anything() {
+        let answer = json!({"a\u{202e}": ["x\u{200b}y", {"b": "\u{1b}[31m\n"}], "n": 1});
+        assert_eq!(shown(answer).to_string(), r#"{"a\\u{202e}":["x\\u{200b}y",{"b":"\\u{1b}[31m\n"}],"n":1}"#);
+    }
+
+    #[test]
+    fn what_is_documented_is_what_is_known() {
+        for spec in docs::specs() {
+            let schema: Value = serde_json::from_str(&spec.input_schema).unwrap();
+            assert_eq!(schema["additionalProperties"], false, "{}", spec.name);
+        }
+        assert_eq!(
+            within("limit", Some(0), 20, 200).unwrap_err(),
+            "`limit` must be a whole number from 1 to 200, got 0"
+        );
+        assert_eq!(within("limit", None, 20, 200), Ok(20));
+    }
+}
