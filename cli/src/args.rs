@@ -11,9 +11,11 @@ use crate::failure::Failure;
 use crate::nats::Nats;
 use crate::render::Form;
 
+mod mcp;
 mod team;
 mod tools;
 
+pub use mcp::{Evidence, Mcp};
 pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
 
@@ -102,6 +104,10 @@ pub enum Command {
     Backtest(Backtest),
     /// Check the models file, the keys and the servers, and try each model on the real tasks
     Doctor(Doctor),
+    /// Serve the tools over a folder of log files to any MCP client
+    Evidence(Evidence),
+    /// Serve Casebook itself to any MCP client: open investigations, and read and search them
+    Mcp(Mcp),
 }
 
 /// `casebook investigate`

@@ -24,6 +24,8 @@ use crate::minds::Minds;
 use crate::roster::{self, Seat};
 use crate::stop::Stop;
 
+pub mod standing;
+
 /// How often the Hub looks for what nobody told it of.
 const SWEEP: Duration = Duration::from_secs(5);
 /// How long what is under way may take to be recorded once someone asked to stop.

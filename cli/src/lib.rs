@@ -2,7 +2,7 @@
 //!
 //! [`args`] says what may be typed, [`commands`] does it, [`failure`] is how it ends. [`embedded`]
 //! puts the store, the bus, the Hub and the roles together and runs an investigation, with the minds
-//! that [`models`] opens; [`live`] says what each recorded event tells a person, [`compare`] how two
+//! that [`models`] opens; [`mcp`] offers it to MCP clients; [`live`] says what each recorded event tells a person, [`compare`] how two
 //! reports differ, and [`render`] makes the report's forms.
 
 pub mod args;
@@ -14,6 +14,7 @@ pub mod doctor;
 pub mod embedded;
 pub mod home;
 pub mod loading;
+pub mod mcp;
 pub mod minds;
 pub mod models;
 pub mod nats;

@@ -16,7 +16,7 @@ const ANSWER: Duration = Duration::from_secs(15);
 const ADVICE: &str = "send one alert as a JSON object of at most 1 MiB";
 
 /// Has `alert` investigated by a Hub that is there; gives the investigation's id.
-pub(super) async fn open(connection: &Connection, alert: Vec<u8>) -> Result<InvestigationId, Failure> {
+pub(crate) async fn open(connection: &Connection, alert: Vec<u8>) -> Result<InvestigationId, Failure> {
     let answer = connection.request(subject::OPEN, alert, ANSWER).await.map_err(|e| nats::failure(&e))?;
     match serde_json::from_slice(&answer).map_err(Failure::defect)? {
         OpenAnswer::Accepted { investigation, .. } => InvestigationId::new(investigation).map_err(Failure::defect),

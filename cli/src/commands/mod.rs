@@ -5,9 +5,11 @@ pub mod backtest;
 pub mod calibrate;
 pub mod cluster;
 pub mod doctor;
+pub mod evidence;
 pub mod export;
 pub mod investigate;
 pub mod list;
+pub mod mcp;
 pub mod show;
 pub mod sources;
 pub mod tools;
@@ -40,6 +42,8 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Tools(args) => tools::run(args, &mut screen).await,
         Command::Backtest(args) => backtest::run(data, args, &mut screen).await,
         Command::Doctor(args) => doctor::run(args, &mut screen).await,
+        Command::Evidence(args) => evidence::run(data, args).await,
+        Command::Mcp(args) => mcp::run(data, args).await,
     }?;
     screen.finish()?;
     Ok(exit)

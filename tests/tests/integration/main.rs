@@ -28,6 +28,7 @@ mod deploy;
 mod fuzz;
 mod hostile;
 mod killed;
+mod mcp;
 mod models;
 mod nats;
 mod process;

@@ -1,0 +1,49 @@
+//! `casebook mcp`
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::args::{Mcp, Models};
+use crate::embedded::standing::{self, Standing};
+use crate::failure::{Exit, Failure};
+use crate::home::Home;
+use crate::mcp::desk::Desk;
+use crate::mcp::tools::Casebook;
+use crate::mcp::{checked, serve};
+use crate::models::Opened;
+use crate::nats::Nats;
+use crate::stop::{self, Stop};
+
+pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
+    checked(args.http)?;
+    let mut stop = stop::listen()?;
+    let (home, desk) = match &args.evidence {
+        Some(evidence) => embedded(data, evidence, args, &mut stop).await?,
+        None => team(data, args).await?,
+    };
+    let desk = Arc::new(desk);
+    let ended = serve(Casebook::new(home, Arc::clone(&desk)).served(), args.http, &mut stop).await;
+    desk.close().await;
+    ended
+}
+
+async fn embedded(data: &Path, evidence: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Desk), Failure> {
+    let models = Opened::open(&Models { models: args.models.clone(), ..Models::default() })?;
+    let home = Home::open(data)?;
+    let options =
+        standing::Options { evidence: evidence.to_path_buf(), budget: args.budget.budget(), minds: models.minds };
+    let standing = Standing::start(&home, options, stop).await?;
+    Ok((home, Desk::Embedded(Box::new(standing))))
+}
+
+async fn team(data: &Path, args: &Mcp) -> Result<(Home, Desk), Failure> {
+    let home = args.nats.home(data).await?;
+    let sender = match &args.publisher_credentials {
+        None => args.nats.connect("reader").await?,
+        Some(file) => {
+            let nats = Nats { credentials: Some(file.clone()), ..args.nats.clone() };
+            nats.connect("publisher").await?
+        }
+    };
+    Ok((home, Desk::Team(Box::new(sender))))
+}

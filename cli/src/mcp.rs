@@ -1,0 +1,54 @@
+//! Casebook for MCP clients: what `casebook mcp` offers ([`tools`], documented in [`docs`]), how it opens
+//! investigations ([`desk`]), and how both of our servers are run.
+
+use std::net::SocketAddr;
+
+use casebook_agent::mcp::serve::{self, ServeError, Served, announcement};
+
+use crate::failure::{Exit, Failure};
+use crate::screen::Screen;
+use crate::stop::Stop;
+
+pub mod desk;
+pub mod docs;
+pub mod look;
+pub mod search;
+pub mod tools;
+
+/// Refuses an address that other machines could reach, before anything is loaded.
+///
+/// # Errors
+/// The address is none of the loopback.
+pub fn checked(http: Option<SocketAddr>) -> Result<(), Failure> {
+    match http {
+        Some(address) if !address.ip().is_loopback() => Err(failure(&ServeError::NotLoopback(address))),
+        _ => Ok(()),
+    }
+}
+
+/// Serves over standard input and output, or over HTTP at the address that is named, until the client is
+/// gone or someone asks to stop.
+///
+/// # Errors
+/// The address cannot be listened on, or standard output cannot be written.
+pub async fn serve(served: Served, http: Option<SocketAddr>, stop: &mut Stop) -> Result<Exit, Failure> {
+    let ended = match http {
+        None => serve::stdio(served, stop).await,
+        Some(address) => serve::http(served, address, stop, announce).await,
+    };
+    ended.map(|()| Exit::Done).map_err(|e| failure(&e))
+}
+
+fn announce(bound: SocketAddr) {
+    let mut screen = Screen::stdout();
+    screen.line(announcement(bound));
+    // Whether anyone reads it is not our concern.
+    let _ = screen.finish();
+}
+
+fn failure(error: &ServeError) -> Failure {
+    match error {
+        ServeError::NotLoopback(_) | ServeError::Bind { .. } => Failure::usage(error, "give --http 127.0.0.1:0"),
+        ServeError::Stdio(_) => Failure::failed(error, "let an MCP client start this command"),
+    }
+}

@@ -1,0 +1,72 @@
+//! A search over what investigations recorded: alerts, findings, Journals, Timelines, verdicts.
+
+use casebook_protocol::Report;
+use serde_json::{Value, json};
+
+/// Characters of a passage that are shown to each side of a hit.
+const AROUND: usize = 120;
+/// Passages that are shown of one investigation.
+const SHOWN: usize = 5;
+
+/// Words that must all stand somewhere in an investigation, in any case.
+pub struct Wanted(Vec<String>);
+
+impl Wanted {
+    /// The words of `text`; none where there is no word.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+        (!words.is_empty()).then_some(Self(words))
+    }
+
+    /// The passages of `report` with these words: the number of all, and the first few. None where a word
+    /// stands nowhere.
+    #[must_use]
+    pub fn hits(&self, report: &Report) -> Option<(usize, Vec<Value>)> {
+        let passages: Vec<(String, String, String)> =
+            passages(report).into_iter().map(|(place, text)| (place, text.to_lowercase(), text)).collect();
+        if !self.0.iter().all(|word| passages.iter().any(|(_, lower, _)| lower.contains(word))) {
+            return None;
+        }
+        // Those with the most of the words first.
+        let words = |lower: &str| self.0.iter().filter(|word| lower.contains(word.as_str())).count();
+        let mut hits: Vec<(usize, &str, &str)> = passages
+            .iter()
+            .map(|(place, lower, text)| (words(lower), place.as_str(), text.as_str()))
+            .filter(|(words, ..)| *words > 0)
+            .collect();
+        hits.sort_by_key(|(words, ..)| std::cmp::Reverse(*words));
+        let shown = hits.iter().take(SHOWN).map(|(_, place, text)| json!({"in": place, "text": self.cut(text)}));
+        Some((hits.len(), shown.collect()))
+    }
+
+    /// The text around the first word that stands in it.
+    fn cut(&self, text: &str) -> String {
+        let chars: Vec<char> = text.chars().collect();
+        let lower: Vec<char> = chars.iter().map(|c| c.to_lowercase().next().unwrap_or(*c)).collect();
+        let at = |word: &String| {
+            let word: Vec<char> = word.chars().collect();
+            lower.windows(word.len().max(1)).position(|window| window == word)
+        };
+        let first = self.0.iter().filter_map(at).min().unwrap_or(0);
+        let (start, end) = (first.saturating_sub(AROUND), (first + 2 * AROUND).min(chars.len()));
+        let piece: String = chars.get(start..end).unwrap_or_default().iter().collect();
+        let (before, after) = (if start > 0 { "…" } else { "" }, if end < chars.len() { "…" } else { "" });
+        format!("{before}{piece}{after}")
+    }
+}
+
+/// What is searched, each with the place where it stands.
+fn passages(report: &Report) -> Vec<(String, String)> {
+    let mut all = vec![
+        ("alert".to_owned(), report.alert.title.clone()),
+        ("alert".to_owned(), report.alert.body.clone()),
+        ("verdict".to_owned(), format!("{}: {}", report.verdict.name(), report.summary)),
+        ("root cause".to_owned(), report.root_cause.clone()),
+        ("timeline".to_owned(), report.timeline.narrative.clone()),
+    ];
+    all.extend(report.findings.iter().map(|f| (format!("finding {}", f.finding.id), f.finding.draft.claim.clone())));
+    all.extend(report.timeline.events.iter().map(|e| (format!("timeline at {}", e.time), e.description.clone())));
+    all.extend(report.journal.iter().map(|e| (format!("journal entry {}", e.seq), e.entry.text.clone())));
+    all
+}

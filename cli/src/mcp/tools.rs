@@ -1,0 +1,345 @@
+//! The tools of `casebook mcp`: from arguments to what is recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use casebook_agent::mcp::serve::{Hints, Served};
+use casebook_agent::model::data::visible;
+use casebook_agent::store::Store;
+use casebook_agent::tools::Tools;
+use casebook_agent::worker::artifact_text;
+use casebook_hub::{HubError, State, Summary, archive};
+use casebook_protocol::{ArtifactId, CallId, InvestigationId, Report, ToolCall, Toolset};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::desk::Desk;
+use super::docs;
+use super::look::{Look, look};
+use super::search::Wanted;
+use crate::home::Home;
+use crate::render::Form;
+
+/// So often an investigation that was opened is looked for, and how long between two looks.
+const LOOKS: u32 = 20;
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Casebook for MCP clients.
+pub struct Casebook {
+    home: Home,
+    desk: Arc<Desk>,
+}
+
+impl Casebook {
+    /// Reads what is in `home`, and gives alerts to `desk`.
+    #[must_use]
+    pub fn new(home: Home, desk: Arc<Desk>) -> Self {
+        Self { home, desk }
+    }
+
+    /// As it is served.
+    #[must_use]
+    pub fn served(self) -> Served {
+        let hints = |tool: &str| match tool {
+            "open_investigation" => Hints { read_only: false, idempotent: true, open_world: true },
+            _ => Hints::READS,
+        };
+        Served { name: "casebook", instructions: docs::INSTRUCTIONS.into(), tools: Arc::new(self), hints }
+    }
+
+    fn store(&self) -> &dyn Store {
+        self.home.store.as_ref()
+    }
+
+    async fn find(&self, id: &str) -> Result<InvestigationId, String> {
+        self.home.find(id).await.map_err(|f| format!("{}; {} (list_investigations)", f.what, f.advice))
+    }
+
+    async fn state(&self, id: &str) -> Result<(InvestigationId, State), String> {
+        let id = self.find(id).await?;
+        let state = archive::state(self.store(), &id).await.map_err(said)?;
+        Ok((id, state))
+    }
+
+    async fn open(&self, wanted: Open) -> Result<Value, String> {
+        let (id, new) = self.desk.open(&Value::Object(wanted.alert)).await?;
+        let next = if self.begun(&id).await? {
+            "get_investigation says how it stands"
+        } else {
+            "the alert is kept and waits for its turn: get_investigation knows of it once it has begun"
+        };
+        Ok(json!({"id": id, "new": new, "next": next}))
+    }
+
+    /// Whether it stands in the store; a team takes a moment for it, or longer where it is busy.
+    async fn begun(&self, id: &InvestigationId) -> Result<bool, String> {
+        for _ in 0..LOOKS {
+            if !self.store().log(id, 1).await.map_err(|e| e.to_string())?.is_empty() {
+                return Ok(true);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(false)
+    }
+
+    async fn standing(&self, wanted: &One) -> Result<Value, String> {
+        let (id, state) = self.state(&wanted.id).await?;
+        let report = report(&state)?;
+        let open = state.closed.is_none();
+        let worked_on = if open { self.desk.under_way(&id).await } else { None };
+        let concluded = |value: Value| if open { Value::Null } else { value };
+        Ok(json!({
+            "id": id,
+            "alert": {"id": report.alert.id, "title": report.alert.title, "severity": report.alert.severity},
+            "opened": state.opened,
+            "closed": state.closed,
+            "phase": state.phase,
+            "round": state.round,
+            "worked_on": worked_on,
+            "under_way": state.in_flight().map(|(task, _)| task.as_str()).collect::<Vec<_>>(),
+            "findings": report.findings.len(),
+            "verdict": concluded(json!(report.verdict)),
+            "summary": concluded(json!(report.summary)),
+            "missing": concluded(json!(report.ruling.missing)),
+            "stop_reason": report.stop_reason,
+            "usage": {"rounds": report.usage.rounds, "total": report.usage.total},
+        }))
+    }
+
+    async fn summaries(&self) -> Result<Vec<Summary>, String> {
+        archive::summaries(self.store()).await.map_err(said)
+    }
+
+    async fn list(&self, wanted: &List) -> Result<Value, String> {
+        let limit = within("limit", wanted.limit, 20, 200)?;
+        let all = self.summaries().await?;
+        let after = match &wanted.before {
+            None => 0,
+            Some(id) => {
+                let id = self.find(id).await?;
+                all.iter().position(|one| one.investigation == id).map_or(all.len(), |at| at + 1)
+            }
+        };
+        let page: Vec<&Summary> = all.iter().skip(after).take(limit).collect();
+        let last = page.last().filter(|_| after + page.len() < all.len()).map(|one| &one.investigation);
+        Ok(json!({"total": all.len(), "investigations": page, "next_before": last}))
+    }
+
+    async fn search(&self, wanted: &Search) -> Result<Value, String> {
+        let limit = within("limit", wanted.limit, 10, 100)?;
+        let words = Wanted::new(&wanted.text).ok_or("`text` has no word to look for")?;
+        let mut found = Vec::new();
+        for id in self.store().investigations().await.map_err(|e| e.to_string())? {
+            // One that cannot be read stands in list_investigations, with its trouble.
+            let Ok(state) = archive::state(self.store(), &id).await else { continue };
+            let report = report(&state)?;
+            if let Some((passages, hits)) = words.hits(&report) {
+                let verdict = state.closed.map(|_| report.verdict);
+                found.push((
+                    report.opened,
+                    json!({
+                        "id": id, "title": report.alert.title, "opened": report.opened, "closed": state.closed,
+                        "verdict": verdict, "passages": passages, "hits": hits,
+                    }),
+                ));
+            }
+        }
+        found.sort_by_key(|(opened, _)| std::cmp::Reverse(*opened));
+        let total = found.len();
+        let found: Vec<Value> = found.into_iter().take(limit).map(|(_, one)| one).collect();
+        Ok(json!({"text": wanted.text, "total": total, "investigations": found}))
+    }
+
+    async fn rendered(&self, wanted: &Rendered) -> Result<Value, String> {
+        let (id, state) = self.state(&wanted.id).await?;
+        let report = report(&state)?;
+        let finished = state.closed.is_some();
+        match wanted.format.as_deref().unwrap_or("markdown") {
+            "markdown" => {
+                let text = Form::Md.render(&report).map_err(|e| e.to_string())?;
+                Ok(json!({"id": id, "finished": finished, "markdown": text}))
+            }
+            "json" => Ok(json!({"id": id, "finished": finished, "report": report})),
+            other => Err(format!("get_report: `format` must be markdown or json, not {other:?}")),
+        }
+    }
+
+    async fn evidence(&self, wanted: &Evidence) -> Result<Value, String> {
+        let (id, state) = self.state(&wanted.id).await?;
+        let call = recorded(&state, wanted)?;
+        let text = artifact_text(self.store(), &call.result).await.map_err(|e| e.to_string())?;
+        let text = text.ok_or_else(|| format!("the result {} of call {} is not in the store", call.result, call.id))?;
+        let wanted = Look { offset: wanted.offset, search: wanted.search.clone(), pointer: wanted.pointer.clone() };
+        let seen = look(&text, &wanted).map_err(|e| format!("get_evidence: {e}"))?;
+        Ok(json!({
+            "id": id, "call": call.id, "tool": call.tool, "arguments": call.arguments, "domain": call.domain,
+            "status": call.status, "artifact": call.result, "bytes": call.bytes, "seen": seen,
+        }))
+    }
+
+    async fn answer(&self, tool: &str, arguments: &str) -> Result<Value, String> {
+        let one = || read::<One>(tool, arguments);
+        match tool {
+            "open_investigation" => self.open(read(tool, arguments)?).await,
+            "get_investigation" => self.standing(&one()?).await,
+            "list_investigations" => self.list(&read(tool, arguments)?).await,
+            "search_investigations" => self.search(&read(tool, arguments)?).await,
+            "get_timeline" => {
+                let (id, state) = self.state(&one()?.id).await?;
+                Ok(json!({"id": id, "finished": state.closed.is_some(), "timeline": state.timeline}))
+            }
+            "get_review" => {
+                let (id, state) = self.state(&one()?.id).await?;
+                Ok(json!({"id": id, "finished": state.closed.is_some(), "review": state.review}))
+            }
+            "get_journal" => {
+                let (id, state) = self.state(&one()?.id).await?;
+                Ok(json!({"id": id, "finished": state.closed.is_some(), "journal": state.journal}))
+            }
+            "get_findings" => {
+                let (id, state) = self.state(&one()?.id).await?;
+                let findings = report(&state)?.findings;
+                Ok(json!({"id": id, "finished": state.closed.is_some(), "findings": findings}))
+            }
+            "get_report" => self.rendered(&read(tool, arguments)?).await,
+            "get_evidence" => self.evidence(&read(tool, arguments)?).await,
+            _ => {
+                let known: Vec<String> = docs::specs().into_iter().map(|spec| spec.name).collect();
+                Err(format!("unknown tool {tool:?}; there are {}", known.join(", ")))
+            }
+        }
+    }
+}
+
+fn report(state: &State) -> Result<Report, String> {
+    casebook_hub::report::build(state)
+        .ok_or_else(|| "the log of this investigation does not begin with its alert".into())
+}
+
+/// The call whose result is wanted: one that stands in the log of this investigation.
+fn recorded<'s>(state: &'s State, wanted: &Evidence) -> Result<&'s ToolCall, String> {
+    let mut calls = state.calls.values().map(|(_, call)| call);
+    match (&wanted.call, &wanted.artifact) {
+        (Some(call), None) => {
+            let id = CallId::new(call).map_err(|e| e.to_string())?;
+            calls.find(|one| one.id == id).ok_or_else(|| format!("get_evidence: no call {id} is on record here"))
+        }
+        (None, Some(artifact)) => {
+            let id = ArtifactId::new(artifact).map_err(|e| e.to_string())?;
+            let found = calls.find(|one| one.result == id);
+            found.ok_or_else(|| format!("get_evidence: no call of this investigation has the result {id}"))
+        }
+        _ => Err("get_evidence: give `call` or `artifact`, one of them, as a citation has it".into()),
+    }
+}
+
+fn within(name: &str, given: Option<usize>, usual: usize, most: usize) -> Result<usize, String> {
+    match given.unwrap_or(usual) {
+        number if (1..=most).contains(&number) => Ok(number),
+        number => Err(format!("`{name}` must be a whole number from 1 to {most}, got {number}")),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+fn said(error: HubError) -> String {
+    error.to_string()
+}
+
+fn read<T: DeserializeOwned>(tool: &str, arguments: &str) -> Result<T, String> {
+    serde_json::from_str(arguments).map_err(|e| format!("{tool}: the arguments cannot be read: {e}"))
+}
+
+/// Every text in it with what shows nothing written out (rule 3.7).
+fn shown(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(visible(&text)),
+        Value::Array(items) => Value::Array(items.into_iter().map(shown).collect()),
+        Value::Object(map) => {
+            Value::Object(map.into_iter().map(|(key, value)| (visible(&key), shown(value))).collect())
+        }
+        other => other,
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Open {
+    alert: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct One {
+    id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    limit: Option<usize>,
+    before: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    text: String,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rendered {
+    id: String,
+    format: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Evidence {
+    id: String,
+    call: Option<String>,
+    artifact: Option<String>,
+    offset: Option<usize>,
+    search: Option<String>,
+    pointer: Option<String>,
+}
+
+#[async_trait]
+impl Tools for Casebook {
+    fn toolset(&self) -> Toolset {
+        let about = "investigations of security alerts";
+        Toolset { name: "casebook".into(), about: about.into(), tools: docs::specs() }
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        let answer = self.answer(tool, arguments).await;
+        answer.map(|value| shown(value).to_string()).map_err(|message| visible(&message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_an_answer_hides_anything() {
+        let answer = json!({"a\u{202e}": ["x\u{200b}y", {"b": "\u{1b}[31m\n"}], "n": 1});
+        assert_eq!(shown(answer).to_string(), r#"{"a\\u{202e}":["x\\u{200b}y",{"b":"\\u{1b}[31m\n"}],"n":1}"#);
+    }
+
+    #[test]
+    fn what_is_documented_is_what_is_known() {
+        for spec in docs::specs() {
+            let schema: Value = serde_json::from_str(&spec.input_schema).unwrap();
+            assert_eq!(schema["additionalProperties"], false, "{}", spec.name);
+        }
+        assert_eq!(
+            within("limit", Some(0), 20, 200).unwrap_err(),
+            "`limit` must be a whole number from 1 to 200, got 0"
+        );
+        assert_eq!(within("limit", None, 20, 200), Ok(20));
+    }
+}

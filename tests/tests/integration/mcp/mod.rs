@@ -1,0 +1,7 @@
+//! Casebook's own MCP servers, as real processes, called by clients that others wrote.
+
+mod casebook;
+mod evidence;
+mod others;
+mod script;
+mod team;

@@ -1,0 +1,131 @@
+//! What the tests share: the Python client behind a pipe, and our servers as processes.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use casebook_tests::run;
+use casebook_tests::thirdparty::{PYTHON_SDK, python};
+use serde_json::{Value, json};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/mcp/client.py");
+
+/// Speaks the lifecycle with `initialize`.
+pub(super) const LEGACY: &str = "legacy";
+/// Asks the server which lifecycle it speaks, and takes the newest.
+pub(super) const AUTO: &str = "auto";
+
+/// The demo case.
+pub(super) fn demo(part: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod").join(part)
+}
+
+/// A session of the official Python SDK.
+pub(super) struct Client {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    /// The protocol version, and what the server says of itself.
+    pub(super) said: Value,
+}
+
+impl Client {
+    /// With a server that it starts.
+    pub(super) fn stdio(command: &[&str], mode: &str) -> Self {
+        Self::start(&json!({"stdio": command, "mode": mode}))
+    }
+
+    /// With a server at `url`.
+    pub(super) fn http(url: &str, mode: &str) -> Self {
+        Self::start(&json!({"http": url, "mode": mode}))
+    }
+
+    fn start(how: &Value) -> Self {
+        let mut python = Command::new(python(&[PYTHON_SDK]));
+        let mut child =
+            python.arg(SCRIPT).arg(how.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let to = child.stdin.take();
+        let from = BufReader::new(child.stdout.take().unwrap());
+        let mut client = Self { child, to, from, said: Value::Null };
+        client.said = client.hear();
+        client
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.from.read_line(&mut line).unwrap() > 0, "the client ended");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn ask(&mut self, request: &Value) -> Value {
+        writeln!(self.to.as_mut().unwrap(), "{request}").unwrap();
+        self.hear()
+    }
+
+    /// The tools that the server lists.
+    pub(super) fn tools(&mut self) -> Vec<Value> {
+        self.ask(&json!({"list": true}))["tools"].as_array().unwrap().clone()
+    }
+
+    /// The result of a call as it came.
+    pub(super) fn raw(&mut self, tool: &str, arguments: &Value) -> Value {
+        self.ask(&json!({"call": tool, "arguments": arguments}))
+    }
+
+    /// The text of a call's answer; else the message of its failure.
+    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<String, String> {
+        let result = self.raw(tool, arguments);
+        let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned();
+        if result["isError"] == true { Err(text) } else { Ok(text) }
+    }
+
+    /// The JSON of a call's answer.
+    pub(super) fn json(&mut self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.call(tool, arguments).unwrap_or_else(|e| panic!("{tool} {arguments}: {e}"));
+        serde_json::from_str(&answer).unwrap()
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // At the end of its input it closes the session, and the server with it.
+        drop(self.to.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// One of our servers over HTTP; killed with this value.
+pub(super) struct Server {
+    pub(super) child: Child,
+    /// Where it serves.
+    pub(super) url: String,
+}
+
+impl Server {
+    /// Starts `casebook` with `arguments` and reads where it serves.
+    pub(super) fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(run::program("casebook"));
+        let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.trim_end().strip_prefix("casebook mcp ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        Self { child, url }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The path of our program.
+pub(super) fn program() -> String {
+    run::program("casebook").display().to_string()
+}
+
+/// A path as an argument.
+pub(super) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
