@@ -4,8 +4,11 @@
 
 use std::fmt::Write;
 
+use casebook_protocol::tool::{RESULT_TOOLS, server_of};
 use casebook_protocol::{CallStatus, ToolCall, alert, hash, one_line};
 use serde_json::Value;
+
+use crate::results::shape;
 
 mod cut;
 mod quote;
@@ -33,38 +36,94 @@ pub fn text_section(name: &str, content: &str) -> String {
 
 /// The result of `call`, whose whole recorded text is `text`, as the model reads it: one line that
 /// says what it is, and the data in a block whose marker follows from the data. A result over `limit`
-/// bytes is cut where JSON or lines allow it; the first line says what was left out and what to do.
+/// bytes is cut where JSON or lines allow it: the first line says what shape the whole has, what was left
+/// out and how to reach it, with the tools that look into results where the task has them (`looks`), and
+/// the last item of a list that was cut has a block of its own.
 /// The same result gives the same text, so that a replay asks the same.
 #[must_use]
-pub fn result(call: &ToolCall, text: &str, limit: usize) -> String {
+pub fn result(call: &ToolCall, text: &str, limit: usize, looks: bool) -> String {
     let tool = one_line(&call.tool, 80).replace(['<', '>', '(', ')'], "?");
     let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-    let shown = if json { escape_json(text, false) } else { visible(text) };
-    let (shown, note) = if shown.len() <= limit { (shown, None) } else { shortened(text, json, limit, &tool) };
+    let whole = if json { escape_json(text, false) } else { visible(text) };
     let id = &call.id;
-    let head = match (call.status, note) {
-        (CallStatus::Failed, None) => format!("call {id} ({tool}) failed"),
-        (CallStatus::Failed, Some(_)) => format!("call {id} ({tool}) failed, message cut"),
-        (CallStatus::Answered, None) => format!("result of call {id} ({tool}), {} bytes, whole", text.len()),
-        (CallStatus::Answered, Some(note)) => {
-            format!("result of call {id} ({tool}), {} bytes, cut: {note}", text.len())
+    if whole.len() <= limit {
+        let head = match call.status {
+            CallStatus::Failed => format!("call {id} ({tool}) failed"),
+            CallStatus::Answered => format!("result of call {id} ({tool}), {} bytes, whole", text.len()),
+        };
+        return format!("{head}\n{}", block(&whole));
+    }
+    let cut = Cut::of(text, json, limit);
+    let head = match call.status {
+        CallStatus::Failed => format!("call {id} ({tool}) failed, message cut"),
+        CallStatus::Answered => {
+            let rest = rest(call, &tool, looks);
+            format!("result of call {id} ({tool}), {} bytes, cut: {}. {rest}", text.len(), cut.note)
         }
     };
-    let marker = marker(&shown);
-    format!("{head}\n<data-{marker}>\n{shown}\n</data-{marker}>\n")
+    let last = cut.last.map_or_else(String::new, |(at, item)| format!("{at}, the last item:\n{}", block(&item)));
+    format!("{head}\n{}{last}", block(&cut.shown))
 }
 
-fn shortened(text: &str, json: bool, limit: usize, tool: &str) -> (String, Option<String>) {
-    let value = if json { serde_json::from_str::<Value>(text).ok() } else { None };
-    let fitted = match value {
-        Some(value) => fit(&value, limit),
-        None => cut::lines(&visible(text), limit),
-    };
-    let note = format!(
-        "{}. To see the rest call {tool} again for less: narrower conditions or times, a smaller limit, the next offset",
-        fitted.notes.join("; ")
-    );
-    (fitted.text, Some(note))
+fn block(content: &str) -> String {
+    let marker = marker(content);
+    format!("<data-{marker}>\n{content}\n</data-{marker}>\n")
+}
+
+/// How the rest of a result is reached.
+fn rest(call: &ToolCall, tool: &str, looks: bool) -> String {
+    let again = format!("call {tool} again for less: narrower conditions or times, a smaller limit, the next offset");
+    if !looks || RESULT_TOOLS.contains(&call.tool.as_str()) {
+        return format!("To see the rest {again}");
+    }
+    let looked = format!("To see the rest look into call {} with {}", call.id, RESULT_TOOLS.join(", "));
+    // What narrows a query down is known of our own tools.
+    if server_of(&call.tool).is_some() { looked } else { format!("{looked}, or {again}") }
+}
+
+/// A result that does not fit.
+struct Cut {
+    shown: String,
+    /// What was left out, and the shape of the whole.
+    note: String,
+    /// The last item of the list of which most was left out, with its pointer.
+    last: Option<(String, String)>,
+}
+
+/// Of the room for a result, the part for the last item of a list.
+const LAST: usize = 8;
+
+impl Cut {
+    fn of(text: &str, json: bool, limit: usize) -> Self {
+        match serde_json::from_str::<Value>(text) {
+            Ok(value) if json => Self::json(&value, limit),
+            _ => {
+                let fitted = cut::lines(&visible(text), limit);
+                let note = format!("{}. It is a text of {} lines", fitted.notes.join("; "), text.lines().count());
+                Self { shown: fitted.text, note, last: None }
+            }
+        }
+    }
+
+    fn json(value: &Value, limit: usize) -> Self {
+        let room = limit / LAST;
+        let fitted = fit(value, limit - room);
+        // The line that names it is ours: a name that somebody may have chosen does not stand in it.
+        let ours = |at: &String| at.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '.'));
+        let item = fitted.last.clone().filter(ours).and_then(|at| Some((fit(value.pointer(&at)?, room), at)));
+        let (fitted, last) =
+            match item.filter(|(item, _)| item.text.len() <= room && (item.notes.is_empty() || item.text != "{}")) {
+                Some((item, at)) => (fitted, Some((at, item))),
+                None => (fit(value, limit), None),
+            };
+        let mut note = fitted.notes.join("; ");
+        if let Some((at, item)) = &last {
+            let cut = if item.notes.is_empty() { "" } else { ", cut," };
+            let _ = write!(note, "; {at}{cut} stands at the end");
+        }
+        let _ = write!(note, ". Its shape is {}", shape(value));
+        Self { shown: fitted.text, note, last: last.map(|(at, item)| (at, item.text)) }
+    }
 }
 
 /// Twelve hex digits that do not occur in `content`: whoever writes the content cannot write the end

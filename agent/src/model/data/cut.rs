@@ -12,6 +12,8 @@ pub struct Fitted {
     pub text: String,
     /// What was left out, in words; empty when nothing was.
     pub notes: Vec<String>,
+    /// The pointer of the last item of the array of which most was left out.
+    pub last: Option<String>,
 }
 
 /// Lengths that texts are cut to, in bytes, before fewer than [`FEW`] items of an array are shown.
@@ -29,7 +31,7 @@ const NOTES: usize = 5;
 pub fn fit(value: &Value, limit: usize) -> Fitted {
     let whole = escape_json(&value.to_string(), false);
     if whole.len() <= limit {
-        return Fitted { text: whole, notes: Vec::new() };
+        return Fitted { text: whole, notes: Vec::new(), last: None };
     }
     let longest = longest(value);
     for (i, text) in TEXTS.into_iter().enumerate() {
@@ -38,12 +40,12 @@ pub fn fit(value: &Value, limit: usize) -> Fitted {
             return fitted;
         }
     }
-    Fitted { text: "{}".into(), notes: vec![format!("all {} bytes are left out", whole.len())] }
+    Fitted { text: "{}".into(), notes: vec![format!("all {} bytes are left out", whole.len())], last: None }
 }
 
 /// The most items that fit with texts of at most `text` bytes; none when not even `enough` do.
 fn most_items(value: &Value, text: usize, enough: usize, longest: usize, limit: usize) -> Option<Fitted> {
-    let trimmed = |items| Trim { items, text, notes: Vec::new(), texts: 0 }.run(value);
+    let trimmed = |items| Trim { items, text, notes: Vec::new(), texts: 0, most: None }.run(value);
     let mut best = Some(trimmed(enough)).filter(|f| f.text.len() <= limit)?;
     let (mut low, mut high) = (enough, longest);
     while low < high {
@@ -71,6 +73,8 @@ struct Trim {
     text: usize,
     notes: Vec<String>,
     texts: usize,
+    /// Items left out of an array, and the pointer of the last.
+    most: Option<(usize, String)>,
 }
 
 impl Trim {
@@ -84,7 +88,7 @@ impl Trim {
         if self.texts > 0 {
             self.notes.push(format!("{} texts are cut to {} bytes and end in …", self.texts, self.text));
         }
-        Fitted { text, notes: self.notes }
+        Fitted { text, notes: self.notes, last: self.most.map(|(_, at)| at) }
     }
 
     fn trim(&mut self, value: &Value, path: &str) -> Value {
@@ -95,7 +99,11 @@ impl Trim {
             }
             Value::Array(items) => {
                 if items.len() > self.items {
-                    self.notes.push(format!("{path}/{} to {path}/{} are left out", self.items, items.len() - 1));
+                    let (missing, last) = (items.len() - self.items, items.len() - 1);
+                    self.notes.push(format!("{path}/{} to {path}/{last} are left out", self.items));
+                    if self.most.as_ref().is_none_or(|(most, _)| missing > *most) {
+                        self.most = Some((missing, format!("{path}/{last}")));
+                    }
                 }
                 let kept = items.iter().take(self.items).enumerate();
                 Value::Array(kept.map(|(i, item)| self.trim(item, &format!("{path}/{i}"))).collect())
@@ -148,8 +156,9 @@ pub(super) fn lines(text: &str, limit: usize) -> Fitted {
         return Fitted {
             text: start.to_owned(),
             notes: vec![format!("{} bytes are left out", text.len() - start.len())],
+            last: None,
         };
     };
     let note = format!("lines {} to {last}, {} bytes, are left out", first + 1, text.len() - used);
-    Fitted { text: [start, end].concat().concat(), notes: vec![note] }
+    Fitted { text: [start, end].concat().concat(), notes: vec![note], last: None }
 }

@@ -1,6 +1,8 @@
 //! Fits a conversation into the window of a model before it is sent: what is left out is said where
 //! it was.
 
+use casebook_protocol::tool::RESULT_TOOLS;
+
 use super::{Briefing, Dialogue, Frame, Message, Profile, Said, Shown, ToolAnswer, Walk};
 use crate::model::data;
 
@@ -38,8 +40,10 @@ pub(super) fn fit(
     let mut briefing = dialogue.brief.brief(dialogue.task, room);
     let opening = briefing.system.len() + briefing.parts.iter().map(|p| p.text.len()).sum::<usize>();
     let mut limits = vec![RESULT_BYTES; walk.messages.len()];
+    let looks = dialogue.turn.toolset.tools.iter().any(|tool| RESULT_TOOLS.contains(&tool.name.as_str()));
     loop {
-        let messages: Vec<Message> = walk.messages.iter().zip(&limits).map(|(m, limit)| message(m, *limit)).collect();
+        let shown = walk.messages.iter().zip(&limits).map(|(m, limit)| message(m, *limit, looks));
+        let messages: Vec<Message> = shown.collect();
         let bytes = opening + messages.iter().map(size).sum::<usize>();
         if bytes <= whole {
             let opening = std::iter::once(Message::User(std::mem::take(&mut briefing.parts)));
@@ -67,20 +71,20 @@ pub(super) fn fit(
     }
 }
 
-fn message(said: &Said, limit: usize) -> Message {
+fn message(said: &Said, limit: usize, looks: bool) -> Message {
     match said {
         Said::Reply(reply) => Message::Assistant(reply.clone()),
         Said::Us(text) => Message::User(vec![crate::model::Part { text: text.clone(), cache: false }]),
-        Said::Results(all) => Message::Results(all.iter().map(|shown| answer(shown, limit)).collect()),
+        Said::Results(all) => Message::Results(all.iter().map(|shown| answer(shown, limit, looks)).collect()),
     }
 }
 
-fn answer(shown: &Shown, limit: usize) -> ToolAnswer {
+fn answer(shown: &Shown, limit: usize, looks: bool) -> ToolAnswer {
     match shown {
         Shown::Made { id, done } => ToolAnswer {
             id: id.clone(),
             tool: done.call.tool.clone(),
-            text: data::result(&done.call, &done.result, limit),
+            text: data::result(&done.call, &done.result, limit, looks),
             failed: done.call.status == casebook_protocol::CallStatus::Failed,
         },
         Shown::Note { id, tool, text } => {

@@ -1,0 +1,75 @@
+//! Counts over a result.
+
+use std::collections::BTreeMap;
+
+use casebook_protocol::one_line;
+use serde_json::{Value, json};
+
+use super::{Part, TOLD, kind, search};
+
+/// Values of a field that are told, the most frequent first.
+const VALUES: usize = 50;
+/// Characters of such a value.
+const VALUE: usize = 200;
+
+pub(super) fn items(part: &Part<'_>, by: Option<&str>) -> Result<Value, String> {
+    let place = if part.pointer.is_empty() { "the whole".to_owned() } else { format!("{:?}", part.pointer) };
+    let place = one_line(&place, TOLD);
+    match (&part.value, by) {
+        (Some(Value::Array(all)), Some(by)) => Ok(grouped(part.pointer, all, by)),
+        (Some(value), Some(_)) => Err(format!("{place} is {}: `by` needs the pointer of an array", kind(value))),
+        (None, Some(_)) => Err("the result is no JSON: `by` needs an array; count a text instead".to_owned()),
+        (Some(Value::Array(all)), None) => Ok(json!({"pointer": part.pointer, "items": all.len()})),
+        (Some(Value::Object(map)), None) => {
+            let lists =
+                map.iter().filter_map(|(key, value)| Some(json!({"field": key, "items": value.as_array()?.len()})));
+            Ok(json!({"pointer": part.pointer, "fields": map.len(), "lists": lists.take(VALUES).collect::<Vec<_>>()}))
+        }
+        (Some(Value::String(_)) | None, None) => {
+            Ok(json!({"pointer": part.pointer, "lines": part.text.lines().count(), "bytes": part.text.len()}))
+        }
+        (Some(value), None) => Err(format!("{place} is {}: nothing to count", kind(value))),
+    }
+}
+
+fn grouped(pointer: &str, items: &[Value], by: &str) -> Value {
+    let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+    let mut without = 0_u64;
+    for item in items {
+        let value = if by.starts_with('/') { item.pointer(by) } else { item.get(by) };
+        match value {
+            Some(value) => *counts.entry(written(value)).or_default() += 1,
+            None => without += 1,
+        }
+    }
+    let distinct = counts.len();
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let told: u64 = counts.iter().take(VALUES).map(|(_, n)| n).sum();
+    let values: Vec<Value> =
+        counts.iter().take(VALUES).map(|(value, n)| json!({"value": one_line(value, VALUE), "items": n})).collect();
+    let others = (items.len() as u64).saturating_sub(without).saturating_sub(told);
+    json!({
+        "pointer": pointer, "items": items.len(), "by": by, "values": values, "distinct": distinct,
+        "of_other_values": others, "without": without,
+    })
+}
+
+fn written(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+pub(super) fn hits(part: &Part<'_>, needle: &str) -> Result<Value, String> {
+    let hits = search::hits(&part.text, needle)?;
+    let (mut lines, mut counted) = (0_u64, None);
+    for (at, _) in &hits.at {
+        let start = part.text.get(..*at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+        if counted != Some(start) {
+            lines += 1;
+            counted = Some(start);
+        }
+    }
+    Ok(json!({
+        "search": needle, "pointer": part.pointer, "hits": hits.at.len(), "lines": lines, "any_case": hits.any_case,
+    }))
+}
