@@ -58,10 +58,8 @@ fn told(document: &Document, path: &[&str], schema: &Value, error: &ValidationEr
         ValidationErrorKind::Required { property } => {
             let key = property.as_str().unwrap_or_default();
             let about = below(schema, rule).and_then(|at| at.get("properties")?.get(key)?.get("description")?.as_str());
-            one(format!(
-                "{key} is missing{}",
-                about.map_or_else(String::new, |about| format!(": write {}", tail(about)))
-            ))
+            let about = about.map_or_else(String::new, |about| format!(": write {}", tail(about)));
+            vec![document.fault(&[path, &[key]].concat(), format!("is missing{about}"))]
         }
         ValidationErrorKind::Type { kind } => {
             one(format!("is {}, and must be {}{help}", noun(error.instance()), wanted(kind)))

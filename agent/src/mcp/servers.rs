@@ -1,6 +1,6 @@
 //! The servers that a user has, in the JSON that other MCP clients keep them in: pasted, unchanged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -27,6 +27,8 @@ pub struct Servers {
     pub file: PathBuf,
     /// Them by name.
     pub all: BTreeMap<String, Entry>,
+    /// The names of those that are left out, since the file says that they are disabled.
+    pub disabled: BTreeSet<String>,
 }
 
 /// A server.
@@ -103,11 +105,13 @@ impl Servers {
         let document = Document::json(file, text)?;
         let base = raw::place(&document)?;
         let (written, mut faults) = document.shape::<BTreeMap<String, raw::Server>>(&base);
-        let mut all = BTreeMap::new();
+        let (mut all, mut disabled) = (BTreeMap::new(), BTreeSet::new());
         for (name, server) in written.unwrap_or_default() {
             let at = Place { document: &document, path: [&base[..], &[name.as_str()]].concat() };
             faults.extend(misnamed(&at, &name));
-            if !server.is_off() {
+            if server.is_off() {
+                disabled.insert(name.clone());
+            } else {
                 match read::way(&at, &server, variable) {
                     Ok(way) => {
                         all.insert(name.clone(), Entry { line: document.line(&at.path), way });
@@ -117,7 +121,7 @@ impl Servers {
             }
         }
         faults.extend(same_source(&document, &base, &all));
-        if faults.is_empty() { Ok(Self { file: file.to_path_buf(), all }) } else { Err(sorted(faults)) }
+        if faults.is_empty() { Ok(Self { file: file.to_path_buf(), all, disabled }) } else { Err(sorted(faults)) }
     }
 
     /// The JSON Schema of the file.

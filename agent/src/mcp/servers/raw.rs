@@ -95,18 +95,19 @@ pub(super) fn place(document: &Document) -> Result<Vec<&'static str>, Vec<Config
 
 /// The JSON Schema of the file in each of its forms.
 pub(super) fn schema() -> Value {
-    let mut servers = document::schema::<BTreeMap<String, Server>>();
-    if let Some(map) = servers.as_object_mut() {
+    let mut server = document::schema::<Server>();
+    if let Some(map) = server.as_object_mut() {
         map.remove("$schema");
         map.remove("title");
-        map.insert("propertyNames".into(), json!({"pattern": "^[A-Za-z0-9._/ -]{1,64}$"}));
     }
+    let names = json!({"pattern": "^[A-Za-z0-9._/ -]{1,64}$"});
+    let servers = json!({"type": "object", "propertyNames": names, "additionalProperties": server});
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mcp.json",
         "description": "The MCP servers that there are, as other MCP clients keep them.",
         "type": "object",
         "properties": {"mcpServers": servers, "servers": servers},
-        "anyOf": [{"required": ["mcpServers"]}, {"required": ["servers"]}, {"additionalProperties": servers}],
+        "anyOf": [{"required": ["mcpServers"]}, {"required": ["servers"]}, servers],
     })
 }

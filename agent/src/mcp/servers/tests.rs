@@ -37,6 +37,7 @@ const PASTED: &str = r#"{
 fn what_users_have_is_read_unchanged() {
     let servers = parse(PASTED).unwrap();
     assert_eq!(servers.all.keys().collect::<Vec<_>>(), ["My Search.v2/x", "github"]);
+    assert_eq!(servers.disabled.iter().collect::<Vec<_>>(), ["off", "off too"]);
     assert_eq!((servers.all["github"].line, servers.all["My Search.v2/x"].line), (5, 12));
     let Way::Child { command, args, env, cwd } = &servers.all["github"].way else { panic!("a child") };
     assert_eq!((command.as_str(), cwd.as_deref()), ("npx", Some(Path::new("/srv/x"))));
