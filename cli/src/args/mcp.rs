@@ -45,8 +45,11 @@ of a client. With --nats, investigations are opened and read of a team of proces
 to add it to a client.")]
 pub struct Mcp {
     /// The folder with the log files that alerts are investigated over
-    #[arg(long, value_name = "DIR", conflicts_with = "nats", required_unless_present = "nats")]
+    #[arg(long, value_name = "DIR", conflicts_with = "nats", required_unless_present_any = ["nats", "team"])]
     pub evidence: Option<PathBuf>,
+    /// The team folder: Experts, MCP servers and what they may do (docs/experts.md) [env: CASEBOOK_TEAM]
+    #[arg(long, value_name = "DIR", conflicts_with = "nats")]
+    pub team: Option<PathBuf>,
     /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst plays every role
     #[arg(long, value_name = "FILE", conflicts_with = "nats")]
     pub models: Option<PathBuf>,

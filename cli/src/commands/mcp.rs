@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::args::{Mcp, Models};
+use crate::args::{Grounds, Mcp, Models};
 use crate::embedded::standing::{self, Standing};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
@@ -17,9 +17,9 @@ use crate::stop::{self, Stop};
 pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
     checked(args.http)?;
     let mut stop = stop::listen()?;
-    let (home, desk) = match &args.evidence {
-        Some(evidence) => embedded(data, evidence, args, &mut stop).await?,
-        None => team(data, args).await?,
+    let (home, desk) = match args.nats.nats.is_some() {
+        false => embedded(data, args, &mut stop).await?,
+        true => team(data, args).await?,
     };
     let desk = Arc::new(desk);
     let ended = serve(Casebook::new(home, Arc::clone(&desk)).served(), args.http, &mut stop).await;
@@ -27,11 +27,12 @@ pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
     ended
 }
 
-async fn embedded(data: &Path, evidence: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Desk), Failure> {
-    let models = Opened::open(&Models { models: args.models.clone(), ..Models::default() })?;
+async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Desk), Failure> {
+    let ground = Grounds { evidence: args.evidence.clone(), team: args.team.clone() }.ground()?;
+    let models = Models { models: args.models.clone(), ..Models::default() };
+    let models = Opened::open(&models, ground.team.as_deref())?;
     let home = Home::open(data)?;
-    let options =
-        standing::Options { evidence: evidence.to_path_buf(), budget: args.budget.budget(), minds: models.minds };
+    let options = standing::Options { ground, budget: args.budget.budget(), minds: models.minds };
     let standing = Standing::start(&home, options, stop).await?;
     Ok((home, Desk::Embedded(Box::new(standing))))
 }

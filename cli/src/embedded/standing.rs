@@ -1,18 +1,17 @@
-//! The roles at work over one folder of evidence, for any number of alerts: what `casebook mcp` runs on.
+//! The roles at work over one body of evidence, for any number of alerts: what `casebook mcp` runs on.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use casebook_agent::bus::memory::MemoryBus;
+use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_agent::store::Store;
 use casebook_hub::{Case, HubHandle, Run, State, archive, investigation_id};
 use casebook_protocol::{Alert, Budget, InvestigationId, Member};
 use tokio::sync::Mutex;
 
-use super::{LAST_WORDS, Nobody, Team, seated};
+use super::{Ground, LAST_WORDS, Nobody, Team, seated};
 use crate::failure::Failure;
 use crate::home::{Home, hub_failure};
-use crate::loading::whole_path;
 use crate::minds::Minds;
 use crate::roster;
 use crate::stop::Stop;
@@ -22,8 +21,8 @@ const AT_ONCE: usize = 16;
 
 /// What every investigation shares.
 pub struct Options {
-    /// The folder with the log files.
-    pub evidence: PathBuf,
+    /// What alerts are investigated with.
+    pub ground: Ground,
     /// What each may cost.
     pub budget: Budget,
     /// Who thinks.
@@ -35,6 +34,7 @@ pub struct Standing {
     hub: HubHandle,
     bus: MemoryBus,
     store: Arc<dyn Store>,
+    toolbox: Toolbox,
     roster: Vec<Member>,
     evidence: String,
     budget: Budget,
@@ -49,18 +49,17 @@ impl Standing {
     /// # Errors
     /// The evidence cannot be loaded, the store fails, or someone asked to stop.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
-        let evidence = whole_path(&options.evidence)?;
-        let seats = seated(&evidence, home, &mut Nobody, stop).await?;
-        let evidence = evidence.display().to_string();
-        let unfinished = unfinished(home, &evidence, &seats).await?;
-        let roster = seats.iter().map(|seat| seat.member.clone()).collect();
+        let (crew, evidence) = seated(&options.ground, home, &mut Nobody, stop).await?;
+        crew.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
+        let unfinished = unfinished(home, &evidence, &crew.seats).await?;
+        let roster = crew.seats.iter().map(|seat| seat.member.clone()).collect();
         // Nobody hears the events: whoever asks reads the log.
-        let Team { hub, bus, store, .. } = Team::start(home, seats, &options.minds).await?;
+        let Team { hub, bus, store, toolbox, .. } = Team::start(home, crew, &options.minds).await?;
         for id in unfinished {
             hub.resume(&id).await.map_err(|e| hub_failure(&e))?;
             tracing::info!(investigation = %id, "goes on");
         }
-        Ok(Self { hub, bus, store, roster, evidence, budget: options.budget, opening: Mutex::new(()) })
+        Ok(Self { hub, bus, store, toolbox, roster, evidence, budget: options.budget, opening: Mutex::new(()) })
     }
 
     /// Investigates `alert`, and answers at once. The same alert over the same evidence is the same
@@ -110,6 +109,7 @@ impl Standing {
             tracing::warn!("not all that was under way is recorded: it is done again at the next start");
         }
         self.bus.close();
+        self.toolbox.close().await;
     }
 }
 

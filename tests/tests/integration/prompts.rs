@@ -157,7 +157,7 @@ impl Story {
             started: Timestamp::UNIX_EPOCH,
             ended: Timestamp::UNIX_EPOCH,
         };
-        let result = result(&call, &text, 16 * 1024).len();
+        let result = result(&call, &text, 16 * 1024, true).len();
         self.bytes += (0..turns).map(|turn| first + turn * result).sum::<usize>();
     }
 

@@ -15,10 +15,9 @@ fn used(client: &mut Client) {
     assert_eq!(names, ["list_sources", "describe_source", "search", "count_by", "around", "get_record", "sql"]);
     for tool in &tools {
         assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
-        let domains = &tool["inputSchema"]["properties"]["domain"]["enum"];
-        assert!(domains.as_array().unwrap().contains(&json!("endpoint")), "{tool}");
+        assert_eq!(tool["inputSchema"]["properties"]["only"]["type"], "array", "{tool}");
     }
-    let found = client.raw("search", &json!({"terms": ["depmod"], "limit": 2, "domain": "endpoint"}));
+    let found = client.raw("search", &json!({"terms": ["depmod"], "limit": 2, "only": ["endpoint"]}));
     let answer: Value = serde_json::from_str(found["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!((&answer, &found["isError"]), (&found["structuredContent"], &json!(false)));
     assert!(answer["total"].as_u64().unwrap() > 0, "{answer}");
@@ -27,8 +26,8 @@ fn used(client: &mut Client) {
     assert!(wrong.starts_with("search: `terms` must be a list of strings"), "{wrong}");
     let unknown = client.call("delete", &json!({})).unwrap_err();
     assert!(unknown.starts_with("unknown tool \"delete\"; there are list_sources"), "{unknown}");
-    let domain = client.call("list_sources", &json!({"domain": "space"})).unwrap_err();
-    assert!(domain.contains("there are no sources of `domain` \"space\""), "{domain}");
+    let domain = client.call("list_sources", &json!({"only": ["space"]})).unwrap_err();
+    assert!(domain.contains("`only` names \"space\", which is neither a domain"), "{domain}");
 }
 
 #[test]
