@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use casebook_agent::results;
 use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, Member, SourceInfo, Timestamp, Toolset, one_line};
 use tokio::sync::Semaphore;
@@ -32,7 +33,7 @@ pub fn seats(catalog: &Arc<Catalog>) -> Vec<Seat> {
 fn seat(catalog: &Arc<Catalog>, domain: Domain, sources: &[&Source]) -> Seat {
     let ids: Vec<String> = sources.iter().map(|s| s.id.clone()).collect();
     let tools = EvidenceTools::new(Arc::clone(catalog), &ids);
-    let toolset = tools.toolset();
+    let toolset = results::with(tools.toolset());
     let seen: Vec<String> = sources.iter().map(|s| format!("{} ({})", one_line(&s.id, 80), about(s))).collect();
     let description = format!("Reads what {domain} sources recorded: {}.", seen.join("; "));
     let sources = sources.iter().map(|s| info(s)).collect();
