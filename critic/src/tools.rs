@@ -4,19 +4,14 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use casebook_agent::results::tools::{call_of, looked, part, recorded};
+use casebook_agent::results::{Look, What};
 use casebook_agent::store::Store;
-use casebook_agent::stored;
 use casebook_agent::tools::Tools;
-use casebook_agent::worker::{artifact_text, call_key};
-use casebook_protocol::{CallId, Domain, DomainToolset, InvestigationId, ToolCall, ToolSpec, Toolset};
+use casebook_protocol::{Domain, DomainToolset, InvestigationId, ToolSpec, Toolset};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
-
-/// The longest piece of a result that one call returns, in bytes.
-const PAGE: usize = 16 * 1024;
-/// Text around a hit that a search in a result returns, in bytes.
-const AROUND: usize = 160;
+use serde_json::json;
 
 /// The tools over the record of one investigation.
 pub struct RecordTools {
@@ -32,26 +27,9 @@ impl RecordTools {
         Self { investigation, toolsets, store }
     }
 
-    async fn recorded(&self, call: &str) -> Result<ToolCall, String> {
-        let id = CallId::new(call).map_err(|e| e.to_string())?;
-        let bytes = self.store.recorded(&self.investigation, &call_key(&id)).await.map_err(|e| e.to_string())?;
-        let bytes = bytes.ok_or_else(|| format!("no tool call {id} is on record in this investigation"))?;
-        stored::read(&bytes).map_err(|e| format!("tool call {id} is recorded but cannot be read: {e}"))
-    }
-
     async fn result(&self, arguments: ResultArguments) -> Result<String, String> {
-        let call = self.recorded(&arguments.call).await?;
-        let text = artifact_text(self.store.as_ref(), &call.result).await.map_err(|e| e.to_string())?;
-        let text = text.ok_or_else(|| format!("the result {} of {} is not in the store", call.result, call.id))?;
-        let page = match (&arguments.search, &arguments.pointer) {
-            (Some(needle), _) => found(&text, needle),
-            (None, Some(pointer)) => pointed(&text, pointer)?,
-            (None, None) => {
-                let offset = arguments.offset.unwrap_or(0);
-                let piece = slice(&text, offset, PAGE);
-                json!({"text": piece, "offset": offset, "next_offset": (offset + piece.len() < text.len()).then_some(offset + piece.len())})
-            }
-        };
+        let (call, text) = recorded(self.store.as_ref(), &self.investigation, &arguments.call).await?;
+        let page = looked(text, arguments.look()?).await?;
         Ok(json!({"call": call.id, "artifact": call.result, "bytes": call.bytes, "status": call.status, "page": page})
             .to_string())
     }
@@ -63,12 +41,9 @@ impl RecordTools {
         })?;
         let wanted = |t: &&ToolSpec| arguments.tool.as_ref().is_none_or(|name| *name == t.name);
         let tools: Vec<&ToolSpec> = member.toolset.tools.iter().filter(wanted).collect();
-        if tools.is_empty() {
-            return Err(format!(
-                "Expert {} has no tool {:?}",
-                arguments.domain,
-                arguments.tool.as_deref().unwrap_or_default()
-            ));
+        if let Some(name) = arguments.tool.as_ref().filter(|_| tools.is_empty()) {
+            let known: Vec<&str> = member.toolset.tools.iter().map(|t| t.name.as_str()).collect();
+            return Err(format!("Expert {} has no tool {name:?}; it has {}", arguments.domain, known.join(", ")));
         }
         Ok(json!({"domain": member.domain, "toolset": member.toolset.name, "about": member.toolset.about, "tools": tools}).to_string())
     }
@@ -84,9 +59,40 @@ struct CallArguments {
 #[serde(deny_unknown_fields)]
 struct ResultArguments {
     call: String,
-    offset: Option<usize>,
-    search: Option<String>,
     pointer: Option<String>,
+    search: Option<String>,
+    after: Option<usize>,
+    offset: Option<usize>,
+    length: Option<usize>,
+    from_line: Option<u64>,
+    to_line: Option<u64>,
+    count: Option<bool>,
+    by: Option<String>,
+}
+
+impl ResultArguments {
+    /// A page unless something else is asked for.
+    fn look(self) -> Result<Look, String> {
+        let count = self.count.unwrap_or(false) || self.by.is_some();
+        let lines = self.from_line.is_some() || self.to_line.is_some();
+        let piece = self.offset.is_some() || self.length.is_some();
+        let what = match (self.search, count) {
+            (Some(_), _) if lines || piece || self.by.is_some() => {
+                return Err("`search` goes with `pointer`, `after` and `count` alone".to_owned());
+            }
+            (None, true) if lines || piece => {
+                return Err("`count` and `by` go with `pointer` and `search` alone".to_owned());
+            }
+            (Some(text), true) => What::CountText { text },
+            (Some(text), false) => What::Search { text, after: self.after.unwrap_or(0), limit: None },
+            (None, true) => What::Count { by: self.by },
+            (None, false) if self.pointer.is_none() && !lines => {
+                What::Piece { offset: self.offset.unwrap_or(0), length: self.length }
+            }
+            (None, false) => part(self.from_line, self.to_line, self.offset, self.length)?,
+        };
+        Ok(Look { pointer: self.pointer, what })
+    }
 }
 
 #[derive(Deserialize)]
@@ -102,42 +108,6 @@ struct NoArguments {}
 
 fn arguments<T: DeserializeOwned>(tool: &str, text: &str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|e| format!("the arguments of {tool} cannot be read: {e}"))
-}
-
-fn slice(text: &str, offset: usize, length: usize) -> &str {
-    let floor = |mut at: usize| {
-        at = at.min(text.len());
-        while !text.is_char_boundary(at) {
-            at -= 1;
-        }
-        at
-    };
-    text.get(floor(offset)..floor(offset.saturating_add(length))).unwrap_or_default()
-}
-
-/// The first places in the result at which the text stands. A result is JSON, so the text is looked
-/// for as it is written there, too.
-fn found(text: &str, needle: &str) -> Value {
-    let escaped = Value::String(needle.to_owned()).to_string();
-    let escaped = escaped.trim_matches('"');
-    let twice = Value::String(escaped.to_owned()).to_string();
-    let forms = [needle, escaped, twice.trim_matches('"')];
-    let form = forms.into_iter().find(|form| !form.is_empty() && text.contains(form));
-    let hits: Vec<Value> = form
-        .map(|form| text.match_indices(form).take(5).map(|(at, hit)| json!({"offset": at, "text": slice(text, at.saturating_sub(AROUND), hit.len() + 2 * AROUND)})).collect())
-        .unwrap_or_default();
-    json!({"search": needle, "found": !hits.is_empty(), "hits": hits})
-}
-
-fn pointed(text: &str, pointer: &str) -> Result<Value, String> {
-    let json: Value =
-        serde_json::from_str(text).map_err(|_| "the result is not JSON: page through it instead".to_owned())?;
-    let value = json.pointer(pointer).ok_or_else(|| format!("nothing stands at {pointer:?} in the result"))?;
-    let written = value.to_string();
-    if written.len() > PAGE {
-        return Ok(json!({"pointer": pointer, "text": slice(&written, 0, PAGE), "cut": true}));
-    }
-    Ok(json!({"pointer": pointer, "value": value}))
 }
 
 fn spec(name: &str, description: &str, input_schema: &str) -> ToolSpec {
@@ -159,8 +129,11 @@ impl Tools for RecordTools {
                 ),
                 spec(
                     "get_tool_result",
-                    "The whole result that a tool call returned, exactly as the Expert had it: a page from `offset`, the places at which `search` stands, or the value at a JSON `pointer`.",
-                    r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"offset":{"type":["integer","null"],"minimum":0},"search":{"type":["string","null"]},"pointer":{"type":["string","null"]}}}"#,
+                    "The whole result that a tool call returned, exactly as the Expert had it: a page from `offset`, lines \
+                     `from_line` to `to_line`, the value at a JSON `pointer`, the places at which `search` stands, or, \
+                     with `count`, how many items are at `pointer` (`by` the values of a field) or how often `search` \
+                     stands there. With `pointer` and another of these, only the value there is looked into.",
+                    r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"pointer":{"type":["string","null"]},"search":{"type":["string","null"]},"after":{"type":["integer","null"],"minimum":0,"description":"search from this byte on"},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"count":{"type":["boolean","null"]},"by":{"type":["string","null"]}}}"#,
                 ),
                 spec(
                     "get_toolset_info",
@@ -181,7 +154,7 @@ impl Tools for RecordTools {
         match tool {
             "get_tool_call" => {
                 let wanted: CallArguments = arguments(tool, text)?;
-                let call = self.recorded(&wanted.call).await?;
+                let call = call_of(self.store.as_ref(), &self.investigation, &wanted.call).await?;
                 // Without the times of the run: the same investigation gives the same answers.
                 let shown = json!({"id": call.id, "domain": call.domain, "tool": call.tool, "arguments": call.arguments, "status": call.status, "result": call.result, "bytes": call.bytes});
                 Ok(shown.to_string())
@@ -202,22 +175,4 @@ impl Tools for RecordTools {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_found_as_it_is_written_in_json() {
-        let result = json!({"raw": "{\"path\":\"C:\\\\Temp\"}"}).to_string();
-        for needle in [r#""path""#, "Temp", r"C:\\Temp"] {
-            assert_eq!(found(&result, needle)["found"], true, "{needle} in {result}");
-        }
-        assert_eq!(found(&result, "nothing")["found"], false);
-    }
-
-    #[test]
-    fn pages_end_at_characters() {
-        assert_eq!(slice("aéb", 2, 1), "é");
-        assert_eq!(slice("aéb", 1, 2), "é");
-        assert_eq!(slice("abc", 9, 9), "");
-    }
-}
+mod tests;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use actix::Addr;
 use casebook_agent::mind::{Analyst, Mind, WAITING};
 use casebook_agent::process::RoleActor;
+use casebook_agent::results::tools::OwnResults;
 use casebook_agent::tools::Tools;
-use casebook_agent::worker::{Env, Fixed, Worker};
+use casebook_agent::worker::{Env, Worker};
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
 
@@ -25,8 +26,9 @@ pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, mind: Arc<dy
     RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), worker(env, tools, mind), at_once)
 }
 
-/// What performs an Expert's tasks with `tools`, pulled from the queue or not.
+/// What performs an Expert's tasks with `tools` and those that look into what they returned, pulled from
+/// the queue or not.
 #[must_use]
 pub fn worker(env: Env, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Worker {
-    Worker::new(env, mind, Arc::new(Fixed(tools)))
+    Worker::new(env, mind, Arc::new(OwnResults(tools)))
 }

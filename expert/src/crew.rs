@@ -11,6 +11,7 @@ use casebook_agent::mcp::pattern::Pattern;
 use casebook_agent::mcp::policy::{Kind, Policy};
 use casebook_agent::mcp::servers::Servers;
 use casebook_agent::mcp::toolbox::{Served, Toolbox};
+use casebook_agent::results;
 use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line};
 use serde_json::{Map, Value, json};
@@ -314,7 +315,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     for gone in sources.iter().filter(|s| s.about.contains("; not there: ")) {
         description.push_str(&format!(" Server {}: {}.", gone.source, gone.about));
     }
-    let member = Member { domain: expert.name.clone(), description, sources, toolset: tools.toolset() };
+    let member = Member { domain: expert.name.clone(), description, sources, toolset: results::with(tools.toolset()) };
     Ok(Seat { member, tools, definition: Some(expert) })
 }
 

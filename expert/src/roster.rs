@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use casebook_agent::results;
 use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, Member, SourceInfo, Timestamp, one_line};
 use serde::Deserialize;
@@ -98,7 +99,7 @@ pub fn seats(catalog: &Arc<Catalog>) -> Vec<Seat> {
     }
     let seat = |(domain, sources): (Domain, Vec<Seen>)| {
         let tools = over_files(catalog, &sources);
-        let toolset = tools.toolset();
+        let toolset = results::with(tools.toolset());
         let description = description(&domain, None, &sources);
         let definition = preset(&domain).cloned();
         let sources = sources.iter().map(Seen::info).collect();

@@ -13,6 +13,8 @@ use serde_json::Value;
 use super::rec::Rec;
 use super::{Case, compose, steer};
 
+mod served;
+
 /// Texts that one task raises, each once; that there are more is said.
 pub(crate) const TEXTS: usize = 24;
 /// Grave findings that one task raises beside a model's own.
@@ -25,6 +27,7 @@ pub(crate) fn beside(task: &Task, done: &[Done]) -> Vec<FindingDraft> {
     let View::Investigate(view) = &task.view else { return Vec::new() };
     let case = Case::of(view, done, task.round);
     let mut raised = texts(&case.recs);
+    raised.extend(served::texts(done));
     raised.extend(grave(&case, done));
     raised
 }

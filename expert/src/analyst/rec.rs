@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use casebook_agent::mind::Done;
-use casebook_protocol::{CallId, CallStatus, Precision, TimeBasis, Timestamp};
+use casebook_protocol::tool::{RESULT_TOOLS, server_of};
+use casebook_protocol::{CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall};
 use serde_json::Value;
 
 use super::behaviour::{self, Behaviour};
@@ -70,10 +71,12 @@ pub(crate) fn contains_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Every record in the results of `done`, in order of source, file and line.
+/// Every record in the results of `done`, in order of source, file and line. What an MCP server returned
+/// may call itself a record and is none, and what was seen in a look into a result stands in the result.
 pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
     let mut all: BTreeMap<(String, u64), Rec> = BTreeMap::new();
-    for done in done.iter().filter(|d| d.call.status == CallStatus::Answered) {
+    let ours = |call: &ToolCall| server_of(&call.tool).is_none() && !RESULT_TOOLS.contains(&call.tool.as_str());
+    for done in done.iter().filter(|d| d.call.status == CallStatus::Answered && ours(&d.call)) {
         let Ok(json) = serde_json::from_str::<Value>(&done.result) else { continue };
         let single = json.get("file").is_some() && json.get("line").is_some();
         let listed = json.get("records").and_then(Value::as_array);

@@ -4,6 +4,7 @@
 use casebook_agent::mind::Done;
 use casebook_agent::model::data::recorded_quote;
 use casebook_agent::model::form::{Faults, moment};
+use casebook_protocol::tool::RESULT_TOOLS;
 use casebook_protocol::{
     Answer, CallStatus, Citation, Entity, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line,
 };
@@ -115,6 +116,14 @@ fn called<'d>(done: &'d [Done], place: &str, text: &str, faults: &mut Faults) ->
     };
     if cited.call.status == CallStatus::Failed {
         faults.add(place, format!("call {} failed and shows nothing: cite another, or leave it out", cited.call.id));
+        return None;
+    }
+    if RESULT_TOOLS.contains(&cited.call.tool.as_str()) {
+        let what = format!(
+            "call {} only looked into another result: cite the call that it looked into, at the pointer or `line N` that it showed",
+            cited.call.id
+        );
+        faults.add(place, what);
         return None;
     }
     Some(cited)

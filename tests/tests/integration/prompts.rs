@@ -18,8 +18,8 @@ const DOMAINS: [&str; 4] = ["cloud", "endpoint", "identity", "network"];
 /// Bytes of a prompt that a model takes.
 const ROOM: usize = 400_000;
 /// Bytes of the tools as they are offered in each request.
-const EXPERT_TOOLS: usize = 7000;
-const CRITIC_TOOLS: usize = 1500;
+const EXPERT_TOOLS: usize = 10_500;
+const CRITIC_TOOLS: usize = 2500;
 const DIRECTOR_TOOLS: usize = 1000;
 
 /// What an investigation has come to: every round adds as much as the round before.
@@ -157,7 +157,8 @@ impl Story {
             started: Timestamp::UNIX_EPOCH,
             ended: Timestamp::UNIX_EPOCH,
         };
-        let result = result(&call, &text, 16 * 1024, true).len();
+        let looks = matches!(task.view, View::Investigate(_));
+        let result = result(&call, &text, 16 * 1024, looks).len();
         self.bytes += (0..turns).map(|turn| first + turn * result).sum::<usize>();
     }
 
