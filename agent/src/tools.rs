@@ -9,6 +9,11 @@ pub trait Tools: Send + Sync + 'static {
     /// The tools with their documentation.
     fn toolset(&self) -> Toolset;
 
+    /// The arguments under which a call is recorded: what the caller gave, with those that are fixed for it.
+    fn sent(&self, _tool: &str, arguments: &str) -> String {
+        arguments.to_owned()
+    }
+
     /// Calls a tool. The error is a message for the caller: what was wrong and what to do instead.
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String>;
 }

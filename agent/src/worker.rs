@@ -245,11 +245,13 @@ impl Worker {
         let arguments = serde_json::from_str(&request.arguments)
             .map(|v| canonical_json(&v))
             .unwrap_or_else(|_| request.arguments.clone());
+        let asked = arguments;
+        let arguments = if refused.is_none() { tools.sent(&request.tool, &asked) } else { asked.clone() };
         let result = match refused {
             Some(why) => Err(why),
             None => {
                 tracing::debug!(call = %id, investigation = %task.investigation, tool = request.tool, "a tool runs");
-                tools.call(&request.tool, &arguments).instrument(span).await
+                tools.call(&request.tool, &asked).instrument(span).await
             }
         };
         let limit = task.allowance.result_bytes;

@@ -245,6 +245,7 @@ pub(crate) fn crew_failure(error: &CrewError) -> Failure {
     match error {
         CrewError::Faults(_) => Failure::usage(error, "`casebook check DIR` shows all faults of a team folder"),
         CrewError::NoFolder(_) => Failure::usage(error, "give the folder: --team DIR"),
+        CrewError::Name { .. } => Failure::usage(error, "each server is a source of evidence of its own"),
         CrewError::Twice { .. } => Failure::usage(error, "one body of evidence is investigated at a time"),
         CrewError::Unread { .. } => Failure::failed(error, "`casebook tools` shows how each server is"),
         CrewError::Nobody(_) => {

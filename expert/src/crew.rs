@@ -13,7 +13,7 @@ use casebook_agent::mcp::servers::Servers;
 use casebook_agent::mcp::toolbox::{Served, Toolbox};
 use casebook_agent::results;
 use casebook_agent::tools::Tools;
-use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line};
+use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line, source_name};
 use serde_json::{Map, Value, json};
 
 use crate::definition::{Definition, Grant, Limits, preset, read_folder};
@@ -53,6 +53,16 @@ pub enum CrewError {
         one: String,
         /// The other.
         other: String,
+    },
+    /// A server would pass for a source of the evidence, or has no name left.
+    #[error("server {server} cannot go by the name {source_name:?}, which is {why}: name it otherwise in mcp.json")]
+    Name {
+        /// The server.
+        server: String,
+        /// The name that its findings would be of.
+        source_name: String,
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// The server over the evidence does not serve.
     #[error("server {server} has the evidence and does not say which: {why}")]
@@ -162,6 +172,9 @@ pub async fn gather(
         (None, Some(catalog)) => (Evidence::Files(catalog), catalog.sources().iter().map(Seen::from).collect()),
         (None, None) => (Evidence::Nowhere, Vec::new()),
     };
+    for served in toolbox.servers.iter().filter(|served| served.policy.kind == Kind::General) {
+        named_well(&served.name, &seen)?;
+    }
     let mut notices: Vec<String> = toolbox.servers.iter().flat_map(|served| told(served)).collect();
     let experts = team.experts.clone().unwrap_or_else(|| of_domains(&seen, &evidence));
     let mut shown = BTreeSet::new();
@@ -209,6 +222,17 @@ fn the_evidence<'a>(team: &'a Team, catalog: Option<&Arc<Catalog>>) -> Result<Op
     }
 }
 
+/// What `server` returns is of a source of its own: its independence is looked up by name (rule 3.3).
+fn named_well(server: &str, seen: &[Seen]) -> Result<(), CrewError> {
+    let source_name = source_name(server);
+    let why = match source_name.as_str() {
+        "" => "empty",
+        name if seen.iter().any(|s| s.source == name) => "a source of the evidence",
+        _ => return Ok(()),
+    };
+    Err(CrewError::Name { server: server.to_owned(), source_name, why })
+}
+
 /// The sources that the server `server` lists.
 async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, CrewError> {
     let unread = |why: String| CrewError::Unread { server: server.to_owned(), why };
@@ -251,6 +275,7 @@ fn of_domains(seen: &[Seen], evidence: &Evidence<'_>) -> Vec<Definition> {
     let domains: BTreeSet<&Domain> = seen.iter().map(|s| &s.domain).collect();
     let usual = |domain: &Domain| Definition {
         file: PathBuf::from(format!("<{domain}>")),
+        line: 0,
         name: domain.clone(),
         description: String::new(),
         expects: String::new(),
@@ -333,6 +358,10 @@ impl Tools for Allowed {
         toolset
     }
 
+    fn sent(&self, tool: &str, arguments: &str) -> String {
+        self.inner.sent(tool, arguments)
+    }
+
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         if !self.allowed.iter().any(|pattern| pattern.matches(tool)) {
             return Err(format!("this Expert may not call {tool:?}"));
@@ -354,6 +383,10 @@ impl Tools for Told {
         Toolset { name: self.name.clone(), about: self.about.clone(), ..self.inner.toolset() }
     }
 
+    fn sent(&self, tool: &str, arguments: &str) -> String {
+        self.inner.sent(tool, arguments)
+    }
+
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         self.inner.call(tool, arguments).await
     }
@@ -361,6 +394,12 @@ impl Tools for Told {
 
 /// Several sets of tools as one; no two of them have a tool of the same name.
 struct Joined(Vec<Arc<dyn Tools>>);
+
+impl Joined {
+    fn part(&self, tool: &str) -> Option<&Arc<dyn Tools>> {
+        self.0.iter().find(|part| part.toolset().tools.iter().any(|t| t.name == tool))
+    }
+}
 
 #[async_trait]
 impl Tools for Joined {
@@ -374,9 +413,12 @@ impl Tools for Joined {
         }
     }
 
+    fn sent(&self, tool: &str, arguments: &str) -> String {
+        self.part(tool).map_or_else(|| arguments.to_owned(), |part| part.sent(tool, arguments))
+    }
+
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        let part = self.0.iter().find(|part| part.toolset().tools.iter().any(|t| t.name == tool));
-        match part {
+        match self.part(tool) {
             Some(part) => part.call(tool, arguments).await,
             None => Err(format!("there is no tool {tool:?} in this toolset")),
         }

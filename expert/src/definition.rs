@@ -1,16 +1,26 @@
 //! An Expert as configuration: a YAML file says what it knows, how it works and what it may call.
 
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use casebook_agent::document;
 use casebook_agent::fault::ConfigFault;
 use casebook_agent::mcp::pattern::Pattern;
 use casebook_protocol::Domain;
+
+mod folder;
+mod raw;
+mod read;
+#[cfg(test)]
+mod tests;
 
 /// An Expert.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// The file that says so; a preset's is its name in angle brackets.
     pub file: PathBuf,
+    /// The line of its name, from 1.
+    pub line: usize,
     /// Its domain, by which the Director addresses it.
     pub name: Domain,
     /// What it knows and what it can look at: what the Director reads.
@@ -59,39 +69,66 @@ pub struct Limits {
 }
 
 impl Definition {
-    /// It may call `tool` of `server`.
-    #[must_use]
-    pub fn grants(&self, server: &str, tool: &str) -> bool {
-        self.tools.iter().any(|grant| grant.server.matches(server) && grant.tool.matches(tool))
-    }
-
     /// The Expert in `text`, the content of `file`.
     ///
     /// # Errors
     /// All faults that there are.
     pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ConfigFault>> {
-        let _ = text;
-        Err(vec![ConfigFault { file: file.to_path_buf(), line: 1, what: "is not read yet".into() }])
+        read::definition(file, text)
+    }
+
+    /// The JSON Schema of the file.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        document::schema::<raw::Expert>()
+    }
+
+    /// Its file grants it `tool` of `server`.
+    #[must_use]
+    pub fn grants(&self, server: &str, tool: &str) -> bool {
+        self.tools.iter().any(|grant| grant.server.matches(server) && grant.tool.matches(tool))
     }
 }
 
-/// The Experts that come with Casebook.
+/// The Experts that the files in `dir` define (`*.yaml` and `*.yml`), in the order of the files' names.
+///
+/// # Errors
+/// All faults of all files; two Experts of one name, and a folder with no such file, are faults, too.
+pub fn read_folder(dir: &Path) -> Result<Vec<Definition>, Vec<ConfigFault>> {
+    folder::read(dir)
+}
+
+/// The Experts in `dir` that hold, as [`read_folder`] finds them, and all faults of the others.
 #[must_use]
-pub fn presets() -> Vec<Definition> {
-    Vec::new()
+pub fn read_each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
+    folder::each(dir)
+}
+
+/// The Experts that come with Casebook, in the order of their names.
+#[must_use]
+pub fn presets() -> &'static [Definition] {
+    static READ: LazyLock<Vec<Definition>> = LazyLock::new(|| {
+        let file = |name: &str| PathBuf::from(format!("<{name}>"));
+        // Each holds: a test reads them all.
+        PRESETS.iter().filter_map(|(name, text)| Definition::parse(&file(name), text).ok()).collect()
+    });
+    &READ
 }
 
 /// The preset of `domain`.
 #[must_use]
-pub fn preset(_domain: &Domain) -> Option<&'static Definition> {
-    None
+pub fn preset(domain: &Domain) -> Option<&'static Definition> {
+    presets().iter().find(|preset| preset.name == *domain)
 }
 
-/// All Experts in the folder `dir`.
-///
-/// # Errors
-/// All faults that there are.
-pub fn read_folder(dir: &Path) -> Result<Vec<Definition>, Vec<ConfigFault>> {
-    let _ = dir;
-    Ok(Vec::new())
-}
+/// The files of the Experts that come with Casebook, by name.
+pub const PRESETS: [(&str, &str); 8] = [
+    ("access", include_str!("../presets/access.yaml")),
+    ("cloud", include_str!("../presets/cloud.yaml")),
+    ("code", include_str!("../presets/code.yaml")),
+    ("configuration", include_str!("../presets/configuration.yaml")),
+    ("endpoint", include_str!("../presets/endpoint.yaml")),
+    ("identity", include_str!("../presets/identity.yaml")),
+    ("network", include_str!("../presets/network.yaml")),
+    ("threat", include_str!("../presets/threat.yaml")),
+];

@@ -1,6 +1,7 @@
 //! What of a server's tools is offered, and what reaches the server of what a caller asks for. Pure:
 //! the one place that decides it.
 
+use casebook_protocol::hash::canonical_json;
 use casebook_protocol::{ToolSpec, offered_name, one_line};
 use jsonschema::Validator;
 use serde_json::{Map, Value};
@@ -147,6 +148,18 @@ fn without(schema: &Value, fixed: &Map<String, Value>) -> Result<Value, String> 
 }
 
 impl Offer {
+    /// The arguments under which a call is recorded: those that are fixed for every caller show what was asked.
+    #[must_use]
+    pub fn sent(&self, asked: &str) -> String {
+        match serde_json::from_str::<Value>(asked) {
+            Ok(Value::Object(mut arguments)) if !self.fixed.is_empty() => {
+                arguments.extend(self.fixed.clone());
+                canonical_json(&Value::Object(arguments))
+            }
+            _ => asked.to_owned(),
+        }
+    }
+
     /// The arguments that go to the server for what the caller asked for; `held` are fixed for this caller.
     ///
     /// # Errors
@@ -159,8 +172,11 @@ impl Offer {
         let Value::Object(mut arguments) = value else {
             return Err(format!("the arguments of {name} are a JSON object, such as {{}}"));
         };
-        let fixed = |key: &String| self.fixed.contains_key(key) || held.is_some_and(|held| held.contains_key(key));
-        if let Some(taken) = arguments.keys().find(|key| fixed(key)) {
+        // A call that is made again, to check a citation, comes as it was recorded.
+        let fixed = |key: &String, value: &Value| {
+            self.fixed.get(key).is_some_and(|fixed| fixed != value) || held.is_some_and(|held| held.contains_key(key))
+        };
+        if let Some((taken, _)) = arguments.iter().find(|(key, value)| fixed(key, value)) {
             return Err(format!("{name}: the argument {taken:?} is fixed by configuration: leave it out"));
         }
         arguments.extend(held.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
@@ -260,6 +276,9 @@ mod tests {
         assert_eq!(Value::Object(sent), json!({"tenant": "acme", "text": "x"}));
         let refused = offer.arguments(r#"{"text":"x","tenant":"evil"}"#, None).unwrap_err();
         assert_eq!(refused, "db__search: the argument \"tenant\" is fixed by configuration: leave it out");
+        let recorded = offer.sent(r#"{"text":"x"}"#);
+        assert_eq!(recorded, r#"{"tenant":"acme","text":"x"}"#);
+        assert!(offer.arguments(&recorded, None).is_ok(), "it can be made again as it is recorded");
     }
 
     #[test]

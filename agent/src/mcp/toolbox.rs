@@ -201,6 +201,11 @@ impl Tools for Granted {
         Toolset { name: names.join("+"), about: about.join("; "), tools: tools.collect() }
     }
 
+    fn sent(&self, tool: &str, arguments: &str) -> String {
+        let offer = self.find(tool).and_then(|(_, judged)| judged.standing.as_ref().ok());
+        offer.map_or_else(|| arguments.to_owned(), |offer| offer.sent(arguments))
+    }
+
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         let Some((server, judged)) = self.find(tool) else {
             return Err(format!("there is no tool {tool:?} in this toolset"));

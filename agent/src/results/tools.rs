@@ -92,6 +92,10 @@ impl Tools for ResultTools {
         with(self.inner.toolset())
     }
 
+    fn sent(&self, tool: &str, arguments: &str) -> String {
+        self.inner.sent(tool, arguments)
+    }
+
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         if !RESULT_TOOLS.contains(&tool) {
             return self.inner.call(tool, arguments).await;

@@ -89,14 +89,14 @@ impl Script for Brain {
         };
         Play::Reply(match step {
             Step::Call(calls) => Reply::calls(calls),
-            Step::Answer(object) => reply(request, &object),
+            Step::Answer(object) => answer(request, &object),
         })
     }
 }
 
 /// The object as the request asks for it: as text in the provider's own form, or as the arguments of
 /// `submit`.
-pub(super) fn reply(request: &Request, object: &Value) -> Reply {
+pub fn answer(request: &Request, object: &Value) -> Reply {
     if let Some((_, schema)) = &request.format {
         return Reply::text(fit::fit(schema, schema, Some(object)).to_string());
     }
@@ -116,7 +116,7 @@ fn other(request: &Request) -> Reply {
     match tools(request).first() {
         Some(tool) if !called => Reply::calls(vec![ask(tool, &Value::Null)]),
         _ if request.format.is_some() || request.offered().iter().any(|tool| tool.name == SUBMIT) => {
-            reply(request, &Value::Null)
+            answer(request, &Value::Null)
         }
         _ => Reply::text("ok"),
     }

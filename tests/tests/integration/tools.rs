@@ -12,6 +12,8 @@ use casebook_agent::tools::Tools;
 use casebook_expert::crew::Team;
 use serde_json::{Map, Value, json};
 
+mod demo;
+
 /// The program that misbehaves.
 const SCRIPTED: &str = env!("CARGO_BIN_EXE_scripted-mcp");
 const POLICY: &str = "servers:\n  s:\n    timeout: 1s\n    start_timeout: 10s\n    repeatable: [rows]\n";

@@ -57,6 +57,11 @@ impl EvidenceTools {
         spec::toolset(self.visible())
     }
 
+    /// The names of all tools, whatever the sources.
+    pub fn tool_names() -> impl Iterator<Item = &'static str> {
+        spec::TOOLS.iter().map(|(name, ..)| *name)
+    }
+
     /// Calls a tool. The answer is JSON and is the same for the same call on the same evidence.
     ///
     /// # Errors

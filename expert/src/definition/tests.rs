@@ -1,0 +1,176 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::evidence::DOMAINS;
+
+fn parse(text: &str) -> Result<Definition, Vec<String>> {
+    Definition::parse(Path::new("team/experts/cloud.yaml"), text)
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+const FILE: &str = r#"name: cloud
+description: |
+  Knows the cloud.
+expects: CloudTrail
+instructions: |
+  Look first.
+
+  Then look again.
+model: big
+tools:
+  - evidence/*
+  - my/server/search_*
+sources: [cloud, "host-*.log"]
+limits: { turns: 12, tool_calls: 0, model_calls: 20, tokens: 200000, cost: "2.50", time: 10m }
+"#;
+
+#[test]
+fn an_expert_is_what_its_file_says() {
+    let grant = |server: &str, tool: &str, line| Grant { server: Pattern::new(server), tool: Pattern::new(tool), line };
+    let expect = Definition {
+        file: "team/experts/cloud.yaml".into(),
+        line: 1,
+        name: Domain::new("cloud").unwrap(),
+        description: "Knows the cloud.".into(),
+        expects: "CloudTrail".into(),
+        instructions: "Look first.\n\nThen look again.".into(),
+        model: Some("big".into()),
+        tools: vec![grant("evidence", "*", 11), grant("my/server", "search_*", 12)],
+        sources: vec![Pattern::new("cloud"), Pattern::new("host-*.log")],
+        limits: Limits {
+            turns: Some(12),
+            tool_calls: Some(0),
+            model_calls: Some(20),
+            tokens: Some(200_000),
+            cost_micros: Some(2_500_000),
+            seconds: Some(600),
+        },
+    };
+    let read = parse(FILE).unwrap();
+    assert_eq!(read, expect);
+    assert!(read.grants("evidence", "search") && read.grants("my/server", "search_code"));
+    assert!(!read.grants("my/server", "delete") && !read.grants("other", "search"));
+}
+
+#[test]
+fn what_is_not_said_has_a_default_that_gives_nothing_away() {
+    let read = parse("name: a\ndescription: d\ninstructions: i\ntools: [evidence/search]\n").unwrap();
+    assert_eq!((read.model, read.limits, read.expects), (None, Limits::default(), String::new()));
+    assert_eq!(read.sources, [Pattern::new("a")]);
+    let cost = |written: &str| parse(&FILE.replace("\"2.50\"", written)).unwrap().limits.cost_micros;
+    assert_eq!((cost("2.50"), cost("3"), cost("'0.000001'")), (Some(2_500_000), Some(3_000_000), Some(1)));
+}
+
+#[test]
+fn every_fault_names_its_line_its_key_and_what_to_write() {
+    let check = |from: &str, to: &str, line: usize, wants: &[&str]| {
+        assert!(FILE.contains(from), "{from}");
+        let got = parse(&FILE.replacen(from, to, 1)).expect_err(to);
+        assert_eq!(got.len(), 1, "{got:?}");
+        assert!(got[0].starts_with(&format!("team/experts/cloud.yaml:{line}: ")), "{got:?}");
+        for want in wants {
+            assert!(got[0].contains(want), "{want:?} is not in {got:?}");
+        }
+    };
+    check("name: cloud", "name: The Cloud", 1, &["name: ", "a-z, 0-9"]);
+    check("name: cloud\n", "", 1, &["name: is missing: write its domain"]);
+    check("name: cloud", "name: 7", 1, &["name: is a number, and must be a text"]);
+    check("description: |\n  Knows the cloud.\n", "", 1, &["description: is missing", "the Director reads"]);
+    check("description: |\n  Knows the cloud.\n", "description: ' '\n", 2, &["description: is empty"]);
+    check("instructions: |\n  Look first.\n\n  Then look again.\n", "", 1, &["instructions: is missing"]);
+    check("expects: CloudTrail", "expects: [CloudTrail]", 4, &["expects: is a list, and must be a text"]);
+    check("model: big", "modell: big", 9, &["modell: is no key of the file: write model"]);
+    check("tools:\n  - evidence/*\n  - my/server/search_*\n", "", 1, &["tools: is missing", "server/tool"]);
+    check("  - evidence/*\n  - my/server/search_*\n", "", 10, &["tools: is empty, and must be a list"]);
+    check("  - evidence/*", "  - '*'", 11, &["tools.0: no tools are implied: write server/*"]);
+    check("  - evidence/*", "  - search", 11, &["tools.0: \"search\" names no server", "evidence/search"]);
+    check("my/server/search_*", "server/", 12, &["tools.1: \"server/\" is half a name"]);
+    check("my/server/search_*", "/tool", 12, &["tools.1: \"/tool\" is half a name"]);
+    check("sources: [cloud, ", "sources: [7, ", 13, &["sources.0: is a number"]);
+    check("turns: 12", "turns: 0", 14, &["limits.turns: is too small: write 1 or more"]);
+    check("turns: 12", "turn: 12", 14, &["limits.turn: is no key of limits: write turns"]);
+    check("tokens: 200000", "tokens: many", 14, &["limits.tokens: is a text, and must be a whole number"]);
+    check("\"2.50\"", "free", 14, &["limits.cost: is no amount", "2.50"]);
+    check("\"2.50\"", "-1", 14, &["limits.cost: is no amount"]);
+    check("time: 10m", "time: 10", 14, &["limits.time: is a number", "such as 90s or 10m"]);
+    check("time: 10m", "time: 25h", 14, &["limits.time: is no such time", "1s to 24h"]);
+    check("time: 10m", "time: soon", 14, &["limits.time: "]);
+}
+
+#[test]
+fn all_faults_are_told_at_once_in_order() {
+    let text = FILE.replace("name: cloud", "name: A").replace("evidence/*", "evidence").replace("10m", "25h");
+    let got = parse(&text.replace("model: big", "colour: red")).unwrap_err();
+    let lines: Vec<&str> = got.iter().filter_map(|fault| fault.split(':').nth(1)).collect();
+    assert_eq!(lines, ["1", "9", "11", "14"], "{got:?}");
+}
+
+#[test]
+fn a_folder_is_read_in_order_and_its_faults_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    let told = || -> Vec<String> {
+        let faults = read_folder(dir.path()).expect_err("it must not hold");
+        faults.iter().map(|f| f.to_string().replace(&dir.path().display().to_string(), "D")).collect()
+    };
+    assert!(told()[0].starts_with("D:1: there is no Expert in this folder"), "{:?}", told());
+    write("b.yaml", FILE);
+    write("a.yml", &FILE.replace("name: cloud", "name: code"));
+    write("notes.txt", "nothing");
+    let read = read_folder(dir.path()).unwrap();
+    assert_eq!(read.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["code", "cloud"]);
+    write("c.yaml", &FILE.replace("name: cloud", "# twice\nname: cloud"));
+    write("d.yaml", "name: [");
+    std::fs::write(dir.path().join("e.yaml"), b"name: \xff").unwrap();
+    let told = told();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].starts_with("D/c.yaml:2: name: cloud is an Expert of D/b.yaml, too"), "{told:?}");
+    assert!(told[1].starts_with("D/d.yaml:") && told[2].contains("D/e.yaml:1: this is no UTF-8"), "{told:?}");
+    let gone = read_folder(&dir.path().join("gone")).unwrap_err();
+    assert!(gone[0].what.starts_with("this folder cannot be read"), "{gone:?}");
+}
+
+#[test]
+fn every_preset_holds_and_all_together_read_every_domain() {
+    for (name, text) in PRESETS {
+        let read = Definition::parse(Path::new(name), text).unwrap_or_else(|faults| panic!("{faults:?}"));
+        assert_eq!(read.name.as_str(), name);
+        assert!(read.expects.contains("Fields: ") && read.expects.contains("Time span: "), "{name}");
+        assert!(read.instructions.contains("You cannot see: ") && read.instructions.contains("harmless"), "{name}");
+        assert_eq!(read.tools.iter().map(|g| format!("{}/{}", g.server, g.tool)).collect::<Vec<_>>(), ["evidence/*"]);
+        assert!(read.sources.contains(&Pattern::new(name)), "{name} reads its own domain");
+    }
+    let presets = presets();
+    assert_eq!(presets.len(), 8);
+    let sources: BTreeSet<&str> = presets.iter().flat_map(|p| &p.sources).map(Pattern::as_str).collect();
+    for domain in DOMAINS {
+        assert!(sources.contains(domain), "nobody reads {domain}");
+    }
+    let names: BTreeSet<&str> = presets.iter().map(|p| p.name.as_str()).collect();
+    assert!(sources.iter().all(|s| DOMAINS.contains(s) || names.contains(s)), "{sources:?}");
+}
+
+#[test]
+fn the_schema_holds_what_is_read_and_refuses_what_is_not() {
+    let schema = jsonschema::draft202012::new(&Definition::schema()).unwrap();
+    let check = |text: &str, expect: bool| {
+        let value = document::Document::yaml(Path::new("f"), text).unwrap().root().value();
+        assert_eq!(schema.is_valid(&value), expect, "{text}");
+    };
+    check(FILE, true);
+    PRESETS.iter().for_each(|(_, text)| check(text, true));
+    check(&FILE.replace("name: cloud", "name: A"), false);
+    check(&FILE.replace("model: big", "colour: red"), false);
+    check(&FILE.replace("turns: 12", "turns: 0"), false);
+    check(&FILE.replace("time: 10m", "time: 10"), false);
+}
+
+proptest! {
+    #[test]
+    fn no_expert_stops_the_reader(key in "(name|description|tools|sources|limits|model|x)", value in "([ -~é]{0,20}|\\[a/b, '\\*'\\]|\\{(turns|cost|time): [0-9]{1,30}(s|h)?\\})") {
+        let _ = parse(&format!("{FILE}\n{key}: {value}\n"));
+        let _ = parse(&format!("name: a\ndescription: d\ninstructions: i\ntools: [e/f]\n{key}: {value}\n"));
+    }
+}
