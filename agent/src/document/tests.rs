@@ -96,7 +96,7 @@ fn a_hostile_file_is_refused_in_little_time() {
     check("many aliases", &|| yaml(&format!("a: &a [{}]\nb: [{}]\n", "x,".repeat(500), "*a,".repeat(5000))));
     check("nested lists", &|| yaml(&"[".repeat(100_000)));
     check("nested maps", &|| yaml(&"{a: ".repeat(100_000)));
-    check("nested blocks", &|| yaml(&(0..2000).map(|n| " ".repeat(n % 500) + "- \n").collect::<String>().repeat(1)));
+    check("nested blocks", &|| yaml(&(0..2000).map(|n| " ".repeat(n % 500) + "- \n").collect::<String>()));
     check("nested entries", &|| yaml(&"- ".repeat(100_000)));
     check("closed lists", &|| yaml(&("[".repeat(40) + &"]".repeat(40))));
     check("a large text", &|| yaml(&format!("a: \"{}\"", "x".repeat(10_000_000))));
