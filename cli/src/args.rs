@@ -11,10 +11,12 @@ use crate::failure::Failure;
 use crate::nats::Nats;
 use crate::render::Form;
 
+mod check;
 mod mcp;
 mod team;
 mod tools;
 
+pub use check::{Check, Format};
 pub use mcp::{Evidence, Mcp};
 pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
@@ -33,7 +35,7 @@ Examples:
 Exit codes:
   0   done, whatever the verdict
   1   the machine did not let us: full disk, locked data folder, evidence that changed
-  2   the command or its input is wrong
+  2   the command or its input is wrong; `check` found faults
   3   stopped before the end; `casebook resume ID` goes on from there
   4   `verify` found something that is not what was recorded; `calibrate`, a falsehood that code let through
   5   `--replay` had no answer for a request: the report is not that of the recorded run
@@ -104,6 +106,8 @@ pub enum Command {
     Backtest(Backtest),
     /// Check the models file, the keys and the servers, and try each model on the real tasks
     Doctor(Doctor),
+    /// Check configuration files: Experts, MCP servers, what is allowed of them, models, profiles
+    Check(Check),
     /// Serve the tools over a folder of log files to any MCP client
     Evidence(Evidence),
     /// Serve Casebook itself to any MCP client: open investigations, and read and search them

@@ -3,6 +3,7 @@
 // The exception that clippy.toml makes for tests does not reach their helper functions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+mod check;
 mod commands;
 mod fixture;
 mod html;

@@ -1,0 +1,105 @@
+//! `casebook check`
+
+use std::path::{Path, PathBuf};
+
+use casebook_agent::fault::ConfigFault;
+use casebook_agent::model::config::Config;
+use serde_json::json;
+
+use crate::args::Check;
+use crate::failure::{Exit, Failure};
+use crate::models;
+use crate::render::words;
+use crate::screen::{RED, Screen, paint, safe};
+
+mod file;
+mod schema;
+mod team;
+
+pub use schema::schema;
+
+/// The environment variable that names the team folder.
+const TEAM_ENV: &str = "CASEBOOK_TEAM";
+
+/// What was found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The files that were read, in the order in which they were read.
+    pub files: Vec<PathBuf>,
+    /// What is wrong with them, in order of file and line.
+    pub faults: Vec<ConfigFault>,
+}
+
+impl Found {
+    /// `file` was read with this result; what is wrong is kept.
+    fn keep<T>(&mut self, file: &Path, read: Result<T, Vec<ConfigFault>>) -> Option<T> {
+        self.files.push(file.to_path_buf());
+        read.map_err(|faults| self.faults.extend(faults)).ok()
+    }
+
+    fn fault(&mut self, file: &Path, line: usize, what: impl Into<String>) {
+        self.faults.push(ConfigFault { file: file.to_path_buf(), line, what: what.into() });
+    }
+}
+
+pub(super) fn run(args: &Check, screen: &mut Screen) -> Result<Exit, Failure> {
+    if let Some(format) = args.schema {
+        screen.line(schema(format).trim_end());
+        return Ok(Exit::Done);
+    }
+    let mut paths = args.paths.clone();
+    let models = models::file(args.models.as_deref());
+    if paths.is_empty() {
+        paths.extend(std::env::var_os(TEAM_ENV).filter(|team| !team.is_empty()).map(PathBuf::from));
+    }
+    if paths.is_empty() && models.is_none() {
+        return Err(Failure::usage(
+            "there is nothing to check",
+            format!("name a team folder or a file, or set {TEAM_ENV}; `casebook check --help` says which are known"),
+        ));
+    }
+    let found = check(&paths, models.as_deref(), &|name| std::env::var(name).ok());
+    tell(&found, args.json, screen);
+    Ok(if found.faults.is_empty() { Exit::Done } else { Exit::Usage })
+}
+
+/// Reads all `paths`, files and team folders, and the models file; `variable` says what an environment variable is.
+#[must_use]
+pub fn check(paths: &[PathBuf], models: Option<&Path>, variable: &dyn Fn(&str) -> Option<String>) -> Found {
+    let mut found = Found::default();
+    let config: Option<Config> = models.and_then(|file| file::models(file, &mut found));
+    for path in paths {
+        if path.is_dir() {
+            team::check(path, config.as_ref(), variable, &mut found);
+        } else if Some(path.as_path()) != models {
+            file::check(path, config.as_ref(), variable, &mut found);
+        }
+    }
+    found.faults = casebook_agent::fault::sorted(std::mem::take(&mut found.faults));
+    found
+}
+
+fn tell(found: &Found, as_json: bool, screen: &mut Screen) {
+    if as_json {
+        let faults: Vec<_> =
+            found.faults.iter().map(|f| json!({"file": f.file, "line": f.line, "what": f.what})).collect();
+        let told = json!({"files": found.files, "faults": faults});
+        // Paths that are no text are the one thing that could not be written, and `display` below would lose them, too.
+        screen.line(serde_json::to_string_pretty(&told).unwrap_or_default());
+        return;
+    }
+    for fault in &found.faults {
+        screen.line(format_args!(
+            "{}:{}: {}",
+            safe(&fault.file.display().to_string(), 300),
+            fault.line,
+            paint(RED, safe(&fault.what, 600))
+        ));
+    }
+    let files = words::count(found.files.len() as u64, "file");
+    match found.faults.len() {
+        0 if found.files.len() == 1 => screen.line("1 file holds"),
+        0 => screen.line(format_args!("{files} hold")),
+        n => screen.line(format_args!("{} in {files}", words::count(n as u64, "fault"))),
+    }
+}

@@ -1,0 +1,165 @@
+//! A team folder: each of its files, and what they say of each other.
+
+use std::path::Path;
+
+use casebook_agent::document::nearest;
+use casebook_agent::mcp::policy::{Kind, Policy, ServerPolicy};
+use casebook_agent::mcp::servers::{Entry, Servers, Way};
+use casebook_agent::model::config::Config;
+use casebook_expert::definition::{self, Definition, Grant};
+use casebook_expert::evidence::EvidenceTools;
+use casebook_protocol::one_line;
+
+use super::{Found, file};
+
+/// The server whose tools are those over the folder of logs, which needs no entry in mcp.json.
+const EVIDENCE: &str = "evidence";
+/// The files that a team folder may have beside `experts`.
+const FILES: [&str; 3] = ["mcp.json", "tools.yaml", "pins.json"];
+/// Programs that look for others in the PATH.
+const SEEK: [&str; 12] =
+    ["npx", "npm", "pnpm", "bunx", "bun", "node", "deno", "uvx", "uv", "python", "python3", "docker"];
+
+/// Checks the team folder at `dir`.
+pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str) -> Option<String>, found: &mut Found) {
+    let [mcp, tools, pins] = FILES.map(|name| dir.join(name));
+    let experts = dir.join("experts");
+    if !experts.is_dir() && !mcp.exists() && !tools.exists() {
+        return found.fault(dir, 1, "this is no team folder: it has none of experts/, mcp.json and tools.yaml");
+    }
+    strangers(dir, found);
+    // Without the folder, the Experts are those of the evidence's domains.
+    let definitions = if experts.is_dir() { read_experts(&experts, config, found) } else { Vec::new() };
+    let servers = match mcp.exists() {
+        true => file::servers(&mcp, variable, found),
+        false => Some(Servers { file: mcp.clone(), ..Servers::default() }),
+    };
+    let policy = match tools.exists() {
+        true => file::policy(&tools, found),
+        false => Some(Policy::default()),
+    };
+    if pins.exists() {
+        file::pins(&pins, found);
+    }
+    // What a file with faults would say is not known.
+    let Some(servers) = servers else { return };
+    for definition in &definitions {
+        for (n, grant) in definition.tools.iter().enumerate() {
+            if let Some(what) = unmet(grant, &servers) {
+                found.fault(&definition.file, grant.line, format!("tools.{n}: {what}"));
+            }
+        }
+    }
+    let Some(policy) = policy else { return };
+    for (name, said) in &policy.servers {
+        if let Some(what) = idle(name, said, &servers) {
+            found.fault(&tools, said.line, format!("servers.{}: {what}", one_line(name, 80)));
+        }
+    }
+    for (name, entry) in &servers.all {
+        if let Some(what) = pathless(name, entry, &policy) {
+            found.fault(&mcp, entry.line, what);
+        }
+    }
+}
+
+fn read_experts(dir: &Path, config: Option<&Config>, found: &mut Found) -> Vec<Definition> {
+    let (definitions, faults) = definition::read_each(dir);
+    for definition in &definitions {
+        found.files.push(definition.file.clone());
+        file::model(definition, config, found);
+    }
+    for fault in faults {
+        if fault.file != dir && !found.files.contains(&fault.file) {
+            found.files.push(fault.file.clone());
+        }
+        found.faults.push(fault);
+    }
+    definitions
+}
+
+/// Files that nobody reads, since they are named otherwise.
+fn strangers(dir: &Path, found: &mut Found) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+        let ours = matches!(extension.as_str(), "yaml" | "yml" | "json" | "jsonc") && !name.starts_with('.');
+        if ours && path.is_file() && !FILES.contains(&name.as_str()) {
+            let advice = match extension.as_str() {
+                "yaml" | "yml" => "name it tools.yaml, or put an Expert into experts/",
+                _ => "name it mcp.json, or put it elsewhere",
+            };
+            found.fault(&path, 1, format!("nothing of this name is read in a team folder: {advice}"));
+        }
+    }
+}
+
+/// Why what an Expert's file grants can never be offered.
+fn unmet(grant: &Grant, servers: &Servers) -> Option<String> {
+    let (server, tool) = (grant.server.as_str(), grant.tool.as_str());
+    let shown = one_line(server, 80);
+    let known = || servers.all.keys().map(String::as_str).chain([EVIDENCE]);
+    if grant.server.matches(EVIDENCE) && EvidenceTools::tool_names().any(|name| grant.tool.matches(name)) {
+        return None;
+    }
+    if server == EVIDENCE && !servers.all.contains_key(EVIDENCE) {
+        let names: Vec<&str> = EvidenceTools::tool_names().collect();
+        let tool = one_line(tool, 80);
+        let advice = match nearest(&tool, names.iter().copied()) {
+            Some(near) => format!("write {EVIDENCE}/{near}"),
+            None => format!("there are {}", names.join(", ")),
+        };
+        return Some(format!("the tools over the evidence have no {tool}: {advice}"));
+    }
+    if servers.all.keys().any(|name| grant.server.matches(name)) {
+        return None;
+    }
+    if servers.disabled.iter().any(|name| grant.server.matches(name)) {
+        return Some(format!("the server {shown} is disabled in mcp.json: enable it there, or leave this out"));
+    }
+    let advice = match nearest(server, known()) {
+        Some(near) => format!("write {near}/{}", one_line(tool, 80)),
+        None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    match grant.server.is_exact() {
+        true => Some(format!("mcp.json has no server {shown}: {advice}")),
+        false => Some(format!("{shown} stands for no server of mcp.json: {advice}")),
+    }
+}
+
+/// Why what tools.yaml says of a server does nothing.
+fn idle(name: &str, said: &ServerPolicy, servers: &Servers) -> Option<String> {
+    if servers.disabled.contains(name) || (name == EVIDENCE && said.kind == Kind::Evidence) {
+        return None;
+    }
+    match servers.all.get(name).map(|entry| &entry.way) {
+        None => Some(match nearest(name, servers.all.keys().map(String::as_str)) {
+            Some(near) => format!("mcp.json has no such server: write {near}"),
+            None => "mcp.json has no such server: add it there, or leave this out".to_owned(),
+        }),
+        Some(Way::Child { .. }) if !said.headers.is_empty() => {
+            Some("this server is a child process, which has no headers: write them under secrets".to_owned())
+        }
+        Some(Way::Http { .. }) if !said.secrets.is_empty() || !said.environment.is_empty() => {
+            Some("this server has an address, and so no environment: write its secrets under headers".to_owned())
+        }
+        Some(_) => None,
+    }
+}
+
+/// Why a child process would not find what it runs.
+fn pathless(name: &str, entry: &Entry, policy: &Policy) -> Option<String> {
+    let Way::Child { command, env, .. } = &entry.way else { return None };
+    let said = policy.of(name);
+    let has = env.contains_key("PATH")
+        || said.environment.iter().any(|variable| variable == "PATH")
+        || said.secrets.contains_key("PATH");
+    let seeks = SEEK.contains(&command.as_str());
+    (seeks && !has).then(|| {
+        let name = one_line(name, 80);
+        format!(
+            "{name}: {command} looks for programs in the PATH, and a child process gets no variable that is not named: \
+             write environment: [PATH, HOME] for {name} in tools.yaml"
+        )
+    })
+}

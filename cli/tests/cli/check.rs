@@ -1,0 +1,367 @@
+//! `casebook check`: whole team folders, single files, and the schemas for editors.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use casebook_agent::document::Document;
+use casebook_agent::model::config::Config;
+use casebook_cli::args::Format;
+use casebook_cli::commands::check::{check, schema};
+use casebook_expert::profile::Profile;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const EXPERT: &str =
+    "name: cloud\ndescription: d\ninstructions: i\nmodel: big\ntools:\n  - evidence/search\n  - hub/get_*\n";
+const MCP: &str =
+    "{\"mcpServers\": {\n\"hub\": {\"command\": \"npx\"},\n\"off\": {\"command\": \"x\", \"disabled\": true}}}";
+const TOOLS: &str = "servers:\n  hub:\n    environment: [PATH]\n  off:\n    timeout: 1s\n";
+const MODELS: &str =
+    "[models.big]\nprovider = \"openai-compatible\"\nmodel = \"m\"\nbase_url = \"http://h/v1\"\nwindow = 4096\n";
+
+/// A team folder that holds.
+struct Team(TempDir);
+
+impl Team {
+    fn new() -> Self {
+        let team = Self(tempfile::tempdir().unwrap());
+        team.file("experts/cloud.yaml", EXPERT);
+        team.file("mcp.json", MCP);
+        team.file("tools.yaml", TOOLS);
+        team.file("pins.json", "{}");
+        team.file("models.toml", MODELS);
+        team
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The faults of the folder, with paths in it.
+    fn faults(&self) -> Vec<String> {
+        let models = self.0.path().join("models.toml");
+        let found = check(&[self.0.path().to_path_buf()], Some(&models), &|_| None);
+        self.told(found.faults.iter().map(ToString::to_string))
+    }
+
+    fn told(&self, faults: impl Iterator<Item = String>) -> Vec<String> {
+        let folder = format!("{}/", self.0.path().display());
+        faults.map(|fault| fault.replace(&folder, "")).collect()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
+        for name in ["CASEBOOK_TEAM", "CASEBOOK_MODELS", "CASEBOOK_DATA"] {
+            command.env_remove(name);
+        }
+        command.arg("check").args(arguments).current_dir(self.0.path()).output().unwrap()
+    }
+}
+
+/// The one fault of a team in which `name` holds `text`.
+fn fault(name: &str, text: &str) -> String {
+    let team = Team::new();
+    team.file(name, text);
+    let faults = team.faults();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    faults.into_iter().next().unwrap()
+}
+
+#[test]
+fn a_team_folder_is_checked_across_its_files() {
+    assert_eq!(Team::new().faults(), Vec::<String>::new());
+    let holds = |got: &str, wants: &[&str]| {
+        for want in wants {
+            assert!(got.contains(want), "{want:?} is not in {got:?}");
+        }
+    };
+    let expert = |from: &str, to: &str, wants: &[&str]| {
+        let got = fault("experts/cloud.yaml", &EXPERT.replace(from, to));
+        holds(&got, wants);
+        assert!(got.starts_with("experts/cloud.yaml:"), "{got}");
+    };
+    expert("hub/", "hubs/", &["cloud.yaml:7: tools.1: mcp.json has no server hubs: write hub/get_*"]);
+    expert("hub/", "other/", &["cloud.yaml:7: tools.1: mcp.json has no server other: there are hub, evidence"]);
+    expert("hub/", "off/", &["cloud.yaml:7: tools.1: the server off is disabled"]);
+    expert("hub/", "z*/", &["cloud.yaml:7: tools.1: z* stands for no server of mcp.json"]);
+    expert(
+        "/search",
+        "/serch",
+        &["cloud.yaml:6: tools.0: the tools over the evidence have no serch", "evidence/search"],
+    );
+    expert("/search", "/x*", &["cloud.yaml:6: tools.0: the tools over the evidence have no x*", "count_by"]);
+    expert("model: big", "model: small", &["cloud.yaml:4: model: the models file has no \"small\"", "big, analyst"]);
+    let tools = |text: &str, wants: &[&str]| holds(&fault("tools.yaml", text), wants);
+    tools(&format!("{TOOLS}  hug:\n"), &["tools.yaml:6: servers.hug: mcp.json has no such server: write hub"]);
+    tools(&format!("{TOOLS}  zzzz:\n"), &["tools.yaml:6: servers.zzzz", "add it there, or leave this out"]);
+    tools(&TOOLS.replace("[PATH]", "[HOME]"), &["mcp.json:2: hub: npx looks for programs in the PATH", "tools.yaml"]);
+    tools(
+        &format!("{TOOLS}    headers: {{ A: {{ env: B }} }}\n").replace("  off:\n    timeout: 1s\n", ""),
+        &["tools.yaml:2", "has no headers"],
+    );
+    let http = MCP.replace("\"command\": \"npx\"", "\"url\": \"http://h/mcp\"");
+    holds(&fault("mcp.json", &http), &["tools.yaml:2: servers.hub: this server has an address"]);
+    holds(&fault("tools.yml", TOOLS), &["tools.yml:1: nothing of this name is read", "tools.yaml"]);
+    holds(&fault("mcp.jsonc", MCP), &["mcp.jsonc:1: nothing of this name is read", "mcp.json"]);
+    holds(&fault("pins.json", "{"), &["pins.json:1: is no JSON"]);
+    holds(
+        &fault("mcp.json", &MCP.replace("\"npx\"", "\"${UNSET}\"")),
+        &["mcp.json:2: mcpServers.hub.command", "UNSET"],
+    );
+}
+
+#[test]
+fn a_server_of_a_team_may_be_the_evidence() {
+    let team = Team::new();
+    team.file("tools.yaml", &format!("{TOOLS}  evidence:\n    kind: evidence\n"));
+    assert_eq!(team.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn all_faults_of_all_files_are_told_at_once_in_order() {
+    let team = Team::new();
+    team.file("experts/broken.yaml", "name: Broken\ncolour: red\n");
+    team.file("experts/cloud.yaml", &EXPERT.replace("hub/", "gone/"));
+    team.file("tools.yaml", "servers:\n  gone:\n    timeout: 1ms\n");
+    let places: Vec<String> =
+        team.faults().iter().map(|f| f.splitn(3, ':').take(2).collect::<Vec<_>>().join(":")).collect();
+    // Of tools.yaml no more is known than that it does not hold: what it says of servers is not compared.
+    let expect = ["experts/broken.yaml:1", "experts/broken.yaml:1", "experts/broken.yaml:1", "experts/broken.yaml:1"];
+    assert_eq!(places[..4], expect, "name, description, instructions, tools");
+    assert_eq!(places[4..], ["experts/broken.yaml:2", "experts/cloud.yaml:7", "tools.yaml:3"]);
+}
+
+#[test]
+fn each_kind_of_file_is_known_by_its_name_or_its_keys() {
+    let team = Team::new();
+    let holds = |name: &str, text: &str, expect: &str| {
+        let path = team.file(name, text);
+        let found = check(&[path], None, &|_| None);
+        let got = team.told(found.faults.iter().map(ToString::to_string)).join("\n");
+        assert!(got.contains(expect) && got.is_empty() == expect.is_empty(), "{name}: {got:?}");
+    };
+    holds("claude_desktop_config.json", MCP, "");
+    holds("x.yml", EXPERT, "");
+    holds("x.yml", "name: A\n", "x.yml:1: name");
+    holds("m.toml", MODELS, "");
+    holds("m.toml", "[models.big]\nprovider = \"x\"\n", "m.toml:");
+    holds("m.toml", &MODELS.replace("4096", "12"), "m.toml:5: window");
+    holds("p.toml", "evidence = \"e\"\nindex = \"i\"\n", "");
+    holds("p.toml", "evidence = \"e\"\nindex = 7\n", "p.toml:2: ");
+    holds("profile.toml", "x = \n", "profile.toml:1: ");
+    holds("hub.toml", "at_once = 3\nmodels = \"m.toml\"\n", "hub.toml:2: ");
+    holds("hub.toml", "at_once = 3\n", "");
+    holds("hub.toml", "\nat_once = 0\n", "hub.toml:2: at_once: \"0\" is no whole number");
+    holds("critic.toml", "models = \"m.toml\"\n", "");
+    holds("critic.toml", "colour = 1\n", "critic.toml:1: there is no setting \"colour\"");
+    holds("other.toml", "colour = 1\n", "other.toml:1: this is no models file");
+    holds("notes.txt", "x", "notes.txt:1: this is no file that can be checked");
+    let gone = check(&[team.0.path().join("gone.yaml")], None, &|_| None);
+    assert!(gone.faults[0].what.starts_with("this file cannot be read"), "{gone:?}");
+    let empty = tempfile::tempdir().unwrap();
+    let found = check(&[empty.path().to_path_buf()], None, &|_| None);
+    assert!(found.faults[0].what.starts_with("this is no team folder"), "{found:?}");
+}
+
+#[test]
+fn the_program_prints_faults_and_says_so_in_its_exit_code() {
+    let team = Team::new();
+    let run = |arguments: &[&str]| {
+        let output = team.run(arguments);
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(run(&[".", "--models", "models.toml"]), (Some(0), "5 files hold\n".into(), String::new()));
+    team.file("experts/cloud.yaml", &EXPERT.replace("hub/", "hubs/"));
+    let (code, out, _) = run(&["."]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        out,
+        "./experts/cloud.yaml:7: tools.1: mcp.json has no server hubs: write hub/get_*\n1 fault in 4 files\n"
+    );
+    let (code, out, _) = run(&[".", "--json"]);
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["faults"][0]["line"]), (Some(2), &json!(7)));
+    assert_eq!(told["files"].as_array().unwrap().len(), 4);
+    let (code, _, error) = run(&[]);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("there is nothing to check") && error.contains("CASEBOOK_TEAM"), "{error}");
+}
+
+#[test]
+fn the_example_in_deploy_holds_and_so_do_the_examples_in_the_manual() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let paths: Vec<PathBuf> =
+        ["team", "config/hub.toml", "config/director.toml", "config/critic.toml", "config/expert-profile.toml"]
+            .iter()
+            .map(|name| root.join("deploy").join(name))
+            .collect();
+    let found = check(&paths, Some(&root.join("deploy/models/ollama.toml")), &|_| None);
+    assert_eq!(found.faults, []);
+    assert_eq!(found.files.len(), 9);
+    let manual = std::fs::read_to_string(root.join("docs/experts.md")).unwrap();
+    let block = |language: &str, begins: &str| {
+        let fence = format!("```{language}\n");
+        let mut blocks = manual.split(&fence).skip(1).filter_map(|rest| rest.split("```").next());
+        blocks.find(|block| block.starts_with(begins)).unwrap().to_owned()
+    };
+    let team = Team::new();
+    team.file(
+        "experts/cloud.yaml",
+        &block("yaml", "name:").replace("aws/describe_*", "github/get_*").replace("fast", "big"),
+    );
+    team.file("mcp.json", &block("json", "{"));
+    team.file("tools.yaml", &block("yaml", "servers:"));
+    assert_eq!(team.faults(), Vec::<String>::new());
+}
+
+const FORMATS: [Format; 5] = [Format::Expert, Format::Tools, Format::Mcp, Format::Models, Format::Profile];
+
+#[test]
+fn the_schemas_on_file_are_those_that_are_printed() {
+    for format in FORMATS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../docs/schemas/{}.schema.json", format.name()));
+        if std::env::var_os("CASEBOOK_WRITE").is_some() {
+            std::fs::write(&path, schema(format)).unwrap();
+        }
+        let on_file = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(on_file == schema(format), "{} is not what is printed: CASEBOOK_WRITE=1 writes it", path.display());
+        let value: Value = serde_json::from_str(&on_file).unwrap();
+        jsonschema::draft202012::meta::validate(&value).unwrap();
+        let printed = Team::new().run(&["--schema", format.name()]);
+        assert_eq!(String::from_utf8(printed.stdout).unwrap(), on_file);
+    }
+}
+
+fn validator(format: Format) -> jsonschema::Validator {
+    jsonschema::draft202012::new(&serde_json::from_str(&schema(format)).unwrap()).unwrap()
+}
+
+fn value(text: &str) -> Value {
+    let table: toml::Table = toml::from_str(text).unwrap();
+    serde_json::to_value(table).unwrap()
+}
+
+/// What the schema of models files says of `text` is what its reader says.
+fn models(text: &str) -> bool {
+    let (by_schema, by_reader) = (validator(Format::Models).is_valid(&value(text)), Config::parse("f", text));
+    assert_eq!(by_schema, by_reader.is_ok(), "{text}\n{by_reader:?}");
+    by_schema
+}
+
+#[test]
+fn the_schema_of_models_files_says_what_their_reader_says() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/models");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        assert!(models(&std::fs::read_to_string(entry.unwrap().path()).unwrap()));
+    }
+    for line in [
+        "key_env = \"K\"",
+        "key_file = \"k\"",
+        "max_output = 100",
+        "answer = \"native\"",
+        "temperature = 0.5",
+        "top_p = 1",
+        "effort = \"xhigh\"",
+        "seed = 3",
+        "timeout_seconds = 3600",
+        "concurrency = 1024",
+        "price = { input = 1, output = 2.5 }",
+        "fallback = []",
+        "[roles.expert.domains.cloud]\nmodel = \"big\"",
+        "[roles.critic.tasks.timeline]\nmodel = \"analyst\"",
+        "[roles.director.phases.trace.limits]\ncost = 0\ntool_calls = 0\nturns = 1",
+    ] {
+        assert!(models(&format!("{MODELS}{line}\n")), "{line}");
+    }
+    for line in [
+        "colour = 1",
+        "key_env = \"a b\"",
+        "key = \"k\"",
+        "max_output = 0",
+        "answer = \"json\"",
+        "temperature = 3",
+        "top_p = 0",
+        "effort = \"lots\"",
+        "seed = -1",
+        "timeout_seconds = 0",
+        "concurrency = 1025",
+        "price = { output = 1 }",
+        "price = { input = -1, output = 1 }",
+        "key_env = \"K\"\nkey_file = \"k\"",
+        "[roles.boss]\nmodel = \"big\"",
+        "[roles.critic.domains.cloud]\nmodel = \"big\"",
+        "[roles.expert.tasks.plan]\nmodel = \"big\"",
+        "[roles.expert.limits]\nturns = 0",
+        "[roles.expert.phases.later]\nmodel = \"big\"",
+        "[roles.expert.domains.A]\nmodel = \"big\"",
+        "[other]\nx = 1",
+    ] {
+        assert!(!models(&format!("{MODELS}{line}\n")), "{line}");
+    }
+    for (from, to) in [
+        ("openai-compatible", "anthropic"),
+        ("openai-compatible", "ollama"),
+        ("window = 4096", "window = 12"),
+        ("window = 4096", ""),
+        ("base_url = \"http://h/v1\"", ""),
+        ("http://h", "ftp://h"),
+        ("http://h", "http://u:p@h"),
+        ("/v1", "/v1?k=v"),
+        ("models.big", "models.analyst"),
+        ("models.big", "models.\"a b\""),
+        ("\"m\"", "\"\""),
+        ("\"openai-compatible\"", "\"bedrock\"\nkey_env = \"K\"\nanswer = \"native\""),
+        ("\"openai-compatible\"", "\"anthropic\"\nkey_env = \"K\"\nseed = 1"),
+    ] {
+        assert!(MODELS.contains(from) && !models(&MODELS.replace(from, to)), "{to}");
+    }
+}
+
+/// The reader names all keys that it knows when it meets another one.
+#[test]
+fn the_schema_of_models_files_has_the_keys_that_their_reader_has() {
+    let schema: Value = serde_json::from_str(&schema(Format::Models)).unwrap();
+    let check = |pointer: &str, text: &str| {
+        let fault = Config::parse("f", text).unwrap_err().fault;
+        let mut known: Vec<&str> = fault.split('`').skip(3).step_by(2).collect();
+        let mut ours: Vec<&str> =
+            schema.pointer(pointer).unwrap().as_object().unwrap().keys().map(String::as_str).collect();
+        // `key` is known to be told that it must not be there.
+        known.retain(|key| *key != "key");
+        known.sort_unstable();
+        ours.sort_unstable();
+        assert_eq!(known, ours, "{fault}");
+    };
+    let model = "/properties/models/additionalProperties/properties";
+    check("/properties", "[x]\n");
+    check(model, "[models.a]\nx = 1\n");
+    check(&format!("{model}/price/properties"), "[models.a]\nprice = { x = 1 }\n");
+    check("/properties/roles/properties/expert/properties", "[roles.expert]\nx = 1\n");
+    check("/properties/roles/properties/critic/properties/limits/properties", "[roles.critic.limits]\nx = 1\n");
+}
+
+#[test]
+fn the_schema_of_profiles_says_what_their_reader_says() {
+    let check = |text: &str, expect: bool| {
+        assert_eq!(validator(Format::Profile).is_valid(&value(text)), expect, "{text}");
+        assert_eq!(Profile::parse(Path::new("p.toml"), text).is_ok(), expect, "{text}");
+    };
+    check("evidence = \"e\"\nindex = \"i\"\n", true);
+    check("evidence = \"e\"\nindex = \"i\"\ndomains = [\"cloud\"]\n", true);
+    check("evidence = \"e\"\n", false);
+    check("evidence = \"\"\nindex = \"i\"\n", false);
+    check("evidence = \"e\"\nindex = \"i\"\ndomains = [\"A\"]\n", false);
+    check("evidence = \"e\"\nindex = \"i\"\ncolour = 1\n", false);
+}
+
+/// A schema refuses what the reader refuses for its shape; both read the same tree.
+#[test]
+fn the_schema_of_experts_refuses_what_the_reader_refuses() {
+    let schema = validator(Format::Expert);
+    let read = |text: &str| Document::yaml(Path::new("f"), text).unwrap().root().value();
+    assert!(schema.is_valid(&read(EXPERT)));
+    assert!(!schema.is_valid(&read(&EXPERT.replace("tools:", "tool:"))));
+}
