@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use casebook_agent::service::key::micros;
-use casebook_protocol::Budget;
+use casebook_protocol::{Budget, CallId};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::embedded::{self, Ground};
@@ -256,6 +256,9 @@ pub struct Show {
     /// Its id, or the beginning of it
     #[arg(value_name = "ID")]
     pub id: String,
+    /// Show instead what one tool call returned, whole, as it is recorded: a citation names its call
+    #[arg(long, value_name = "CALL")]
+    pub call: Option<CallId>,
     /// Where the team is.
     #[command(flatten)]
     pub nats: Nats,

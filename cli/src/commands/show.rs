@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use casebook_agent::model::data::visible;
 use casebook_hub::archive;
-use casebook_protocol::{Event, Recorded, Report, TaskId, report::TaskUsage};
+use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, report::TaskUsage};
 
 use crate::args::Show;
 use crate::compare;
 use crate::failure::{Exit, Failure};
-use crate::home::hub_failure;
+use crate::home::{Home, hub_failure, store_failure};
 use crate::render::words;
 use crate::screen::{BOLD, DIM, RED, Screen, YELLOW, of_score, of_verdict, paint, safe};
 
@@ -22,6 +23,9 @@ pub(super) async fn run(data: &Path, args: &Show, screen: &mut Screen) -> Result
     let id = home.find(&args.id).await?;
     let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    if let Some(call) = &args.call {
+        return recorded(&home, &report, call, screen).await;
+    }
     screen.line(format_args!(
         "{}  severity {}",
         paint(BOLD, safe(&report.alert.title, 160)),
@@ -44,6 +48,28 @@ pub(super) async fn run(data: &Path, args: &Show, screen: &mut Screen) -> Result
     story(&report, screen);
     let log = archive::log(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     usage(&report, &took(&log), screen);
+    Ok(Exit::Done)
+}
+
+/// What a tool call returned, to the byte but for what a terminal must not get.
+async fn recorded(home: &Home, report: &Report, call: &CallId, screen: &mut Screen) -> Result<Exit, Failure> {
+    let Some(call) = report.calls.iter().find(|one| one.id == *call) else {
+        let some: Vec<&str> = report.calls.iter().take(5).map(|one| one.id.as_str()).collect();
+        let advice = format!("the report names the call of each citation; there are {} and so on", some.join(", "));
+        return Err(Failure::usage(format!("investigation {} has no tool call {call}", report.investigation), advice));
+    };
+    let bytes = home.store.get(&call.result).await.map_err(|e| store_failure(&e))?;
+    let bytes = bytes.ok_or_else(|| Failure {
+        exit: Exit::NotIntact,
+        what: format!("the result {} of call {} is not in the store", call.result, call.id),
+        advice: "`casebook verify` says what else is missing".into(),
+    })?;
+    let failed = if call.status == CallStatus::Failed { ", failed" } else { "" };
+    screen.line(format_args!("{}  {}", paint(BOLD, safe(&call.tool, 80)), safe(&call.arguments, 2_000)));
+    screen.line(paint(DIM, format_args!("call {}{failed}, {} bytes, SHA-256 {}", call.id, call.bytes, call.result)));
+    for line in String::from_utf8_lossy(&bytes).lines() {
+        screen.line(visible(line));
+    }
     Ok(Exit::Done)
 }
 
@@ -90,8 +116,7 @@ fn story(report: &Report, screen: &mut Screen) {
         paint(of_score(timeline.score), format_args!("{} {}", timeline.score, timeline.label.name()))
     ));
     for event in &timeline.events {
-        let mut places: Vec<String> =
-            event.evidence.iter().take(PLACES).map(|r| safe(&format!("{}:{}", r.file, r.line), 80)).collect();
+        let mut places: Vec<String> = event.evidence.iter().take(PLACES).map(|r| safe(&words::record(r), 80)).collect();
         if event.evidence.len() > PLACES {
             places.push(format!("{} more", event.evidence.len() - PLACES));
         }

@@ -3,6 +3,7 @@
 use casebook_protocol::{
     Bearing, Citation, EventTime, FindingKind, GapKind, Locator, Phase, Precision, Report, Ruling, Score, Severity,
     TaskKind, Timestamp, Verdict, Weight,
+    check::RecordRef,
     report::{ReportFinding, TaskUsage},
 };
 
@@ -240,6 +241,20 @@ fn next_name(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (name, after) = rest.split_once('`')?;
     (!name.is_empty()).then_some((before, name, after))
+}
+
+/// Where a record stands: file and line, or, in the result of a server's tool, the server, the beginning of the
+/// result's hash, and the place in it.
+#[must_use]
+pub(crate) fn record(record: &RecordRef) -> String {
+    let result = record.file.strip_prefix("artifact:").map(|rest| rest.split_once('#').unwrap_or((rest, "")));
+    match result {
+        None => format!("{}:{}", record.file, record.line),
+        Some((hash, place)) => {
+            let hash: String = hash.chars().take(12).collect();
+            format!("{} {hash}{place}:{}", record.source, record.line)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -119,8 +119,16 @@ fn only_one_module_names_the_nats_library() {
 }
 
 #[test]
+fn only_one_module_names_the_mcp_library() {
+    let files = naming("rmcp::");
+    assert!(files.iter().all(|f| f.starts_with("agent/src/mcp/")) && files.len() > 2, "{files:?}");
+}
+
+#[test]
 fn pure_deciders_name_no_clock_no_chance_and_no_async() {
     let pure = [
+        "agent/src/mcp/guard",
+        "agent/src/mcp/outcome",
         "hub/src/decide",
         "hub/src/state",
         "hub/src/flow",

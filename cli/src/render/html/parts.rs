@@ -101,7 +101,7 @@ pub(super) fn event_anchor(n: usize) -> String {
 }
 
 pub(super) fn place(record: &RecordRef) -> String {
-    format!("{}:{}", record.file, record.line)
+    words::record(record)
 }
 
 /// A record, leading to the citation among these findings that holds it.

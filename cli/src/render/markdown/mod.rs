@@ -127,7 +127,7 @@ fn timeline(page: &mut Page, report: &Report) {
     for (number, event) in (1..).zip(&timeline.events) {
         let (basis, field) = words::basis(&event.when);
         let label = casebook_protocol::Credibility::of(event.score).name();
-        let evidence: Vec<String> = event.evidence.iter().map(|r| code(&format!("{}:{}", r.file, r.line))).collect();
+        let evidence: Vec<String> = event.evidence.iter().map(|r| code(&words::record(r))).collect();
         page.line(format!("{number}. **{}** {}", words::moment(&event.when), sentence(&event.description)));
         page.line(format!(
             "   - {} {label} · {}{} · {}",

@@ -85,7 +85,7 @@ fn citation(page: &mut Page, report: &Report, cited: &ReportCitation) {
         other => sentence(&words::cited(other)),
     };
     page.line(format!("- {mark}: {shown}"));
-    let records: Vec<String> = cited.records.iter().map(|r| code(&format!("{}:{}", r.file, r.line))).collect();
+    let records: Vec<String> = cited.records.iter().map(|r| code(&words::record(r))).collect();
     if !records.is_empty() {
         page.line(format!("  - Where: {}", records.join(" · ")));
     }
@@ -117,8 +117,7 @@ pub(super) fn addressed(page: &mut Page, report: &Report) {
         page.line(format!("- {}: {claim}", links(std::slice::from_ref(&found.finding.id))));
         for cited in &found.citations {
             if let Citation::Literal { quote, .. } = &cited.citation {
-                let places: Vec<String> =
-                    cited.records.iter().map(|r| code(&format!("{}:{}", r.file, r.line))).collect();
+                let places: Vec<String> = cited.records.iter().map(|r| code(&words::record(r))).collect();
                 page.line(format!("  - {} {}", places.join(" · "), code(quote)));
             }
         }
