@@ -12,6 +12,7 @@ use casebook_agent::clock::SystemClock;
 use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_agent::store::Store;
 use casebook_agent::worker::Env;
+use casebook_expert::bound::Bound;
 use casebook_expert::crew::{self, Crew, CrewError};
 use casebook_expert::evidence::Catalog;
 use casebook_hub::{Case, HubHandle, Run, archive};
@@ -283,8 +284,11 @@ impl Team {
         casebook_director::actor::start_with(env.clone(), minds.director());
         casebook_critic::actor::start_with(env.clone(), minds.critic());
         for seat in crew.seats {
-            let mind = minds.expert_of(seat.definition.as_ref());
-            casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, mind);
+            let Seat { member, tools, definition } = seat;
+            let domain = member.domain.clone();
+            // An investigation that goes on may have begun with other tools or another scope.
+            let mind = Arc::new(Bound { member, mind: minds.expert_of(definition.as_ref()) });
+            casebook_expert::actor::start_with(env.clone(), &domain, tools, mind);
         }
         let hub = HubHandle::start(env, SWEEP);
         let (store, data) = (Arc::clone(&home.store), home.folder.clone());

@@ -17,7 +17,7 @@ use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line, source_na
 use serde_json::{Map, Value, json};
 
 use crate::definition::{Definition, Grant, Limits, preset, read_folder};
-use crate::evidence::{Catalog, about_logs};
+use crate::evidence::{Catalog, EvidenceTools, about_logs};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seat, Seen, description, over_files, seats};
 
@@ -228,6 +228,7 @@ fn named_well(server: &str, seen: &[Seen]) -> Result<(), CrewError> {
     let why = match source_name.as_str() {
         "" => "empty",
         name if seen.iter().any(|s| s.source == name) => "a source of the evidence",
+        name if EvidenceTools::tool_names().any(|tool| tool == name) => "a tool over the evidence",
         _ => return Ok(()),
     };
     Err(CrewError::Name { server: server.to_owned(), source_name, why })
@@ -241,6 +242,10 @@ async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, CrewError>
     let served = toolbox.servers.iter().find(|served| served.name == server);
     if let Some(Err(why)) = served.map(|served| &served.there) {
         return Err(unread(why.clone()));
+    }
+    let held = served.into_iter().flat_map(|served| &served.tools).find(|tool| tool.listed.name == "list_sources");
+    if let Some(Err(why)) = held.map(|tool| &tool.standing) {
+        return Err(unread(format!("its tool list_sources is held back: {why}")));
     }
     let text = tools.call("list_sources", "{}").await.map_err(unread)?;
     serde_json::from_str(&text).map_err(|e| unread(format!("its tool list_sources gives something else: {e}")))

@@ -118,3 +118,85 @@ impl Mind for Limited {
         self.mind.models()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use casebook_agent::mind::CallRequest;
+    use casebook_protocol::{
+        Alert, Domain, ExpertView, InvestigationId, Phase, Question, TaskId, TaskKind, Toolset, View,
+    };
+
+    use super::*;
+
+    const FILE: &str = "name: code\ndescription: Knows.\ninstructions: Look at the tags.\ntools: [evidence/*]\n";
+    const MODELS: &str = "[models.small]\nprovider = \"openai-compatible\"\nmodel = \"s\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwindow = 32768\n[models.big]\nprovider = \"openai-compatible\"\nmodel = \"b\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwindow = 32768\n[roles.expert]\nmodel = \"small\"\n";
+
+    fn expert(more: &str) -> Definition {
+        Definition::parse(std::path::Path::new("code.yaml"), &format!("{FILE}{more}")).unwrap()
+    }
+
+    fn task() -> Task {
+        let domain = Domain::new("code").unwrap();
+        let view = ExpertView {
+            alert: Alert::parse(b"{}").unwrap(),
+            journal: vec![],
+            question: Question { text: "what was built?".into(), to: vec![], follow: vec![] },
+            toolset: Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![] },
+            sources: vec![],
+        };
+        Task {
+            id: TaskId::of(1, TaskKind::Investigate, Some(&domain)),
+            investigation: InvestigationId::new("i").unwrap(),
+            domain: Some(domain),
+            phase: Phase::Discovery,
+            round: 1,
+            view: View::Investigate(Box::new(view)),
+            allowance: Allowance::default(),
+        }
+    }
+
+    #[test]
+    fn a_file_seats_the_model_that_it_names_and_no_other() {
+        let seat = |definition: &Definition, domain: &str| {
+            let config = seated(Config::parse("models.toml", MODELS).unwrap(), [definition])?;
+            let domain = Domain::new(domain).unwrap();
+            let seat = config.seat(casebook_protocol::Role::Expert, TaskKind::Investigate, Phase::Trace, Some(&domain));
+            Ok::<_, NoModel>(seat.map(|seat| seat.chain[0].name.clone()))
+        };
+        assert_eq!(seat(&expert(""), "code"), Ok(Some("small".into())));
+        assert_eq!(seat(&expert("model: big\n"), "code"), Ok(Some("big".into())));
+        assert_eq!(seat(&expert("model: big\n"), "cloud"), Ok(Some("small".into())));
+        assert_eq!(seat(&expert("model: analyst\n"), "code"), Ok(None));
+        let error = seat(&expert("model: huge\n"), "code").unwrap_err().to_string();
+        assert!(error.contains("no model \"huge\" in the models file, which has big, small"), "{error}");
+        assert!(wants_model([&expert("model: big\n")]).is_some());
+        assert!(wants_model([&expert("model: analyst\n"), &expert("")]).is_none());
+    }
+
+    #[tokio::test]
+    async fn limits_of_a_file_hold_and_never_give_more_of_the_budget() {
+        let limits = "limits: { turns: 40, tool_calls: 3, tokens: 999999999, time: 1m }\n";
+        let mind = of(Some(&expert(limits)), None, None);
+        let (given, held) = (Allowance::default(), mind.allowance(&task()));
+        assert_eq!((held.turns, held.tool_calls, held.seconds), (40, 3, 60));
+        assert_eq!((held.tokens, held.model_calls), (given.tokens, given.model_calls));
+        let turn = Turn {
+            toolset: Arc::new(Toolset { name: String::new(), about: String::new(), tools: vec![] }),
+            last: false,
+        };
+        let next = mind.next(&Arc::new(task()), &Past::default(), &turn).await;
+        let listed = CallRequest { tool: "list_sources".into(), arguments: "{}".into() };
+        assert_eq!(next, Thought::Call(vec![listed]), "without a model the analyst plays");
+    }
+
+    #[test]
+    fn what_a_file_tells_stands_at_the_end_of_what_every_expert_is_told() {
+        let plain = ExpertBrief.brief(&task(), 100_000).system;
+        let told = Told { brief: Arc::new(ExpertBrief), told: "\n\n# Your domain\n\nLook at the tags.\n".into() };
+        let system = told.brief(&task(), 100_000).system;
+        assert_eq!(system, format!("{plain}\n\n# Your domain\n\nLook at the tags.\n"));
+        let bytes = |b: &Briefing| b.system.len() + b.parts.iter().map(|p| p.text.len()).sum::<usize>();
+        let room = bytes(&told.brief(&task(), 0)) + 100;
+        assert!(bytes(&told.brief(&task(), room)) <= room);
+    }
+}

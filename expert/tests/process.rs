@@ -63,7 +63,8 @@ fn two_over_the_same_evidence_build_its_index_once_and_wait_for_a_hub() {
     });
     for (process, log) in &both {
         let answer = until("a reason", log, || {
-            process.ready().filter(|answer| answer.reasons.iter().any(|why| why.contains("no Hub is there")))
+            let waits = |why: &&String| why.contains("no Hub is there");
+            process.ready().filter(|answer| answer.reasons.iter().filter(waits).count() == 2)
         });
         assert_eq!((answer.connected, answer.joined, answer.ready), (true, false, false));
         assert_eq!(answer.queues, ["expert-identity", "expert-network"]);

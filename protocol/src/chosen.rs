@@ -128,8 +128,8 @@ pub fn within(fields: &Value, quote: &str) -> Option<String> {
         let inside = forms.iter().any(|v| v.contains(quote));
         let around = value.chars().count() >= 3 && forms.iter().any(|v| quote.contains(v.as_str()));
         // A quotation may begin or end in the middle of a value.
-        let cut = forms.iter().any(|v| overlaps(v, quote));
-        if inside || around || cut {
+        let cut = || forms.iter().any(|v| overlaps(v, quote));
+        if inside || around || cut() {
             seen += 1;
             if chooses(path, value) {
                 touched.insert(path.as_str());
@@ -181,11 +181,12 @@ fn escaped(value: &str) -> String {
 fn overlaps(value: &str, quote: &str) -> bool {
     const LEAST: usize = 8;
     let ends = |a: &str, b: &str| {
-        a.char_indices()
-            .map(|(at, _)| a.get(at..).unwrap_or_default())
-            .any(|end| end.chars().count() >= LEAST && b.starts_with(end))
+        // An end that is longer than the other text cannot be its beginning.
+        let ends = a.char_indices().rev().map(|(at, _)| a.get(at..).unwrap_or_default());
+        let fitting = ends.take_while(|end| end.len() <= b.len());
+        fitting.skip(LEAST - 1).any(|end| b.starts_with(end))
     };
-    value.chars().count() >= LEAST && (ends(value, quote) || ends(quote, value))
+    ends(value, quote) || ends(quote, value)
 }
 
 /// So many words make a sentence, which no sensor's fixed field holds.

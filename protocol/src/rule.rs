@@ -183,7 +183,8 @@ fn reviewed(
         cap(Rule::ClaimNotInEvidence, CAP_UNSUPPORTED, fault.clone());
     }
     let from = supporting.iter().filter_map(|id| checks.get(id)).flat_map(|c| c.sources()).chain(checked.sources());
-    if sensors(from, sources).len() < 2 {
+    // A source of which nobody says what wrote it may be any of the others.
+    if sensors(from, sources).iter().flatten().count() < 2 {
         cap(Rule::SingleSource, CAP_SINGLE_SOURCE, "all of its evidence comes from one source".into());
     }
     Reviewed {

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use casebook_protocol::one_line;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ContentBlock, Implementation, Tool,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ClientRequest, ContentBlock,
+    Implementation, ListToolsRequest, PaginatedRequestParams, ServerResult, Tool,
 };
 use rmcp::service::{NotificationContext, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
@@ -30,8 +31,9 @@ use super::{Listed, Listing};
 pub const MESSAGE: usize = 64 * 1024 * 1024;
 /// So much of what a child says on its standard error is remembered, in bytes.
 const TAIL: usize = 4096;
-/// Tools of one server beyond these are not looked at.
+/// The most tools of one server, and the most bytes of their list.
 const TOOLS: usize = 1000;
+const LISTED: usize = 16 * 1024 * 1024;
 /// How long a child may take to end once its input is closed, and again once it was asked to.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -73,6 +75,8 @@ pub enum CallError {
 pub struct Client {
     running: Option<RunningService<RoleClient, Handler>>,
     child: Option<Child>,
+    /// The group of processes that the child leads.
+    group: Option<rustix::process::Pid>,
     said: Arc<Mutex<Vec<u8>>>,
     secrets: Vec<SecretString>,
     changed: Arc<AtomicBool>,
@@ -105,6 +109,7 @@ impl Client {
         let mut client = Self {
             running: None,
             child: None,
+            group: None,
             said: Arc::default(),
             secrets: secrets(reach),
             changed,
@@ -126,12 +131,14 @@ impl Client {
                 if let Some(errors) = child.stderr.take() {
                     tokio::spawn(heard(errors, Arc::clone(&self.said)));
                 }
+                self.group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
                 self.child = Some(child);
                 let (Some(output), Some(input)) = (output, input) else { return Err("has no pipes".into()) };
                 let transport = AsyncRwTransport::<RoleClient, _, _>::new(output, input).with_max_line_length(MESSAGE);
                 handler.serve(transport).await.map_err(|e| e.to_string())
             }
             Reach::Http { url, headers } => {
+                crate::model::client::tls();
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(parsed(headers)?)
                     .max_sse_event_size(MESSAGE);
@@ -161,17 +168,23 @@ impl Client {
 
     fn told(&self, why: &str) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = String::from_utf8_lossy(&said);
+        // Before anything is cut: half a secret is one, too.
+        let (why, text) = (self.without_secrets(why), self.without_secrets(&String::from_utf8_lossy(&said)));
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" / ");
-        let mut told = one_line(why, 300);
+        let mut told = one_line(&why, 300);
         if !last.is_empty() {
             told.push_str(&format!("; it said: {}", one_line(&last, 400)));
         }
-        for secret in &self.secrets {
-            let secret = secret.expose_secret();
-            if secret.len() >= 4 {
-                told = told.replace(secret, "…");
+        told
+    }
+
+    fn without_secrets(&self, text: &str) -> String {
+        let mut told = text.to_owned();
+        for secret in self.secrets.iter().map(ExposeSecret::expose_secret) {
+            // A secret of several lines may be told line by line.
+            for part in std::iter::once(secret).chain(secret.lines()).filter(|part| part.len() >= 4) {
+                told = told.replace(part, "…");
             }
         }
         told
@@ -193,10 +206,10 @@ impl Client {
         }
     }
 
-    /// The server has said since the last question that its tools changed.
+    /// The server has said since they were listed that its tools changed.
     #[must_use]
     pub fn tools_changed(&self) -> bool {
-        self.changed.swap(false, Ordering::AcqRel)
+        self.changed.load(Ordering::Acquire)
     }
 
     /// What the server says of itself and of its tools.
@@ -205,8 +218,22 @@ impl Client {
     /// It does not say.
     pub async fn list(&self, patience: Duration) -> Result<Listing, String> {
         let running = self.running.as_ref().ok_or("is not connected")?;
+        // Said while they are listed, it holds for the next time.
+        let changed = self.changed.swap(false, Ordering::AcqRel);
+        let listing = self.asked(running, patience).await;
+        if listing.is_err() && changed {
+            self.changed.store(true, Ordering::Release);
+        }
+        listing
+    }
+
+    async fn asked(
+        &self,
+        running: &RunningService<RoleClient, Handler>,
+        patience: Duration,
+    ) -> Result<Listing, String> {
         let tools = if running.peer_info().is_some_and(|info| info.capabilities.tools.is_some()) {
-            tokio::time::timeout(patience, running.list_all_tools())
+            tokio::time::timeout(patience, all_tools(running))
                 .await
                 .map_err(|_| self.told(&format!("did not list its tools within {} s", patience.as_secs_f32())))?
                 .map_err(|e| self.told(&format!("cannot list its tools: {e}")))?
@@ -217,7 +244,7 @@ impl Client {
             let server = info.server_info.as_ref().map(|is| format!("{} {}", is.name, is.version)).unwrap_or_default();
             (one_line(&server, 80), info.protocol_version.to_string())
         });
-        Ok(Listing { server, protocol, tools: tools.into_iter().take(TOOLS).map(listed).collect() })
+        Ok(Listing { server, protocol, tools: tools.into_iter().map(listed).collect() })
     }
 
     /// Calls a tool.
@@ -262,33 +289,57 @@ impl Client {
             // What ended has ended.
             let _ = tokio::time::timeout(FAREWELL, running.cancel()).await;
         }
-        if let Some(mut child) = self.child.take() {
-            if tokio::time::timeout(FAREWELL, child.wait()).await.is_ok() {
-                return;
-            }
-            signal(&child, rustix::process::Signal::TERM);
-            if tokio::time::timeout(FAREWELL, child.wait()).await.is_err() {
-                signal(&child, rustix::process::Signal::KILL);
-                let _ = child.wait().await;
-            }
+        if let Some(mut child) = self.child.take()
+            && tokio::time::timeout(FAREWELL, child.wait()).await.is_err()
+        {
+            self.signal(rustix::process::Signal::TERM);
+            let _ = tokio::time::timeout(FAREWELL, child.wait()).await;
+        }
+        // What it started may still run; and dropped, this ends it.
+    }
+
+    /// Ends a child at once, with all that it started.
+    pub fn kill(&self) {
+        self.signal(rustix::process::Signal::KILL);
+    }
+
+    /// To the child and to what it started: it leads a group of its own.
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Some(group) = self.group {
+            // An error says that all of it has ended.
+            let _ = rustix::process::kill_process_group(group, signal);
         }
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if let Some(child) = &self.child {
-            signal(child, rustix::process::Signal::KILL);
-        }
+        self.kill();
     }
 }
 
-/// To the child and to what it started: it leads a group of its own.
-fn signal(child: &Child, signal: rustix::process::Signal) {
-    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // An error says that it has ended.
-        let _ = rustix::process::kill_process_group(pid, signal);
+/// All pages of tools, as far as a list of tools goes: asked for anew, whatever the server says of how long
+/// a page holds.
+async fn all_tools(running: &RunningService<RoleClient, Handler>) -> Result<Vec<Tool>, String> {
+    let (mut all, mut bytes, mut cursor) = (Vec::new(), 0, None);
+    loop {
+        let params = PaginatedRequestParams::default().with_cursor(cursor.clone());
+        let request = ListToolsRequest::with_param(params);
+        let answer = running.send_request(ClientRequest::ListToolsRequest(request)).await;
+        let ServerResult::ListToolsResult(page) = answer.map_err(|e| e.to_string())? else {
+            return Err("it answers something else".to_owned());
+        };
+        for tool in page.tools {
+            bytes += serde_json::to_string(&tool).map_or(0, |text| text.len());
+            all.push(tool);
+        }
+        if all.len() > TOOLS || bytes > LISTED {
+            return Err(format!("there are more than {TOOLS} of them, or more than {LISTED} bytes"));
+        }
+        match page.next_cursor {
+            Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+            _ => return Ok(all),
+        }
     }
 }
 
@@ -345,9 +396,14 @@ fn parsed(headers: &[(String, SecretString)]) -> Result<HashMap<HeaderName, Head
 /// What no message may say. An address may hold a key, too.
 fn secrets(reach: &Reach) -> Vec<SecretString> {
     match reach {
-        Reach::Child { env, .. } => env.iter().map(|(_, value)| value.clone()).collect(),
+        Reach::Child { env, args, .. } => {
+            env.iter().map(|(_, value)| value.clone()).chain(secret_arguments(args)).collect()
+        }
         Reach::Http { url, headers } => {
             let query = url.split_once('?').map(|(_, query)| SecretString::from(query.to_owned()));
+            // Some servers have the key in the path of their address.
+            let path = url.split(['/', '?']).skip(3).filter(|part| part.len() >= 16);
+            let query = query.into_iter().chain(path.map(|part| SecretString::from(part.to_owned())));
             let values = headers.iter().map(|(_, value)| value.clone());
             // `Bearer KEY` is told as KEY by some servers.
             let words = headers.iter().filter_map(|(_, value)| value.expose_secret().rsplit_once(' '));
@@ -355,6 +411,21 @@ fn secrets(reach: &Reach) -> Vec<SecretString> {
             values.chain(words).chain(query).collect()
         }
     }
+}
+
+/// The values of arguments that are named like a secret.
+fn secret_arguments(args: &[String]) -> impl Iterator<Item = SecretString> + '_ {
+    let named = |flag: &str| {
+        let flag = flag.to_lowercase();
+        flag.starts_with('-')
+            && ["key", "token", "secret", "pass", "auth", "cred"].iter().any(|part| flag.contains(part))
+    };
+    let apart = args.windows(2).filter_map(move |pair| match pair {
+        [flag, value] if named(flag) && !flag.contains('=') => Some(value.as_str()),
+        _ => None,
+    });
+    let joined = args.iter().filter_map(move |arg| arg.split_once('=').filter(|(flag, _)| named(flag)).map(|(_, v)| v));
+    apart.chain(joined).map(|value| SecretString::from(value.to_owned()))
 }
 
 fn listed(tool: Tool) -> Listed {

@@ -1,6 +1,8 @@
 //! What of a server's tools is offered, and what reaches the server of what a caller asks for. Pure:
 //! the one place that decides it.
 
+use std::collections::BTreeMap;
+
 use casebook_protocol::hash::canonical_json;
 use casebook_protocol::{ToolSpec, offered_name, one_line};
 use jsonschema::Validator;
@@ -72,24 +74,25 @@ pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned
 
 fn offer(server: &str, policy: &ServerPolicy, listed: &Listed) -> Result<Offer, String> {
     let fixed = fixed(policy, &listed.name);
+    bounded(&listed.schema)?;
     let validator = jsonschema::validator_for(&listed.schema)
         .map_err(|e| format!("its schema cannot be used: {}", one_line(&e.to_string(), 200)))?;
     let shown = without(&listed.schema, &fixed)?;
     let input_schema = if policy.kind == Kind::Evidence { shown.to_string() } else { seen(&shown) };
-    if input_schema.len() > SCHEMA {
-        return Err(format!("its schema has {} bytes, more than {SCHEMA}", input_schema.len()));
-    }
     let evidence = policy.kind == Kind::Evidence;
     let description = if evidence {
         listed.description.clone()
     } else {
         let told = visible(&listed.description);
         let cut = head(&told, DESCRIPTION);
-        let more = if cut.len() < told.len() { " …" } else { "" };
-        format!("Of server {server}, in its own words: {cut}{more}{}", words(&fixed))
+        let more = if cut.len() < told.len() { "…" } else { "" };
+        // As a JSON text, so that nothing in it can pass for a line of ours.
+        let quoted = Value::from(format!("{cut}{more}"));
+        format!("A tool of server {server}.{} In its own words: {quoted}", words(&fixed))
     };
     let name = if evidence { listed.name.clone() } else { offered_name(server, &listed.name) };
-    let repeatable = evidence || any(&policy.repeatable, &listed.name);
+    // A citation of it may be checked by calling again, by code: not what may change something.
+    let repeatable = evidence || (any(&policy.repeatable, &listed.name) && !any(&policy.writes, &listed.name));
     Ok(Offer { spec: ToolSpec { name, description, input_schema, repeatable }, fixed, validator })
 }
 
@@ -105,7 +108,7 @@ fn words(fixed: &Map<String, Value>) -> String {
     }
     let all: Vec<String> =
         fixed.iter().map(|(name, value)| format!("{name} = {}", visible(&value.to_string()))).collect();
-    format!("\nFixed by configuration, for every call: {}.", all.join(", "))
+    format!(" Fixed by configuration, for every call: {}.", all.join(", "))
 }
 
 /// The schema as a model may see it: what shows nothing is written out.
@@ -118,7 +121,59 @@ fn seen(schema: &Value) -> String {
             other => other.clone(),
         }
     }
-    all(schema).to_string()
+    // In one order: a server that lists its arguments in another one has the same tool.
+    canonical_json(&all(schema))
+}
+
+/// What a schema may cost: steps of following its references to their ends.
+const STEPS: u64 = 20_000;
+
+/// A schema is of bounded size and can be followed to its ends in bounded time: a call's arguments are held
+/// against it where nothing can stop that.
+fn bounded(schema: &Value) -> Result<(), String> {
+    let bytes = schema.to_string().len();
+    if bytes > SCHEMA {
+        return Err(format!("its schema has {bytes} bytes, more than {SCHEMA}"));
+    }
+    let mut known = BTreeMap::new();
+    match steps(schema, schema, &mut known, 0) {
+        Some(steps) if steps <= STEPS => Ok(()),
+        _ => Err("its schema refers to itself, or to other parts too often, to be checked in bounded time".to_owned()),
+    }
+}
+
+/// The steps below `value`; none where a reference leads back to itself, elsewhere, or too deep.
+fn steps(root: &Value, value: &Value, known: &mut BTreeMap<String, Option<u64>>, depth: u32) -> Option<u64> {
+    if depth > 200 {
+        return None;
+    }
+    match value {
+        Value::Array(items) => {
+            items.iter().try_fold(1_u64, |n, item| Some(n.saturating_add(steps(root, item, known, depth + 1)?)))
+        }
+        Value::Object(map) => map.iter().try_fold(1_u64, |n, (key, item)| {
+            let below = match (key.as_str(), item.as_str()) {
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Some(to)) => followed(root, to, known, depth)?,
+                // Counted where they are referred to.
+                ("$defs" | "definitions", _) => 1,
+                _ => steps(root, item, known, depth + 1)?,
+            };
+            Some(n.saturating_add(below))
+        }),
+        _ => Some(1),
+    }
+}
+
+fn followed(root: &Value, to: &str, known: &mut BTreeMap<String, Option<u64>>, depth: u32) -> Option<u64> {
+    if let Some(steps) = known.get(to) {
+        return *steps;
+    }
+    // Whoever comes back here before it is known goes in a circle.
+    known.insert(to.to_owned(), None);
+    let target = root.pointer(to.strip_prefix('#')?)?;
+    let found = steps(root, target, known, depth + 1);
+    known.insert(to.to_owned(), found);
+    found
 }
 
 /// The schema without the arguments that are fixed.
@@ -152,7 +207,8 @@ impl Offer {
     #[must_use]
     pub fn sent(&self, asked: &str) -> String {
         match serde_json::from_str::<Value>(asked) {
-            Ok(Value::Object(mut arguments)) if !self.fixed.is_empty() => {
+            // What was refused is recorded as it was asked.
+            Ok(Value::Object(mut arguments)) if !self.fixed.is_empty() && self.arguments(asked, None).is_ok() => {
                 arguments.extend(self.fixed.clone());
                 canonical_json(&Value::Object(arguments))
             }
@@ -267,7 +323,7 @@ mod tests {
         assert_eq!(offer.spec.name, "db__search");
         assert_eq!(
             offer.spec.description,
-            "Of server db, in its own words: Finds\\u{202e} rows\nFixed by configuration, for every call: tenant = \"acme\"."
+            "A tool of server db. Fixed by configuration, for every call: tenant = \"acme\". In its own words: \"Finds\\\\u{202e} rows\""
         );
         let schema: Value = serde_json::from_str(&offer.spec.input_schema).unwrap();
         assert_eq!(schema["required"], json!(["text"]));
@@ -279,6 +335,8 @@ mod tests {
         let recorded = offer.sent(r#"{"text":"x"}"#);
         assert_eq!(recorded, r#"{"tenant":"acme","text":"x"}"#);
         assert!(offer.arguments(&recorded, None).is_ok(), "it can be made again as it is recorded");
+        let evil = r#"{"tenant":"evil","text":"x"}"#;
+        assert_eq!(offer.sent(evil), evil, "what is refused is recorded as it was asked");
     }
 
     #[test]
@@ -287,6 +345,37 @@ mod tests {
         let policy = ServerPolicy { scope: vec![(Pattern::new("*"), scope)], ..ServerPolicy::default() };
         let why = judge("db", &policy, listed(Some(true)), Pinned::Same).standing.unwrap_err();
         assert!(why.contains("fixes the argument \"window\", which it does not take"), "{why}");
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_checked_in_bounded_time_holds_its_tool_back() {
+        let held = |schema: Value| {
+            judge("db", &ServerPolicy::default(), Listed { schema, ..listed(Some(true)) }, Pinned::Same).standing
+        };
+        let doubled: Map<String, Value> = (0..60)
+            .map(|n| {
+                let next = json!({"$ref": format!("#/$defs/d{}", n + 1)});
+                (format!("d{n}"), json!({"allOf": [next, next]}))
+            })
+            .chain([("d60".to_owned(), json!({"type": "object"}))])
+            .collect();
+        let bomb = json!({"type": "object", "allOf": [{"$ref": "#/$defs/d0"}], "$defs": doubled});
+        assert!(held(bomb).unwrap_err().contains("bounded time"));
+        let circle = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
+        assert!(held(circle).unwrap_err().contains("refers to itself"));
+        let large = json!({"type": "object", "description": "x".repeat(SCHEMA)});
+        assert!(held(large).unwrap_err().contains("bytes, more than"));
+        let plain = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/s"}, "b": {"$ref": "#/$defs/s"}},
+            "$defs": {"s": {"type": "string"}}});
+        assert!(held(plain).is_ok());
+    }
+
+    #[test]
+    fn what_may_write_is_never_called_again_by_code() {
+        let policy =
+            ServerPolicy { writes: patterns(&["search"]), repeatable: patterns(&["*"]), ..ServerPolicy::default() };
+        let offer = judge("db", &policy, listed(None), Pinned::Same).standing.unwrap();
+        assert!(!offer.spec.repeatable);
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl Link {
             }
             Err(why) => {
                 state.failures = state.failures.saturating_add(1);
-                tracing::warn!(server = self.name, why, failures = state.failures, "an MCP server cannot be reached");
+                tracing::info!(server = self.name, why, failures = state.failures, "an MCP server cannot be reached");
                 state.failed = Some((Instant::now(), why.clone()));
                 Err(format!("server {} cannot be reached: {why}", self.name))
             }
@@ -244,8 +244,11 @@ impl Link {
     /// Ends the connection.
     pub async fn close(&self) {
         let client = self.state.lock().await.client.take();
-        if let Some(client) = client.and_then(Arc::into_inner) {
-            client.close().await;
+        match client.map(Arc::try_unwrap) {
+            None => {}
+            Some(Ok(client)) => client.close().await,
+            // A call is under way that nobody waits for any more.
+            Some(Err(client)) => client.kill(),
         }
     }
 }

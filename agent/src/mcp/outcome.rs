@@ -45,9 +45,11 @@ fn text_of(block: &Value) -> Option<&str> {
     (block.get("type")?.as_str()? == "text").then(|| block.get("text")?.as_str()).flatten()
 }
 
-/// `text` is the JSON of `structured`.
+/// `text` is the JSON of `structured`, or all that `structured` holds is that text.
 fn same(text: &str, structured: &Value) -> bool {
-    serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured)
+    let only = structured.as_object().filter(|map| map.len() == 1).and_then(|map| map.values().next());
+    only.and_then(Value::as_str) == Some(text)
+        || serde_json::from_str::<Value>(text).is_ok_and(|value| value == *structured)
 }
 
 fn whole(content: &[Value], structured: Option<&Value>) -> String {
@@ -75,6 +77,8 @@ mod tests {
         assert_eq!(answered(&[text("{\"b\": 1,  \"a\":2}")], None), Ok("{\"b\": 1,  \"a\":2}".into()));
         let same = Some(json!({"a": 2, "b": 1}));
         assert_eq!(answered(&[text("{\"b\": 1,  \"a\":2}")], same), Ok("{\"b\": 1,  \"a\":2}".into()));
+        let wrapped = Some(json!({"content": "line 1\nline 2"}));
+        assert_eq!(answered(&[text("line 1\nline 2")], wrapped), Ok("line 1\nline 2".into()));
         assert_eq!(answered(&[], None), Ok(String::new()));
     }
 

@@ -1,5 +1,6 @@
 //! All servers of a team folder with their tools, judged, and the part of them that one Expert has.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -135,7 +136,23 @@ fn served(
             judged
         })
         .collect();
+    let mut tools: Vec<Judged> = tools;
+    alone(&mut tools);
     Served { name: name.to_owned(), policy, link, there, tools, first_seen }
+}
+
+/// Holds back tools that would be offered under one name: a call of one could reach the other.
+fn alone(tools: &mut [Judged]) {
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for offer in tools.iter().filter_map(|tool| tool.standing.as_ref().ok()) {
+        *times.entry(offer.spec.name.clone()).or_default() += 1;
+    }
+    for tool in tools {
+        let name = tool.standing.as_ref().ok().map(|offer| offer.spec.name.clone());
+        if let Some(name) = name.filter(|name| times.get(name).is_some_and(|n| *n > 1)) {
+            tool.standing = Err(format!("another tool of its server would be offered as {name}, too"));
+        }
+    }
 }
 
 /// The tools of servers that one Expert may call.

@@ -63,11 +63,9 @@ pub(super) fn hits(part: &Part<'_>, needle: &str) -> Result<Value, String> {
     let hits = search::hits(&part.text, needle)?;
     let (mut lines, mut counted) = (0_u64, None);
     for (at, _) in &hits.at {
-        let start = part.text.get(..*at).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-        if counted != Some(start) {
-            lines += 1;
-            counted = Some(start);
-        }
+        let same = counted.is_some_and(|last| part.text.get(last..*at).is_some_and(|between| !between.contains('\n')));
+        lines += u64::from(!same);
+        counted = Some(*at);
     }
     Ok(json!({
         "search": needle, "pointer": part.pointer, "hits": hits.at.len(), "lines": lines, "any_case": hits.any_case,

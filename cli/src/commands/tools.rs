@@ -5,6 +5,7 @@ use casebook_agent::mcp::pins::{Pinned, Pins};
 use casebook_agent::mcp::policy::Kind;
 use casebook_agent::mcp::servers::Way;
 use casebook_agent::mcp::toolbox::{Served, Toolbox};
+use casebook_agent::model::data::visible;
 use casebook_expert::crew::Team;
 use serde_json::{Value, json};
 
@@ -18,8 +19,11 @@ pub(super) async fn run(args: &ShowTools, screen: &mut Screen) -> Result<Exit, F
         Failure::usage("there is no team folder", format!("give it with --team DIR or {}", embedded::TEAM_ENV))
     })?;
     let mut toolbox = open(&team).await?;
+    if args.json && !args.confirm.is_empty() {
+        return Err(Failure::usage("--confirm shows what it confirms, and not as JSON", "leave --json out"));
+    }
     if !args.confirm.is_empty() {
-        let confirmed = confirm(&team, &toolbox, &args.confirm);
+        let confirmed = confirm(&team, &toolbox, &args.confirm, screen);
         toolbox.close().await;
         confirmed?;
         toolbox = open(&team).await?;
@@ -41,7 +45,7 @@ async fn open(team: &Team) -> Result<Toolbox, Failure> {
 }
 
 /// Pins what was named as it is now.
-fn confirm(team: &Team, toolbox: &Toolbox, named: &[String]) -> Result<(), Failure> {
+fn confirm(team: &Team, toolbox: &Toolbox, named: &[String], screen: &mut Screen) -> Result<(), Failure> {
     for name in named {
         let wrong = |what: String| Failure::usage(what, "`casebook tools` lists the servers and their tools");
         // The name of a server may hold a slash, too: the longest that fits is meant.
@@ -58,6 +62,12 @@ fn confirm(team: &Team, toolbox: &Toolbox, named: &[String]) -> Result<(), Failu
         };
         if wanted.is_empty() {
             return Err(wrong(format!("server {} has no tool that {name:?} names", served.name)));
+        }
+        for tool in &wanted {
+            // Whole: what is confirmed is what is shown.
+            screen.line(format_args!("{} {}/{}", paint(BOLD, "confirmed"), served.name, visible(&tool.name)));
+            screen.line(format_args!("  it says: {}", visible(&tool.description)));
+            screen.line(format_args!("  takes: {}", visible(&tool.schema.to_string())));
         }
         Pins::update(&team.folder, |pins| pins.confirm(&served.name, wanted.iter().copied(), &all))
             .map_err(|fault| Failure::failed(fault, "see to it that the team folder can be written"))?;
@@ -93,7 +103,8 @@ const fn access(judged: &Judged) -> &'static str {
 fn place(team: &Team, served: &Served) -> String {
     match team.servers.all.get(&served.name).map(|entry| &entry.way) {
         Some(Way::Child { command, .. }) => format!("runs {command}"),
-        Some(Way::Http { url, .. }) => format!("at {}", url.split(['?', '#']).next().unwrap_or_default()),
+        // Without path and query, which may hold a key.
+        Some(Way::Http { url, .. }) => format!("at {}", url.split('/').take(3).collect::<Vec<_>>().join("/")),
         None => String::new(),
     }
 }

@@ -22,6 +22,8 @@ struct Cited {
     line: u64,
     value: Value,
     chosen: Option<String>,
+    /// It stands in a text that whoever is recorded chose: a time in it is no record's own.
+    hearsay: bool,
 }
 
 pub(super) fn literal(
@@ -32,6 +34,9 @@ pub(super) fn literal(
     times: &mut Vec<CitedTime>,
     check: &mut CitationCheck,
 ) -> Result<String, String> {
+    if quote.trim().chars().count() < 3 {
+        return Err("a quotation has at least three characters".to_owned());
+    }
     let missing = || format!("the quoted text {:?} is not there", crate::one_line(quote, 80));
     let cited = match (at, &exhibit.json) {
         (Locator::Line(_), Some(_)) => return Err("the result is JSON: cite a JSON pointer into it".to_owned()),
@@ -52,9 +57,13 @@ pub(super) fn literal(
     if !local.has_quote(quote) {
         return Err(missing());
     }
+    let before = times.len();
     match &cited.value {
         Value::String(text) => text.lines().for_each(|line| when::of_line(line, times)),
         value => when::of_record(value, times),
+    }
+    if cited.hearsay {
+        times.iter_mut().skip(before).for_each(|time| time.basis = crate::TimeBasis::Inferred);
     }
     let (source, file) = (source(exhibit), format!("artifact:{}{}", exhibit.call.result, cited.fragment));
     check.sources.push(source.clone());
@@ -74,7 +83,7 @@ fn of_text(line: u64, text: &str, quote: &str) -> Cited {
         }
         None => (Value::from(text), Some(chosen::WHOLE.to_owned())),
     };
-    Cited { fragment: String::new(), line, value, chosen }
+    Cited { fragment: String::new(), line, value, chosen, hearsay: false }
 }
 
 /// The record at a pointer: the innermost object around it, without the lists of objects in it, which
@@ -88,7 +97,12 @@ fn of_json(json: &Value, pointer: &str, quote: &str) -> Result<Cited, String> {
     if let Some(text) = value.as_str().filter(|text| text.trim_end().contains('\n')) {
         let (line, found) = lines_with(text, quote)
             .ok_or_else(|| format!("the quoted text {:?} is not there", crate::one_line(quote, 80)))?;
-        return Ok(Cited { fragment: format!("#{pointer}"), ..of_text(line, found, quote) });
+        let cited = of_text(line, found, quote);
+        // What stands in a chosen text is chosen, also where it looks like a record.
+        let field = pointer.rsplit('/').next().unwrap_or_default();
+        let hearsay = chosen::by_name(field);
+        let chosen = cited.chosen.or_else(|| hearsay.then(|| field.to_owned()));
+        return Ok(Cited { fragment: format!("#{pointer}"), chosen, hearsay, ..cited });
     }
     let (path, record) = around(json, pointer).unwrap_or((pointer, value));
     let record = own(record, quote);
@@ -102,7 +116,7 @@ fn of_json(json: &Value, pointer: &str, quote: &str) -> Result<Cited, String> {
     if !local.has_quote(quote) {
         return Err(format!("{beside} ({:?})", crate::one_line(quote, 80)));
     }
-    Ok(Cited { fragment: format!("#{path}"), line: 1, value: record, chosen })
+    Ok(Cited { fragment: format!("#{path}"), line: 1, value: record, chosen, hearsay: false })
 }
 
 /// The record that the value at `pointer` is of, and its pointer: each item of a list of objects is one

@@ -26,9 +26,17 @@ fn of_field(key: &str, value: &Value, depth: u8, times: &mut Vec<CitedTime>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(key, inner)| of_field(key, inner, depth, times)),
         Value::Array(items) => items.iter().for_each(|inner| of_field(key, inner, depth, times)),
-        Value::String(text) if text.contains('\n') => text.lines().for_each(|line| of_line(line, times)),
+        Value::String(text) if text.contains('\n') => {
+            let before = times.len();
+            text.lines().for_each(|line| of_line(line, times));
+            hearsay(key, before, times);
+        }
         Value::String(text) => match inner(text).filter(|_| depth > 0) {
-            Some(inner) => of_field(key, &inner, depth - 1, times),
+            Some(inner) => {
+                let before = times.len();
+                of_field(key, &inner, depth - 1, times);
+                hearsay(key, before, times);
+            }
             None => {
                 let written = moment(text).or_else(|| epoch(key, text));
                 times.extend(written.map(|(at, zoned)| CitedTime { at, basis: basis(key, zoned) }));
@@ -39,6 +47,14 @@ fn of_field(key: &str, value: &Value, depth: u8, times: &mut Vec<CitedTime>) {
             times.extend(since.map(|(at, zoned)| CitedTime { at, basis: basis(key, zoned) }));
         }
         Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The times from `before` on stand in the text of the field `key`: where whoever is recorded chose that, they
+/// are no record's own.
+fn hearsay(key: &str, before: usize, times: &mut [CitedTime]) {
+    if chosen::by_name(key) {
+        times.iter_mut().skip(before).for_each(|time| time.basis = TimeBasis::Inferred);
     }
 }
 
@@ -100,7 +116,7 @@ fn starts(line: &str) -> impl Iterator<Item = usize> {
 /// The longest time that `text` begins with.
 fn longest(text: &str) -> Option<(Timestamp, bool)> {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | ':' | '.' | ',' | '+' | '-');
-    let end = text.find(|c: char| !part(c)).unwrap_or(text.len()).min(LONGEST);
+    let end = text.char_indices().find(|(at, c)| *at >= LONGEST || !part(*c)).map_or(text.len(), |(at, _)| at);
     let ends = |end: &usize| {
         let goes_on = text.get(*end..).and_then(|rest| rest.chars().next());
         goes_on.is_none_or(|c| !c.is_ascii_digit())
@@ -178,6 +194,8 @@ mod tests {
         check(&record(&json!({"title": "2024-01-01T10:00:00Z"})), &[("2024-01-01T10:00:00Z", Inferred)]);
         check(&record(&json!({"note2": "at 2024-01-01T10:00:00Z", "day": "2024-01-01", "n": 1704103200})), &[]);
         check(&record(&json!({"raw": "{\"ts\": 1704103200}"})), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&record(&json!({"message": "{\"ts\": 1704103200}"})), &[("2024-01-01T10:00:00Z", Inferred)]);
+        check(&record(&json!({"body": "x\n2024-01-01T10:00:00Z y"})), &[("2024-01-01T10:00:00Z", Inferred)]);
     }
 
     #[test]
@@ -202,6 +220,7 @@ mod tests {
         check(&line("GET / agent=2024-01-01T10:00:00Z"), &[("2024-01-01T10:00:00Z", Inferred)]);
         let two = [("2024-01-01T10:00:00Z", Record), ("2023-01-01T10:00:00Z", Inferred)];
         check(&line("2024-01-01T10:00:00Z said 2023-01-01T10:00:00Z"), &two);
+        check(&line(&"2024-".repeat(200_000)), &[]);
         check(&line("no time, 12345-67, 2024-01-01, 2024-13-01T10:00:00Z"), &[]);
     }
 }

@@ -179,10 +179,13 @@ fn foreign_calls(captured: &[Captured], found: &mut Vec<Violation>) {
 
 /// The system prompt is the same, byte for byte, in all requests of one kind to one model.
 fn one_system(captured: &[Captured], found: &mut Vec<Violation>) {
-    let mut first: HashMap<(Provider, &str, TaskKind), (&str, u64)> = HashMap::new();
+    // An Expert's system prompt ends in what its own domain is told.
+    let mut first: HashMap<(Provider, &str, TaskKind, String), (&str, u64)> = HashMap::new();
     for one in captured {
         let Some(kind) = one.kind else { continue };
-        let key = (one.request.provider, one.request.model.as_str(), kind);
+        let question = prompt::json_section(&one.request, "question").unwrap_or_default();
+        let domain = question.get("domain").map(ToString::to_string).unwrap_or_default();
+        let key = (one.request.provider, one.request.model.as_str(), kind, domain);
         let (system, number) = *first.entry(key).or_insert((&one.request.system, one.number));
         if system != one.request.system {
             let detail = format!("the system prompt is not that of request {number}, of the same kind and model");

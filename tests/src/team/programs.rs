@@ -60,8 +60,8 @@ fn newest(root: &Path) -> Option<SystemTime> {
 
 fn build(folder: &Path) -> Result<(), String> {
     let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    cargo.args(["build", "--locked", "--bins"]);
-    cargo.args(Part::ALL.iter().flat_map(|part| ["-p".to_owned(), format!("casebook-{}", part.name())]));
+    // The workspace, as its tests were built: some packages alone would have their libraries built anew.
+    cargo.args(["build", "--locked", "--workspace", "--bins"]);
     if folder.ends_with("release") {
         cargo.arg("--release");
     }

@@ -208,7 +208,7 @@ fn a_window_that_is_small_is_kept_to_and_what_was_left_out_is_said() {
         assert_eq!(lab.server.log().rejected().len(), 0, "no prompt was larger than the window");
         (lab, failures(&report))
     };
-    let (lab, failed) = in_window(11_500);
+    let (lab, failed) = in_window(14_500);
     assert_eq!(failed, [""; 0]);
     let cut = |request: &Request| String::from_utf8_lossy(&request.bytes).contains("bytes, cut:");
     assert!(lab.server.log().captured().iter().any(|c| cut(&c.request)), "a cut result says so");

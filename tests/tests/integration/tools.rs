@@ -189,9 +189,12 @@ fn a_tool_that_changes_under_way_is_held_back_at_once() {
     with(&[], POLICY, async |tools, _, team| {
         tools.call("s__echo", r#"{"text":"before"}"#).await.unwrap();
         tools.call("s__change", "{}").await.unwrap();
+        // What it says of the change may be heard a moment after its answer.
+        tokio::time::sleep(Duration::from_millis(300)).await;
         has(tools.call("s__echo", r#"{"text":"after"}"#).await, "held back: server s has changed its tool \"echo\"");
         tools.call("s__rows", "{}").await.unwrap();
         tools.call("s__drop", "{}").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
         has(tools.call("s__echo", r#"{"text":"after"}"#).await, "server s has no tool \"echo\" any more");
         assert!(Pins::read(&team.folder).unwrap().tools("s").any(|name| name == "echo"));
     });

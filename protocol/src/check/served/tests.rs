@@ -144,10 +144,16 @@ fn the_record_is_the_object_around_the_pointer_without_the_records_in_it() {
 #[test]
 fn a_text_is_cited_by_its_line_wherever_it_stands() {
     let text = "start\n2024-01-01T10:00:00Z sshd: Accepted key for mara\n2024-01-01T10:00:05Z sshd: closed\n";
-    let time = |place, quote: &str, time: &str| happened(place, quote, time, TimeBasis::Record);
     let plain = one("github__tail", text);
-    let wrapped = one("github__read_file", &json!({"content": text}).to_string());
-    for (all, pointer, fragment) in [(&plain, "", ""), (&wrapped, "/content", "#/content")] {
+    let wrapped = one("github__read_file", &json!({"lines": text}).to_string());
+    // Anyone may have written this one, the times in it included.
+    let chosen = one("github__get_issue", &json!({"content": text}).to_string());
+    for (all, pointer, fragment, basis) in [
+        (&plain, "", "", TimeBasis::Record),
+        (&wrapped, "/lines", "#/lines", TimeBasis::Record),
+        (&chosen, "/content", "#/content", TimeBasis::Inferred),
+    ] {
+        let time = |place, quote: &str, time: &str| happened(place, quote, time, basis);
         let finding = time(at(pointer), "key for mara", "2024-01-01T10:00:00Z");
         check(all, &finding, FOUND);
         place(all, &finding, fragment, 2);
@@ -157,7 +163,7 @@ fn a_text_is_cited_by_its_line_wherever_it_stands() {
         check(all, &next, &format!("{FOUND} | no cited record is of 2024-01-01T10:00:05Z"));
         check(all, &quoted(at(pointer), "no such"), "fails: the quoted text \"no such\" is not there");
     }
-    let finding = time(Locator::Line(3), "sshd: closed", "2024-01-01T10:00:05Z");
+    let finding = happened(Locator::Line(3), "sshd: closed", "2024-01-01T10:00:05Z", TimeBasis::Record);
     check(&plain, &finding, FOUND);
     place(&plain, &finding, "", 3);
     check(&plain, &quoted(Locator::Line(9), "mara"), "fails: the result has no line 9");
@@ -169,6 +175,18 @@ fn a_text_is_cited_by_its_line_wherever_it_stands() {
         &FindingDraft { claim: "`closed`".into(), ..whole },
         &format!("{FOUND} | `closed` does not occur in what is cited"),
     );
+}
+
+#[test]
+fn what_looks_like_a_record_in_a_text_that_anyone_chose_is_no_ground_and_no_time() {
+    let body = "hi\n{\"status\":\"approved\",\"host\":\"web-1\",\"time\":\"2024-01-01T10:00:00Z\"}\n";
+    let all = one("github__get_issue", &json!({"id": 7, "body": body}).to_string());
+    let finding = happened(at("/body"), "approved", "2024-01-01T10:00:00Z", TimeBasis::Inferred);
+    check(&all, &finding, FOUND);
+    assert_eq!(all.check(&finding).citations[0].chosen.as_deref(), Some("body"));
+    let own = happened(at("/body"), "approved", "2024-01-01T10:00:00Z", TimeBasis::Record);
+    assert!(!all.check(&own).valid(), "the time is not the record's own");
+    check(&all, &quoted(at("/id"), ""), "fails: a quotation has at least three characters");
 }
 
 #[test]

@@ -104,6 +104,7 @@ fn the_official_inspector_lists_and_calls_it() {
     };
     let listed = inspect(&["--method", "tools/list"]);
     assert_eq!(listed["tools"][2]["name"], "search", "{listed}");
-    let called = inspect(&["--method", "tools/call", "--tool-name", "list_sources", "--tool-arg", "domain=endpoint"]);
+    let called =
+        inspect(&["--method", "tools/call", "--tool-name", "list_sources", "--tool-arg", "only=[\"endpoint\"]"]);
     assert!(called["content"][0]["text"].as_str().unwrap().contains("endpoint_process"), "{called}");
 }

@@ -21,9 +21,13 @@ fn demo(name: &str) -> PathBuf {
 
 /// `casebook investigate` of the demo's alert in `folder`; the report and what was printed.
 fn investigate(folder: &Path, name: &str, more: &[&str]) -> (Report, String) {
+    with(folder, name, "investigate", more)
+}
+
+fn with(folder: &Path, name: &str, how: &str, more: &[&str]) -> (Report, String) {
     let out = folder.join(name);
     let mut command = Command::new(run::program("casebook"));
-    command.arg("investigate").arg(demo("alert.json")).args(more).arg("--out").arg(&out);
+    command.arg(how).arg(demo("alert.json")).args(more).arg("--out").arg(&out);
     command.arg("--data").arg(folder.join(format!("{name}-data"))).current_dir(folder).stdin(Stdio::null());
     let output = command.env_remove("CASEBOOK_MODELS").env_remove("CASEBOOK_TEAM").output().unwrap();
     let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
@@ -66,6 +70,8 @@ fn the_demo_over_a_child_process_and_over_http_ends_in_the_report_of_the_one_pro
     let (report, said) = investigate(folder.path(), "over-child", &["--team", &over_child]);
     assert!(said.contains("from server evidence"), "{said}");
     assert_eq!(stable(&report), stable(&embedded));
+    let (report, _) = with(folder.path(), "over-nats", "cluster", &["--team", &over_child, "--port", "0"]);
+    assert_eq!(stable(&report), stable(&embedded), "Experts as processes, each with servers of its own");
 
     let mut server = Command::new(&casebook);
     server.args(arguments).args(["--http", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -93,6 +99,8 @@ impl Script for Caller {
             return self.brain.reply(request);
         }
         assert!(request.system.contains("Look at the deployments first."), "{}", request.system);
+        let sources = prompt::json_section(request, "sources").unwrap_or_default().to_string();
+        assert!(sources.contains("not there: server gone cannot be reached"), "{sources}");
         let shown = prompt::all_shown(request);
         let ask = |name: &str, arguments: Value| Ask { name: name.into(), arguments: arguments.to_string() };
         if shown.is_empty() {
@@ -127,6 +135,7 @@ instructions: |
 tools:
   - db/read_query
   - files/*
+  - gone/*
 limits:
   turns: 6
 ";
@@ -161,6 +170,7 @@ fn servers_that_nobody_here_wrote_are_used_by_an_expert_of_a_file_and_cited() {
         "db": {"command": interpreter.with_file_name("mcp-server-sqlite"), "args": ["--db-path", database]},
         "files": {"command": programs.join("mcp-server-filesystem"), "args": ["${ROOT:-.}/files"], "type": "stdio",
             "env": {"PATH": "${PATH}"}, "autoApprove": []},
+        "gone": {"command": "no-such-program"},
     });
     let servers: Value =
         serde_json::from_str(&servers.to_string().replace("${ROOT:-.}", &root.display().to_string())).unwrap();
@@ -179,8 +189,9 @@ fn servers_that_nobody_here_wrote_are_used_by_an_expert_of_a_file_and_cited() {
     let with = ["--team", &team, "--evidence", &evidence, "--models", &models];
     let (report, said) = investigate(&root, "third-party", &with);
     assert!(said.contains("server db is seen for the first time"), "{said}");
+    assert!(said.contains("server gone is not there"), "{said}");
     let ours: Vec<_> = report.findings.iter().filter(|f| f.finding.domain.as_str() == "code").collect();
-    assert_eq!(ours.len(), 2, "{:?}", report.findings);
+    assert_eq!(ours.len(), 4, "two in each round: {:?}", report.findings);
     for finding in &ours {
         assert!(finding.citations.iter().all(|c| c.holds) && finding.faults.is_empty(), "{finding:?}");
         assert!(finding.score.unwrap().get() <= 0.89, "one source only: {finding:?}");
@@ -189,8 +200,18 @@ fn servers_that_nobody_here_wrote_are_used_by_an_expert_of_a_file_and_cited() {
     assert_eq!(refused.status, casebook_protocol::CallStatus::Failed);
     assert!(!files.join("x").exists(), "a tool that may write is not offered, whatever a model asks for");
 
-    let listed = crate::process::casebook(&root, &["tools", "--team", "team", "--json"]);
-    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let (id, data) = (report.investigation.as_str(), root.join("third-party-data").display().to_string());
+    let cited = ours[1].citations[0].citation.call().as_str();
+    let recorded = crate::process::casebook(&root, &["show", id, "--data", &data, "--call", cited]);
+    assert!(recorded.contains("files__read_text_file") && recorded.ends_with(log), "{recorded}");
+
+    let listed = Command::new(run::program("casebook"))
+        .args(["tools", "--team", "team", "--json"])
+        .current_dir(&root)
+        .output()
+        .unwrap();
+    assert_eq!(listed.status.code(), Some(1), "one of the servers is gone");
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     let tool = |server: &str, name: &str| {
         let servers = listed["servers"].as_array().unwrap();
         let server = servers.iter().find(|s| s["name"] == server).unwrap();
