@@ -37,16 +37,22 @@ pub fn python(packages: &[&str]) -> PathBuf {
     folder.join("bin/python")
 }
 
-/// The folder with the programs of `packages` (as npm spells them, with their versions). None where the
-/// machine has no npm; says so on standard error, and what it installs.
+/// The folder with the programs of `packages` (as npm spells them, with their versions), which need Node of
+/// major version `least`. None where the machine has no npm or an older Node; says so on standard error, and
+/// what it installs.
 ///
 /// # Panics
 /// When the packages cannot be installed: there is nothing to test.
 #[must_use]
-pub fn npm(packages: &[&str]) -> Option<PathBuf> {
-    let there = Command::new("npm").arg("--version").stdin(Stdio::null()).output();
-    if !there.is_ok_and(|said| said.status.success()) {
-        eprintln!("no npm on this machine: what needs {} is not tested", packages.join(", "));
+pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
+    let version = |program: &str| {
+        let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&said.stdout).trim().trim_start_matches('v').to_owned();
+        text.split('.').next()?.parse::<u32>().ok()
+    };
+    if version("npm").is_none() || version("node").is_none_or(|node| node < least) {
+        let packages = packages.join(", ");
+        eprintln!("no npm, or no Node {least} or newer, on this machine: what needs {packages} is not tested");
         return None;
     }
     let folder = installed("npm", packages, |folder| {

@@ -92,7 +92,7 @@ fn garbage_ends_nothing_and_the_end_of_the_input_ends_it_well() {
 
 #[test]
 fn the_official_inspector_lists_and_calls_it() {
-    let Some(programs) = thirdparty::npm(&[thirdparty::INSPECTOR]) else { return };
+    let Some(programs) = thirdparty::npm(&[thirdparty::INSPECTOR], 20) else { return };
     let data = tempfile::tempdir().unwrap();
     let inspect = |more: &[&str]| {
         let mut inspector = Command::new(programs.join("mcp-inspector"));

@@ -19,7 +19,7 @@ fn a_third_party_python_server_starts_and_answers() {
 
 #[test]
 fn a_third_party_npm_server_starts_and_answers() {
-    let Some(programs) = npm(&[FILESYSTEM_SERVER]) else { return };
+    let Some(programs) = npm(&[FILESYSTEM_SERVER], 18) else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().canonicalize().unwrap().join("a.txt");
     std::fs::write(&file, "forty-two").unwrap();

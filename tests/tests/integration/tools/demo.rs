@@ -151,7 +151,7 @@ sources: ['*']
 
 #[test]
 fn servers_that_nobody_here_wrote_are_used_by_an_expert_of_a_file_and_cited() {
-    let Some(programs) = npm(&[FILESYSTEM_SERVER]) else { return };
+    let Some(programs) = npm(&[FILESYSTEM_SERVER], 18) else { return };
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     let files = root.join("files");
