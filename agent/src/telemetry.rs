@@ -81,10 +81,8 @@ macro_rules! model_span {
 #[must_use]
 pub fn filter(directives: &str) -> EnvFilter {
     let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("warn"));
-    match "genai=off".parse() {
-        Ok(silent) => filter.add_directive(silent),
-        Err(_) => filter,
-    }
+    // The library behind MCP logs addresses, which may hold a key.
+    ["genai=off", "rmcp=off"].iter().filter_map(|silent| silent.parse().ok()).fold(filter, EnvFilter::add_directive)
 }
 
 /// Sends log lines to standard error. `CASEBOOK_LOG` filters them, in the syntax of `tracing`
