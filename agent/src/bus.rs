@@ -82,6 +82,11 @@ pub trait Bus: Send + Sync + 'static {
     /// Tells everyone who listens. Nobody has to, and what a listener misses stands in the log.
     async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError>;
 
+    /// Whether anyone may hear what is published to `subject`: what nobody hears need not be written.
+    fn heard(&self, _subject: &str) -> bool {
+        true
+    }
+
     /// Listens to a subject; `>` at its end stands for any rest.
     async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError>;
 

@@ -1,11 +1,12 @@
 //! What thinks in a role: a language model, or the built-in analyst. Both get the same task, make the
 //! same kinds of move, and pass the same checks.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use casebook_protocol::{Allowance, Answer, FindingDraft, ModelCall, Player, Task, ToolCall, Toolset, Usage};
 
+use crate::model::brief::Briefing;
 use crate::model::{Ask, Fault, Model, Reply};
 
 /// A tool call that a mind asks for.
@@ -51,6 +52,28 @@ pub struct Turn {
     pub toolset: Arc<Toolset>,
     /// No more tool call will be granted.
     pub last: bool,
+    /// What was made of the task in earlier turns.
+    pub laid: Laid,
+}
+
+/// What was laid out of a task for a model, kept from turn to turn: it follows from the task alone, so that
+/// nothing is lost with it. Clones keep the same.
+#[derive(Debug, Clone, Default)]
+pub struct Laid(Arc<Mutex<Option<(usize, Arc<Briefing>)>>>);
+
+impl Laid {
+    /// The briefing in `room` bytes, which is made once.
+    pub fn briefing(&self, room: usize, make: impl FnOnce() -> Briefing) -> Arc<Briefing> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.as_ref() {
+            Some((known, briefing)) if *known == room => Arc::clone(briefing),
+            _ => {
+                let briefing = Arc::new(make());
+                *kept = Some((room, Arc::clone(&briefing)));
+                briefing
+            }
+        }
+    }
 }
 
 /// A request to a language model with what it may use at the most.
@@ -97,6 +120,9 @@ pub trait Mind: Send + Sync + 'static {
     async fn raised(&self, _task: &Arc<Task>, _past: &Past) -> Vec<FindingDraft> {
         Vec::new()
     }
+
+    /// Makes now what is made once and takes time, so that no task waits for it.
+    async fn ready(&self) {}
 
     /// The language models that it asks; none for an analyst in code.
     fn models(&self) -> Option<&dyn Model> {

@@ -65,6 +65,36 @@ pub trait Store: Send + Sync + 'static {
     /// Records `bytes` under `key` once: whoever comes second learns what stands.
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError>;
 
+    /// Stores `artifacts`, each under the hash given with it, and then records `bytes` under `key` once: where
+    /// the key is recorded, what its bytes name is stored. One write where the store can.
+    async fn record_once_with(
+        &self,
+        investigation: &InvestigationId,
+        key: &str,
+        bytes: &[u8],
+        artifacts: &[(&ArtifactId, &[u8])],
+    ) -> Result<Once, StoreError> {
+        for (_, artifact) in artifacts {
+            self.put(artifact).await?;
+        }
+        self.record_once(investigation, key, bytes).await
+    }
+
+    /// Stores `artifacts` and then appends as [`Store::append`] does: where the entries are, what they name is
+    /// stored. One write where the store can.
+    async fn append_with(
+        &self,
+        investigation: &InvestigationId,
+        after: u64,
+        entries: &[Recorded],
+        artifacts: &[(&ArtifactId, &[u8])],
+    ) -> Result<(), StoreError> {
+        for (_, artifact) in artifacts {
+            self.put(artifact).await?;
+        }
+        self.append(investigation, after, entries).await
+    }
+
     /// What is recorded under `key`.
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
 

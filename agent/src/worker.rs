@@ -14,7 +14,7 @@ use tracing::Instrument;
 
 use crate::bus::{Bus, BusError, Delivery};
 use crate::clock::Clock;
-use crate::mind::{CallRequest, Done, Mind, Thought, Turn};
+use crate::mind::{CallRequest, Done, Laid, Mind, Thought, Turn};
 use crate::store::{Once, Store, StoreError};
 use crate::stored;
 use crate::tools::Tools;
@@ -133,6 +133,11 @@ impl Worker {
         &self.env.bus
     }
 
+    /// Makes now what is made once and takes time, so that no task waits for it.
+    pub async fn ready(&self) {
+        self.mind.ready().await;
+    }
+
     /// Performs a delivered job and answers the delivery. What goes wrong on our side of the task is
     /// logged and the job goes back, until it was delivered [`ATTEMPTS`] times: then its failure is
     /// recorded, so that the flow goes on.
@@ -161,7 +166,9 @@ impl Worker {
     }
 
     async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32) -> Result<(), WorkError> {
-        let task: Arc<Task> = Arc::new(wire::decode(bytes)?);
+        let mut task: Task = wire::decode(bytes)?;
+        task.again |= attempt > 1;
+        let task = Arc::new(task);
         if queue_of(&task) != *queue || Queue::of(&task.id).as_ref() != Some(queue) {
             return Err(WorkError::Astray { task: task.id.clone(), queue: queue.name() });
         }
@@ -185,7 +192,9 @@ impl Worker {
         .await
     }
 
-    /// Drives the task to its end. Recorded calls are taken from the record, never made again.
+    /// Drives the task to its end. Recorded calls are taken from the record, never made again. Where the Hub
+    /// hands a task out for the first time and nobody was given the job before, nothing can be on record and
+    /// nothing is looked for; whoever comes second all the same learns it when it records.
     ///
     /// # Errors
     /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
@@ -199,6 +208,7 @@ impl Worker {
             begun: self.env.clock.now(),
             before: Duration::ZERO,
         };
+        let laid = Laid::default();
         let mut effects = machine.begin();
         loop {
             let mut calls = FuturesUnordered::new();
@@ -207,7 +217,7 @@ impl Worker {
                 match effect {
                     Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a)).await),
                     Effect::Think { last } => {
-                        let turn = Turn { toolset: Arc::clone(&toolset), last };
+                        let turn = Turn { toolset: Arc::clone(&toolset), last, laid: laid.clone() };
                         inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
                     }
                     Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
@@ -237,7 +247,9 @@ impl Worker {
         refused: Option<String>,
     ) -> Result<Done, WorkError> {
         let key = call_key(&id);
-        if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+        if task.again
+            && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
+        {
             return self.recall(&key, &bytes).await;
         }
         let span = tool_span!(id, request.tool.as_str());
@@ -263,7 +275,7 @@ impl Worker {
             Ok(text) => (CallStatus::Answered, text),
             Err(why) => (CallStatus::Failed, why),
         };
-        let result = self.env.store.put(text.as_bytes()).await?;
+        let result = ArtifactId::of(text.as_bytes());
         let ended = self.env.clock.now();
         let call = ToolCall {
             id,
@@ -277,7 +289,10 @@ impl Worker {
             ended,
         };
         let json = stored::write(&call).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
-        if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, &key, &json).await? {
+        let artifact = (&call.result, text.as_bytes());
+        if let Once::Stands(bytes) =
+            self.env.store.record_once_with(&task.investigation, &key, &json, &[artifact]).await?
+        {
             return self.recall(&key, &bytes).await;
         }
         self.tell(task, Step::Tool(call.clone())).await?;

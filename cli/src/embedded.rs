@@ -281,6 +281,7 @@ impl Team {
         let bus = MemoryBus::default();
         let events = bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
         let env = Env { bus: Arc::new(bus.clone()), store: Arc::clone(&home.store), clock: Arc::new(SystemClock) };
+        minds.ready().await;
         casebook_director::actor::start_with(env.clone(), minds.director());
         casebook_critic::actor::start_with(env.clone(), minds.critic());
         for seat in crew.seats {

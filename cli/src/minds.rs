@@ -71,6 +71,12 @@ impl Minds {
         self.seat(Arc::new(CriticBrief), Analyst(casebook_critic::analyst::think))
     }
 
+    /// Makes now what each role makes once and takes time, so that no task waits for it.
+    pub async fn ready(&self) {
+        let (director, expert, critic) = (self.director(), self.expert(), self.critic());
+        tokio::join!(director.ready(), expert.ready(), critic.ready());
+    }
+
     fn seat(&self, brief: Arc<dyn Brief>, analyst: Analyst) -> Arc<dyn Mind> {
         seat(self.models.as_ref(), self.prompts.as_ref(), brief, analyst)
     }

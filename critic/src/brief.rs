@@ -51,6 +51,15 @@ fn system(prompt: Prompt) -> String {
 pub struct CriticBrief;
 
 impl Brief for CriticBrief {
+    fn ready(&self) {
+        for form in [&REVIEW_FORM, &TIMELINE_FORM] {
+            LazyLock::force(form);
+        }
+        for text in [&REVIEW_SYSTEM, &TIMELINE_SYSTEM] {
+            LazyLock::force(text);
+        }
+    }
+
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let (prompt, system, sections) = match &task.view {
             View::Review(view) => (REVIEW, &REVIEW_SYSTEM, review::sections(view)),

@@ -56,6 +56,15 @@ fn system(prompt: Prompt) -> String {
 pub struct DirectorBrief;
 
 impl Brief for DirectorBrief {
+    fn ready(&self) {
+        for form in [&PLAN_FORM, &DECIDE_FORM, &REPORT_FORM] {
+            LazyLock::force(form);
+        }
+        for text in [&PLAN_SYSTEM, &DECIDE_SYSTEM, &REPORT_SYSTEM] {
+            LazyLock::force(text);
+        }
+    }
+
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let (prompt, system, view) = match &task.view {
             View::Plan(view) => (PLAN, &PLAN_SYSTEM, Some(view)),

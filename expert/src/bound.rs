@@ -65,6 +65,10 @@ impl Mind for Bound {
         self.mind.raised(task, past).await
     }
 
+    async fn ready(&self) {
+        self.mind.ready().await;
+    }
+
     fn models(&self) -> Option<&dyn Model> {
         self.mind.models()
     }
@@ -111,9 +115,11 @@ mod tests {
             round: 1,
             view: View::Investigate(Box::new(view)),
             allowance: Allowance::default(),
+            again: false,
         });
         let calls = Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }]);
-        let turn = Turn { toolset: Arc::new(began.toolset.clone()), last: false };
+        let turn =
+            Turn { toolset: Arc::new(began.toolset.clone()), last: false, laid: casebook_agent::mind::Laid::default() };
         let next = async |member: Member| {
             let mind = Arc::new(Analyst(|_, _, _| {
                 Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }])

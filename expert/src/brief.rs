@@ -11,6 +11,8 @@ use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRES
 use casebook_protocol::{Answer, ExpertView, FindingDraft, SourceInfo, Task, TaskKind, View, one_line};
 use serde_json::{Value, json};
 
+use crate::analyst;
+
 mod form;
 mod read;
 
@@ -54,6 +56,12 @@ impl Brief for ExpertBrief {
 
     fn form(&self, _: TaskKind) -> Arc<AnswerForm> {
         Arc::clone(&FORM)
+    }
+
+    fn ready(&self) {
+        LazyLock::force(&FORM);
+        LazyLock::force(&SYSTEM);
+        analyst::ready();
     }
 
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {

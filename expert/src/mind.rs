@@ -71,6 +71,10 @@ impl Brief for Told {
         self.brief.form(kind)
     }
 
+    fn ready(&self) {
+        self.brief.ready();
+    }
+
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         self.brief.read(task, done, object)
     }
@@ -114,6 +118,10 @@ impl Mind for Limited {
         self.mind.raised(task, past).await
     }
 
+    async fn ready(&self) {
+        self.mind.ready().await;
+    }
+
     fn models(&self) -> Option<&dyn Model> {
         self.mind.models()
     }
@@ -152,6 +160,7 @@ mod tests {
             round: 1,
             view: View::Investigate(Box::new(view)),
             allowance: Allowance::default(),
+            again: false,
         }
     }
 
@@ -183,6 +192,7 @@ mod tests {
         let turn = Turn {
             toolset: Arc::new(Toolset { name: String::new(), about: String::new(), tools: vec![] }),
             last: false,
+            laid: casebook_agent::mind::Laid::default(),
         };
         let next = mind.next(&Arc::new(task()), &Past::default(), &turn).await;
         let listed = CallRequest { tool: "list_sources".into(), arguments: "{}".into() };

@@ -18,7 +18,7 @@ pub struct Advanced {
     /// The events to append.
     pub recorded: Vec<Recorded>,
     /// The views to store as artifacts before that.
-    pub views: Vec<Vec<u8>>,
+    pub views: Vec<(ArtifactId, Vec<u8>)>,
     /// The tasks to enqueue after that.
     pub tasks: Vec<Task>,
     /// One for each command.
@@ -101,9 +101,10 @@ impl Pass<'_> {
     fn view(&mut self, kind: TaskKind, domain: Option<&Domain>) -> Result<(TaskId, View), String> {
         let view = view::build(&self.out.state, kind, domain).ok_or("there is nothing to show")?;
         let bytes = serde_json::to_vec(&view).map_err(|e| e.to_string())?;
-        let command = Command::RequestTask { kind, domain: domain.cloned(), view: ArtifactId::of(&bytes) };
-        self.take(&command).map_err(|r| r.to_string())?;
-        self.out.views.push(bytes);
+        let id = ArtifactId::of(&bytes);
+        self.take(&Command::RequestTask { kind, domain: domain.cloned(), view: id.clone() })
+            .map_err(|r| r.to_string())?;
+        self.out.views.push((id, bytes));
         Ok((TaskId::of(self.out.state.round, kind, domain), view))
     }
 }

@@ -7,7 +7,8 @@ use casebook_agent::store::StoreError;
 use casebook_agent::stored;
 use casebook_agent::worker::{Env, outcome_key};
 use casebook_protocol::{
-    Answer, Event, Exhibits, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View, subject,
+    Answer, ArtifactId, Event, Exhibits, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View,
+    subject,
 };
 
 use crate::advance::{Advanced, advance};
@@ -90,11 +91,10 @@ impl Ledger {
             if let Some(defect) = pass.defect {
                 return Err(HubError::Defect(defect));
             }
-            for view in &pass.views {
-                self.env.store.put(view).await?;
-            }
             if !pass.recorded.is_empty() {
-                match self.env.store.append(&self.investigation, after, &pass.recorded).await {
+                let views: Vec<(&ArtifactId, &[u8])> =
+                    pass.views.iter().map(|(id, view)| (id, view.as_slice())).collect();
+                match self.env.store.append_with(&self.investigation, after, &pass.recorded, &views).await {
                     Ok(()) => {}
                     Err(StoreError::Conflict { .. }) => {
                         self.state = archive::replay(self.env.store.as_ref(), &self.investigation).await?;
@@ -110,9 +110,14 @@ impl Ledger {
         Err(HubError::Contended(self.investigation))
     }
 
-    /// Checking citations reads megabytes: that is work for a thread that may block.
+    /// Checking citations reads megabytes: that is work for a thread that may block. What only puts down the
+    /// steps of tasks that go on takes less than the way to one.
     async fn decided(&mut self, commands: Arc<Vec<Command>>, onward: bool) -> Result<Advanced, HubError> {
         let (state, id, now) = (std::mem::take(&mut self.state), self.investigation.clone(), self.now());
+        let step = |c: &Command| matches!(c, Command::RecordCall { .. } | Command::RecordModelCall { .. });
+        if !commands.is_empty() && commands.iter().all(step) {
+            return Ok(advance(state, &id, &commands, now, onward));
+        }
         let pass = tokio::task::spawn_blocking(move || advance(state, &id, &commands, now, onward)).await;
         pass.map_err(|e| HubError::Defect(format!("a pass was not decided: {e}")))
     }
@@ -120,6 +125,11 @@ impl Ledger {
     /// Tells the events in order. Nobody has to listen: what is missed is in the log, so a bus that
     /// fails here stops nothing.
     async fn tell(&mut self, recorded: &[Recorded]) -> Result<(), HubError> {
+        let subjects = [subject::events(&self.investigation), subject::timeline(&self.investigation)];
+        if !subjects.iter().any(|subject| self.env.bus.heard(subject)) {
+            self.told = self.state.last_seq();
+            return Ok(());
+        }
         let missed = match recorded.first() {
             Some(first) if first.seq > self.told + 1 => self.env.store.log(&self.investigation, self.told + 1).await?,
             Some(_) => Vec::new(),
@@ -190,13 +200,16 @@ impl Ledger {
                 parts.push((call.clone(), self.state.repeatable(waits.domain.as_ref(), &call.tool), bytes));
             }
         }
-        let exhibits = tokio::task::spawn_blocking(move || exhibits(parts))
-            .await
-            .map_err(|e| HubError::Defect(format!("evidence was not read: {e}")))?;
+        let exhibits = match parts.is_empty() {
+            true => Exhibits::default(),
+            false => tokio::task::spawn_blocking(move || exhibits(parts))
+                .await
+                .map_err(|e| HubError::Defect(format!("evidence was not read: {e}")))?,
+        };
         Ok(Some(Command::RecordOutcome { outcome, exhibits, now }))
     }
 
-    /// A task that was requested and has not ended, as it went out the first time.
+    /// A task that was requested and has not ended, as it went out the first time but for saying so.
     ///
     /// # Errors
     /// When the store fails or its view is gone.
@@ -206,7 +219,7 @@ impl Ledger {
         let corrupt = |reason: String| HubError::Store(StoreError::Corrupt { what: what(), reason });
         let bytes = self.env.store.get(&waits.view).await?.ok_or_else(|| corrupt("it is not in the store".into()))?;
         let view: View = serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
-        Ok(view::task(&self.state, id, view))
+        Ok(view::task(&self.state, id, view).map(|task| Task { again: true, ..task }))
     }
 }
 

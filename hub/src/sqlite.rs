@@ -25,7 +25,7 @@ mod writer;
 
 pub use fault::OpenError;
 use fault::fault;
-use writer::{Job, Request};
+use writer::{Job, Named, Request};
 
 /// Requests that wait for the writer before the next one waits to be put there.
 const WAITING: usize = 1024;
@@ -246,6 +246,11 @@ fn raw(id: &ArtifactId) -> Vec<u8> {
     id.as_str().as_bytes().chunks(2).map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | digit(*b))).collect()
 }
 
+/// Artifacts as they are stored.
+fn named(artifacts: &[(&ArtifactId, &[u8])]) -> Named {
+    artifacts.iter().map(|(id, bytes)| ((*id).clone(), packed::pack(bytes))).collect()
+}
+
 #[async_trait]
 impl Store for SqliteStore {
     async fn append(
@@ -254,13 +259,23 @@ impl Store for SqliteStore {
         after: u64,
         entries: &[Recorded],
     ) -> Result<(), StoreError> {
+        self.append_with(investigation, after, entries, &[]).await
+    }
+
+    async fn append_with(
+        &self,
+        investigation: &InvestigationId,
+        after: u64,
+        entries: &[Recorded],
+        artifacts: &[(&ArtifactId, &[u8])],
+    ) -> Result<(), StoreError> {
         let doing = format!("append to the log of {investigation}");
         let unwritable = |e: serde_json::Error| StoreError::Unavailable { doing: doing.clone(), reason: e.to_string() };
         follows(investigation, after, after, entries)?;
         let last = entries.last().map_or(after, |entry| entry.seq);
         let row = tables::write(entries).map_err(unwritable)?;
-        let investigation = investigation.clone();
-        self.write(doing, |reply| Request::Append { investigation, after, last, row, reply }).await
+        let (investigation, named) = (investigation.clone(), named(artifacts));
+        self.write(doing, |reply| Request::Append { investigation, after, last, row, named, reply }).await
     }
 
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
@@ -299,11 +314,23 @@ impl Store for SqliteStore {
     }
 
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        self.record_once_with(investigation, key, bytes, &[]).await
+    }
+
+    async fn record_once_with(
+        &self,
+        investigation: &InvestigationId,
+        key: &str,
+        bytes: &[u8],
+        artifacts: &[(&ArtifactId, &[u8])],
+    ) -> Result<Once, StoreError> {
         let (investigation, key, bytes) = (investigation.clone(), key.to_owned(), packed::pack(bytes));
+        let named = named(artifacts);
         self.write(format!("record {key} of {investigation}"), |reply| Request::Once {
             investigation,
             key,
             bytes,
+            named,
             reply,
         })
         .await
@@ -325,14 +352,8 @@ impl Store for SqliteStore {
 
     async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
         let id = ArtifactId::of(bytes);
-        let stored = self.look(
-            || format!("look for artifact {id}"),
-            |db| db.prepare_cached("SELECT 1 FROM artifacts WHERE id = ?1")?.exists(params![raw(&id)]),
-        )?;
-        if !stored {
-            let (artifact, bytes) = (id.clone(), packed::pack(bytes));
-            self.write(format!("store artifact {id}"), |reply| Request::Put { id: artifact, bytes, reply }).await?;
-        }
+        let named = named(&[(&id, bytes)]);
+        self.write(format!("store artifact {id}"), |reply| Request::Put { named, reply }).await?;
         Ok(id)
     }
 

@@ -46,6 +46,7 @@ pub fn task(state: &State, id: &TaskId, view: View) -> Option<Task> {
         round: requested.round,
         view,
         allowance: allowance(state, requested.round, requested.kind),
+        again: false,
     })
 }
 

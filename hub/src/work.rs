@@ -9,9 +9,10 @@ use casebook_agent::bus::Bus;
 use casebook_agent::clock::TickingClock;
 use casebook_agent::mind::Analyst;
 use casebook_agent::tools::{NoTools, Tools};
+use casebook_agent::wire;
 use casebook_agent::worker::{DeadLetter, Env, Fixed, Worker};
 use casebook_protocol::subject::{self, Queue};
-use casebook_protocol::{ArtifactId, Role, Toolset};
+use casebook_protocol::{ArtifactId, Role, Task, Toolset};
 
 use crate::away::Away;
 use crate::memory::MemoryStore;
@@ -59,14 +60,39 @@ async fn a_job_is_not_done_before_its_dead_letter_is_written() {
     assert_eq!((new.bytes(), new.attempt()), (&b"new"[..], 1));
 }
 
-#[tokio::test]
-async fn a_step_that_could_not_be_told_fails_no_task() {
+/// The first task of an Expert, as it goes out.
+fn investigate() -> Task {
     let mut driver = Driver::open(&case(&["network"]));
     let (_, plan) = driver.waiting.pop_first().unwrap();
     let (outcome, results) = perform(&plan, &|task, done| think(task, done, false));
     let command = driver.outcome(outcome, &results);
     driver.take(&[command]);
-    let (_, task) = driver.waiting.pop_first().unwrap();
+    driver.waiting.pop_first().unwrap().1
+}
+
+#[tokio::test]
+async fn a_task_that_comes_again_takes_what_is_recorded() {
+    let (bus, tools) = (Arc::new(Away::new("", 0)), Arc::new(Search::default()));
+    let worker = worker(&bus, tools.clone());
+    let ran = || tools.0.load(Ordering::SeqCst);
+    let fresh = investigate();
+    assert!(!fresh.again, "the Hub hands it out for the first time");
+    let first = worker.perform(&Arc::new(fresh.clone())).await.unwrap();
+    assert_eq!(ran(), 2);
+    let again = worker.perform(&Arc::new(Task { again: true, ..fresh.clone() })).await.unwrap();
+    assert_eq!((ran(), &again.calls), (2, &first.calls), "nothing is made again");
+    // The same bytes, delivered once more because their worker died with them.
+    let queue = Queue::new(Role::Expert, fresh.domain.as_ref());
+    let jobs = subject::tasks(Role::Expert, fresh.domain.as_ref());
+    bus.enqueue(&jobs, "x", wire::encode(&fresh).unwrap()).await.unwrap();
+    drop(bus.pull(&jobs).await.unwrap());
+    worker.handle(&queue, bus.pull(&jobs).await.unwrap()).await;
+    assert_eq!(ran(), 2, "a second delivery of a task that went out once looks, too");
+}
+
+#[tokio::test]
+async fn a_step_that_could_not_be_told_fails_no_task() {
+    let task = investigate();
     let bus = Arc::new(Away::new("casebook.hub.steps.", u32::MAX));
     let tools = Arc::new(Search::default());
     let outcome = worker(&bus, tools.clone()).perform(&Arc::new(task)).await.unwrap();

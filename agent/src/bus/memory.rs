@@ -172,7 +172,8 @@ impl State {
         let reorder = self.chance(faults.reorder);
         let queue = self.queues.entry(subject.to_owned()).or_default();
         if double {
-            queue.push_back(job.clone());
+            // Whoever delivers a job twice counts: the second delivery is known for one.
+            queue.push_back(Job { attempt: job.attempt + 1, ..job.clone() });
         }
         if reorder { queue.push_front(job) } else { queue.push_back(job) }
     }
@@ -214,6 +215,10 @@ impl Bus for MemoryBus {
     async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError> {
         self.state().tell(&Message { subject: subject.to_owned(), bytes }, self.faults);
         Ok(())
+    }
+
+    fn heard(&self, subject: &str) -> bool {
+        self.state().listeners.iter().any(|(pattern, _)| matches(pattern, subject))
     }
 
     async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
@@ -326,6 +331,7 @@ mod tests {
     async fn listeners_hear_what_matches() {
         let bus = MemoryBus::default();
         let mut all = bus.subscribe("events.>").await.unwrap();
+        assert!(bus.heard("events.x") && !bus.heard("other.x"));
         bus.publish("other.x", vec![]).await.unwrap();
         bus.publish("events.x", b"1".to_vec()).await.unwrap();
         assert_eq!(all.next().await.unwrap().subject, "events.x");

@@ -38,6 +38,9 @@ pub trait Brief: Send + Sync + 'static {
     /// What is wrong with it beyond its form, each with its place and what to write instead.
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>>;
 
+    /// Makes now what is made once and takes time (forms, patterns), so that no task waits for it.
+    fn ready(&self) {}
+
     /// What code raises from the results of the task's own calls, whatever the model made of them.
     /// Nothing, unless the role reads evidence.
     fn raised(&self, _task: &Task, _done: &[Done]) -> Vec<FindingDraft> {

@@ -194,9 +194,9 @@ impl Dialogue<'_> {
         let ask = Ask {
             id: ModelCallId::of(&self.task.id, nth),
             model: profile.name.clone(),
-            prompt: briefing.prompt,
+            prompt: briefing.prompt.clone(),
             purpose,
-            system: vec![Part { text: briefing.system, cache: true }],
+            system: vec![Part { text: briefing.system.clone(), cache: true }],
             messages,
             tools: frame.tools,
             choice: frame.choice,
@@ -271,4 +271,4 @@ fn offer(tool: &ToolSpec) -> Offer {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

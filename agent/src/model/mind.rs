@@ -104,6 +104,13 @@ impl Mind for Seated {
         }
     }
 
+    async fn ready(&self) {
+        let brief = Arc::clone(&self.brief);
+        if let Err(error) = tokio::task::spawn_blocking(move || brief.ready()).await {
+            tracing::warn!(%error, "what is made once is made with the first task");
+        }
+    }
+
     fn models(&self) -> Option<&dyn Model> {
         Some(self.models.as_ref())
     }

@@ -135,6 +135,10 @@ impl Brief for Reworded {
         self.brief.form(kind)
     }
 
+    fn ready(&self) {
+        self.brief.ready();
+    }
+
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         self.brief.read(task, done, object)
     }

@@ -12,6 +12,7 @@ use async_nats::jetstream::stream::DirectGetErrorKind;
 use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded, subject};
 use futures_util::StreamExt;
+use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
 use super::stream::{one, passing, taken};
@@ -198,6 +199,17 @@ impl Store for NatsStore {
                 if found.hash == last.hash { Ok(()) } else { Err(conflict(found.seq)) }
             }
         }
+    }
+
+    async fn append_with(
+        &self,
+        investigation: &InvestigationId,
+        after: u64,
+        entries: &[Recorded],
+        artifacts: &[(&ArtifactId, &[u8])],
+    ) -> Result<(), StoreError> {
+        try_join_all(artifacts.iter().map(|(_, bytes)| self.put(bytes))).await?;
+        self.append(investigation, after, entries).await
     }
 
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {

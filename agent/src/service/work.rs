@@ -120,11 +120,12 @@ async fn at(mut service: Service, post: Post) -> Result<(), Failure> {
         member: post.member,
         leaves: false,
     };
+    let worker = (post.worker)(connection.env());
+    worker.ready().await;
     if !let_in(&mut service, &connection, &join).await? {
         return Ok(());
     }
     tracing::info!(user, "let in: takes jobs");
-    let worker = (post.worker)(connection.env());
     let actor = RoleActor::start_on(post.queue, worker, post.at_once);
     let under_way = async || actor.send(Observe).await.map_or(0, |seen| seen.under_way);
     let mut stop = service.stop.clone();

@@ -23,7 +23,9 @@ impl Worker {
     ) -> Result<Result<Input, String>, WorkError> {
         let Asking { ask, time: patience, .. } = asking;
         let key = model_key(&ask.id);
-        if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+        if task.again
+            && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
+        {
             let exchange = self.recall_model(&key, &bytes).await?;
             time.before += between(exchange.call.started, exchange.call.ended);
             return Ok(Ok(Input::Replied(Box::new(exchange))));
@@ -86,9 +88,14 @@ impl Worker {
             }
         };
         let what = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
-        call.reply = Some(self.env.store.put(&stored::write(&stored).map_err(what)?).await?);
+        let reply = stored::write(&stored).map_err(what)?;
+        let id = ArtifactId::of(&reply);
+        call.reply = Some(id.clone());
         let json = stored::write(&call).map_err(what)?;
-        if let Once::Stands(bytes) = self.env.store.record_once(&task.investigation, key, &json).await? {
+        let artifact = (&id, reply.as_slice());
+        if let Once::Stands(bytes) =
+            self.env.store.record_once_with(&task.investigation, key, &json, &[artifact]).await?
+        {
             return self.recall_model(key, &bytes).await;
         }
         self.tell(task, Step::Model(call.clone())).await?;

@@ -75,6 +75,7 @@ fn task(view: View) -> Task {
         round: 2,
         view,
         allowance: Allowance::default(),
+        again: false,
     }
 }
 

@@ -27,6 +27,13 @@ use plan::{Ground, Search};
 use rec::Rec;
 use seed::{Seed, Seeds};
 
+/// Makes what is made once: the book of behaviours and the patterns.
+pub(crate) fn ready() {
+    behaviour::all();
+    seed::patterns();
+    steer::known();
+}
+
 /// The analyst's next move in an `investigate` task.
 #[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {

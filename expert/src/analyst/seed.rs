@@ -239,7 +239,7 @@ fn kind_by_name(name: &str) -> Option<EntityKind> {
     })
 }
 
-fn patterns() -> &'static [(Regex, EntityKind)] {
+pub(crate) fn patterns() -> &'static [(Regex, EntityKind)] {
     static PATTERNS: OnceLock<Vec<(Regex, EntityKind)>> = OnceLock::new();
     PATTERNS.get_or_init(|| {
         let all: [(&str, EntityKind); 9] = [

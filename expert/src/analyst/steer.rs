@@ -61,7 +61,7 @@ struct Wish {
 }
 
 /// The patterns of all wishes as one set, and whose each is.
-struct Known {
+pub(crate) struct Known {
     set: RegexSet,
     whose: Vec<String>,
 }
@@ -74,7 +74,7 @@ fn read() -> Result<Known, String> {
     Ok(Known { set: set.map_err(|e| e.to_string())?, whose })
 }
 
-fn known() -> Option<&'static Known> {
+pub(crate) fn known() -> Option<&'static Known> {
     static KNOWN: OnceLock<Option<Known>> = OnceLock::new();
     // The tests read the file, so that it is never none.
     KNOWN.get_or_init(|| read().ok()).as_ref()

@@ -42,6 +42,7 @@ fn task(hostile: &str, many: usize) -> Task {
         round: 2,
         view: View::Investigate(Box::new(view)),
         allowance: Allowance::default(),
+        again: false,
     }
 }
 

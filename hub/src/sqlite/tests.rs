@@ -48,7 +48,7 @@ fn a_format_of_the_future_is_refused_with_both_named() {
     db.pragma_update(None, "user_version", 9).unwrap();
     drop(db);
     let error = SqliteStore::open(folder.path()).unwrap_err().to_string();
-    assert!(error.ends_with("has format 9, this casebook reads up to 2: use a newer casebook"), "{error}");
+    assert!(error.ends_with("has format 9, this casebook reads up to 3: use a newer casebook"), "{error}");
 }
 
 #[test]
@@ -97,8 +97,7 @@ async fn a_full_disk_fails_what_does_not_fit_and_loses_nothing() {
             Job {
                 doing: format!("store {n}"),
                 request: Request::Put {
-                    id: ArtifactId::of(&bytes),
-                    bytes: packed::Packed { form: packed::WHOLE, bytes },
+                    named: vec![(ArtifactId::of(&bytes), packed::Packed { form: packed::WHOLE, bytes })],
                     reply,
                 },
             },
@@ -187,5 +186,60 @@ PRAGMA user_version = 1;
         assert_eq!(stands, Once::Stands(b"v".to_vec()));
         assert_eq!(store.get(&artifact).await.unwrap().as_deref(), Some(&bytes[..]));
         store.put(&bytes).await.unwrap();
+    }
+}
+
+/// What version 2 wrote is read, and goes on.
+#[tokio::test]
+async fn the_tables_of_version_2_become_those_of_today() {
+    const V2: &str = "
+CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE events (investigation INTEGER NOT NULL, seq INTEGER NOT NULL, form INTEGER NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (investigation, seq)) WITHOUT ROWID;
+CREATE TABLE results (investigation INTEGER NOT NULL, key TEXT NOT NULL, form INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (investigation, key)) WITHOUT ROWID;
+CREATE TABLE artifacts (id BLOB NOT NULL PRIMARY KEY, form INTEGER NOT NULL, bytes BLOB NOT NULL) WITHOUT ROWID;
+PRAGMA user_version = 2;
+";
+    let folder = tempfile::tempdir().unwrap();
+    let db = Connection::open(folder.path().join("casebook.db")).unwrap();
+    db.execute_batch(V2).unwrap();
+    let log = entries(&id("a"), None, 5, "x");
+    db.execute("INSERT INTO investigations VALUES (7, 'a')", []).unwrap();
+    let whole = serde_json::to_vec(&log[..3]).unwrap();
+    db.execute("INSERT INTO events VALUES (7, 3, 0, ?1)", params![whole]).unwrap();
+    db.execute("INSERT INTO results VALUES (7, 'k', 0, ?1)", params![b"v".to_vec()]).unwrap();
+    // A row in the form of that version: deflated after the words of rows.
+    let artifact = ArtifactId::of(packed::tests::CALL.as_bytes());
+    let deflated = include_bytes!("words/row-form-1.bin").to_vec();
+    db.execute("INSERT INTO artifacts VALUES (?1, 1, ?2)", params![raw(&artifact), deflated]).unwrap();
+    drop(db);
+    for _ in 0..2 {
+        let store = SqliteStore::open(folder.path()).unwrap();
+        if store.log(&id("a"), 1).await.unwrap().len() == 3 {
+            store.append(&id("a"), 3, &log[3..]).await.unwrap();
+        }
+        assert_eq!(store.log(&id("a"), 1).await.unwrap(), log);
+        assert_eq!(store.recorded(&id("a"), "k").await.unwrap().as_deref(), Some(&b"v"[..]));
+        assert_eq!(store.get(&artifact).await.unwrap().as_deref(), Some(packed::tests::CALL.as_bytes()));
+        let other = store.record_once(&id("b"), "k", b"w").await.unwrap();
+        assert!(matches!(other, Once::Recorded | Once::Stands(_)));
+    }
+}
+
+/// What a request names is stored with it, also where another one was first.
+#[tokio::test]
+async fn what_is_recorded_and_what_it_names_are_one_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let (one, two, three) = (b"one".repeat(50), b"two".repeat(50), b"three".repeat(50));
+    let [a, b, c] = [&one, &two, &three].map(|bytes| ArtifactId::of(bytes));
+    assert_eq!(store.record_once_with(&id("a"), "k", b"v", &[(&a, &one)]).await.unwrap(), Once::Recorded);
+    let second = store.record_once_with(&id("a"), "k", b"w", &[(&b, &two)]).await.unwrap();
+    assert_eq!(second, Once::Stands(b"v".to_vec()));
+    let log = entries(&id("a"), None, 2, "x");
+    store.append_with(&id("a"), 0, &log, &[(&c, &three)]).await.unwrap();
+    assert!(matches!(store.append_with(&id("a"), 0, &log, &[]).await, Err(StoreError::Conflict { .. })));
+    assert_eq!(store.log(&id("a"), 1).await.unwrap(), log);
+    for (id, bytes) in [(&a, &one), (&b, &two), (&c, &three)] {
+        assert_eq!(store.get(id).await.unwrap().as_ref(), Some(bytes));
     }
 }

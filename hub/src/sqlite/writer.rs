@@ -21,10 +21,13 @@ pub(super) struct Job {
 }
 
 pub(super) enum Request {
-    Append { investigation: InvestigationId, after: u64, last: u64, row: Packed, reply: Reply<()> },
-    Once { investigation: InvestigationId, key: String, bytes: Packed, reply: Reply<Once> },
-    Put { id: ArtifactId, bytes: Packed, reply: Reply<()> },
+    Append { investigation: InvestigationId, after: u64, last: u64, row: Packed, named: Named, reply: Reply<()> },
+    Once { investigation: InvestigationId, key: String, bytes: Packed, named: Named, reply: Reply<Once> },
+    Put { named: Named, reply: Reply<()> },
 }
+
+/// Artifacts that a request stores before it writes what names them.
+pub(super) type Named = Vec<(ArtifactId, Packed)>;
 
 /// An answer that is given when the transaction is on disk: `None` for done, or why it is not.
 type Answer = Box<dyn FnOnce(Option<StoreError>)>;
@@ -82,22 +85,22 @@ fn given_up(doing: &str, file: &str) -> StoreError {
     }
 }
 
-/// Each request changes one row of consequence, with one statement, which undoes itself when it fails: none
-/// takes another along.
+/// Each request writes one row of consequence, with one statement, which undoes itself when it fails: none
+/// takes another along. The artifacts before it may stand where it fails, since nothing names them then.
 fn perform(transaction: &Connection, Job { doing, request }: Job, file: &str) -> Answer {
     match request {
-        Request::Append { investigation, after, last, row, reply } => {
-            let done = append(transaction, &investigation, (after, last), &row);
+        Request::Append { investigation, after, last, row, named, reply } => {
+            let done = put(transaction, &named).and_then(|()| append(transaction, &investigation, (after, last), &row));
             answer(reply, done.map_err(|error| fault(&doing, file, &error)).and_then(|done| done))
         }
-        Request::Once { investigation, key, bytes, reply } => {
-            let done = once(transaction, &investigation, &key, &bytes);
+        Request::Once { investigation, key, bytes, named, reply } => {
+            let done = put(transaction, &named).and_then(|()| once(transaction, &investigation, &key, &bytes));
             let corrupt = |reason| StoreError::Corrupt { what: format!("{key} of {investigation}"), reason };
             let done = done.map_err(|error| fault(&doing, file, &error));
             answer(reply, done.and_then(|once| once.map_err(corrupt)))
         }
-        Request::Put { id, bytes, reply } => {
-            answer(reply, put(transaction, &id, &bytes).map_err(|error| fault(&doing, file, &error)))
+        Request::Put { named, reply } => {
+            answer(reply, put(transaction, &named).map_err(|error| fault(&doing, file, &error)))
         }
     }
 }
@@ -170,7 +173,10 @@ fn once(
     Ok(stands.map_or(Ok(Once::Recorded), |(form, bytes)| packed::unpack(form, bytes).map(Once::Stands)))
 }
 
-fn put(db: &Connection, id: &ArtifactId, bytes: &Packed) -> Result<(), rusqlite::Error> {
-    let mut insert = db.prepare_cached("INSERT OR IGNORE INTO artifacts (id, form, bytes) VALUES (?1, ?2, ?3)")?;
-    insert.execute(params![raw(id), bytes.form, bytes.bytes]).map(drop)
+fn put(db: &Connection, named: &Named) -> Result<(), rusqlite::Error> {
+    for (id, bytes) in named {
+        let mut insert = db.prepare_cached("INSERT OR IGNORE INTO artifacts (id, form, bytes) VALUES (?1, ?2, ?3)")?;
+        insert.execute(params![raw(id), bytes.form, bytes.bytes])?;
+    }
+    Ok(())
 }

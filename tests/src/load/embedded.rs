@@ -51,6 +51,7 @@ async fn investigate(setting: &Setting) -> Result<Taken, String> {
     for seat in seats {
         casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, minds.expert());
     }
+    minds.ready().await;
     let hub = HubHandle::start(env, SWEEP);
     let case = |n| {
         let budget = Budget { rounds: setting.rounds + 2, ..Budget::default() };
@@ -118,6 +119,10 @@ impl Bus for Counting {
     async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError> {
         self.messages.fetch_add(1, Ordering::Relaxed);
         self.bus.publish(subject, bytes).await
+    }
+
+    fn heard(&self, subject: &str) -> bool {
+        self.bus.heard(subject)
     }
 
     async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {

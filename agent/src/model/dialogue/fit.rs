@@ -1,6 +1,8 @@
 //! Fits a conversation into the window of a model before it is sent: what is left out is said where
 //! it was.
 
+use std::sync::Arc;
+
 use casebook_protocol::tool::RESULT_TOOLS;
 
 use super::{Briefing, Dialogue, Frame, Message, Profile, Said, Shown, ToolAnswer, Walk};
@@ -29,7 +31,7 @@ pub(super) fn fit(
     walk: &Walk,
     profile: &Profile,
     frame: &Frame,
-) -> Result<(Briefing, Vec<Message>), String> {
+) -> Result<(Arc<Briefing>, Vec<Message>), String> {
     let window = profile.window.saturating_sub(profile.max_output) as usize * 5 / 2;
     let fixed: usize = frame.tools.iter().map(|t| t.description.len() + t.schema.text().len() + FRAME_BYTES).sum();
     let fixed = fixed + frame.format.as_ref().map_or(0, |f| f.schema.text().len()) + FRAME_BYTES;
@@ -37,7 +39,7 @@ pub(super) fn fit(
     // With tools, the greater part is kept for what they return. It must not depend on how far the
     // conversation is, or the beginning of the prompt would change from call to call.
     let room = if dialogue.turn.toolset.tools.is_empty() { whole } else { whole / 5 * 2 };
-    let mut briefing = dialogue.brief.brief(dialogue.task, room);
+    let briefing = dialogue.turn.laid.briefing(room, || dialogue.brief.brief(dialogue.task, room));
     let opening = briefing.system.len() + briefing.parts.iter().map(|p| p.text.len()).sum::<usize>();
     let mut limits = vec![RESULT_BYTES; walk.messages.len()];
     let looks = dialogue.turn.toolset.tools.iter().any(|tool| RESULT_TOOLS.contains(&tool.name.as_str()));
@@ -46,8 +48,8 @@ pub(super) fn fit(
         let messages: Vec<Message> = shown.collect();
         let bytes = opening + messages.iter().map(size).sum::<usize>();
         if bytes <= whole {
-            let opening = std::iter::once(Message::User(std::mem::take(&mut briefing.parts)));
-            return Ok((briefing, opening.chain(messages).collect()));
+            let opening = std::iter::once(Message::User(briefing.parts.clone()));
+            return Ok((Arc::clone(&briefing), opening.chain(messages).collect()));
         }
         // The oldest results are cut first: what came last is what the model is thinking about.
         let next = walk

@@ -42,7 +42,7 @@ impl Brief for PlanBrief {
     }
 }
 
-fn task() -> Task {
+pub(in crate::model) fn task() -> Task {
     let alert = Alert::parse(br#"{"id":"a","title":"t"}"#).unwrap();
     let view = DirectorView {
         alert,
@@ -62,6 +62,7 @@ fn task() -> Task {
         round: 1,
         view: View::Plan(Box::new(view)),
         allowance: Allowance::default(),
+        again: false,
     }
 }
 
@@ -112,7 +113,7 @@ impl Table {
             repeatable: true,
         };
         let toolset = Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search"), tool("journal")] };
-        let turn = Turn { toolset: Arc::new(toolset), last: self.last };
+        let turn = Turn { toolset: Arc::new(toolset), last: self.last, laid: crate::mind::Laid::default() };
         Dialogue { task: &self.task, seat: &self.seat, brief: &PlanBrief, past: &self.past, turn: &turn }.next()
     }
 
