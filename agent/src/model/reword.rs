@@ -7,7 +7,7 @@ use std::sync::Arc;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
 use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use casebook_protocol::timeline::MAX_GAPS;
-use casebook_protocol::{Answer, Task, TaskKind, one_line};
+use casebook_protocol::{Answer, FindingDraft, Task, TaskKind, one_line};
 use serde_json::Value;
 
 use crate::mind::Done;
@@ -142,6 +142,10 @@ impl Brief for Reworded {
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         self.brief.read(task, done, object)
     }
+
+    fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
+        self.brief.raised(task, done)
+    }
 }
 
 #[cfg(test)]
@@ -160,6 +164,42 @@ mod tests {
         assert_eq!(said.name, "plan mine-2");
         assert!(said.system.contains("# The team") && said.system.ends_with("\n0.50 or more\n"), "{}", said.system);
         assert_eq!(prompts.kinds().collect::<Vec<_>>(), [TaskKind::Plan]);
+    }
+
+    /// A role that says little and raises what it sees.
+    struct Raising;
+
+    impl Brief for Raising {
+        fn brief(&self, _: &Task, _: usize) -> Briefing {
+            Briefing { prompt: "plan 1".into(), system: "built in".into(), parts: Vec::new() }
+        }
+
+        fn form(&self, _: TaskKind) -> Arc<AnswerForm> {
+            unreachable!("nothing is asked")
+        }
+
+        fn read(&self, _: &Task, _: &[Done], _: &Value) -> Result<Answer, Vec<String>> {
+            Err(Vec::new())
+        }
+
+        fn raised(&self, _: &Task, _: &[Done]) -> Vec<FindingDraft> {
+            let finding = serde_json::json!({
+                "kind": "instruction", "claim": "A record addresses the analyst.", "time": null, "entities": [],
+                "bearing": "incriminating", "weight": "moderate", "about_alert": false, "technique": null,
+                "confidence": 0.9, "citations": [], "look_next": null,
+            });
+            vec![serde_json::from_value(finding).unwrap()]
+        }
+    }
+
+    #[test]
+    fn other_words_take_nothing_from_what_code_raises() {
+        let mut prompts = Prompts::default();
+        prompts.take("plan.md", "Casebook task: plan (prompt plan mine)\nx\n").unwrap();
+        let reworded = Reworded { brief: Arc::new(Raising), prompts: Arc::new(prompts) };
+        let task = crate::model::dialogue::tests::task();
+        assert_eq!(reworded.brief(&task, 1000).prompt, "plan mine");
+        assert_eq!(reworded.raised(&task, &[]), Raising.raised(&task, &[]));
     }
 
     #[test]
