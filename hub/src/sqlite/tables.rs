@@ -8,14 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::packed::{self, Packed, WHOLE};
 
 /// The version of the tables that is written. Every earlier one is read.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
-/// An investigation has a number, since its id would stand in every row; a row has a form ([`packed`]).
+/// An investigation has a number, since its id would stand in every row; a row has a form ([`packed`]). Rows
+/// lie in the order in which they came and are found by an index: in the order of their keys each would lie
+/// on another page, and those over a kilobyte on pages of their own.
 const CREATE: &str = "
 CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
-CREATE TABLE events (investigation INTEGER NOT NULL, seq INTEGER NOT NULL, form INTEGER NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (investigation, seq)) WITHOUT ROWID;
-CREATE TABLE results (investigation INTEGER NOT NULL, key TEXT NOT NULL, form INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (investigation, key)) WITHOUT ROWID;
-CREATE TABLE artifacts (id BLOB NOT NULL PRIMARY KEY, form INTEGER NOT NULL, bytes BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE events (investigation INTEGER NOT NULL, seq INTEGER NOT NULL, form INTEGER NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (investigation, seq));
+CREATE TABLE results (investigation INTEGER NOT NULL, key TEXT NOT NULL, form INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (investigation, key));
+CREATE TABLE artifacts (id BLOB NOT NULL PRIMARY KEY, form INTEGER NOT NULL, bytes BLOB NOT NULL);
 ";
 
 /// Version 1 had the same in whole bytes under whole ids.
@@ -31,13 +33,28 @@ DROP TABLE events_1; DROP TABLE results_1; DROP TABLE artifacts_1;
 ",
 ];
 
+/// Version 2 had the same in the order of the keys, and other forms.
+const FROM_2: [&str; 3] = [
+    "ALTER TABLE investigations RENAME TO investigations_2; ALTER TABLE events RENAME TO events_2; ALTER TABLE results RENAME TO results_2; ALTER TABLE artifacts RENAME TO artifacts_2;",
+    CREATE,
+    "
+INSERT INTO investigations SELECT n, id FROM investigations_2;
+INSERT INTO events SELECT investigation, seq, form, entry FROM events_2;
+INSERT INTO results SELECT investigation, key, form, bytes FROM results_2;
+INSERT INTO artifacts SELECT id, form, bytes FROM artifacts_2;
+DROP TABLE events_2; DROP TABLE results_2; DROP TABLE artifacts_2; DROP TABLE investigations_2;
+",
+];
+
 /// Makes the tables, or those of version `found` into them.
 pub(super) fn bring_up(connection: &mut Connection, found: i64) -> Result<(), rusqlite::Error> {
-    if found == VERSION {
-        return Ok(());
-    }
+    let steps: &[&str] = match found {
+        VERSION => return Ok(()),
+        0 => &[CREATE],
+        1 => &FROM_1,
+        _ => &FROM_2,
+    };
     let transaction = connection.transaction()?;
-    let steps: &[&str] = if found == 0 { &[CREATE] } else { &FROM_1 };
     for step in steps {
         transaction.execute_batch(step)?;
     }
