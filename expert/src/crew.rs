@@ -11,12 +11,13 @@ use casebook_agent::mcp::pattern::Pattern;
 use casebook_agent::mcp::policy::{Kind, Policy};
 use casebook_agent::mcp::servers::Servers;
 use casebook_agent::mcp::toolbox::{Served, Toolbox};
+use casebook_agent::model::config::Limits;
 use casebook_agent::results;
 use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line, source_name};
 use serde_json::{Map, Value, json};
 
-use crate::definition::{Definition, Grant, Limits, preset, read_folder};
+use crate::definition::{Definition, Grant, preset, read_folder};
 use crate::evidence::{Catalog, EvidenceTools, about_logs};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seat, Seen, description, over_files, seats};
