@@ -22,7 +22,7 @@ use crate::evidence::{Catalog, EvidenceTools, about_logs};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seat, Seen, description, over_files, seats};
 
-/// The folder of logs as the server that grants name.
+/// The folder of logs as the server that grants name; it needs no entry in mcp.json.
 pub const EVIDENCE: &str = "evidence";
 
 /// What a team folder says.
