@@ -307,6 +307,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     let mut grants: Vec<(Pattern, Pattern)> = expert.tools.iter().map(|g| (g.server.clone(), g.tool.clone())).collect();
     let mut parts: Vec<Arc<dyn Tools>> = Vec::new();
     let mut sources: Vec<SourceInfo> = Vec::new();
+    let mut gone: Vec<SourceInfo> = Vec::new();
     let about = about_logs(seen.iter().map(|s| (s.source.as_str(), s.format, s.records, s.sensor.as_str())));
     match evidence {
         Evidence::Files(catalog) => {
@@ -334,6 +335,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     }
     if let Some(tools) = toolbox.granted_general(&grants) {
         sources.extend(tools.sources());
+        gone = tools.gone();
         parts.push(Arc::new(tools));
     }
     if parts.is_empty() {
@@ -346,7 +348,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     };
     let known = Some(expert.description.as_str()).filter(|text| !text.trim().is_empty());
     let mut description = description(&expert.name, known, seen);
-    for gone in sources.iter().filter(|s| s.about.contains("; not there: ")) {
+    for gone in gone {
         description.push_str(&format!(" Server {}: {}.", gone.source, gone.about));
     }
     let member = Member { domain: expert.name.clone(), description, sources, toolset: results::with(tools.toolset()) };
