@@ -40,7 +40,7 @@ const LISTED: usize = 16 * 1024 * 1024;
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How a server is reached, with its secrets.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Reach {
     /// A child process.
     Child {

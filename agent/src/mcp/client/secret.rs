@@ -1,8 +1,30 @@
 //! What is secret of how a server is reached, and texts without it.
 
+use std::fmt;
+
 use secrecy::{ExposeSecret, SecretString};
 
 use super::Reach;
+
+impl fmt::Debug for Reach {
+    /// Without what may hold a secret: arguments, values, and of an address all but the host.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |all: &[(String, SecretString)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        match self {
+            Self::Child { program, args, env, cwd } => f
+                .debug_struct("Child")
+                .field("program", program)
+                .field("args", &args.len())
+                .field("env", &names(env))
+                .field("cwd", cwd)
+                .finish(),
+            Self::Http { url, headers } => {
+                let host = url.split(['/', '?', '#']).nth(2).and_then(|host| host.rsplit('@').next());
+                f.debug_struct("Http").field("host", &host).field("headers", &names(headers)).finish()
+            }
+        }
+    }
+}
 
 /// What no message may say. An address may hold a key, too.
 pub(super) fn secrets(reach: &Reach) -> Vec<SecretString> {
@@ -49,4 +71,21 @@ pub(super) fn without(text: &str, secrets: &[SecretString]) -> String {
         }
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_server_is_reached_is_shown_without_what_is_secret() {
+        let value = |name: &str| vec![(name.to_owned(), SecretString::from("hunter2"))];
+        let args = ["--key", "hunter2", "--token=hunter2", "hunter2"].map(str::to_owned).to_vec();
+        let child = Reach::Child { program: "npx".into(), args, env: value("TOKEN"), cwd: None };
+        assert_eq!(format!("{child:?}"), r#"Child { program: "npx", args: 4, env: ["TOKEN"], cwd: None }"#);
+        for url in ["https://h:8/hunter2/mcp?key=hunter2#hunter2", "https://h:8?hunter2", "https://u:hunter2@h:8"] {
+            let http = Reach::Http { url: url.into(), headers: value("Authorization") };
+            assert_eq!(format!("{http:?}"), r#"Http { host: Some("h:8"), headers: ["Authorization"] }"#);
+        }
+    }
 }
