@@ -1,11 +1,13 @@
 //! Looking into one recorded result: a piece of it, some of its lines, the value at a pointer, the places
 //! of a text, a count. Pure; the Critic looks like this into any result, an Expert into those of its own
-//! calls ([`tools`]). Whatever is left out is said, with how to go on.
+//! calls ([`tools`]), an MCP client into those of an investigation. Whatever is left out is said, with how to go
+//! on.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+pub mod asked;
 mod count;
 mod search;
 mod shape;

@@ -3,21 +3,23 @@
 use std::path::PathBuf;
 
 use casebook_agent::service::key::micros;
-use casebook_protocol::{Budget, CallId};
+use casebook_protocol::Budget;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::embedded::{self, Ground};
 use crate::failure::Failure;
-use crate::nats::Nats;
-use crate::render::Form;
 
 mod check;
 mod mcp;
+mod measure;
+mod record;
 mod team;
 mod tools;
 
 pub use check::{Check, Format};
 pub use mcp::{Evidence, Mcp};
+pub use measure::{Backtest, Calibrate, Doctor};
+pub use record::{Export, List, Show, Verify};
 pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
 
@@ -242,154 +244,12 @@ pub struct Resume {
     pub models: Models,
 }
 
-/// `casebook list`
-#[derive(Debug, Args)]
-pub struct List {
-    /// Where the team is.
-    #[command(flatten)]
-    pub nats: Nats,
-}
-
-/// `casebook show`
-#[derive(Debug, Args)]
-pub struct Show {
-    /// Its id, or the beginning of it
-    #[arg(value_name = "ID")]
-    pub id: String,
-    /// Show instead what one tool call returned, whole, as it is recorded: a citation names its call
-    #[arg(long, value_name = "CALL")]
-    pub call: Option<CallId>,
-    /// Where the team is.
-    #[command(flatten)]
-    pub nats: Nats,
-}
-
-/// `casebook export`
-#[derive(Debug, Args)]
-pub struct Export {
-    /// Its id, or the beginning of it
-    #[arg(value_name = "ID")]
-    pub id: String,
-    /// The form of the report
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Json)]
-    pub format: Form,
-    /// The file to write; standard output without it
-    #[arg(long, short, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Where the team is.
-    #[command(flatten)]
-    pub nats: Nats,
-}
-
-/// `casebook verify`
-#[derive(Debug, Args)]
-pub struct Verify {
-    /// Its id, or the beginning of it
-    #[arg(value_name = "ID")]
-    pub id: String,
-    /// The folder with the log files: compares each cited record with its line in the file, too
-    #[arg(long, value_name = "DIR")]
-    pub evidence: Option<PathBuf>,
-    /// Where the team is.
-    #[command(flatten)]
-    pub nats: Nats,
-}
-
-/// `casebook calibrate`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  casebook calibrate
-  casebook calibrate 3f2a --trials 500 --seed 7 --json calibration.json
-  casebook calibrate --cases cases/
-
-Nothing is changed in the investigations. docs/calibration.md says what each kind of trial is.")]
-pub struct Calibrate {
-    /// Investigations by id, or the beginning of it; all that are finished without one
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// False findings to plant; half as many true ones in hard forms come on top
-    #[arg(long, value_name = "N", default_value_t = 2000)]
-    pub trials: usize,
-    /// The same seed plants the same findings
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-    /// Write the measurement as JSON, too
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Investigate each case of this folder first, in a data folder of its own
-    #[arg(long, value_name = "DIR", conflicts_with = "ids")]
-    pub cases: Option<PathBuf>,
-    /// Measure the model that this models file seats as Critic, too: one Review and one Timeline for every
-    /// six trials
-    #[arg(long, value_name = "FILE")]
-    pub models: Option<PathBuf>,
-}
-
 /// `casebook sources`
 #[derive(Debug, Args)]
 pub struct Sources {
     /// The folder with the log files
     #[arg(long, value_name = "DIR")]
     pub evidence: PathBuf,
-}
-
-/// `casebook backtest`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  casebook backtest 3f2a --models models.toml --model critic=small
-  casebook backtest 3f2a --models models.toml --prompts my-prompts/ --from-round 2
-  casebook backtest 3f2a
-
-The last one runs it again with the built-in analyst. What is recorded of the investigation is read
-and never changed, and nothing of the new run is kept but what --json writes.")]
-pub struct Backtest {
-    /// Its id, or the beginning of it
-    #[arg(value_name = "ID")]
-    pub id: String,
-    /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst
-    #[arg(long, value_name = "FILE")]
-    pub models: Option<PathBuf>,
-    /// Seat a model of the file (or `analyst`) in every role, or in one: director, expert, critic
-    #[arg(long = "model", value_name = "[ROLE=]NAME")]
-    pub model: Vec<String>,
-    /// Keep the rounds before this one as they were
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub from_round: u32,
-    /// With what it is run again, if that has moved.
-    #[command(flatten)]
-    pub ground: Grounds,
-    /// Prompts to use instead: plan.md, investigate.md, review.md, timeline.md, decide.md, report.md
-    #[arg(long, value_name = "DIR")]
-    pub prompts: Option<PathBuf>,
-    /// Write both reports and what differs, as JSON
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Show every call of a tool or a model, not only the first few tool calls of a task
-    #[arg(long, short)]
-    pub verbose: bool,
-}
-
-/// `casebook doctor`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  casebook doctor --models models.toml
-  casebook doctor --models models.toml small --trials 5
-
-Each model is given all six tasks over a small log of our own. That asks it a few dozen times, and
-costs what it costs.")]
-pub struct Doctor {
-    /// The models to try, by their names in the models file; all of them without
-    #[arg(value_name = "MODEL")]
-    pub names: Vec<String>,
-    /// The models file [env: CASEBOOK_MODELS]
-    #[arg(long, value_name = "FILE")]
-    pub models: Option<PathBuf>,
-    /// So often each task is tried
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub trials: u32,
 }
 
 #[cfg(test)]

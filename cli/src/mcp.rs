@@ -11,7 +11,6 @@ use crate::stop::Stop;
 
 pub mod desk;
 pub mod docs;
-pub mod look;
 pub mod search;
 pub mod tools;
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_agent::results::tools::{call_of, looked, part, recorded};
-use casebook_agent::results::{Look, What};
+use casebook_agent::results::asked::Asked;
+use casebook_agent::results::tools::{call_of, looked, recorded};
 use casebook_agent::store::Store;
 use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, DomainToolset, InvestigationId, ToolSpec, Toolset};
@@ -27,9 +27,9 @@ impl RecordTools {
         Self { investigation, toolsets, store }
     }
 
-    async fn result(&self, arguments: ResultArguments) -> Result<String, String> {
-        let (call, text) = recorded(self.store.as_ref(), &self.investigation, &arguments.call).await?;
-        let page = looked(text, arguments.look()?).await?;
+    async fn result(&self, wanted: &CallArguments, look: Asked) -> Result<String, String> {
+        let (call, text) = recorded(self.store.as_ref(), &self.investigation, &wanted.call).await?;
+        let page = looked(text, look.look()?).await?;
         Ok(json!({"call": call.id, "artifact": call.result, "bytes": call.bytes, "status": call.status, "page": page})
             .to_string())
     }
@@ -57,46 +57,6 @@ struct CallArguments {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ResultArguments {
-    call: String,
-    pointer: Option<String>,
-    search: Option<String>,
-    after: Option<usize>,
-    offset: Option<usize>,
-    length: Option<usize>,
-    from_line: Option<u64>,
-    to_line: Option<u64>,
-    count: Option<bool>,
-    by: Option<String>,
-}
-
-impl ResultArguments {
-    /// A page unless something else is asked for.
-    fn look(self) -> Result<Look, String> {
-        let count = self.count.unwrap_or(false) || self.by.is_some();
-        let lines = self.from_line.is_some() || self.to_line.is_some();
-        let piece = self.offset.is_some() || self.length.is_some();
-        let what = match (self.search, count) {
-            (Some(_), _) if lines || piece || self.by.is_some() => {
-                return Err("`search` goes with `pointer`, `after` and `count` alone".to_owned());
-            }
-            (None, true) if lines || piece => {
-                return Err("`count` and `by` go with `pointer` and `search` alone".to_owned());
-            }
-            (Some(text), true) => What::CountText { text },
-            (Some(text), false) => What::Search { text, after: self.after.unwrap_or(0), limit: None },
-            (None, true) => What::Count { by: self.by },
-            (None, false) if self.pointer.is_none() && !lines => {
-                What::Piece { offset: self.offset.unwrap_or(0), length: self.length }
-            }
-            (None, false) => part(self.from_line, self.to_line, self.offset, self.length)?,
-        };
-        Ok(Look { pointer: self.pointer, what })
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct ToolsetArguments {
     domain: Domain,
     tool: Option<String>,
@@ -107,7 +67,11 @@ struct ToolsetArguments {
 struct NoArguments {}
 
 fn arguments<T: DeserializeOwned>(tool: &str, text: &str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|e| format!("the arguments of {tool} cannot be read: {e}"))
+    serde_json::from_str(text).map_err(|e| unreadable(tool, &e))
+}
+
+fn unreadable(tool: &str, error: &serde_json::Error) -> String {
+    format!("the arguments of {tool} cannot be read: {error}")
 }
 
 fn spec(name: &str, description: &str, input_schema: &str) -> ToolSpec {
@@ -133,7 +97,10 @@ impl Tools for RecordTools {
                      `from_line` to `to_line`, the value at a JSON `pointer`, the places at which `search` stands, or, \
                      with `count`, how many items are at `pointer` (`by` the values of a field) or how often `search` \
                      stands there. With `pointer` and another of these, only the value there is looked into.",
-                    r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string"},"pointer":{"type":["string","null"]},"search":{"type":["string","null"]},"after":{"type":["integer","null"],"minimum":0,"description":"search from this byte on"},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"count":{"type":["boolean","null"]},"by":{"type":["string","null"]}}}"#,
+                    &format!(
+                        r#"{{"type":"object","additionalProperties":false,"required":["call"],"properties":{{"call":{{"type":"string"}},{}}}}}"#,
+                        Asked::PROPERTIES
+                    ),
                 ),
                 spec(
                     "get_toolset_info",
@@ -159,7 +126,10 @@ impl Tools for RecordTools {
                 let shown = json!({"id": call.id, "domain": call.domain, "tool": call.tool, "arguments": call.arguments, "status": call.status, "result": call.result, "bytes": call.bytes});
                 Ok(shown.to_string())
             }
-            "get_tool_result" => self.result(arguments(tool, text)?).await,
+            "get_tool_result" => {
+                let (wanted, look) = Asked::read(text, &["call"]).map_err(|e| unreadable(tool, &e))?;
+                self.result(&wanted, look).await
+            }
             "get_toolset_info" | "get_tool_info" => self.toolset(&arguments(tool, text)?),
             "list_toolsets" => {
                 let NoArguments {} = arguments(tool, text)?;

@@ -5,23 +5,27 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use casebook_agent::fault::ConfigFault;
 use casebook_agent::mcp::pattern::Pattern;
 use casebook_agent::mcp::policy::{Kind, Policy};
 use casebook_agent::mcp::servers::Servers;
 use casebook_agent::mcp::toolbox::{Served, Toolbox};
+use casebook_agent::model::config::Limits;
 use casebook_agent::results;
 use casebook_agent::tools::Tools;
-use casebook_protocol::{Domain, Member, SourceInfo, Toolset, one_line, source_name};
+use casebook_protocol::{Domain, Member, SourceInfo, one_line, source_name};
 use serde_json::{Map, Value, json};
 
-use crate::definition::{Definition, Grant, Limits, preset, read_folder};
+use crate::definition::{Definition, Grant, preset, read_folder};
 use crate::evidence::{Catalog, EvidenceTools, about_logs};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seat, Seen, description, over_files, seats};
 
-/// The folder of logs as the server that grants name.
+mod tools;
+
+use tools::{Allowed, Joined, Told};
+
+/// The folder of logs as the server that grants name; it needs no entry in mcp.json.
 pub const EVIDENCE: &str = "evidence";
 
 /// What a team folder says.
@@ -303,6 +307,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     let mut grants: Vec<(Pattern, Pattern)> = expert.tools.iter().map(|g| (g.server.clone(), g.tool.clone())).collect();
     let mut parts: Vec<Arc<dyn Tools>> = Vec::new();
     let mut sources: Vec<SourceInfo> = Vec::new();
+    let mut gone: Vec<SourceInfo> = Vec::new();
     let about = about_logs(seen.iter().map(|s| (s.source.as_str(), s.format, s.records, s.sensor.as_str())));
     match evidence {
         Evidence::Files(catalog) => {
@@ -330,6 +335,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     }
     if let Some(tools) = toolbox.granted_general(&grants) {
         sources.extend(tools.sources());
+        gone = tools.gone();
         parts.push(Arc::new(tools));
     }
     if parts.is_empty() {
@@ -342,90 +348,9 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     };
     let known = Some(expert.description.as_str()).filter(|text| !text.trim().is_empty());
     let mut description = description(&expert.name, known, seen);
-    for gone in sources.iter().filter(|s| s.about.contains("; not there: ")) {
+    for gone in gone {
         description.push_str(&format!(" Server {}: {}.", gone.source, gone.about));
     }
     let member = Member { domain: expert.name.clone(), description, sources, toolset: results::with(tools.toolset()) };
     Ok(Seat { member, tools, definition: Some(expert) })
-}
-
-/// Of the tools over the evidence those that an Expert may call.
-struct Allowed {
-    inner: Arc<dyn Tools>,
-    allowed: Vec<Pattern>,
-}
-
-#[async_trait]
-impl Tools for Allowed {
-    fn toolset(&self) -> Toolset {
-        let mut toolset = self.inner.toolset();
-        toolset.tools.retain(|tool| self.allowed.iter().any(|pattern| pattern.matches(&tool.name)));
-        toolset
-    }
-
-    fn sent(&self, tool: &str, arguments: &str) -> String {
-        self.inner.sent(tool, arguments)
-    }
-
-    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        if !self.allowed.iter().any(|pattern| pattern.matches(tool)) {
-            return Err(format!("this Expert may not call {tool:?}"));
-        }
-        self.inner.call(tool, arguments).await
-    }
-}
-
-/// Tools of which something else is told.
-struct Told {
-    inner: Arc<dyn Tools>,
-    name: String,
-    about: String,
-}
-
-#[async_trait]
-impl Tools for Told {
-    fn toolset(&self) -> Toolset {
-        Toolset { name: self.name.clone(), about: self.about.clone(), ..self.inner.toolset() }
-    }
-
-    fn sent(&self, tool: &str, arguments: &str) -> String {
-        self.inner.sent(tool, arguments)
-    }
-
-    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        self.inner.call(tool, arguments).await
-    }
-}
-
-/// Several sets of tools as one; no two of them have a tool of the same name.
-struct Joined(Vec<Arc<dyn Tools>>);
-
-impl Joined {
-    fn part(&self, tool: &str) -> Option<&Arc<dyn Tools>> {
-        self.0.iter().find(|part| part.toolset().tools.iter().any(|t| t.name == tool))
-    }
-}
-
-#[async_trait]
-impl Tools for Joined {
-    fn toolset(&self) -> Toolset {
-        let all: Vec<Toolset> = self.0.iter().map(|part| part.toolset()).collect();
-        let join = |text: fn(&Toolset) -> &str, with: &str| all.iter().map(text).collect::<Vec<_>>().join(with);
-        Toolset {
-            name: join(|t| &t.name, "+"),
-            about: join(|t| &t.about, " "),
-            tools: all.iter().flat_map(|t| t.tools.clone()).collect(),
-        }
-    }
-
-    fn sent(&self, tool: &str, arguments: &str) -> String {
-        self.part(tool).map_or_else(|| arguments.to_owned(), |part| part.sent(tool, arguments))
-    }
-
-    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        match self.part(tool) {
-            Some(part) => part.call(tool, arguments).await,
-            None => Err(format!("there is no tool {tool:?} in this toolset")),
-        }
-    }
 }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use casebook_agent::document;
 use casebook_agent::fault::ConfigFault;
 use casebook_agent::mcp::pattern::Pattern;
+use casebook_agent::model::config::Limits;
 use casebook_protocol::Domain;
 
 mod folder;
@@ -36,7 +37,7 @@ pub struct Definition {
     /// Which sources of the evidence its evidence tools show: their domains or ids. Its own domain's
     /// where the file does not say.
     pub sources: Vec<Pattern>,
-    /// What one of its tasks may use.
+    /// What one of its tasks may use; what is not set is left to the models file or is usual.
     pub limits: Limits,
 }
 
@@ -49,23 +50,6 @@ pub struct Grant {
     pub tool: Pattern,
     /// The line that says so, from 1.
     pub line: usize,
-}
-
-/// What one task of an Expert may use at the most; none: what is usual.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
-    /// Turns.
-    pub turns: Option<u32>,
-    /// Tool calls.
-    pub tool_calls: Option<u32>,
-    /// Calls of a language model.
-    pub model_calls: Option<u32>,
-    /// Tokens, in and out.
-    pub tokens: Option<u64>,
-    /// Money, in millionths.
-    pub cost_micros: Option<u64>,
-    /// Seconds of work.
-    pub seconds: Option<u64>,
 }
 
 impl Definition {

@@ -33,7 +33,8 @@ static KEYS: [&Key; 11] = [
 const PROGRAM: Program = Program {
     name: "casebook-expert",
     about: "Experts as a process of their own: they investigate with tools over a folder of logs, one for each \
-            domain of it. Start as many as you like over the same evidence; those of a domain share its work.",
+            domain of it, and with those of a team folder. Start as many as you like over the same evidence; those \
+            of a domain share its work.",
     keys: &KEYS,
 };
 

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use casebook_agent::mind::{Analyst, Done, Mind, Past, Thought, Turn};
 use casebook_agent::model::Model;
 use casebook_agent::model::brief::{Brief, Briefing};
-use casebook_agent::model::config::{ANALYST, Config, NoModel};
+use casebook_agent::model::config::{ANALYST, Config, Limits, NoModel};
 use casebook_agent::model::mind::seat;
 use casebook_agent::model::open::Models;
 use casebook_agent::model::reword::{Prompts, Reworded};
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::analyst;
 use crate::brief::ExpertBrief;
-use crate::definition::{Definition, Limits};
+use crate::definition::Definition;
 
 /// Who plays the Expert of `definition`: what `models` seats in its domain, told `prompts` where there are
 /// some, and what the definition tells it.
@@ -101,17 +101,7 @@ impl Mind for Limited {
     }
 
     fn allowance(&self, task: &Task) -> Allowance {
-        let (given, limits) = (self.mind.allowance(task), self.limits);
-        // As in a models file: more turns or time than is usual, and never more of the budget.
-        Allowance {
-            turns: limits.turns.unwrap_or(given.turns),
-            seconds: limits.seconds.unwrap_or(given.seconds),
-            model_calls: limits.model_calls.map_or(given.model_calls, |n| n.min(given.model_calls)),
-            tool_calls: limits.tool_calls.map_or(given.tool_calls, |n| n.min(given.tool_calls)),
-            tokens: limits.tokens.map_or(given.tokens, |n| n.min(given.tokens)),
-            cost_micros: limits.cost_micros.map_or(given.cost_micros, |n| n.min(given.cost_micros)),
-            result_bytes: given.result_bytes,
-        }
+        self.limits.held(self.mind.allowance(task))
     }
 
     async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {

@@ -206,6 +206,9 @@ impl Exhibits {
             return Err(why);
         }
         match citation {
+            Citation::Literal { quote, .. } if quote.trim().chars().count() < 3 => {
+                Err("a quotation has at least three characters".to_owned())
+            }
             Citation::Literal { at, quote, .. } if exhibit.served() => {
                 served::literal(exhibit, at, quote, corpus, times, check)
             }

@@ -1,8 +1,7 @@
 //! One connection to an MCP server: the only place that speaks the protocol as a client.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,16 +20,19 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientHandler, RoleClient, ServiceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
-use tokio::io::AsyncReadExt;
-use tokio::process::{Child, ChildStderr, Command};
+use tokio::process::Child;
 
 use super::outcome::Answered;
 use super::{Listed, Listing};
 
+mod child;
+mod secret;
+
+use child::{heard, spawned};
+use secret::{secrets, without};
+
 /// The longest message that is read, in bytes; a longer one is dropped, and its call answered by nobody.
 pub const MESSAGE: usize = 64 * 1024 * 1024;
-/// So much of what a child says on its standard error is remembered, in bytes.
-const TAIL: usize = 4096;
 /// The most tools of one server, and the most bytes of their list.
 const TOOLS: usize = 1000;
 const LISTED: usize = 16 * 1024 * 1024;
@@ -38,7 +40,7 @@ const LISTED: usize = 16 * 1024 * 1024;
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How a server is reached, with its secrets.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Reach {
     /// A child process.
     Child {
@@ -169,23 +171,13 @@ impl Client {
     fn told(&self, why: &str) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         // Before anything is cut: half a secret is one, too.
-        let (why, text) = (self.without_secrets(why), self.without_secrets(&String::from_utf8_lossy(&said)));
+        let without = |text: &str| without(text, &self.secrets);
+        let (why, text) = (without(why), without(&String::from_utf8_lossy(&said)));
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" / ");
         let mut told = one_line(&why, 300);
         if !last.is_empty() {
             told.push_str(&format!("; it said: {}", one_line(&last, 400)));
-        }
-        told
-    }
-
-    fn without_secrets(&self, text: &str) -> String {
-        let mut told = text.to_owned();
-        for secret in self.secrets.iter().map(ExposeSecret::expose_secret) {
-            // A secret of several lines may be told line by line.
-            for part in std::iter::once(secret).chain(secret.lines()).filter(|part| part.len() >= 4) {
-                told = told.replace(part, "…");
-            }
         }
         told
     }
@@ -343,45 +335,6 @@ async fn all_tools(running: &RunningService<RoleClient, Handler>) -> Result<Vec<
     }
 }
 
-fn spawned(
-    program: &str,
-    args: &[String],
-    env: &[(String, SecretString)],
-    cwd: Option<&Path>,
-) -> Result<Child, String> {
-    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.expose_secret().into());
-    let file = found(program, path.or_else(|| std::env::var_os("PATH")))
-        .ok_or_else(|| format!("there is no program {program:?} in the PATH: give its whole path as `command`"))?;
-    let mut command = Command::new(&file);
-    command.args(args).env_clear().envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
-    if let Some(cwd) = cwd {
-        command.current_dir(cwd);
-    }
-    // A group of its own: Ctrl-C in a terminal is for us, and all that it started ends with it.
-    command.process_group(0).kill_on_drop(true);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().map_err(|e| format!("cannot start {}: {e}", file.display()))
-}
-
-fn found(program: &str, path: Option<std::ffi::OsString>) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(PathBuf::from(program));
-    }
-    std::env::split_paths(&path?).map(|folder| folder.join(program)).find(|file| file.is_file())
-}
-
-/// Remembers the last of what a child says. It is read to its end: a full pipe would stop the child.
-async fn heard(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
-    let mut piece = vec![0; 4096];
-    while let Ok(read) = errors.read(&mut piece).await {
-        let Some(new) = piece.get(..read).filter(|new| !new.is_empty()) else { return };
-        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-        said.extend_from_slice(new);
-        let over = said.len().saturating_sub(TAIL);
-        said.drain(..over);
-    }
-}
-
 fn parsed(headers: &[(String, SecretString)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let one = |(name, value): &(String, SecretString)| {
         let header = HeaderName::from_str(name).map_err(|_| format!("{name:?} is no name of a header"))?;
@@ -391,41 +344,6 @@ fn parsed(headers: &[(String, SecretString)]) -> Result<HashMap<HeaderName, Head
         Ok((header, value))
     };
     headers.iter().map(one).collect()
-}
-
-/// What no message may say. An address may hold a key, too.
-fn secrets(reach: &Reach) -> Vec<SecretString> {
-    match reach {
-        Reach::Child { env, args, .. } => {
-            env.iter().map(|(_, value)| value.clone()).chain(secret_arguments(args)).collect()
-        }
-        Reach::Http { url, headers } => {
-            let query = url.split_once('?').map(|(_, query)| SecretString::from(query.to_owned()));
-            // Some servers have the key in the path of their address.
-            let path = url.split(['/', '?']).skip(3).filter(|part| part.len() >= 16);
-            let query = query.into_iter().chain(path.map(|part| SecretString::from(part.to_owned())));
-            let values = headers.iter().map(|(_, value)| value.clone());
-            // `Bearer KEY` is told as KEY by some servers.
-            let words = headers.iter().filter_map(|(_, value)| value.expose_secret().rsplit_once(' '));
-            let words = words.map(|(_, word)| SecretString::from(word.to_owned()));
-            values.chain(words).chain(query).collect()
-        }
-    }
-}
-
-/// The values of arguments that are named like a secret.
-fn secret_arguments(args: &[String]) -> impl Iterator<Item = SecretString> + '_ {
-    let named = |flag: &str| {
-        let flag = flag.to_lowercase();
-        flag.starts_with('-')
-            && ["key", "token", "secret", "pass", "auth", "cred"].iter().any(|part| flag.contains(part))
-    };
-    let apart = args.windows(2).filter_map(move |pair| match pair {
-        [flag, value] if named(flag) && !flag.contains('=') => Some(value.as_str()),
-        _ => None,
-    });
-    let joined = args.iter().filter_map(move |arg| arg.split_once('=').filter(|(flag, _)| named(flag)).map(|(_, v)| v));
-    apart.chain(joined).map(|value| SecretString::from(value.to_owned()))
 }
 
 fn listed(tool: Tool) -> Listed {

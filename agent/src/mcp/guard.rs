@@ -1,8 +1,6 @@
 //! What of a server's tools is offered, and what reaches the server of what a caller asks for. Pure:
 //! the one place that decides it.
 
-use std::collections::BTreeMap;
-
 use casebook_protocol::hash::canonical_json;
 use casebook_protocol::{ToolSpec, offered_name, one_line};
 use jsonschema::Validator;
@@ -14,10 +12,10 @@ use super::pins::{Pinned, fingerprint};
 use super::policy::{Kind, ServerPolicy};
 use crate::model::data::{head, visible};
 
+mod cost;
+
 /// The longest description of a tool that is offered, in bytes; it is cut beyond.
 const DESCRIPTION: usize = 4096;
-/// The largest schema of a tool that is offered, in bytes.
-const SCHEMA: usize = 64 * 1024;
 /// So many faults of a call's arguments are told.
 const FAULTS: usize = 5;
 
@@ -74,7 +72,7 @@ pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned
 
 fn offer(server: &str, policy: &ServerPolicy, listed: &Listed) -> Result<Offer, String> {
     let fixed = fixed(policy, &listed.name);
-    bounded(&listed.schema)?;
+    cost::bounded(&listed.schema)?;
     let validator = jsonschema::validator_for(&listed.schema)
         .map_err(|e| format!("its schema cannot be used: {}", one_line(&e.to_string(), 200)))?;
     let shown = without(&listed.schema, &fixed)?;
@@ -123,57 +121,6 @@ fn seen(schema: &Value) -> String {
     }
     // In one order: a server that lists its arguments in another one has the same tool.
     canonical_json(&all(schema))
-}
-
-/// What a schema may cost: steps of following its references to their ends.
-const STEPS: u64 = 20_000;
-
-/// A schema is of bounded size and can be followed to its ends in bounded time: a call's arguments are held
-/// against it where nothing can stop that.
-fn bounded(schema: &Value) -> Result<(), String> {
-    let bytes = schema.to_string().len();
-    if bytes > SCHEMA {
-        return Err(format!("its schema has {bytes} bytes, more than {SCHEMA}"));
-    }
-    let mut known = BTreeMap::new();
-    match steps(schema, schema, &mut known, 0) {
-        Some(steps) if steps <= STEPS => Ok(()),
-        _ => Err("its schema refers to itself, or to other parts too often, to be checked in bounded time".to_owned()),
-    }
-}
-
-/// The steps below `value`; none where a reference leads back to itself, elsewhere, or too deep.
-fn steps(root: &Value, value: &Value, known: &mut BTreeMap<String, Option<u64>>, depth: u32) -> Option<u64> {
-    if depth > 200 {
-        return None;
-    }
-    match value {
-        Value::Array(items) => {
-            items.iter().try_fold(1_u64, |n, item| Some(n.saturating_add(steps(root, item, known, depth + 1)?)))
-        }
-        Value::Object(map) => map.iter().try_fold(1_u64, |n, (key, item)| {
-            let below = match (key.as_str(), item.as_str()) {
-                ("$ref" | "$dynamicRef" | "$recursiveRef", Some(to)) => followed(root, to, known, depth)?,
-                // Counted where they are referred to.
-                ("$defs" | "definitions", _) => 1,
-                _ => steps(root, item, known, depth + 1)?,
-            };
-            Some(n.saturating_add(below))
-        }),
-        _ => Some(1),
-    }
-}
-
-fn followed(root: &Value, to: &str, known: &mut BTreeMap<String, Option<u64>>, depth: u32) -> Option<u64> {
-    if let Some(steps) = known.get(to) {
-        return *steps;
-    }
-    // Whoever comes back here before it is known goes in a circle.
-    known.insert(to.to_owned(), None);
-    let target = root.pointer(to.strip_prefix('#')?)?;
-    let found = steps(root, target, known, depth + 1);
-    known.insert(to.to_owned(), found);
-    found
 }
 
 /// The schema without the arguments that are fixed.
@@ -363,7 +310,7 @@ mod tests {
         assert!(held(bomb).unwrap_err().contains("bounded time"));
         let circle = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
         assert!(held(circle).unwrap_err().contains("refers to itself"));
-        let large = json!({"type": "object", "description": "x".repeat(SCHEMA)});
+        let large = json!({"type": "object", "description": "x".repeat(cost::SCHEMA)});
         assert!(held(large).unwrap_err().contains("bytes, more than"));
         let plain = json!({"type": "object", "properties": {"a": {"$ref": "#/$defs/s"}, "b": {"$ref": "#/$defs/s"}},
             "$defs": {"s": {"type": "string"}}});

@@ -165,19 +165,17 @@ impl Granted {
     /// What the roster says of the servers as sources of evidence; those over the evidence list their own.
     #[must_use]
     pub fn sources(&self) -> Vec<SourceInfo> {
-        let general = self.servers.iter().filter(|(server, _)| server.policy.kind == Kind::General);
-        general
-            .map(|(server, _)| {
-                let policy = &server.policy;
-                SourceInfo {
-                    source: source_name(&server.name),
-                    sensor: policy.sensor.clone().unwrap_or_else(|| format!("mcp:{}", source_name(&server.name))),
-                    on_subject_host: policy.on_subject_host,
-                    records: 0,
-                    about: self::about(server),
-                }
-            })
-            .collect()
+        self.general().map(source).collect()
+    }
+
+    /// Those of them that are not there; what is said of each says why.
+    #[must_use]
+    pub fn gone(&self) -> Vec<SourceInfo> {
+        self.general().filter(|server| server.there.is_err()).map(source).collect()
+    }
+
+    fn general(&self) -> impl Iterator<Item = &Served> {
+        self.servers.iter().map(|(server, _)| server.as_ref()).filter(|server| server.policy.kind == Kind::General)
     }
 
     /// Its tools by offered name.
@@ -189,6 +187,17 @@ impl Granted {
         self.servers.iter().flat_map(|(server, places)| {
             places.iter().filter_map(|place| Some((server.as_ref(), server.tools.get(*place)?)))
         })
+    }
+}
+
+fn source(server: &Served) -> SourceInfo {
+    let (name, policy) = (source_name(&server.name), &server.policy);
+    SourceInfo {
+        sensor: policy.sensor.clone().unwrap_or_else(|| format!("mcp:{name}")),
+        source: name,
+        on_subject_host: policy.on_subject_host,
+        records: 0,
+        about: about(server),
     }
 }
 
@@ -231,5 +240,28 @@ impl Tools for Granted {
         let held = if server.policy.kind == Kind::Evidence { Some(&self.held) } else { None };
         let arguments = offer.arguments(arguments, held)?;
         server.link.call(&judged.listed.name, &judged.fingerprint, arguments).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::servers::Way;
+    use super::*;
+
+    #[test]
+    fn a_server_is_gone_when_it_is_not_there_and_not_when_its_words_say_so() {
+        let server = |name: &str, about: &str, there: Result<String, String>| {
+            let policy = ServerPolicy { about: about.into(), ..ServerPolicy::default() };
+            let way = Way::Http { url: "http://h".into(), headers: BTreeMap::new() };
+            let link = Arc::new(Link::new(name, way, policy.clone()));
+            let served = Served { name: name.into(), policy, link, there, tools: Vec::new(), first_seen: false };
+            (Arc::new(served), Vec::new())
+        };
+        let there = server("shop", "orders; not there: refunds", Ok("shop 1".into()));
+        let gone = server("my.git", "", Err("no answer".into()));
+        let granted = Granted { servers: vec![there, gone], held: Map::new() };
+        assert_eq!(granted.sources().len(), 2);
+        let gone: Vec<(String, String)> = granted.gone().into_iter().map(|s| (s.source, s.about)).collect();
+        assert_eq!(gone, [("my-git".to_owned(), "MCP server my.git; not there: no answer".to_owned())]);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use casebook_protocol::{Domain, Phase, Role, TaskKind};
+use casebook_protocol::{Allowance, Domain, Phase, Role, TaskKind};
 
 use crate::model::price::Price;
 
@@ -179,6 +179,21 @@ impl Limits {
             tokens: self.tokens.or(under.tokens),
             cost_micros: self.cost_micros.or(under.cost_micros),
             seconds: self.seconds.or(under.seconds),
+        }
+    }
+
+    /// What a task may use that is `given` so much: more turns or time where these limits say so, and never
+    /// more of the budget.
+    #[must_use]
+    pub fn held(&self, given: Allowance) -> Allowance {
+        Allowance {
+            turns: self.turns.unwrap_or(given.turns),
+            seconds: self.seconds.unwrap_or(given.seconds),
+            model_calls: self.model_calls.map_or(given.model_calls, |n| n.min(given.model_calls)),
+            tool_calls: self.tool_calls.map_or(given.tool_calls, |n| n.min(given.tool_calls)),
+            tokens: self.tokens.map_or(given.tokens, |n| n.min(given.tokens)),
+            cost_micros: self.cost_micros.map_or(given.cost_micros, |n| n.min(given.cost_micros)),
+            result_bytes: given.result_bytes,
         }
     }
 }

@@ -73,18 +73,7 @@ impl Mind for Seated {
     }
 
     fn allowance(&self, task: &Task) -> Allowance {
-        let given = task.allowance;
-        let Some(limits) = self.seat(task).map(|seat| seat.limits) else { return given };
-        // A file may ask for more turns or time than is usual, and never for more of the budget.
-        Allowance {
-            turns: limits.turns.unwrap_or(given.turns),
-            seconds: limits.seconds.unwrap_or(given.seconds),
-            model_calls: limits.model_calls.map_or(given.model_calls, |n| n.min(given.model_calls)),
-            tool_calls: limits.tool_calls.map_or(given.tool_calls, |n| n.min(given.tool_calls)),
-            tokens: limits.tokens.map_or(given.tokens, |n| n.min(given.tokens)),
-            cost_micros: limits.cost_micros.map_or(given.cost_micros, |n| n.min(given.cost_micros)),
-            result_bytes: given.result_bytes,
-        }
+        self.seat(task).map_or(task.allowance, |seat| seat.limits.held(task.allowance))
     }
 
     async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {

@@ -219,7 +219,7 @@ fn read(tool: &str, arguments: &str) -> Result<(String, Look), String> {
 ///
 /// # Errors
 /// Lines and bytes at once.
-pub fn part(
+pub(super) fn part(
     from_line: Option<u64>,
     to_line: Option<u64>,
     offset: Option<usize>,

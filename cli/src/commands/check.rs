@@ -7,6 +7,7 @@ use casebook_agent::model::config::Config;
 use serde_json::json;
 
 use crate::args::Check;
+use crate::embedded::TEAM_ENV;
 use crate::failure::{Exit, Failure};
 use crate::models;
 use crate::render::words;
@@ -17,9 +18,6 @@ mod schema;
 mod team;
 
 pub use schema::schema;
-
-/// The environment variable that names the team folder.
-const TEAM_ENV: &str = "CASEBOOK_TEAM";
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]

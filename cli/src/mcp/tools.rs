@@ -6,6 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use casebook_agent::mcp::serve::{Hints, Served};
 use casebook_agent::model::data::visible;
+use casebook_agent::results::asked::Asked;
+use casebook_agent::results::tools::looked;
 use casebook_agent::store::Store;
 use casebook_agent::tools::Tools;
 use casebook_agent::worker::artifact_text;
@@ -17,7 +19,6 @@ use serde_json::{Map, Value, json};
 
 use super::desk::Desk;
 use super::docs;
-use super::look::{Look, look};
 use super::search::Wanted;
 use crate::home::Home;
 use crate::render::Form;
@@ -166,13 +167,13 @@ impl Casebook {
         }
     }
 
-    async fn evidence(&self, wanted: &Evidence) -> Result<Value, String> {
+    async fn evidence(&self, wanted: &Evidence, asked: Asked) -> Result<Value, String> {
         let (id, state) = self.state(&wanted.id).await?;
         let call = recorded(&state, wanted)?;
         let text = artifact_text(self.store(), &call.result).await.map_err(|e| e.to_string())?;
         let text = text.ok_or_else(|| format!("the result {} of call {} is not in the store", call.result, call.id))?;
-        let wanted = Look { offset: wanted.offset, search: wanted.search.clone(), pointer: wanted.pointer.clone() };
-        let seen = look(&text, &wanted).map_err(|e| format!("get_evidence: {e}"))?;
+        let refused = |why: String| format!("get_evidence: {why}");
+        let seen = looked(text, asked.look().map_err(refused)?).await.map_err(refused)?;
         Ok(json!({
             "id": id, "call": call.id, "tool": call.tool, "arguments": call.arguments, "domain": call.domain,
             "status": call.status, "artifact": call.result, "bytes": call.bytes, "seen": seen,
@@ -204,7 +205,11 @@ impl Casebook {
                 Ok(json!({"id": id, "finished": state.closed.is_some(), "findings": findings}))
             }
             "get_report" => self.rendered(&read(tool, arguments)?).await,
-            "get_evidence" => self.evidence(&read(tool, arguments)?).await,
+            "get_evidence" => {
+                let own = ["id", "call", "artifact"];
+                let (wanted, asked) = Asked::read(arguments, &own).map_err(|e| unreadable(tool, &e))?;
+                self.evidence(&wanted, asked).await
+            }
             _ => {
                 let known: Vec<String> = docs::specs().into_iter().map(|spec| spec.name).collect();
                 Err(format!("unknown tool {tool:?}; there are {}", known.join(", ")))
@@ -248,7 +253,11 @@ fn said(error: HubError) -> String {
 }
 
 fn read<T: DeserializeOwned>(tool: &str, arguments: &str) -> Result<T, String> {
-    serde_json::from_str(arguments).map_err(|e| format!("{tool}: the arguments cannot be read: {e}"))
+    serde_json::from_str(arguments).map_err(|e| unreadable(tool, &e))
+}
+
+fn unreadable(tool: &str, error: &serde_json::Error) -> String {
+    format!("{tool}: the arguments cannot be read: {error}")
 }
 
 /// Every text in it with what shows nothing written out (rule 3.7).
@@ -302,9 +311,6 @@ struct Evidence {
     id: String,
     call: Option<String>,
     artifact: Option<String>,
-    offset: Option<usize>,
-    search: Option<String>,
-    pointer: Option<String>,
 }
 
 #[async_trait]

@@ -151,6 +151,8 @@ fn each_kind_of_file_is_known_by_its_name_or_its_keys() {
     holds("m.toml", &MODELS.replace("4096", "12"), "m.toml:5: window");
     holds("p.toml", "evidence = \"e\"\nindex = \"i\"\n", "");
     holds("p.toml", "evidence = \"e\"\nindex = 7\n", "p.toml:2: ");
+    holds("p.toml", "team = \"t\"\n", "");
+    holds("p.toml", "team = \"\"\n", "p.toml:1: team is empty");
     holds("profile.toml", "x = \n", "profile.toml:1: ");
     holds("hub.toml", "at_once = 3\nmodels = \"m.toml\"\n", "hub.toml:2: ");
     holds("hub.toml", "at_once = 3\n", "");
@@ -320,20 +322,25 @@ fn the_schema_of_models_files_says_what_their_reader_says() {
     }
 }
 
-/// The reader names all keys that it knows when it meets another one.
+/// The keys at `pointer` of the schema are those that the reader names in `fault`: all that it knows, when it
+/// meets another one.
+#[track_caller]
+fn same_keys(format: Format, pointer: &str, fault: &str) {
+    let schema: Value = serde_json::from_str(&schema(format)).unwrap();
+    let mut known: Vec<&str> = fault.split('`').skip(3).step_by(2).collect();
+    let mut ours: Vec<&str> =
+        schema.pointer(pointer).unwrap().as_object().unwrap().keys().map(String::as_str).collect();
+    // `key` is known to be told that it must not be there.
+    known.retain(|key| *key != "key");
+    known.sort_unstable();
+    ours.sort_unstable();
+    assert_eq!(known, ours, "{fault}");
+}
+
 #[test]
 fn the_schema_of_models_files_has_the_keys_that_their_reader_has() {
-    let schema: Value = serde_json::from_str(&schema(Format::Models)).unwrap();
     let check = |pointer: &str, text: &str| {
-        let fault = Config::parse("f", text).unwrap_err().fault;
-        let mut known: Vec<&str> = fault.split('`').skip(3).step_by(2).collect();
-        let mut ours: Vec<&str> =
-            schema.pointer(pointer).unwrap().as_object().unwrap().keys().map(String::as_str).collect();
-        // `key` is known to be told that it must not be there.
-        known.retain(|key| *key != "key");
-        known.sort_unstable();
-        ours.sort_unstable();
-        assert_eq!(known, ours, "{fault}");
+        same_keys(Format::Models, pointer, &Config::parse("f", text).unwrap_err().fault);
     };
     let model = "/properties/models/additionalProperties/properties";
     check("/properties", "[x]\n");
@@ -351,10 +358,19 @@ fn the_schema_of_profiles_says_what_their_reader_says() {
     };
     check("evidence = \"e\"\nindex = \"i\"\n", true);
     check("evidence = \"e\"\nindex = \"i\"\ndomains = [\"cloud\"]\n", true);
+    check("team = \"t\"\n", true);
+    check("team = \"t\"\nevidence = \"e\"\nindex = \"i\"\n", true);
+    check("domains = [\"cloud\"]\nteam = \"t\"\n", true);
+    check("", false);
+    check("domains = [\"cloud\"]\n", false);
+    check("team = \"\"\n", false);
     check("evidence = \"e\"\n", false);
+    check("evidence = \"e\"\nteam = \"t\"\n", false);
+    check("index = \"i\"\nteam = \"t\"\n", false);
     check("evidence = \"\"\nindex = \"i\"\n", false);
     check("evidence = \"e\"\nindex = \"i\"\ndomains = [\"A\"]\n", false);
     check("evidence = \"e\"\nindex = \"i\"\ncolour = 1\n", false);
+    same_keys(Format::Profile, "/properties", &Profile::parse(Path::new("p.toml"), "x = 1\n").unwrap_err().fault);
 }
 
 /// A schema refuses what the reader refuses for its shape; both read the same tree.

@@ -6,11 +6,12 @@ use std::time::Duration;
 use casebook_agent::document::{Document, duration};
 use casebook_agent::fault::{ConfigFault, one_a_key};
 use casebook_agent::mcp::pattern::Pattern;
+use casebook_agent::model::config::Limits;
 use casebook_agent::service::key::micros;
 use casebook_protocol::Domain;
 
 use super::raw::{Amount, Expert};
-use super::{Definition, Grant, Limits, raw};
+use super::{Definition, Grant, raw};
 
 /// The longest that a task may be allowed to work.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);

@@ -1,6 +1,6 @@
 //! What an Expert can have seen, and so rest a finding on.
 
-use casebook_protocol::{Checked, Domain, Exhibits, FindingDraft, Member, one_line};
+use casebook_protocol::{Checked, Domain, Exhibits, FindingDraft, Member, one_line, server_of};
 
 use crate::state::State;
 
@@ -20,10 +20,9 @@ pub(crate) fn check(state: &State, domain: &Domain, draft: &FindingDraft, exhibi
     checked
 }
 
-/// A tool whose results name no source is one itself, and so is the server behind a tool over MCP
-/// (`server__tool`).
+/// A tool whose results name no source is one itself, and so is the server behind a tool over MCP.
 fn sees(member: &Member, source: &str) -> bool {
-    let of_tool = |tool: &str| tool == source || tool.split_once("__").is_some_and(|(server, _)| server == source);
+    let of_tool = |tool: &str| tool == source || server_of(tool) == Some(source);
     member.sources.iter().any(|s| s.source == source) || member.toolset.tools.iter().any(|t| of_tool(&t.name))
 }
 

@@ -15,9 +15,6 @@ pub(super) fn literal(
     times: &mut Vec<CitedTime>,
     check: &mut CitationCheck,
 ) -> Result<String, String> {
-    if quote.trim().chars().count() < 3 {
-        return Err("a quotation has at least three characters".to_owned());
-    }
     let mut local = Corpus::default();
     match at {
         Locator::Line(line) => {

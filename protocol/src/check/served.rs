@@ -34,9 +34,6 @@ pub(super) fn literal(
     times: &mut Vec<CitedTime>,
     check: &mut CitationCheck,
 ) -> Result<String, String> {
-    if quote.trim().chars().count() < 3 {
-        return Err("a quotation has at least three characters".to_owned());
-    }
     let missing = || format!("the quoted text {:?} is not there", crate::one_line(quote, 80));
     let cited = match (at, &exhibit.json) {
         (Locator::Line(_), Some(_)) => return Err("the result is JSON: cite a JSON pointer into it".to_owned()),

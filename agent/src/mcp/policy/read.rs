@@ -124,20 +124,25 @@ impl<'a> Reader<'a> {
 
     /// What is said in two ways.
     fn contradictions(&mut self, policy: &ServerPolicy) {
-        let writes = &policy.writes;
-        for (n, pattern) in policy.read_only.iter().enumerate() {
-            // Two wildcards that overlap may do so in names that no tool has.
-            let clear = |w: &&Pattern| *w == pattern || w.is_exact() || pattern.is_exact();
-            if writes.iter().filter(clear).any(|w| overlap(w.as_str(), pattern.as_str())) {
+        // What may change something is not called a second time by code.
+        for (key, patterns) in [("read_only", &policy.read_only), ("repeatable", &policy.repeatable)] {
+            for (n, pattern) in patterns.iter().enumerate().filter(|(_, pattern)| may_write(policy, pattern)) {
                 let what =
                     format!("{pattern} may be a tool that is named under writes, too: name it in one of the two");
-                self.fault(&["read_only", &n.to_string()], what);
+                self.fault(&[key, &n.to_string()], what);
             }
         }
         for name in policy.secrets.keys().filter(|name| policy.environment.contains(name)) {
             self.fault(&["secrets", name], "is named under environment, too: leave one of the two out");
         }
     }
+}
+
+/// A tool that `pattern` stands for is named under writes. Two wildcards that overlap may do so in names that
+/// no tool has.
+fn may_write(policy: &ServerPolicy, pattern: &Pattern) -> bool {
+    let clear = |w: &&Pattern| *w == pattern || w.is_exact() || pattern.is_exact();
+    policy.writes.iter().filter(clear).any(|w| overlap(w.as_str(), pattern.as_str()))
 }
 
 fn patterns(names: Option<&[ToolName]>) -> Vec<Pattern> {

@@ -12,8 +12,8 @@ servers:
   github:
     about: Code and audit log of the organisation acme
     read_only: [search_*, get_*]
-    writes: [add_label]
-    repeatable: [get_*]
+    writes: [add_label, set_*]
+    repeatable: [get_*, '*_seen']
     concurrency: 2
     timeout: 500ms
     start_timeout: 2m
@@ -39,8 +39,8 @@ fn a_policy_has_what_the_file_says_and_sane_defaults() {
         kind: Kind::General,
         about: "Code and audit log of the organisation acme".into(),
         read_only: vec![pattern("search_*"), pattern("get_*")],
-        writes: vec![pattern("add_label")],
-        repeatable: vec![pattern("get_*")],
+        writes: vec![pattern("add_label"), pattern("set_*")],
+        repeatable: vec![pattern("get_*"), pattern("*_seen")],
         concurrency: 2,
         timeout: Duration::from_millis(500),
         start_timeout: Duration::from_secs(120),
@@ -121,6 +121,12 @@ fn every_fault_names_its_line_its_key_and_what_to_write() {
     check(fault("headers:\n  A B: { env: A }"), 5, &["A B: is no name of a header"]);
     check(fault("environment: [A]\nsecrets:\n  A: { env: B }"), 6, &["named under environment, too"]);
     check(fault("writes: [get_x]\nread_only: [get_*]"), 5, &["get_* may be a tool that is named under writes, too"]);
+    check(
+        fault("writes: [get_x]\nrepeatable: [a, get_*]"),
+        5,
+        &["repeatable.1: get_* may be", "named under writes, too"],
+    );
+    check(fault("writes: ['get_*']\nrepeatable:\n  - get_x"), 6, &["repeatable.0: get_x may be a tool"]);
     check(fault("scope: { a: 7 }"), 4, &["scope.a: is a number, and must be a map"]);
     check(fault("scope: { a: {} }"), 4, &["scope.a: fixes nothing"]);
     check(fault("scope:\n  a*: { org: x }\n  '*b': { org: y }"), 6, &["org: fixes this differently from a*"]);

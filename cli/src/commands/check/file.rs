@@ -98,7 +98,7 @@ fn toml(path: &Path, found: &mut Found) {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     if has("roles") || table.get("models").is_some_and(toml::Value::is_table) || name.contains("model") {
         models(path, found);
-    } else if has("evidence") || has("index") || name.contains("profile") {
+    } else if ["evidence", "index", "team"].into_iter().any(has) || name.contains("profile") {
         read(path, found, |text| {
             Profile::parse(path, text)
                 .map_err(|error| vec![ConfigFault { file: path.to_path_buf(), line: error.line, what: error.fault }])
@@ -107,8 +107,8 @@ fn toml(path: &Path, found: &mut Found) {
         read(path, found, |text| settings(path, text, keys));
     } else {
         found.keep::<()>(path, Ok(()));
-        let what = "this is no models file ([models.NAME], [roles.NAME]), no profile (evidence, index), and not named \
-             hub.toml, director.toml or critic.toml: name it so, or leave it out";
+        let what = "this is no models file ([models.NAME], [roles.NAME]), no profile (evidence, index, team), and not \
+             named hub.toml, director.toml or critic.toml: name it so, or leave it out";
         found.fault(path, 1, what);
     }
 }

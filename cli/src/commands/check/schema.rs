@@ -34,14 +34,25 @@ fn profile() -> Value {
         "type": "object",
         "properties": {
             "evidence": {"description": "The folder with the log files.", "type": "string", "minLength": 1},
-            "index": {"description": "The folder in which the index is kept.", "type": "string", "minLength": 1},
+            "index": {
+                "description": "The folder in which the index of the log files is kept.",
+                "type": "string",
+                "minLength": 1
+            },
+            "team": {
+                "description": "The team folder: Experts, MCP servers and what they may do.",
+                "type": "string",
+                "minLength": 1
+            },
             "domains": {
-                "description": "The domains in which it investigates; all that the evidence has where none is named.",
+                "description": "The domains in which it investigates; all that the evidence, or the team folder, has \
+                                where none is named.",
                 "type": "array",
                 "items": {"type": "string", "pattern": "^[a-z0-9-]{1,32}$"}
             }
         },
-        "required": ["evidence", "index"],
+        "dependentRequired": {"evidence": ["index"], "index": ["evidence"]},
+        "anyOf": [{"required": ["evidence"]}, {"required": ["team"]}],
         "additionalProperties": false
     })
 }

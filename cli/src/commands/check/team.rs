@@ -6,14 +6,13 @@ use casebook_agent::document::nearest;
 use casebook_agent::mcp::policy::{Kind, Policy, ServerPolicy};
 use casebook_agent::mcp::servers::{Entry, Servers, Way};
 use casebook_agent::model::config::Config;
+use casebook_expert::crew::EVIDENCE;
 use casebook_expert::definition::{self, Definition, Grant};
 use casebook_expert::evidence::EvidenceTools;
 use casebook_protocol::one_line;
 
 use super::{Found, file};
 
-/// The server whose tools are those over the folder of logs, which needs no entry in mcp.json.
-const EVIDENCE: &str = "evidence";
 /// The files that a team folder may have beside `experts`.
 const FILES: [&str; 3] = ["mcp.json", "tools.yaml", "pins.json"];
 /// Programs that look for others in the PATH.

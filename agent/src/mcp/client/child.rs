@@ -1,0 +1,52 @@
+//! A server as a child process.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use secrecy::{ExposeSecret, SecretString};
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, ChildStderr, Command};
+
+/// So much of what a child says on its standard error is remembered, in bytes.
+const TAIL: usize = 4096;
+
+/// Starts a server.
+pub(super) fn spawned(
+    program: &str,
+    args: &[String],
+    env: &[(String, SecretString)],
+    cwd: Option<&Path>,
+) -> Result<Child, String> {
+    let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.expose_secret().into());
+    let file = found(program, path.or_else(|| std::env::var_os("PATH")))
+        .ok_or_else(|| format!("there is no program {program:?} in the PATH: give its whole path as `command`"))?;
+    let mut command = Command::new(&file);
+    command.args(args).env_clear().envs(env.iter().map(|(name, value)| (name, value.expose_secret())));
+    if let Some(cwd) = cwd {
+        command.current_dir(cwd);
+    }
+    // A group of its own: Ctrl-C in a terminal is for us, and all that it started ends with it.
+    command.process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|e| format!("cannot start {}: {e}", file.display()))
+}
+
+fn found(program: &str, path: Option<std::ffi::OsString>) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program));
+    }
+    std::env::split_paths(&path?).map(|folder| folder.join(program)).find(|file| file.is_file())
+}
+
+/// Remembers the last of what a child says. It is read to its end: a full pipe would stop the child.
+pub(super) async fn heard(mut errors: ChildStderr, said: Arc<Mutex<Vec<u8>>>) {
+    let mut piece = vec![0; 4096];
+    while let Ok(read) = errors.read(&mut piece).await {
+        let Some(new) = piece.get(..read).filter(|new| !new.is_empty()) else { return };
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        said.extend_from_slice(new);
+        let over = said.len().saturating_sub(TAIL);
+        said.drain(..over);
+    }
+}

@@ -1,0 +1,58 @@
+//! What it costs to hold arguments against a schema.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// The largest schema of a tool that is offered, in bytes.
+pub(super) const SCHEMA: usize = 64 * 1024;
+/// What a schema may cost: steps of following its references to their ends.
+const STEPS: u64 = 20_000;
+
+/// A schema is of bounded size and can be followed to its ends in bounded time: a call's arguments are held
+/// against it where nothing can stop that.
+pub(super) fn bounded(schema: &Value) -> Result<(), String> {
+    let bytes = schema.to_string().len();
+    if bytes > SCHEMA {
+        return Err(format!("its schema has {bytes} bytes, more than {SCHEMA}"));
+    }
+    let mut known = BTreeMap::new();
+    match steps(schema, schema, &mut known, 0) {
+        Some(steps) if steps <= STEPS => Ok(()),
+        _ => Err("its schema refers to itself, or to other parts too often, to be checked in bounded time".to_owned()),
+    }
+}
+
+/// The steps below `value`; none where a reference leads back to itself, elsewhere, or too deep.
+fn steps(root: &Value, value: &Value, known: &mut BTreeMap<String, Option<u64>>, depth: u32) -> Option<u64> {
+    if depth > 200 {
+        return None;
+    }
+    match value {
+        Value::Array(items) => {
+            items.iter().try_fold(1_u64, |n, item| Some(n.saturating_add(steps(root, item, known, depth + 1)?)))
+        }
+        Value::Object(map) => map.iter().try_fold(1_u64, |n, (key, item)| {
+            let below = match (key.as_str(), item.as_str()) {
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Some(to)) => followed(root, to, known, depth)?,
+                // Counted where they are referred to.
+                ("$defs" | "definitions", _) => 1,
+                _ => steps(root, item, known, depth + 1)?,
+            };
+            Some(n.saturating_add(below))
+        }),
+        _ => Some(1),
+    }
+}
+
+fn followed(root: &Value, to: &str, known: &mut BTreeMap<String, Option<u64>>, depth: u32) -> Option<u64> {
+    if let Some(steps) = known.get(to) {
+        return *steps;
+    }
+    // Whoever comes back here before it is known goes in a circle.
+    known.insert(to.to_owned(), None);
+    let target = root.pointer(to.strip_prefix('#')?)?;
+    let found = steps(root, target, known, depth + 1);
+    known.insert(to.to_owned(), found);
+    found
+}
