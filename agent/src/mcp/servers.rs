@@ -64,7 +64,7 @@ pub enum Way {
 }
 
 impl fmt::Debug for Way {
-    /// Without what may hold a secret: arguments, values, and an address' query.
+    /// Without what may hold a secret: arguments, values, and of an address all but the host.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Child { command, args, env, cwd } => f
@@ -74,25 +74,20 @@ impl fmt::Debug for Way {
                 .field("env", &env.keys().collect::<Vec<_>>())
                 .field("cwd", cwd)
                 .finish(),
-            Self::Http { headers, .. } => f
+            Self::Http { url, headers } => f
                 .debug_struct("Http")
-                .field("url", &self.told())
+                .field("host", &host(url))
                 .field("headers", &headers.keys().collect::<Vec<_>>())
                 .finish(),
         }
     }
 }
 
-impl Way {
-    /// Where the server is, for people: the program without its arguments, the address without its query,
-    /// since both may hold a secret.
-    #[must_use]
-    pub fn told(&self) -> &str {
-        match self {
-            Self::Child { command, .. } => command,
-            Self::Http { url, .. } => url.split(['?', '#']).next().unwrap_or_default(),
-        }
-    }
+/// The host of an address: the rest of it may hold a secret, in the query, in a part of the path, or before
+/// the host.
+#[must_use]
+pub fn host(url: &str) -> Option<&str> {
+    url.split(['/', '?', '#']).nth(2).and_then(|host| host.rsplit('@').next())
 }
 
 impl Servers {

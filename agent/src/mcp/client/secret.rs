@@ -5,6 +5,7 @@ use std::fmt;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::Reach;
+use crate::mcp::servers::host;
 
 impl fmt::Debug for Reach {
     /// Without what may hold a secret: arguments, values, and of an address all but the host.
@@ -19,8 +20,7 @@ impl fmt::Debug for Reach {
                 .field("cwd", cwd)
                 .finish(),
             Self::Http { url, headers } => {
-                let host = url.split(['/', '?', '#']).nth(2).and_then(|host| host.rsplit('@').next());
-                f.debug_struct("Http").field("host", &host).field("headers", &names(headers)).finish()
+                f.debug_struct("Http").field("host", &host(url)).field("headers", &names(headers)).finish()
             }
         }
     }

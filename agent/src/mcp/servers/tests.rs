@@ -47,7 +47,10 @@ fn what_users_have_is_read_unchanged() {
     let Way::Http { url, headers } = &servers.all["My Search.v2/x"].way else { panic!("over HTTP") };
     assert_eq!(url, "https://search.example/mcp?key=hunter2");
     assert_eq!(headers["Authorization"].expose_secret(), "Bearer hunter2");
-    assert_eq!(servers.all["My Search.v2/x"].way.told(), "https://search.example/mcp");
+    let shown = format!("{:?}", servers.all["My Search.v2/x"].way);
+    assert!(shown.contains("search.example") && !shown.contains("/mcp"), "{shown}");
+    assert_eq!(host("https://ann:hunter2@mcp.example:8443/s/a-key-in-the-path?x"), Some("mcp.example:8443"));
+    assert_eq!(host("nonsense"), None);
 }
 
 #[test]
