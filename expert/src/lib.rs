@@ -18,3 +18,4 @@ pub mod offloaded;
 pub mod posts;
 pub mod profile;
 pub mod roster;
+pub mod settings;

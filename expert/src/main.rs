@@ -2,33 +2,10 @@
 
 use std::process::ExitCode;
 
-use casebook_agent::service::key::{Key, Kind};
 use casebook_agent::service::work::work;
-use casebook_agent::service::{self, Failure, Program, Service, common};
+use casebook_agent::service::{self, Failure, Program, Service};
 use casebook_expert::posts::posts;
-
-static PROFILE: Key = Key {
-    name: "profile",
-    env: "CASEBOOK_PROFILE",
-    kind: Kind::Paths,
-    usual: None,
-    value: "FILE",
-    help: "what it reads: a file with evidence and index, team, domains; may be given several times",
-};
-
-static KEYS: [&Key; 11] = [
-    &PROFILE,
-    &common::NATS,
-    &common::CREDENTIALS,
-    &common::CA,
-    &common::CERT,
-    &common::TLS_KEY,
-    &common::HEALTH,
-    &common::DRAIN,
-    &common::LOG,
-    &common::MODELS,
-    &common::AT_ONCE,
-];
+use casebook_expert::settings::{KEYS, PROFILE};
 
 const PROGRAM: Program = Program {
     name: "casebook-expert",

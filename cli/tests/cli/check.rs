@@ -195,14 +195,20 @@ fn the_program_prints_faults_and_says_so_in_its_exit_code() {
 #[test]
 fn the_example_in_deploy_holds_and_so_do_the_examples_in_the_manual() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let paths: Vec<PathBuf> =
-        ["team", "config/hub.toml", "config/director.toml", "config/critic.toml", "config/expert-profile.toml"]
-            .iter()
-            .map(|name| root.join("deploy").join(name))
-            .collect();
+    let paths: Vec<PathBuf> = [
+        "team",
+        "config/hub.toml",
+        "config/director.toml",
+        "config/critic.toml",
+        "config/expert.toml",
+        "config/expert-profile.toml",
+    ]
+    .iter()
+    .map(|name| root.join("deploy").join(name))
+    .collect();
     let found = check(&paths, Some(&root.join("deploy/models/ollama.toml")), &|_| None);
     assert_eq!(found.faults, []);
-    assert_eq!(found.files.len(), 9);
+    assert_eq!(found.files.len(), 10);
     let manual = std::fs::read_to_string(root.join("docs/experts.md")).unwrap();
     let block = |language: &str, begins: &str| {
         let fence = format!("```{language}\n");

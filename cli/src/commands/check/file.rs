@@ -108,7 +108,7 @@ fn toml(path: &Path, found: &mut Found) {
     } else {
         found.keep::<()>(path, Ok(()));
         let what = "this is no models file ([models.NAME], [roles.NAME]), no profile (evidence, index, team), and not \
-             named hub.toml, director.toml or critic.toml: name it so, or leave it out";
+             named hub.toml, director.toml, critic.toml or expert.toml: name it so, or leave it out";
         found.fault(path, 1, what);
     }
 }
@@ -117,6 +117,7 @@ fn toml(path: &Path, found: &mut Found) {
 fn keys(name: &str) -> Option<&'static [&'static Key]> {
     match name {
         "hub" | "casebook-hub" => Some(casebook_hub::program::PROGRAM.keys),
+        "expert" | "casebook-expert" => Some(&casebook_expert::settings::KEYS),
         "director" | "casebook-director" | "critic" | "casebook-critic" => Some(&common::WORKER_KEYS),
         _ => None,
     }

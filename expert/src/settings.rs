@@ -1,0 +1,29 @@
+//! The settings of the process `casebook-expert`.
+
+use casebook_agent::service::common;
+use casebook_agent::service::key::{Key, Kind};
+
+/// The profiles: what the process reads.
+pub static PROFILE: Key = Key {
+    name: "profile",
+    env: "CASEBOOK_PROFILE",
+    kind: Kind::Paths,
+    usual: None,
+    value: "FILE",
+    help: "what it reads: a file with evidence and index, team, domains; may be given several times",
+};
+
+/// All of them.
+pub static KEYS: [&Key; 11] = [
+    &PROFILE,
+    &common::NATS,
+    &common::CREDENTIALS,
+    &common::CA,
+    &common::CERT,
+    &common::TLS_KEY,
+    &common::HEALTH,
+    &common::DRAIN,
+    &common::LOG,
+    &common::MODELS,
+    &common::AT_ONCE,
+];
