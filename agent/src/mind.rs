@@ -59,17 +59,24 @@ pub struct Turn {
 /// What was laid out of a task for a model, kept from turn to turn: it follows from the task alone, so that
 /// nothing is lost with it. Clones keep the same.
 #[derive(Debug, Clone, Default)]
-pub struct Laid(Arc<Mutex<Option<(usize, Arc<Briefing>)>>>);
+pub struct Laid(Arc<Mutex<Option<Fitted>>>);
+
+/// A briefing with the room that it was laid out in, in bytes.
+#[derive(Debug)]
+struct Fitted {
+    room: usize,
+    briefing: Arc<Briefing>,
+}
 
 impl Laid {
     /// The briefing in `room` bytes, which is made once.
     pub fn briefing(&self, room: usize, make: impl FnOnce() -> Briefing) -> Arc<Briefing> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.as_ref() {
-            Some((known, briefing)) if *known == room => Arc::clone(briefing),
+            Some(fitted) if fitted.room == room => Arc::clone(&fitted.briefing),
             _ => {
                 let briefing = Arc::new(make());
-                *kept = Some((room, Arc::clone(&briefing)));
+                *kept = Some(Fitted { room, briefing: Arc::clone(&briefing) });
                 briefing
             }
         }
