@@ -61,6 +61,15 @@ pub struct Setting {
     pub score: PathBuf,
 }
 
+impl Setting {
+    /// Of `bytes` that are stored, those of the investigations that are measured: one like them comes before.
+    #[must_use]
+    pub const fn share(&self, bytes: u64) -> u64 {
+        let at = self.at as u64;
+        bytes / (at + 1) * at
+    }
+}
+
 /// What one run took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {

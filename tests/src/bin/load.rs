@@ -147,9 +147,9 @@ fn measured(told: &Arguments, folder: &Path, mode: Mode, at: usize, latency: u64
     if mode == Mode::Embedded {
         // The first to open the file after a process that ended takes its journal in.
         drop(SqliteStore::open(&setting.data).map_err(words)?);
-        taken.stored = measure::bytes_under(&setting.data);
+        taken.stored = setting.share(measure::bytes_under(&setting.data));
     }
-    let model_cpu_micros = measure::cpu_of(model.child.id()).saturating_sub(before);
+    let model_cpu_micros = setting.share(measure::cpu_of(model.child.id()).saturating_sub(before));
     let counts = model.counts()?;
     let count = |name: &str| counts.get(name).and_then(serde_json::Value::as_u64).unwrap_or(0);
     if told.keep.is_none() {
@@ -161,7 +161,7 @@ fn measured(told: &Arguments, folder: &Path, mode: Mode, at: usize, latency: u64
         latency,
         taken,
         model_cpu_micros,
-        requests: count("requests"),
+        requests: setting.share(count("requests")),
         answered_again: count("answered_again"),
         depth,
     })

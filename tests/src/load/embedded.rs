@@ -58,6 +58,8 @@ async fn investigate(setting: &Setting) -> Result<Taken, String> {
         let alert = evidence::alert(n)?;
         Ok::<_, String>(Case { alert, budget, roster: members.clone(), evidence: "generated".into() })
     };
+    one(hub.clone(), case(setting.at)?).await?;
+    messages.store(0, Ordering::Relaxed);
     let (before_kib, cpu, begun) = (measure::peak_kib(), measure::cpu(), Instant::now());
     let all: Vec<_> =
         (0..setting.at).map(|n| Ok(tokio::spawn(one(hub.clone(), case(n)?)))).collect::<Result<_, String>>()?;

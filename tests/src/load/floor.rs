@@ -46,6 +46,10 @@ pub fn run(setting: &Setting) -> Result<Taken, String> {
         tool_calls: AtomicU64::new(0),
     });
     process::run(async {
+        // One before what is measured, as in the other modes: connections are open, everything is made.
+        Arc::clone(&client).play().await?;
+        client.model_calls.store(0, Ordering::Relaxed);
+        client.tool_calls.store(0, Ordering::Relaxed);
         let (before_kib, cpu, begun) = (measure::peak_kib(), measure::cpu(), Instant::now());
         let all: Vec<_> = (0..setting.at).map(|_| tokio::spawn(Arc::clone(&client).play())).collect();
         let mut failed = 0;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use casebook_agent::bus::Subscription;
 use casebook_agent::nats::{self, Connection};
 use casebook_agent::service::child::{Plan, Process};
 use casebook_expert::evidence::Catalog;
@@ -31,7 +32,7 @@ pub fn run(setting: &Setting) -> Result<Taken, String> {
     let team = Team::start(&nats, setting)?;
     let runtime = tokio::runtime::Runtime::new().map_err(|e| e.to_string())?;
     let mut taken = runtime.block_on(investigate(setting, &nats, &team))?;
-    taken.stored = measure::bytes_under(&nats.folder().join("nats/store"));
+    taken.stored = setting.share(measure::bytes_under(&nats.folder().join("nats/store")));
     Ok(taken)
 }
 
@@ -39,19 +40,19 @@ async fn investigate(setting: &Setting, nats: &Nats, team: &Team) -> Result<Take
     let say = |e: &dyn std::fmt::Display| e.to_string();
     let connection = nats::connect(&nats.options("hub")).await.map_err(|e| say(&e))?;
     let mut reports = connection.env().bus.subscribe(subject::REPORTS).await.map_err(|e| say(&e))?;
+    // One before what is measured, as in the other modes: the Hub knows by then who is there.
+    ask(&connection, setting.at).await?;
+    next(&mut *reports).await?;
     let broker = nats.broker.pid();
     let before: Vec<u64> = team.0.iter().map(|(_, process)| measure::cpu_of(process.id())).collect();
     let mut taken = Taken { before_kib: team.peak_kib(), ..Taken::default() };
     let (broker_before, stored, begun) = (measure::cpu_of(broker), messages(&connection).await?, Instant::now());
     for n in 0..setting.at {
-        let alert = evidence::alert_text(n).into_bytes();
-        connection.request(subject::OPEN, alert, Duration::from_secs(60)).await.map_err(|e| say(&e))?;
+        ask(&connection, n).await?;
     }
     let mut seen = BTreeSet::new();
     while seen.len() < setting.at {
-        let message = tokio::time::timeout(REPORT, reports.next()).await.map_err(|_| "no report comes".to_owned())?;
-        let message = message.ok_or("the connection is closed")?;
-        let report: Report = serde_json::from_slice(&message.bytes).map_err(|e| say(&e))?;
+        let report = next(&mut *reports).await?;
         // A report is published at least once.
         if seen.insert(report.investigation.clone()) {
             taken.model_calls += report.usage.total.model_calls;
@@ -69,6 +70,16 @@ async fn investigate(setting: &Setting, nats: &Nats, team: &Team) -> Result<Take
     taken.peak_kib = team.peak_kib();
     taken.messages = messages(&connection).await?.saturating_sub(stored);
     Ok(taken)
+}
+
+async fn ask(connection: &Connection, n: usize) -> Result<(), String> {
+    let alert = evidence::alert_text(n).into_bytes();
+    connection.request(subject::OPEN, alert, Duration::from_secs(60)).await.map(drop).map_err(|e| e.to_string())
+}
+
+async fn next(reports: &mut dyn Subscription) -> Result<Report, String> {
+    let message = tokio::time::timeout(REPORT, reports.next()).await.map_err(|_| "no report comes".to_owned())?;
+    serde_json::from_slice(&message.ok_or("the connection is closed")?.bytes).map_err(|e| e.to_string())
 }
 
 /// Messages that were stored so far, in all streams.
