@@ -54,6 +54,12 @@ pub fn outcome_key(task: &TaskId) -> String {
     format!("outcome/{task}")
 }
 
+/// Where it is recorded that a worker began with a task, in a store that processes share.
+#[must_use]
+pub fn begun_key(task: &TaskId) -> String {
+    format!("begun/{task}")
+}
+
 /// Where a finished call is recorded.
 #[must_use]
 pub fn call_key(call: &CallId) -> String {
@@ -168,6 +174,9 @@ impl Worker {
     async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32, alone: Option<Alone>) -> Result<(), WorkError> {
         let mut task: Task = wire::decode(bytes)?;
         task.again |= attempt > 1;
+        let shared = alone.is_some();
+        let first = shared && !task.again && self.begins(&task).await?;
+        task.again |= shared && !first;
         let task = Arc::new(task);
         if queue_of(&task) != *queue || Queue::of(&task.id).as_ref() != Some(queue) {
             return Err(WorkError::Astray { task: task.id.clone(), queue: queue.name() });
@@ -175,7 +184,7 @@ impl Worker {
         let span = task_span!(task);
         async {
             let key = outcome_key(&task.id);
-            if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
+            if first || self.env.store.recorded(&task.investigation, &key).await?.is_none() {
                 let outcome = match self.given_up(&task, bytes, attempt).await {
                     Some(given_up) => given_up,
                     None => self.perform_while(&task, alone).await?,
@@ -190,6 +199,15 @@ impl Worker {
         }
         .instrument(span)
         .await
+    }
+
+    /// Whether nobody began with the task before. How often a job was delivered does not tell: a server that was
+    /// killed may have forgotten.
+    async fn begins(&self, task: &Task) -> Result<bool, WorkError> {
+        // Bytes of its own, or a second one would pass for the first.
+        let mark = uuid::Uuid::now_v7();
+        let once = self.env.store.record_once(&task.investigation, &begun_key(&task.id), mark.as_bytes()).await?;
+        Ok(once == Once::Recorded)
     }
 
     /// Drives the task to its end. Recorded calls are taken from the record, never made again.
