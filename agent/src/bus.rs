@@ -2,7 +2,7 @@
 //! [`Store`](crate::store::Store)). A work queue with leases, and subjects to which anyone may listen.
 //! The log is the truth, the queue is a hint: what a queue loses, the Hub asks for again.
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 
@@ -42,29 +42,6 @@ pub struct Message {
     pub bytes: Vec<u8>,
 }
 
-/// A time in which a job is certainly not another worker's, too. A process that was stopped, or whose machine
-/// slept, finds it over when it goes on.
-#[derive(Debug, Clone, Copy)]
-pub struct Alone {
-    since: (Instant, SystemTime),
-    lease: Duration,
-}
-
-impl Alone {
-    /// From now on for one lease.
-    #[must_use]
-    pub fn now(lease: Duration) -> Self {
-        Self { since: (Instant::now(), SystemTime::now()), lease }
-    }
-
-    /// It is not over. Both clocks say so: the one stands still while the machine sleeps, the other is set.
-    #[must_use]
-    pub fn holds(&self) -> bool {
-        let (steady, set) = self.since;
-        steady.elapsed() < self.lease && set.elapsed().is_ok_and(|elapsed| elapsed < self.lease)
-    }
-}
-
 /// A job under lease, which is extended for as long as this is held. Dropped without an answer the job
 /// is delivered again.
 #[async_trait]
@@ -75,10 +52,10 @@ pub trait Delivery: Send {
     /// How often it was delivered, from 1.
     fn attempt(&self) -> u32;
 
-    /// How long no one else can have been given the job, as far as this process can tell by itself; none: for as
-    /// long as it is held.
-    fn alone(&self) -> Option<Alone> {
-        None
+    /// Whether another process may have been given the job as well: its lease may run out while this process is
+    /// stopped, and a server that was killed may have forgotten whom it gave the job to.
+    fn shared(&self) -> bool {
+        false
     }
 
     /// The job is done, its result recorded.
@@ -122,23 +99,4 @@ pub trait Bus: Send + Sync + 'static {
     /// What was published to `subject` last, where the bus remembers it: whoever takes over goes on
     /// telling from there.
     async fn last(&self, subject: &str) -> Result<Option<Vec<u8>>, BusError>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_is_nobody_elses_for_one_lease_by_either_clock() {
-        let lease = Duration::from_secs(30);
-        let now = Alone::now(lease);
-        assert!(now.holds());
-        let before = |seconds| Duration::from_secs(seconds);
-        let stopped = Alone { since: (now.since.0.checked_sub(before(31)).unwrap_or(now.since.0), now.since.1), lease };
-        let slept = Alone { since: (now.since.0, now.since.1 - before(31)), lease };
-        let set_back = Alone { since: (now.since.0, now.since.1 + before(60)), lease };
-        for over in [stopped, slept, set_back] {
-            assert!(!over.holds(), "{over:?}");
-        }
-    }
 }

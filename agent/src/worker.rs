@@ -12,7 +12,7 @@ use casebook_protocol::{
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
-use crate::bus::{Alone, Bus, BusError, Delivery};
+use crate::bus::{Bus, BusError, Delivery};
 use crate::clock::Clock;
 use crate::mind::{CallRequest, Done, Laid, Mind, Thought, Turn};
 use crate::store::{Once, Store, StoreError};
@@ -52,12 +52,6 @@ pub struct Env {
 #[must_use]
 pub fn outcome_key(task: &TaskId) -> String {
     format!("outcome/{task}")
-}
-
-/// Where it is recorded that a worker began with a task, in a store that processes share.
-#[must_use]
-pub fn begun_key(task: &TaskId) -> String {
-    format!("begun/{task}")
 }
 
 /// Where a finished call is recorded.
@@ -149,7 +143,7 @@ impl Worker {
     /// recorded, so that the flow goes on.
     pub async fn handle(&self, queue: &Queue, delivery: Box<dyn Delivery>) {
         let attempt = delivery.attempt();
-        let done = match self.attempt(queue, delivery.bytes(), attempt, delivery.alone()).await {
+        let done = match self.attempt(queue, delivery.bytes(), attempt, delivery.shared()).await {
             Ok(()) => delivery.done().await,
             Err(error @ (WorkError::Wire(_) | WorkError::Astray { .. })) => {
                 tracing::error!(%error, "a job is no task of this queue and is dropped: the Hub asks again");
@@ -171,12 +165,9 @@ impl Worker {
         }
     }
 
-    async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32, alone: Option<Alone>) -> Result<(), WorkError> {
+    async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32, shared: bool) -> Result<(), WorkError> {
         let mut task: Task = wire::decode(bytes)?;
-        task.again |= attempt > 1;
-        let shared = alone.is_some();
-        let first = shared && !task.again && self.begins(&task).await?;
-        task.again |= shared && !first;
+        task.again |= attempt > 1 || shared;
         let task = Arc::new(task);
         if queue_of(&task) != *queue || Queue::of(&task.id).as_ref() != Some(queue) {
             return Err(WorkError::Astray { task: task.id.clone(), queue: queue.name() });
@@ -184,10 +175,10 @@ impl Worker {
         let span = task_span!(task);
         async {
             let key = outcome_key(&task.id);
-            if first || self.env.store.recorded(&task.investigation, &key).await?.is_none() {
+            if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
                 let outcome = match self.given_up(&task, bytes, attempt).await {
                     Some(given_up) => given_up,
-                    None => self.perform_while(&task, alone).await?,
+                    None => self.perform(&task).await?,
                 };
                 let json =
                     stored::write(&outcome).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
@@ -201,28 +192,13 @@ impl Worker {
         .await
     }
 
-    /// Whether nobody began with the task before. How often a job was delivered does not tell: a server that was
-    /// killed may have forgotten.
-    async fn begins(&self, task: &Task) -> Result<bool, WorkError> {
-        // Bytes of its own, or a second one would pass for the first.
-        let mark = uuid::Uuid::now_v7();
-        let once = self.env.store.record_once(&task.investigation, &begun_key(&task.id), mark.as_bytes()).await?;
-        Ok(once == Once::Recorded)
-    }
-
-    /// Drives the task to its end. Recorded calls are taken from the record, never made again.
+    /// Drives the task to its end. Recorded calls are taken from the record, never made again. Where the Hub
+    /// hands a task out for the first time and nobody was given the job before, nothing can be on record and
+    /// nothing is looked for; whoever comes second all the same learns it when it records.
     ///
     /// # Errors
     /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
     pub async fn perform(&self, task: &Arc<Task>) -> Result<Outcome, WorkError> {
-        self.perform_while(task, None).await
-    }
-
-    /// The same. Where the Hub hands a task out for the first time and nobody else can have been given the job,
-    /// nothing can be on record and nothing is looked for; whoever comes second all the same learns it when he
-    /// records.
-    async fn perform_while(&self, task: &Arc<Task>, alone: Option<Alone>) -> Result<Outcome, WorkError> {
-        let looks = || task.again || alone.is_some_and(|alone| !alone.holds());
         let tools = self.tools.tools_for(task, &self.env);
         let allowance = self.mind.allowance(task);
         let toolset = Arc::new(tools.toolset());
@@ -244,13 +220,11 @@ impl Worker {
                         let turn = Turn { toolset: Arc::clone(&toolset), last, laid: laid.clone() };
                         inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
                     }
-                    Effect::Ask(asking) => match self.ask(task, *asking, looks(), &mut time).await? {
+                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
                         Ok(input) => inputs.push(input),
                         Err(reason) => return Ok(self.outcome(task, &machine, Err(reason)).await),
                     },
-                    Effect::Call { id, request, refused } => {
-                        calls.push(self.call(task, &tools, looks(), id, request, refused))
-                    }
+                    Effect::Call { id, request, refused } => calls.push(self.call(task, &tools, id, request, refused)),
                 }
             }
             while let Some(done) = calls.next().await {
@@ -268,13 +242,14 @@ impl Worker {
         &self,
         task: &Arc<Task>,
         tools: &Arc<dyn Tools>,
-        looks: bool,
         id: CallId,
         request: CallRequest,
         refused: Option<String>,
     ) -> Result<Done, WorkError> {
         let key = call_key(&id);
-        if looks && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+        if task.again
+            && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
+        {
             return self.recall(&key, &bytes).await;
         }
         let span = tool_span!(id, request.tool.as_str());

@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_agent::bus::{Alone, Bus, BusError, Delivery};
+use casebook_agent::bus::Bus;
 use casebook_agent::clock::TickingClock;
 use casebook_agent::mind::Analyst;
-use casebook_agent::store::Store;
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::wire;
-use casebook_agent::worker::{DeadLetter, Env, Fixed, Worker, begun_key, outcome_key};
+use casebook_agent::worker::{DeadLetter, Env, Fixed, Worker};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{ArtifactId, Role, Task, Toolset};
 
@@ -59,52 +58,6 @@ async fn a_job_is_not_done_before_its_dead_letter_is_written() {
     bus.enqueue(&jobs, "x", b"new".to_vec()).await.unwrap();
     let new = bus.try_pull(&jobs).await.unwrap().expect("with its letter written, the old one is done");
     assert_eq!((new.bytes(), new.attempt()), (&b"new"[..], 1));
-}
-
-/// A delivery by a server that has forgotten the one before.
-struct Forgotten(Vec<u8>);
-
-#[async_trait]
-impl Delivery for Forgotten {
-    fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    fn attempt(&self) -> u32 {
-        1
-    }
-
-    fn alone(&self) -> Option<Alone> {
-        Some(Alone::now(Duration::from_secs(30)))
-    }
-
-    async fn done(self: Box<Self>) -> Result<(), BusError> {
-        Ok(())
-    }
-
-    async fn back(self: Box<Self>, _: Duration) -> Result<(), BusError> {
-        Ok(())
-    }
-}
-
-#[tokio::test]
-async fn whoever_is_not_the_first_to_begin_with_a_task_looks_whatever_the_delivery_says() {
-    let fresh = investigate();
-    let queue = Queue::new(Role::Expert, fresh.domain.as_ref());
-    for (begun, runs) in [(false, 4), (true, 2)] {
-        let (bus, tools, store) = (Arc::new(Away::new("", 0)), Arc::new(Search::default()), MemoryStore::default());
-        let env = Env { bus, store: Arc::new(store.clone()), clock: Arc::new(TickingClock::default()) };
-        let worker = Worker::new(env, Arc::new(Analyst(think)), Arc::new(Fixed(tools.clone())));
-        // One that died before its outcome was recorded.
-        worker.perform(&Arc::new(fresh.clone())).await.unwrap();
-        if begun {
-            store.record_once(&fresh.investigation, &begun_key(&fresh.id), b"by another").await.unwrap();
-        }
-        worker.handle(&queue, Box::new(Forgotten(wire::encode(&fresh).unwrap()))).await;
-        let outcome = store.recorded(&fresh.investigation, &outcome_key(&fresh.id)).await.unwrap();
-        assert!(outcome.is_some(), "it is done");
-        assert_eq!(tools.0.load(Ordering::SeqCst), runs, "begun before: {begun}");
-    }
 }
 
 /// The first task of an Expert, as it goes out.

@@ -16,7 +16,7 @@ use tokio::task::AbortHandle;
 
 use super::stream::{full, passing, there_already};
 use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams};
-use crate::bus::{Alone, Bus, BusError, Delivery, Message, Subscription};
+use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
 use crate::store::{Store, StoreError};
 use crate::wire::WIRE_VERSION;
 
@@ -67,10 +67,6 @@ impl NatsBus {
     async fn ask(&self, queue: &str, wait: bool) -> Result<Option<Box<dyn Delivery>>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("take a job of {queue}"), reason };
         let consumer = self.consumer(queue).await?;
-        let lease = consumer.cached_info().config.ack_wait;
-        // The server's lease begins when it gives the job out: after it was asked, and maybe long before this
-        // process reads what came.
-        let alone = Alone::now(lease);
         let asked = async {
             let mut batch = if wait {
                 consumer.batch().max_messages(1).expires(WAIT).messages().await
@@ -81,7 +77,10 @@ impl NatsBus {
             batch.next().await.transpose().map_err(|e| failed(e.to_string()))
         };
         match tokio::time::timeout(WAIT + Duration::from_secs(2), asked).await {
-            Ok(Ok(Some(message))) => self.lease(queue, message, lease, alone).await,
+            Ok(Ok(Some(message))) => {
+                let lease = consumer.cached_info().config.ack_wait;
+                self.lease(queue, message, lease).await
+            }
             Ok(Ok(None)) => Ok(None),
             Ok(Err(error)) => {
                 // The consumer may be gone with its stream: the next attempt looks it up again.
@@ -98,7 +97,6 @@ impl NatsBus {
         queue: &str,
         message: async_nats::jetstream::Message,
         lease: Duration,
-        alone: Alone,
     ) -> Result<Option<Box<dyn Delivery>>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("take a job of {queue}"), reason };
         let attempt = message.info().map_err(|e| failed(e.to_string()))?.delivered;
@@ -136,7 +134,7 @@ impl NatsBus {
             },
         };
         let attempt = u32::try_from(attempt).unwrap_or(u32::MAX);
-        Ok(Some(Box::new(NatsDelivery { bytes, attempt, alone, held })))
+        Ok(Some(Box::new(NatsDelivery { bytes, attempt, held })))
     }
 
     fn headers() -> HeaderMap {
@@ -285,7 +283,6 @@ impl Drop for Held {
 struct NatsDelivery {
     bytes: Vec<u8>,
     attempt: u32,
-    alone: Alone,
     held: Held,
 }
 
@@ -299,8 +296,8 @@ impl Delivery for NatsDelivery {
         self.attempt
     }
 
-    fn alone(&self) -> Option<Alone> {
-        Some(self.alone)
+    fn shared(&self) -> bool {
+        true
     }
 
     async fn done(self: Box<Self>) -> Result<(), BusError> {

@@ -19,12 +19,13 @@ impl Worker {
         &self,
         task: &Arc<Task>,
         asking: Asking,
-        looks: bool,
         time: &mut TaskTime,
     ) -> Result<Result<Input, String>, WorkError> {
         let Asking { ask, time: patience, .. } = asking;
         let key = model_key(&ask.id);
-        if looks && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+        if task.again
+            && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
+        {
             let exchange = self.recall_model(&key, &bytes).await?;
             time.before += between(exchange.call.started, exchange.call.ended);
             return Ok(Ok(Input::Replied(Box::new(exchange))));
