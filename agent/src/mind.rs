@@ -170,3 +170,23 @@ impl Mind for Analyst {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_briefing_is_laid_out_once_for_the_room_that_there_is() {
+        let laid = Laid::default();
+        let mut made = 0;
+        let mut briefing = |room: usize| {
+            let make = || {
+                made += 1;
+                Briefing { prompt: room.to_string(), system: String::new(), parts: Vec::new() }
+            };
+            laid.clone().briefing(room, make).prompt.clone()
+        };
+        assert_eq!([7, 7, 8, 8].map(&mut briefing), ["7", "7", "8", "8"]);
+        assert_eq!(made, 2);
+    }
+}

@@ -193,8 +193,8 @@ impl Worker {
     }
 
     /// Drives the task to its end. Recorded calls are taken from the record, never made again. Where the Hub
-    /// hands a task out for the first time and nobody was given the job before, nothing can be on record and
-    /// nothing is looked for; whoever comes second all the same learns it when it records.
+    /// hands a task out for the first time and nobody else can have been given the job, nothing can be on record
+    /// and nothing is looked for ([`Task::again`]).
     ///
     /// # Errors
     /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.

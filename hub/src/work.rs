@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_agent::bus::Bus;
+use casebook_agent::bus::{Bus, BusError, Delivery};
 use casebook_agent::clock::TickingClock;
 use casebook_agent::mind::Analyst;
 use casebook_agent::tools::{NoTools, Tools};
@@ -58,6 +58,50 @@ async fn a_job_is_not_done_before_its_dead_letter_is_written() {
     bus.enqueue(&jobs, "x", b"new".to_vec()).await.unwrap();
     let new = bus.try_pull(&jobs).await.unwrap().expect("with its letter written, the old one is done");
     assert_eq!((new.bytes(), new.attempt()), (&b"new"[..], 1));
+}
+
+/// A first delivery, as far as its queue knows.
+struct First {
+    bytes: Vec<u8>,
+    shared: bool,
+}
+
+#[async_trait]
+impl Delivery for First {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn attempt(&self) -> u32 {
+        1
+    }
+
+    fn shared(&self) -> bool {
+        self.shared
+    }
+
+    async fn done(self: Box<Self>) -> Result<(), BusError> {
+        Ok(())
+    }
+
+    async fn back(self: Box<Self>, _: Duration) -> Result<(), BusError> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn where_another_process_may_have_the_job_too_the_first_delivery_looks_as_well() {
+    let fresh = investigate();
+    let queue = Queue::new(Role::Expert, fresh.domain.as_ref());
+    for (shared, runs) in [(true, 2), (false, 4)] {
+        let tools = Arc::new(Search::default());
+        let worker = worker(&Arc::new(Away::new("", 0)), tools.clone());
+        // Another has made the calls, and not recorded its outcome yet.
+        worker.perform(&Arc::new(fresh.clone())).await.unwrap();
+        let bytes = wire::encode(&fresh).unwrap();
+        worker.handle(&queue, Box::new(First { bytes, shared })).await;
+        assert_eq!(tools.0.load(Ordering::SeqCst), runs, "shared: {shared}");
+    }
 }
 
 /// The first task of an Expert, as it goes out.

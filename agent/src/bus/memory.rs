@@ -172,7 +172,7 @@ impl State {
         let reorder = self.chance(faults.reorder);
         let queue = self.queues.entry(subject.to_owned()).or_default();
         if double {
-            // Whoever delivers a job twice counts: the second delivery is known for one.
+            // A queue that delivers a job twice counts: the second delivery says so.
             queue.push_back(Job { attempt: job.attempt + 1, ..job.clone() });
         }
         if reorder { queue.push_front(job) } else { queue.push_back(job) }

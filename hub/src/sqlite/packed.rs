@@ -3,8 +3,8 @@
 //! row of some hundred bytes becomes a third.
 //!
 //! A form that was ever written is read for ever: the lists of words are never changed, a new one gets
-//! a new form. Up to version 2 of the tables rows were deflated after the same words, which takes four
-//! times as long.
+//! a new form. Up to version 2 of the tables rows were deflated after the same words, which takes
+//! twice as long.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -33,7 +33,7 @@ const SHORTEST: usize = 64;
 const LONG: usize = 4096;
 /// The longest that is unpacked, in bytes: what is written is far shorter.
 const LONGEST: usize = 1 << 30;
-/// The next one takes half as long again for two hundredths less.
+/// Level 3 takes a third longer for a fiftieth less.
 const LEVEL: i32 = 1;
 
 /// Bytes with their form.
