@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, EntryDraft, ModelCallId, Outcome, Task, TaskId, ToolCall, Usage, View,
-    hash::canonical_json,
+    Answer, ArtifactId, CallId, CallStatus, EntryDraft, ModelCallId, Outcome, Task, TaskId, Timestamp, ToolCall,
+    Toolset, Usage, View, hash::canonical_json,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
@@ -22,10 +22,12 @@ use crate::turn::{Effect, Input, TurnLoop};
 use crate::wire::{self, WireError};
 use crate::{task_span, tool_span};
 
+mod ahead;
 mod ask;
 mod dead;
 mod notice;
 
+use ahead::Ahead;
 use ask::TaskTime;
 pub use dead::DeadLetter;
 pub use notice::{OutcomeNotice, Step, StepNotice};
@@ -194,7 +196,8 @@ impl Worker {
 
     /// Drives the task to its end. Recorded calls are taken from the record, never made again. Where the Hub
     /// hands a task out for the first time and nobody else can have been given the job, nothing can be on record
-    /// and nothing is looked for ([`Task::again`]).
+    /// and nothing is looked for ([`Task::again`]); after that, where what was just recorded says that nothing
+    /// more is ([`Ahead`]). A tool whose second call may differ is looked for all the same.
     ///
     /// # Errors
     /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
@@ -209,6 +212,7 @@ impl Worker {
             before: Duration::ZERO,
         };
         let laid = Laid::default();
+        let mut ahead = Ahead::of(task);
         let mut effects = machine.begin();
         loop {
             let mut calls = FuturesUnordered::new();
@@ -220,16 +224,24 @@ impl Worker {
                         let turn = Turn { toolset: Arc::clone(&toolset), last, laid: laid.clone() };
                         inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
                     }
-                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
+                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time, &mut ahead).await? {
                         Ok(input) => inputs.push(input),
                         Err(reason) => return Ok(self.outcome(task, &machine, Err(reason)).await),
                     },
-                    Effect::Call { id, request, refused } => calls.push(self.call(task, &tools, id, request, refused)),
+                    Effect::Call { id, request, refused } => {
+                        let look = ahead.look(|| self.env.clock.now())
+                            || (ahead != Ahead::Alone && !repeatable(&toolset, &request.tool));
+                        calls.push(self.call(task, &tools, look, id, request, refused));
+                    }
                 }
             }
-            while let Some(done) = calls.next().await {
-                inputs.push(Input::Called(Box::new(done?)));
+            let mut sent = Vec::new();
+            while let Some(made) = calls.next().await {
+                let (done, first) = made?;
+                sent.push(first);
+                inputs.push(Input::Called(Box::new(done)));
             }
+            ahead = ahead.after(sent);
             effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
             if effects.is_empty() {
                 let stuck = "the turn loop has nothing to do: this is a defect of casebook".to_owned();
@@ -238,19 +250,20 @@ impl Worker {
         }
     }
 
+    /// Makes a call and records it, or takes what is recorded. With it comes when it was sent to be recorded,
+    /// where nobody was before.
     async fn call(
         &self,
         task: &Arc<Task>,
         tools: &Arc<dyn Tools>,
+        look: bool,
         id: CallId,
         request: CallRequest,
         refused: Option<String>,
-    ) -> Result<Done, WorkError> {
+    ) -> Result<(Done, Option<Timestamp>), WorkError> {
         let key = call_key(&id);
-        if task.again
-            && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
-        {
-            return self.recall(&key, &bytes).await;
+        if look && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+            return Ok((self.recall(&key, &bytes).await?, None));
         }
         let span = tool_span!(id, request.tool.as_str());
         let started = self.env.clock.now();
@@ -293,10 +306,10 @@ impl Worker {
         if let Once::Stands(bytes) =
             self.env.store.record_once_with(&task.investigation, &key, &json, &[artifact]).await?
         {
-            return self.recall(&key, &bytes).await;
+            return Ok((self.recall(&key, &bytes).await?, None));
         }
         self.tell(task, Step::Tool(call.clone())).await?;
-        Ok(Done { call, result: text.into() })
+        Ok((Done { call, result: text.into() }, Some(ended)))
     }
 
     async fn recall(&self, key: &str, bytes: &[u8]) -> Result<Done, WorkError> {
@@ -330,6 +343,10 @@ fn pause(attempt: u32) -> Duration {
 
 fn queue_of(task: &Task) -> Queue {
     Queue::new(task.view.kind().role(), task.domain.as_ref())
+}
+
+fn repeatable(toolset: &Toolset, tool: &str) -> bool {
+    toolset.tools.iter().any(|known| known.name == tool && known.repeatable)
 }
 
 const fn is_directors(view: &View) -> bool {

@@ -1,18 +1,19 @@
 //! Tests of a worker on a bus that fails.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use casebook_agent::bus::{Bus, BusError, Delivery};
-use casebook_agent::clock::TickingClock;
+use casebook_agent::clock::{Clock, TickingClock};
 use casebook_agent::mind::Analyst;
+use casebook_agent::store::{Once, Store, StoreError};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::wire;
 use casebook_agent::worker::{DeadLetter, Env, Fixed, Worker};
 use casebook_protocol::subject::{self, Queue};
-use casebook_protocol::{ArtifactId, Role, Task, Toolset};
+use casebook_protocol::{ArtifactId, InvestigationId, Recorded, Role, Task, Timestamp, Toolset};
 
 use crate::away::Away;
 use crate::memory::MemoryStore;
@@ -93,7 +94,8 @@ impl Delivery for First {
 async fn where_another_process_may_have_the_job_too_the_first_delivery_looks_as_well() {
     let fresh = investigate();
     let queue = Queue::new(Role::Expert, fresh.domain.as_ref());
-    for (shared, runs) in [(true, 2), (false, 4)] {
+    // One that takes itself for the only one makes the first call again, and looks from then on.
+    for (shared, runs) in [(true, 2), (false, 3)] {
         let tools = Arc::new(Search::default());
         let worker = worker(&Arc::new(Away::new("", 0)), tools.clone());
         // Another has made the calls, and not recorded its outcome yet.
@@ -101,6 +103,83 @@ async fn where_another_process_may_have_the_job_too_the_first_delivery_looks_as_
         let bytes = wire::encode(&fresh).unwrap();
         worker.handle(&queue, Box::new(First { bytes, shared })).await;
         assert_eq!(tools.0.load(Ordering::SeqCst), runs, "shared: {shared}");
+    }
+}
+
+/// A clock that can be set forward.
+#[derive(Default)]
+struct Set(TickingClock, AtomicI64);
+
+impl Clock for Set {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.0.now().as_millisecond() + self.1.load(Ordering::SeqCst)).unwrap()
+    }
+}
+
+/// A store that counts looks for calls, and whose first record of one takes a minute, in which another worker
+/// performs the same task.
+#[derive(Default)]
+struct Slow {
+    inner: Arc<MemoryStore>,
+    clock: Arc<Set>,
+    looks: AtomicU32,
+    meanwhile: Mutex<Option<(Worker, Arc<Task>)>>,
+}
+
+#[async_trait]
+impl Store for Slow {
+    async fn append(&self, of: &InvestigationId, after: u64, entries: &[Recorded]) -> Result<(), StoreError> {
+        self.inner.append(of, after, entries).await
+    }
+
+    async fn log(&self, of: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        self.inner.log(of, from).await
+    }
+
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
+        self.inner.investigations().await
+    }
+
+    async fn record_once(&self, of: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        let once = self.inner.record_once(of, key, bytes).await?;
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        if let Some((other, task)) = meanwhile {
+            other.perform(&task).await.unwrap();
+            self.clock.1.fetch_add(60_000, Ordering::SeqCst);
+        }
+        Ok(once)
+    }
+
+    async fn recorded(&self, of: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.looks.fetch_add(u32::from(key.starts_with("call/")), Ordering::SeqCst);
+        self.inner.recorded(of, key).await
+    }
+
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
+        self.inner.put(bytes).await
+    }
+
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.get(id).await
+    }
+}
+
+#[tokio::test]
+async fn what_was_just_recorded_first_is_a_look_and_a_pause_after_it_is_none() {
+    let task = Arc::new(Task { again: true, ..investigate() });
+    for (paused, looks) in [(false, 1), (true, 2)] {
+        let (tools, slow) = (Arc::new(Search::default()), Arc::new(Slow::default()));
+        let works = |store: Arc<dyn Store>| {
+            let env = Env { bus: Arc::new(Away::new("", 0)), store, clock: slow.clock.clone() };
+            Worker::new(env, Arc::new(Analyst(think)), Arc::new(Fixed(tools.clone())))
+        };
+        let other = works(slow.inner.clone());
+        *slow.meanwhile.lock().unwrap() = paused.then(|| (other, Arc::clone(&task)));
+        let outcome = works(slow.clone()).perform(&task).await.unwrap();
+        assert!(outcome.result.is_ok() && outcome.calls.len() == 2, "{:?}", outcome.result);
+        assert_eq!(slow.looks.load(Ordering::SeqCst), looks, "paused: {paused}");
+        // One that was paused finds the second call, which the other made.
+        assert_eq!(tools.0.load(Ordering::SeqCst), 2, "paused: {paused}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage};
 
-use super::{Step, WorkError, Worker, model_key};
+use super::{Ahead, Step, WorkError, Worker, model_key};
 use crate::mind::{Asking, Exchange};
 use crate::model::{Answered, Ask, AskError, Fault, Reply};
 use crate::store::Once;
@@ -20,12 +20,14 @@ impl Worker {
         task: &Arc<Task>,
         asking: Asking,
         time: &mut TaskTime,
+        ahead: &mut Ahead,
     ) -> Result<Result<Input, String>, WorkError> {
         let Asking { ask, time: patience, .. } = asking;
         let key = model_key(&ask.id);
-        if task.again
+        if ahead.look(|| self.env.clock.now())
             && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
         {
+            *ahead = Ahead::Unknown;
             let exchange = self.recall_model(&key, &bytes).await?;
             time.before += between(exchange.call.started, exchange.call.ended);
             return Ok(Ok(Input::Replied(Box::new(exchange))));
@@ -42,10 +44,12 @@ impl Worker {
             return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
         };
         let answer = models.ask(&ask, patience.min(left)).await;
-        let exchange = self.record_model(task, &key, &ask, answer, started).await?;
+        let (exchange, first) = self.record_model(task, &key, &ask, answer, started).await?;
+        *ahead = ahead.after([first]);
         Ok(Ok(Input::Replied(Box::new(exchange))))
     }
 
+    /// With the exchange comes when it was sent to be recorded, where nobody was before.
     async fn record_model(
         &self,
         task: &Arc<Task>,
@@ -53,7 +57,7 @@ impl Worker {
         ask: &Ask,
         answer: Result<Answered, AskError>,
         started: Timestamp,
-    ) -> Result<Exchange, WorkError> {
+    ) -> Result<(Exchange, Option<Timestamp>), WorkError> {
         let ended = self.env.clock.now();
         let request = ask.canonical();
         let mut call = ModelCall {
@@ -96,10 +100,10 @@ impl Worker {
         if let Once::Stands(bytes) =
             self.env.store.record_once_with(&task.investigation, key, &json, &[artifact]).await?
         {
-            return self.recall_model(key, &bytes).await;
+            return Ok((self.recall_model(key, &bytes).await?, None));
         }
         self.tell(task, Step::Model(call.clone())).await?;
-        Ok(Exchange { call, result: stored.into_result() })
+        Ok((Exchange { call, result: stored.into_result() }, Some(ended)))
     }
 
     async fn recall_model(&self, key: &str, bytes: &[u8]) -> Result<Exchange, WorkError> {
