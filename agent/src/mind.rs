@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use casebook_protocol::{Allowance, Answer, FindingDraft, ModelCall, Player, Task, ToolCall, Toolset, Usage};
+use casebook_protocol::{
+    Allowance, Answer, ArtifactId, FindingDraft, ModelCall, Player, Task, ToolCall, Toolset, Usage,
+};
 
 use crate::model::brief::Briefing;
 use crate::model::{Ask, Fault, Model, Reply};
@@ -88,6 +90,10 @@ impl Laid {
 pub struct Asking {
     /// The request.
     pub ask: Ask,
+    /// The hash of its canonical form.
+    pub request: ArtifactId,
+    /// The bytes of its canonical form.
+    pub bytes: u64,
     /// The most that it can use: tokens by our estimate, the longest reply, and their price.
     pub most: Usage,
     /// How long it may take.

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_protocol::hash::canonical;
 use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
@@ -27,10 +26,10 @@ pub mod secret;
 /// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// Its text.
-    pub text: String,
     /// The prompt up to here is likely to come again soon: a provider that caches by marks gets one.
     pub cache: bool,
+    /// Its text.
+    pub text: String,
 }
 
 /// One message of the conversation of a task. None of it survives the task.
@@ -48,14 +47,14 @@ pub enum Message {
 /// The result of one tool call, for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAnswer {
-    /// The call by the provider's id.
-    pub id: String,
-    /// The tool.
-    pub tool: String,
-    /// The result or the error message.
-    pub text: String,
     /// The tool refused or failed.
     pub failed: bool,
+    /// The call by the provider's id.
+    pub id: String,
+    /// The result or the error message.
+    pub text: String,
+    /// The tool.
+    pub tool: String,
 }
 
 /// A tool as it is offered.
@@ -122,51 +121,66 @@ impl Ask {
     /// The request in its canonical form, by which a replay finds its answer.
     #[must_use]
     pub fn canonical(&self) -> String {
-        // By hand, with the schemas as they are known: they are a third of it and always the same.
-        let part = |out: &mut String, before: &str, value: &str| {
-            out.push_str(before);
-            out.push_str(value);
-        };
-        let mut out = String::with_capacity(32 * 1024);
-        part(&mut out, "{\"choice\":", &json(&self.choice));
+        // By hand, since it is made of every request: what is in it declares its fields in the order of their
+        // names, so that nothing is left to put in order, and the schemas are known in this form.
+        let mut out = Vec::with_capacity(self.length() + 4096);
+        let all = &mut out;
+        text(all, "{\"choice\":");
+        json(all, &self.choice);
         match &self.format {
-            None => out.push_str(",\"format\":null"),
+            None => text(all, ",\"format\":null"),
             Some(format) => {
-                part(&mut out, ",\"format\":{\"name\":", &json(&format.name));
-                part(&mut out, ",\"schema\":", format.schema.canonical());
-                out.push('}');
+                text(all, ",\"format\":{\"name\":");
+                json(all, &format.name);
+                text(all, ",\"schema\":");
+                text(all, format.schema.canonical());
+                text(all, "}");
             }
         }
-        part(&mut out, ",\"id\":", &json(&self.id));
-        part(&mut out, ",\"max_output\":", &self.max_output.to_string());
-        part(&mut out, ",\"messages\":", &json(&self.messages));
-        part(&mut out, ",\"model\":", &json(&self.model));
-        part(&mut out, ",\"prompt\":", &json(&self.prompt));
-        part(&mut out, ",\"purpose\":", &json(&self.purpose));
-        part(&mut out, ",\"system\":", &json(&self.system));
-        out.push_str(",\"tools\":[");
+        text(all, ",\"id\":");
+        json(all, &self.id);
+        text(all, ",\"max_output\":");
+        json(all, &self.max_output);
+        text(all, ",\"messages\":");
+        json(all, &self.messages);
+        text(all, ",\"model\":");
+        json(all, &self.model);
+        text(all, ",\"prompt\":");
+        json(all, &self.prompt);
+        text(all, ",\"purpose\":");
+        json(all, &self.purpose);
+        text(all, ",\"system\":");
+        json(all, &self.system);
+        text(all, ",\"tools\":[");
         for (n, tool) in self.tools.iter().enumerate() {
-            part(&mut out, if n > 0 { ",{\"description\":" } else { "{\"description\":" }, &json(&tool.description));
-            part(&mut out, ",\"name\":", &json(&tool.name));
-            part(&mut out, ",\"schema\":", tool.schema.canonical());
-            out.push_str(if tool.strict { ",\"strict\":true}" } else { ",\"strict\":false}" });
+            text(all, if n > 0 { ",{\"description\":" } else { "{\"description\":" });
+            json(all, &tool.description);
+            text(all, ",\"name\":");
+            json(all, &tool.name);
+            text(all, ",\"schema\":");
+            text(all, tool.schema.canonical());
+            text(all, if tool.strict { ",\"strict\":true}" } else { ",\"strict\":false}" });
         }
-        out.push_str("]}");
-        out
+        text(all, "]}");
+        String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The bytes of [`Ask::canonical`], counted without writing it: the order of keys takes none.
+    /// The bytes of its texts and schemas: about what it takes to send, without what is escaped in them.
     #[must_use]
-    pub fn bytes(&self) -> usize {
-        let format = self.format.as_ref().map_or(4, |f| 19 + counted(&f.name) + f.schema.text().len());
-        let tool = |t: &Offer| {
-            let frame = if t.strict { 48 } else { 49 };
-            frame + counted(&t.name) + counted(&t.description) + t.schema.text().len()
+    pub fn length(&self) -> usize {
+        let message = |message: &Message| match message {
+            Message::User(parts) => parts.iter().map(|part| part.text.len()).sum(),
+            Message::Assistant(reply) => {
+                let kept = reply.kept.as_ref().map_or(0, String::len);
+                reply.text.len() + kept + reply.calls.iter().map(|call| call.arguments.len() + 100).sum::<usize>()
+            }
+            Message::Results(all) => all.iter().map(|answer| answer.text.len() + 100).sum::<usize>(),
         };
-        let tools: usize = self.tools.iter().map(tool).sum();
-        let texts = counted(&self.messages) + counted(&self.system) + counted(&self.model) + counted(&self.prompt);
-        let words = counted(&self.choice) + counted(&self.purpose) + counted(&self.id) + counted(&self.max_output);
-        104 + self.tools.len().saturating_sub(1) + format + tools + texts + words
+        let tool = |tool: &Offer| tool.description.len() + tool.schema.text().len() + 100;
+        self.messages.iter().map(message).sum::<usize>()
+            + self.system.iter().map(|part| part.text.len()).sum::<usize>()
+            + self.tools.iter().map(tool).sum::<usize>()
+            + self.format.as_ref().map_or(0, |format| format.schema.text().len())
     }
 
     /// SHA-256 of [`Ask::canonical`].
@@ -176,42 +190,24 @@ impl Ask {
     }
 }
 
-/// `value` as canonical JSON.
-fn json<T: Serialize>(value: &T) -> String {
-    canonical(value).unwrap_or_default()
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
 }
 
-/// The bytes of `value` as JSON.
-fn counted<T: Serialize>(value: &T) -> usize {
-    let mut counted = Counted(0);
-    // Nothing fails: this is always JSON, and counting takes everything.
-    let _ = serde_json::to_writer(&mut counted, value);
-    counted.0
-}
-
-/// Counts what is written.
-struct Counted(usize);
-
-impl std::io::Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+fn json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    // Nothing fails: this is always JSON, and memory takes everything.
+    let _ = serde_json::to_writer(out, value);
 }
 
 /// A tool call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
+    /// Its arguments as the model wrote them; they may not be JSON.
+    pub arguments: String,
     /// The provider's id of the call.
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// Its arguments as the model wrote them; they may not be JSON.
-    pub arguments: String,
 }
 
 /// Why a model stopped.
@@ -231,15 +227,15 @@ pub enum Stop {
 /// What a model replied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Its text.
-    pub text: String,
     /// The tool calls that it asks for.
     pub calls: Vec<Called>,
-    /// Why it stopped.
-    pub stop: Stop,
     /// What the provider wants back unchanged when the conversation goes on (signatures of
     /// thoughts), in the client's own form; no one else reads it.
     pub kept: Option<String>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// Its text.
+    pub text: String,
 }
 
 /// Tokens that the provider says it counted.

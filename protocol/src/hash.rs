@@ -1,5 +1,6 @@
 //! SHA-256, and JSON in the one form that is hashed.
 
+use memchr::memchr2;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -13,9 +14,9 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 /// `bytes` in lower-case hex.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
+    let digit = |n: u8| char::from(if n < 10 { b'0' + n } else { b'a' + n - 10 });
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
+        text.extend([digit(byte >> 4), digit(byte & 15)]);
         text
     })
 }
@@ -72,12 +73,12 @@ impl Sorted<'_> {
     fn string(&mut self) {
         let bytes = self.text.as_bytes();
         let mut end = self.at + 1;
-        while let Some(byte) = bytes.get(end) {
-            match byte {
-                b'"' => break,
-                b'\\' => end += 2,
-                _ => end += 1,
+        while let Some(more) = bytes.get(end..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+            end += more;
+            if bytes.get(end) == Some(&b'"') {
+                break;
             }
+            end += 2;
         }
         self.copy_to((end + 1).min(bytes.len()));
     }

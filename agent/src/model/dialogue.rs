@@ -2,7 +2,7 @@
 //! what it has done so far follows the next move. Nothing of it survives the task, and a task that
 //! comes again after a crash says the same again up to where it was.
 
-use casebook_protocol::{CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
+use casebook_protocol::{ArtifactId, CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
 
 use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought, Turn};
 use crate::model::brief::{Brief, Briefing};
@@ -203,7 +203,8 @@ impl Dialogue<'_> {
             format: frame.format,
             max_output: profile.max_output,
         };
-        let input = fit::tokens(ask.bytes());
+        let canonical = ask.canonical();
+        let input = fit::tokens(canonical.len());
         let output = u64::from(profile.max_output);
         let worst = Tokens { input, output, ..Tokens::default() };
         let most = Usage {
@@ -214,7 +215,8 @@ impl Dialogue<'_> {
             ..Usage::default()
         };
         // An attempt may be tried again within the time of a few.
-        Ok(Asking { ask, most, time: profile.timeout.saturating_mul(3) })
+        let time = profile.timeout.saturating_mul(3);
+        Ok(Asking { ask, request: ArtifactId::of(canonical.as_bytes()), bytes: canonical.len() as u64, most, time })
     }
 
     /// What goes with the messages: tools, choice and format. Tools stay listed when they may not be

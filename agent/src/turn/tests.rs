@@ -137,7 +137,13 @@ fn asking(n: u32, most: Usage) -> Input {
         format: None,
         max_output: 10,
     };
-    Input::Thought(Thought::Ask(Box::new(Asking { ask, most, time: std::time::Duration::from_secs(1) })))
+    Input::Thought(Thought::Ask(Box::new(Asking {
+        request: ask.fingerprint(),
+        bytes: 1,
+        ask,
+        most,
+        time: std::time::Duration::from_secs(1),
+    })))
 }
 
 fn replied(n: u32, usage: Usage) -> Input {

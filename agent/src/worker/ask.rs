@@ -7,7 +7,7 @@ use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage};
 
 use super::{Ahead, Step, WorkError, Worker, model_key};
 use crate::mind::{Asking, Exchange};
-use crate::model::{Answered, Ask, AskError, Fault, Reply};
+use crate::model::{Answered, AskError, Fault, Reply};
 use crate::store::Once;
 use crate::stored;
 use crate::turn::Input;
@@ -22,7 +22,7 @@ impl Worker {
         time: &mut TaskTime,
         ahead: &mut Ahead,
     ) -> Result<Result<Input, String>, WorkError> {
-        let Asking { ask, time: patience, .. } = asking;
+        let (ask, patience) = (&asking.ask, asking.time);
         let key = model_key(&ask.id);
         if ahead.look(|| self.env.clock.now())
             && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
@@ -43,8 +43,8 @@ impl Worker {
         let Some(models) = self.mind.models() else {
             return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
         };
-        let answer = models.ask(&ask, patience.min(left)).await;
-        let (exchange, first) = self.record_model(task, &key, &ask, answer, started).await?;
+        let answer = models.ask(ask, patience.min(left)).await;
+        let (exchange, first) = self.record_model(task, &key, &asking, answer, started).await?;
         *ahead = ahead.after([first]);
         Ok(Ok(Input::Replied(Box::new(exchange))))
     }
@@ -54,20 +54,20 @@ impl Worker {
         &self,
         task: &Arc<Task>,
         key: &str,
-        ask: &Ask,
+        asking: &Asking,
         answer: Result<Answered, AskError>,
         started: Timestamp,
     ) -> Result<(Exchange, Option<Timestamp>), WorkError> {
         let ended = self.env.clock.now();
-        let request = ask.canonical();
+        let ask = &asking.ask;
         let mut call = ModelCall {
             id: ask.id.clone(),
             model: ask.model.clone(),
             version: String::new(),
             prompt: ask.prompt.clone(),
             purpose: ask.purpose,
-            request: ArtifactId::of(request.as_bytes()),
-            request_bytes: request.len() as u64,
+            request: asking.request.clone(),
+            request_bytes: asking.bytes,
             reply: None,
             failed: None,
             attempts: 1,

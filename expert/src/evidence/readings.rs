@@ -63,17 +63,19 @@ pub(crate) fn each(shape: &Shape, raw: &[u8], enough: &mut dyn FnMut(&[u8]) -> b
     if enough(&raw.to_ascii_lowercase()) {
         return;
     }
-    let text = String::from_utf8_lossy(raw);
+    let mut text = match std::str::from_utf8(raw) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(raw),
+    };
     if matches!(text, Cow::Owned(_)) && enough(text.to_ascii_lowercase().as_bytes()) {
         return;
     }
-    let mut text = text.into_owned();
     // JSON inside a string inside JSON: two levels are what logs have.
     for _ in 0..2 {
         if !text.contains('\\') {
             break;
         }
-        text = unescape(&text);
+        text = Cow::Owned(unescape(&text));
         if enough(text.to_ascii_lowercase().as_bytes()) {
             return;
         }

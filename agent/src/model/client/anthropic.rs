@@ -46,7 +46,7 @@ pub(super) fn draft(profile: &Profile, ask: &Ask) -> Draft {
 fn body(profile: &Profile, ask: &Ask) -> Vec<u8> {
     let marks = Marks::of(profile.provider, ask);
     let mut seen = 0;
-    let mut out = Body(Vec::with_capacity(ask.bytes() + 1024));
+    let mut out = Body(Vec::with_capacity(ask.length() * 9 / 8 + 4096));
     out.raw("{\"model\":").text(&profile.provider_model).raw(",\"stream\":false");
     out.system(&ask.system, &marks, &mut seen);
     if !ask.tools.is_empty() {
