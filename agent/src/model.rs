@@ -23,7 +23,7 @@ pub mod reword;
 pub mod schema;
 pub mod secret;
 
-/// A part of a prompt.
+/// A part of a prompt, its fields in the order of their names ([`Ask::canonical`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The prompt up to here is likely to come again soon: a provider that caches by marks gets one.
@@ -44,7 +44,7 @@ pub enum Message {
     Results(Vec<ToolAnswer>),
 }
 
-/// The result of one tool call, for the model.
+/// The result of one tool call, for the model, its fields in the order of their names ([`Ask::canonical`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAnswer {
     /// The tool refused or failed.
@@ -199,7 +199,7 @@ fn json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
     let _ = serde_json::to_writer(out, value);
 }
 
-/// A tool call that a model asks for.
+/// A tool call that a model asks for, its fields in the order of their names ([`Ask::canonical`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
     /// Its arguments as the model wrote them; they may not be JSON.
@@ -224,7 +224,7 @@ pub enum Stop {
     Other(String),
 }
 
-/// What a model replied.
+/// What a model replied, its fields in the order of their names ([`Ask::canonical`]).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The tool calls that it asks for.

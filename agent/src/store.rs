@@ -38,7 +38,8 @@ pub enum StoreError {
 /// The end of [`Store::record_once`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Once {
-    /// These bytes are recorded now.
+    /// These bytes are recorded now: nothing stood under the key when they were sent. Two senders of the same
+    /// bytes may both be told so; what workers record holds its times, and is never the same twice.
     Recorded,
     /// Other bytes were recorded before; they stand.
     Stands(Vec<u8>),

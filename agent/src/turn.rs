@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use casebook_protocol::{
-    Allowance, Answer, CallId, CallStatus, Citation, FindingDraft, TaskId, TaskKind, Toolset, Usage,
+    Allowance, Answer, CallId, CallStatus, Citation, FindingDraft, Purpose, TaskId, TaskKind, Toolset, Usage,
 };
 
 use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought};
@@ -173,6 +173,8 @@ impl TurnLoop {
 
     fn replied(&mut self, exchange: Exchange) -> Vec<Effect> {
         self.used += exchange.call.usage;
+        // Another had time for tools where this one hurried: what it recorded is what goes on.
+        self.hurry &= exchange.call.purpose != Purpose::Turn;
         Arc::make_mut(&mut self.past.asked).push(exchange);
         vec![Effect::Think { last: self.last() }]
     }

@@ -7,17 +7,20 @@ use std::time::Duration;
 use async_trait::async_trait;
 use casebook_agent::bus::{Bus, BusError, Delivery};
 use casebook_agent::clock::{Clock, TickingClock};
-use casebook_agent::mind::Analyst;
+use casebook_agent::mind::{Analyst, Asking, CallRequest, Done, Mind, Past, Thought, Turn};
+use casebook_agent::model::{Answered, Ask, AskError, Choice, Model, Reply, Stop, Tokens};
 use casebook_agent::store::{Once, Store, StoreError};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::wire;
 use casebook_agent::worker::{DeadLetter, Env, Fixed, Worker};
 use casebook_protocol::subject::{self, Queue};
-use casebook_protocol::{ArtifactId, InvestigationId, Recorded, Role, Task, Timestamp, Toolset};
+use casebook_protocol::{
+    Answer, ArtifactId, InvestigationId, ModelCallId, Player, Purpose, Recorded, Role, Task, Timestamp, Toolset, Usage,
+};
 
 use crate::away::Away;
 use crate::memory::MemoryStore;
-use crate::script::{Driver, case, member, perform, search, think};
+use crate::script::{Driver, SEARCH, case, member, perform, player, search, think};
 
 /// The search of the script, and how often it was made.
 #[derive(Default)]
@@ -116,13 +119,21 @@ impl Clock for Set {
     }
 }
 
-/// A store that counts looks for calls, and whose first record of one takes a minute, in which another worker
-/// performs the same task.
-#[derive(Default)]
+/// When another worker performs the whole task: about the first record of a call, which then takes a minute if
+/// it is after.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Other {
+    Never,
+    Before,
+    After,
+}
+
+/// A store that counts looks for calls, and has another worker come in at its first record.
 struct Slow {
     inner: Arc<MemoryStore>,
     clock: Arc<Set>,
     looks: AtomicU32,
+    other: Other,
     meanwhile: Mutex<Option<(Worker, Arc<Task>)>>,
 }
 
@@ -141,9 +152,13 @@ impl Store for Slow {
     }
 
     async fn record_once(&self, of: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
-        let once = self.inner.record_once(of, key, bytes).await?;
         let meanwhile = self.meanwhile.lock().unwrap().take();
-        if let Some((other, task)) = meanwhile {
+        let (before, after) = if self.other == Other::Before { (meanwhile, None) } else { (None, meanwhile) };
+        if let Some((other, task)) = before {
+            other.perform(&task).await.unwrap();
+        }
+        let once = self.inner.record_once(of, key, bytes).await?;
+        if let Some((other, task)) = after {
             other.perform(&task).await.unwrap();
             self.clock.1.fetch_add(60_000, Ordering::SeqCst);
         }
@@ -151,7 +166,7 @@ impl Store for Slow {
     }
 
     async fn recorded(&self, of: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.looks.fetch_add(u32::from(key.starts_with("call/")), Ordering::SeqCst);
+        self.looks.fetch_add(u32::from(!key.starts_with("outcome/")), Ordering::SeqCst);
         self.inner.recorded(of, key).await
     }
 
@@ -164,22 +179,118 @@ impl Store for Slow {
     }
 }
 
-#[tokio::test]
-async fn what_was_just_recorded_first_is_a_look_and_a_pause_after_it_is_none() {
+/// Performs a task that comes again, and how often its worker looked for a call.
+async fn looks(mind: Arc<dyn Mind>, tools: Arc<dyn Tools>, other: Other) -> u32 {
     let task = Arc::new(Task { again: true, ..investigate() });
-    for (paused, looks) in [(false, 1), (true, 2)] {
-        let (tools, slow) = (Arc::new(Search::default()), Arc::new(Slow::default()));
-        let works = |store: Arc<dyn Store>| {
-            let env = Env { bus: Arc::new(Away::new("", 0)), store, clock: slow.clock.clone() };
-            Worker::new(env, Arc::new(Analyst(think)), Arc::new(Fixed(tools.clone())))
+    let slow = Slow {
+        inner: Arc::default(),
+        clock: Arc::default(),
+        looks: AtomicU32::default(),
+        other,
+        meanwhile: Mutex::default(),
+    };
+    let slow = Arc::new(slow);
+    let works = |store: Arc<dyn Store>| {
+        let env = Env { bus: Arc::new(Away::new("", 0)), store, clock: slow.clock.clone() };
+        Worker::new(env, Arc::clone(&mind), Arc::new(Fixed(Arc::clone(&tools))))
+    };
+    let second = works(slow.inner.clone());
+    *slow.meanwhile.lock().unwrap() = (other != Other::Never).then(|| (second, Arc::clone(&task)));
+    let outcome = works(slow.clone()).perform(&task).await.unwrap();
+    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    slow.looks.load(Ordering::SeqCst)
+}
+
+#[tokio::test]
+async fn what_was_just_recorded_first_is_a_look_and_what_another_did_is_found() {
+    // The other makes the second call, and where it comes first the first one, too.
+    for (other, looked, ran) in [(Other::Never, 1, 2), (Other::After, 2, 2), (Other::Before, 2, 3)] {
+        let tools = Arc::new(Search::default());
+        assert_eq!(looks(Arc::new(Analyst(think)), tools.clone(), other).await, looked, "{other:?}");
+        assert_eq!(tools.0.load(Ordering::SeqCst), ran, "{other:?}");
+        let mind = Arc::new(Asks::default());
+        assert_eq!(looks(mind.clone(), Arc::new(NoTools), other).await, looked, "{other:?}");
+        assert_eq!(mind.0.load(Ordering::SeqCst), ran, "{other:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_whose_second_call_may_differ_is_looked_for_each_time() {
+    for (repeatable, looked) in [(true, 1), (false, 2)] {
+        let tools = Arc::new(Acts { repeatable, search: Search::default() });
+        assert_eq!(looks(Arc::new(Analyst(twice)), tools, Other::Never).await, looked, "repeatable: {repeatable}");
+    }
+}
+
+/// Calls twice, one after the other, and finds nothing.
+fn twice(_: &Task, done: &[Done], _: bool) -> Thought {
+    let arguments = format!("{{\"domain\":\"network\",\"round\":{}}}", done.len());
+    match done.len() {
+        0 | 1 => Thought::Call(vec![CallRequest { tool: SEARCH.into(), arguments }]),
+        _ => Thought::Answer(Box::new(Answer::Investigate(Vec::new()))),
+    }
+}
+
+/// The search of the script as a tool that may act.
+struct Acts {
+    repeatable: bool,
+    search: Search,
+}
+
+#[async_trait]
+impl Tools for Acts {
+    fn toolset(&self) -> Toolset {
+        let mut toolset = self.search.toolset();
+        toolset.tools.iter_mut().for_each(|tool| tool.repeatable = self.repeatable);
+        toolset
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        self.search.call(tool, arguments).await
+    }
+}
+
+/// A mind that asks a model twice and finds nothing, and how often the model was asked.
+#[derive(Default)]
+struct Asks(AtomicU32);
+
+#[async_trait]
+impl Mind for Asks {
+    fn player(&self, _: &Task, _: &Past) -> Player {
+        player()
+    }
+
+    async fn next(&self, task: &Arc<Task>, past: &Past, _: &Turn) -> Thought {
+        if past.asked.len() == 2 {
+            return Thought::Answer(Box::new(Answer::Investigate(Vec::new())));
+        }
+        let ask = Ask {
+            id: ModelCallId::of(&task.id, 1 + u32::try_from(past.asked.len()).unwrap()),
+            model: "m".into(),
+            prompt: "p 1".into(),
+            purpose: Purpose::Turn,
+            system: Vec::new(),
+            messages: Vec::new(),
+            tools: Vec::new(),
+            choice: Choice::Free,
+            format: None,
+            max_output: 10,
         };
-        let other = works(slow.inner.clone());
-        *slow.meanwhile.lock().unwrap() = paused.then(|| (other, Arc::clone(&task)));
-        let outcome = works(slow.clone()).perform(&task).await.unwrap();
-        assert!(outcome.result.is_ok() && outcome.calls.len() == 2, "{:?}", outcome.result);
-        assert_eq!(slow.looks.load(Ordering::SeqCst), looks, "paused: {paused}");
-        // One that was paused finds the second call, which the other made.
-        assert_eq!(tools.0.load(Ordering::SeqCst), 2, "paused: {paused}");
+        let (request, bytes) = (ask.fingerprint(), ask.canonical().len() as u64);
+        Thought::Ask(Box::new(Asking { ask, request, bytes, most: Usage::default(), time: Duration::from_secs(1) }))
+    }
+
+    fn models(&self) -> Option<&dyn Model> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl Model for Asks {
+    async fn ask(&self, _: &Ask, _: Duration) -> Result<Answered, AskError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        let reply = Reply { calls: Vec::new(), kept: None, stop: Stop::Done, text: "so".into() };
+        Ok(Answered { reply, version: "m".into(), tokens: Tokens::default(), cost_micros: 0, attempts: 1 })
     }
 }
 

@@ -170,6 +170,11 @@ fn first_text(value: &Value, pointers: &[&str]) -> Option<String> {
 /// become spaces, since the text is an attacker's as likely as not (rule 3.7).
 #[must_use]
 pub fn one_line(text: &str, max: usize) -> String {
+    // Most texts are one line already, and most are shown in every prompt.
+    if text.len() <= max && is_one_line(text.as_bytes()) { text.to_owned() } else { made_one_line(text, max) }
+}
+
+fn made_one_line(text: &str, max: usize) -> String {
     let clean: String = text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect();
     let clean = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     if clean.chars().count() <= max {
@@ -178,6 +183,12 @@ pub fn one_line(text: &str, max: usize) -> String {
     let mut cut: String = clean.chars().take(max.saturating_sub(1)).collect();
     cut.push('…');
     cut
+}
+
+/// Visible ASCII in words with one space between them.
+fn is_one_line(text: &[u8]) -> bool {
+    let visible = text.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    visible && text.first() != Some(&b' ') && text.last() != Some(&b' ') && !text.windows(2).any(|two| two == b"  ")
 }
 
 /// Characters that change how the text around them is shown, or that show nothing at all: control,
@@ -211,6 +222,16 @@ mod tests {
         assert!(matches!(Alert::parse(big.as_bytes()), Err(AlertError::TooLarge { .. })));
         let deep = "[".repeat(100_000);
         assert!(matches!(Alert::parse(deep.as_bytes()), Err(AlertError::NotJson { .. })));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_one_line_is_left_as_it_is(text in "[ a~\\t\\u{7f}\\u{200b}é]{0,7}", max in 0_usize..9) {
+            let line = one_line(&text, max);
+            proptest::prop_assert_eq!(&line, &made_one_line(&text, max));
+            let one = is_one_line(text.as_bytes()) && text.len() <= max;
+            proptest::prop_assert!(!one || line == text, "{:?}", text);
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! SHA-256, and JSON in the one form that is hashed.
 
+use std::borrow::Cow;
+
 use memchr::memchr2;
 use serde::Serialize;
 use serde_json::Value;
@@ -33,27 +35,37 @@ pub fn canonical_json(value: &Value) -> String {
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn canonical<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_json::Error> {
-    let text = serde_json::to_string(value)?;
-    let mut sorted = Sorted { text: &text, at: 0, out: String::with_capacity(text.len()) };
+    let text = serde_json::to_vec(value)?;
+    let mut sorted = Sorted { text: &text, at: 0, out: Vec::with_capacity(text.len()), entries: Vec::new() };
     sorted.value();
-    Ok(sorted.out)
+    String::from_utf8(sorted.out).map_err(serde::ser::Error::custom)
 }
 
 /// Copies JSON text that has no white space, with the entries of every object in order of their keys.
 struct Sorted<'a> {
-    text: &'a str,
+    text: &'a [u8],
     at: usize,
-    out: String,
+    out: Vec<u8>,
+    /// Of each object that is open its entries so far.
+    entries: Vec<Entry>,
+}
+
+/// Where a key begins and ends in what is written, and where its value ends.
+#[derive(Clone, Copy)]
+struct Entry {
+    key: usize,
+    value: usize,
+    end: usize,
 }
 
 impl Sorted<'_> {
     fn peek(&self) -> u8 {
-        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
+        self.text.get(self.at).copied().unwrap_or(0)
     }
 
     /// Copies what lies before `end`.
     fn copy_to(&mut self, end: usize) {
-        self.out.push_str(self.text.get(self.at..end).unwrap_or_default());
+        self.out.extend_from_slice(self.text.get(self.at..end).unwrap_or_default());
         self.at = end;
     }
 
@@ -63,7 +75,7 @@ impl Sorted<'_> {
             b'[' => self.array(),
             b'"' => self.string(),
             _ => {
-                let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+                let rest = self.text.get(self.at..).unwrap_or_default();
                 let length = rest.iter().position(|b| matches!(b, b',' | b']' | b'}')).unwrap_or(rest.len());
                 self.copy_to(self.at + length);
             }
@@ -71,16 +83,15 @@ impl Sorted<'_> {
     }
 
     fn string(&mut self) {
-        let bytes = self.text.as_bytes();
         let mut end = self.at + 1;
-        while let Some(more) = bytes.get(end..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        while let Some(more) = self.text.get(end..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
             end += more;
-            if bytes.get(end) == Some(&b'"') {
+            if self.text.get(end) == Some(&b'"') {
                 break;
             }
             end += 2;
         }
-        self.copy_to((end + 1).min(bytes.len()));
+        self.copy_to((end + 1).min(self.text.len()));
     }
 
     fn array(&mut self) {
@@ -97,52 +108,51 @@ impl Sorted<'_> {
     /// The entries as they come, put in order at the end where they are not: few objects are not.
     fn object(&mut self) {
         self.copy_to(self.at + 1);
-        let begin = self.out.len();
-        // Where each key begins and ends in what is written, and where its value ends.
-        let mut entries: Vec<(usize, usize, usize)> = Vec::new();
+        let (begin, first) = (self.out.len(), self.entries.len());
         while self.peek() == b'"' {
             let key = self.out.len();
             self.string();
             let value = self.out.len();
             self.copy_to(self.at + 1);
             self.value();
-            entries.push((key, value, self.out.len()));
+            self.entries.push(Entry { key, value, end: self.out.len() });
             if self.peek() == b',' {
-                self.at += 1;
-                self.out.push(',');
+                self.copy_to(self.at + 1);
             }
         }
-        self.order(begin, &mut entries);
+        self.order(begin, first);
+        self.entries.truncate(first);
         self.copy_to(self.at + 1);
     }
 
-    fn order(&mut self, begin: usize, entries: &mut [(usize, usize, usize)]) {
+    fn order(&mut self, begin: usize, first: usize) {
         let out = &self.out;
-        let key = |(from, to, _): &(usize, usize, usize)| {
+        let key = |entry: &Entry| {
             // Without its marks, in which a shorter key would come after a longer one.
-            let key = out.get(from + 1..to - 1).unwrap_or_default();
+            let key = out.get(entry.key + 1..entry.value - 1).unwrap_or_default();
             // What is escaped sorts by what it stands for.
-            if key.contains('\\') { unescaped(key) } else { std::borrow::Cow::Borrowed(key) }
+            if key.contains(&b'\\') { unescaped(key) } else { Cow::Borrowed(key) }
         };
+        let entries = self.entries.get_mut(first..).unwrap_or_default();
         if entries.is_sorted_by_key(key) {
             return;
         }
-        let mut order: Vec<usize> = (0..entries.len()).collect();
-        order.sort_by_key(|n| entries.get(*n).map(key));
-        let mut text = String::with_capacity(out.len() - begin);
-        for (from, _, to) in order.iter().filter_map(|n| entries.get(*n)) {
+        entries.sort_by(|a, b| key(a).cmp(&key(b)));
+        let mut text = Vec::with_capacity(out.len() - begin);
+        for entry in entries {
             if !text.is_empty() {
-                text.push(',');
+                text.push(b',');
             }
-            text.push_str(out.get(*from..*to).unwrap_or_default());
+            text.extend_from_slice(out.get(entry.key..entry.end).unwrap_or_default());
         }
         self.out.truncate(begin);
-        self.out.push_str(&text);
+        self.out.extend_from_slice(&text);
     }
 }
 
-fn unescaped(key: &str) -> std::borrow::Cow<'_, str> {
-    serde_json::from_str(&format!("\"{key}\"")).map_or(std::borrow::Cow::Borrowed(key), std::borrow::Cow::Owned)
+fn unescaped(key: &[u8]) -> Cow<'_, [u8]> {
+    let quoted = [b"\"", key, b"\""].concat();
+    serde_json::from_slice(&quoted).map_or(Cow::Borrowed(key), |key: String| Cow::Owned(key.into_bytes()))
 }
 
 #[cfg(test)]

@@ -45,6 +45,8 @@ pub struct Setting {
     pub mode: Mode,
     /// Investigations at once.
     pub at: usize,
+    /// So many waves of them, one after the other: few at once are too soon over for a figure that holds.
+    pub waves: usize,
     /// How long a reply of the model takes, in milliseconds.
     pub latency: u64,
     /// Rounds of an investigation.
@@ -62,11 +64,17 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// The investigations that are measured.
+    #[must_use]
+    pub const fn all(&self) -> usize {
+        self.at * self.waves
+    }
+
     /// Of `bytes` that are stored, those of the investigations that are measured: one like them comes before.
     #[must_use]
     pub const fn share(&self, bytes: u64) -> u64 {
-        let at = self.at as u64;
-        bytes / (at + 1) * at
+        let all = self.all() as u64;
+        bytes / (all + 1) * all
     }
 }
 

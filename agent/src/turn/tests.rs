@@ -147,12 +147,16 @@ fn asking(n: u32, most: Usage) -> Input {
 }
 
 fn replied(n: u32, usage: Usage) -> Input {
+    replied_as(Purpose::Turn, n, usage)
+}
+
+fn replied_as(purpose: Purpose, n: u32, usage: Usage) -> Input {
     let call = ModelCall {
         id: ModelCallId::of(&TaskId::of(1, TaskKind::Investigate, None), n),
         model: "m".into(),
         version: "m-1".into(),
         prompt: "p 1".into(),
-        purpose: Purpose::Turn,
+        purpose,
         request: ArtifactId::of(b""),
         request_bytes: 0,
         reply: None,
@@ -177,7 +181,7 @@ fn near_its_tokens_the_next_model_call_is_the_last_and_past_them_there_is_none()
     assert_eq!(m.step(replied(1, tokens(40))), [Effect::Think { last: false }]);
     assert_eq!(m.step(asking(2, tokens(40))), [Effect::Think { last: true }], "two more do not fit, one does");
     assert!(matches!(m.step(asking(2, tokens(40))).as_slice(), [Effect::Ask(_)]));
-    assert_eq!(m.step(replied(2, tokens(40))), [Effect::Think { last: true }]);
+    assert_eq!(m.step(replied_as(Purpose::Last, 2, tokens(40))), [Effect::Think { last: true }]);
     let end = m.step(asking(3, tokens(40)));
     let [Effect::Finish(Err(reason))] = end.as_slice() else { panic!("{end:?}") };
     assert!(reason.contains("tokens: 80 of 100"), "{reason}");
@@ -203,4 +207,13 @@ fn when_time_is_nearly_over_only_an_answer_is_asked_for() {
     assert_eq!(m.step(Input::Late), [Effect::Think { last: true }]);
     let end = m.step(calls(&["search"]));
     assert!(matches!(end.as_slice(), [Effect::Finish(Err(_))]), "tools are not offered any more: {end:?}");
+}
+
+#[test]
+fn who_hurries_goes_on_with_what_another_recorded_that_had_time() {
+    let mut m = machine(20, 20);
+    m.step(Input::Late);
+    assert_eq!(m.step(replied_as(Purpose::Last, 1, tokens(1))), [Effect::Think { last: true }]);
+    assert_eq!(m.step(replied(2, tokens(1))), [Effect::Think { last: false }]);
+    assert_eq!(ids(&m.step(calls(&["search"]))).len(), 1, "its reply asked for tools");
 }

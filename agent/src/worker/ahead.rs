@@ -1,17 +1,20 @@
 //! Whether the record is looked at before a call is made.
 
 use casebook_protocol::{Task, Timestamp};
+use jiff::SignedDuration;
 
-/// So long after a step was sent to be recorded it counts as just recorded, in milliseconds: far longer than a
-/// store takes, far shorter than a pause in which another asks a model and records its reply.
-const JUST_MS: i128 = 100;
+/// So long after a step was sent to be recorded it counts as just recorded: longer than a store takes that is
+/// not overloaded, shorter than a model takes for a reply.
+const JUST: SignedDuration = SignedDuration::from_millis(100);
 
 /// What the worker of a task knows of what is on record of it.
 ///
-/// A step is one call of a model, or the calls of tools that are made at the same time. Whoever performs a task
-/// records every call of a step before it makes one of the next. Where the worker itself was the first to record
-/// a step, nothing of the next one was on record at that moment: that the store took it says the same as a look
-/// would have said then, and costs nothing ([decision 18](../../docs/decisions/0018-what-recording-costs.md)).
+/// A step is one call of a model, or the calls of tools that are made at the same time. Whoever performs a task,
+/// with the same program, models and tools, records every call of a step before it makes one of the next. Where
+/// the worker itself was the first to record a step, nothing of the next one was on record at that moment: that
+/// the store took it says the same as a look would have said then, and costs nothing. Such a look may be [`JUST`]
+/// old: what another that holds the job, too, has recorded since is made again, one step at the most, since the
+/// worker then learns that it is not alone (`docs/decisions/0018-what-recording-costs.md`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ahead {
     /// Nobody else has the task or had it: nothing can be on record.
@@ -32,7 +35,7 @@ impl Ahead {
     pub(super) fn look(self, now: impl FnOnce() -> Timestamp) -> bool {
         match self {
             Self::Alone => false,
-            Self::Since(then) => !(0..=JUST_MS).contains(&now().duration_since(then).as_millis()),
+            Self::Since(then) => !(SignedDuration::ZERO..=JUST).contains(&now().duration_since(then)),
             Self::Unknown => true,
         }
     }
@@ -66,7 +69,7 @@ mod tests {
         assert_eq!(ahead, Ahead::Since(at(20)));
         assert!(!ahead.look(|| at(20)) && !ahead.look(|| at(120)));
         assert!(ahead.look(|| at(121)), "it was paused, or the store was slow");
-        assert!(ahead.look(|| at(19)), "the clock went back");
+        assert!(ahead.look(|| at(20) - SignedDuration::from_nanos(1)), "the clock went back");
     }
 
     #[test]

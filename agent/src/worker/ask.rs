@@ -24,20 +24,22 @@ impl Worker {
     ) -> Result<Result<Input, String>, WorkError> {
         let (ask, patience) = (&asking.ask, asking.time);
         let key = model_key(&ask.id);
-        if ahead.look(|| self.env.clock.now())
-            && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await?
-        {
+        let limit = time.limit / 4;
+        let now = self.env.clock.now();
+        // Who would end the task, or hurry, because its time is over sees first what another had time for.
+        let look = ahead.look(|| now) || (*ahead != Ahead::Alone && time.left(now) < limit);
+        if look && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
             *ahead = Ahead::Unknown;
             let exchange = self.recall_model(&key, &bytes).await?;
             time.before += between(exchange.call.started, exchange.call.ended);
             return Ok(Ok(Input::Replied(Box::new(exchange))));
         }
-        let started = self.env.clock.now();
+        let started = if look { self.env.clock.now() } else { now };
         let left = time.left(started);
         if left.is_zero() {
             return Ok(Err(format!("its time of {} s is over", time.limit.as_secs())));
         }
-        if left < time.limit / 4 && ask.purpose == Purpose::Turn {
+        if left < limit && ask.purpose == Purpose::Turn {
             return Ok(Ok(Input::Late));
         }
         let Some(models) = self.mind.models() else {

@@ -63,6 +63,7 @@ pub(crate) fn each(shape: &Shape, raw: &[u8], enough: &mut dyn FnMut(&[u8]) -> b
     if enough(&raw.to_ascii_lowercase()) {
         return;
     }
+    // Most records are UTF-8, which is seen at once faster than piece by piece.
     let mut text = match std::str::from_utf8(raw) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(raw),

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 pub type Ms = i64;
 
 /// How much later than the record a request may come in: whoever sends it looked before the record was
-/// there, and both clocks are read a little late on a busy machine.
+/// there, or recorded the step before it a tenth of a second ago, and both clocks are read a little late on a
+/// busy machine. How many came in so late is counted.
 pub const GRACE: Ms = 500;
 
 /// Something that was begun: a request that came to the model, or a tool that was run.
@@ -55,6 +56,8 @@ pub struct Balance {
     pub finished: usize,
     /// Calls that were begun more than once, because they were under way when something was struck.
     pub again: usize,
+    /// Of those, calls that were begun once more within [`GRACE`] after they were recorded.
+    pub late: usize,
     /// What does not balance, in words.
     pub faults: Vec<String>,
 }
@@ -101,6 +104,7 @@ pub fn balance(
             continue;
         };
         balance.again += usize::from(made.len() > 1);
+        balance.late += usize::from(made.iter().any(|m| (1..=GRACE).contains(&(m.at - one.at))));
         balance.faults.extend(made.iter().filter_map(|m| after_the_record(m, one, away)));
         balance.faults.extend(doubled(made, one, away, (tasks, lease)));
     }
@@ -191,7 +195,7 @@ mod tests {
     fn each_call_made_once_balances() {
         let made = [begun(1, "a", 0, 0), begun(2, "b", 1, 10)];
         let found = balance(&made, &[finished("a", 300), finished("b", 310)], &[], (&BTreeMap::new(), 3_000));
-        assert_eq!(found, Balance { finished: 2, again: 0, faults: vec![] });
+        assert_eq!(found, Balance { finished: 2, again: 0, late: 0, faults: vec![] });
     }
 
     #[test]
@@ -199,7 +203,9 @@ mod tests {
         let made = [begun(1, "a", 0, 0), begun(2, "a", 1, 3_200)];
         let killed = Away { who: Some(0), from: 100, until: 600 };
         let found = balance(&made, &[finished("a", 3_500)], &[killed], (&BTreeMap::new(), 3_000));
-        assert_eq!((found.again, found.faults), (1, vec![]));
+        assert_eq!((found.again, found.late, found.faults), (1, 0, vec![]));
+        let found = balance(&made, &[finished("a", 3_180)], &[killed], (&BTreeMap::new(), 3_000));
+        assert_eq!((found.again, found.late, found.faults), (1, 1, vec![]));
         let told = faults(&made, &[finished("a", 3_500)], &[Away { who: Some(7), ..killed }]);
         assert_eq!(told, ["call a was made 2 times within 3200 ms, and nothing was struck meanwhile"]);
     }

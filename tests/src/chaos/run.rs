@@ -12,7 +12,7 @@ use casebook_protocol::{Alert, InvestigationId, Timestamp};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
 
-use super::books::{Away, Balance, Ms, balance, tasks};
+use super::books::{Away, Balance, GRACE, Ms, balance, tasks};
 use super::noise::{self, Doubled};
 use super::plan::{Blow, Strike, Target, plan};
 use super::{Order, closing};
@@ -70,8 +70,14 @@ impl fmt::Display for Survived {
         )?;
         writeln!(f, "  {} events, {} citations", self.events, self.citations)?;
         let (models, tools) = (&self.models, &self.tools);
-        writeln!(f, "  {} model calls, of which {} were made again while in flight", models.finished, models.again)?;
-        writeln!(f, "  {} tool calls, of which {} were run again while in flight", tools.finished, tools.again)?;
+        for (what, books) in [("model", models), ("tool", tools)] {
+            let Balance { finished, again, late, .. } = books;
+            writeln!(
+                f,
+                "  {finished} {what} calls, of which {again} were made again while in flight, {late} of these within \
+                 {GRACE} ms after they were recorded"
+            )?;
+        }
         write!(
             f,
             "  struck for {:.1} s, over {:.1} s after",

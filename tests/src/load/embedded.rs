@@ -58,17 +58,20 @@ async fn investigate(setting: &Setting) -> Result<Taken, String> {
         let alert = evidence::alert(n)?;
         Ok::<_, String>(Case { alert, budget, roster: members.clone(), evidence: "generated".into() })
     };
-    one(hub.clone(), case(setting.at)?).await?;
+    one(hub.clone(), case(setting.all())?).await?;
     messages.store(0, Ordering::Relaxed);
     let (before_kib, cpu, begun) = (measure::peak_kib(), measure::cpu(), Instant::now());
-    let all: Vec<_> =
-        (0..setting.at).map(|n| Ok(tokio::spawn(one(hub.clone(), case(n)?)))).collect::<Result<_, String>>()?;
     let mut taken = Taken { before_kib, ..Taken::default() };
-    for one in all {
-        let (id, report) = one.await.map_err(|e| e.to_string())??;
-        taken.model_calls += report.usage.total.model_calls;
-        taken.tool_calls += report.usage.total.tool_calls;
-        taken.failed += u64::from(failed(&id, &report, setting.rounds));
+    for wave in 0..setting.waves {
+        let alerts = wave * setting.at..(wave + 1) * setting.at;
+        let all: Vec<_> =
+            alerts.map(|n| Ok(tokio::spawn(one(hub.clone(), case(n)?)))).collect::<Result<_, String>>()?;
+        for one in all {
+            let (id, report) = one.await.map_err(|e| e.to_string())??;
+            taken.model_calls += report.usage.total.model_calls;
+            taken.tool_calls += report.usage.total.tool_calls;
+            taken.failed += u64::from(failed(&id, &report, setting.rounds));
+        }
     }
     taken.cpu_micros = micros(measure::cpu() - cpu);
     taken.wall_micros = micros(begun.elapsed());

@@ -51,12 +51,14 @@ pub fn run(setting: &Setting) -> Result<Taken, String> {
         client.model_calls.store(0, Ordering::Relaxed);
         client.tool_calls.store(0, Ordering::Relaxed);
         let (before_kib, cpu, begun) = (measure::peak_kib(), measure::cpu(), Instant::now());
-        let all: Vec<_> = (0..setting.at).map(|_| tokio::spawn(Arc::clone(&client).play())).collect();
         let mut failed = 0;
-        for one in all {
-            if let Err(error) = one.await.map_err(|e| e.to_string()).and_then(|done| done) {
-                eprintln!("load: a bare client stopped: {error}");
-                failed += 1;
+        for _ in 0..setting.waves {
+            let all: Vec<_> = (0..setting.at).map(|_| tokio::spawn(Arc::clone(&client).play())).collect();
+            for one in all {
+                if let Err(error) = one.await.map_err(|e| e.to_string()).and_then(|done| done) {
+                    eprintln!("load: a bare client stopped: {error}");
+                    failed += 1;
+                }
             }
         }
         Ok(Taken {

@@ -41,30 +41,32 @@ async fn investigate(setting: &Setting, nats: &Nats, team: &Team) -> Result<Take
     let connection = nats::connect(&nats.options("hub")).await.map_err(|e| say(&e))?;
     let mut reports = connection.env().bus.subscribe(subject::REPORTS).await.map_err(|e| say(&e))?;
     // One before what is measured, as in the other modes: the Hub knows by then who is there.
-    ask(&connection, setting.at).await?;
+    ask(&connection, setting.all()).await?;
     next(&mut *reports).await?;
     let broker = nats.broker.pid();
     let before: Vec<u64> = team.0.iter().map(|(_, process)| measure::cpu_of(process.id())).collect();
     let mut taken = Taken { before_kib: team.peak_kib(), ..Taken::default() };
     let (broker_before, stored, begun) = (measure::cpu_of(broker), messages(&connection).await?, Instant::now());
-    for n in 0..setting.at {
-        ask(&connection, n).await?;
-    }
     let mut seen = BTreeSet::new();
-    while seen.len() < setting.at {
-        let report = next(&mut *reports).await?;
-        // A report is published at least once.
-        if seen.insert(report.investigation.clone()) {
-            taken.model_calls += report.usage.total.model_calls;
-            taken.tool_calls += report.usage.total.tool_calls;
-            taken.failed += u64::from(failed(&report.investigation, &report, setting.rounds));
+    for wave in 1..=setting.waves {
+        for n in (wave - 1) * setting.at..wave * setting.at {
+            ask(&connection, n).await?;
+        }
+        while seen.len() < wave * setting.at {
+            let report = next(&mut *reports).await?;
+            // A report is published at least once.
+            if seen.insert(report.investigation.clone()) {
+                taken.model_calls += report.usage.total.model_calls;
+                taken.tool_calls += report.usage.total.tool_calls;
+                taken.failed += u64::from(failed(&report.investigation, &report, setting.rounds));
+            }
         }
     }
     taken.wall_micros = micros(begun.elapsed());
     for ((name, process), before) in team.0.iter().zip(before) {
         let cpu = measure::cpu_of(process.id()).saturating_sub(before);
         taken.cpu_micros += cpu;
-        eprintln!("  {name:<22} {:>9.1} ms CPU an investigation", cpu as f64 / 1e3 / setting.at.max(1) as f64);
+        eprintln!("  {name:<22} {:>9.1} ms CPU an investigation", cpu as f64 / 1e3 / setting.all().max(1) as f64);
     }
     taken.broker_cpu_micros = measure::cpu_of(broker).saturating_sub(broker_before);
     taken.peak_kib = team.peak_kib();

@@ -11,6 +11,8 @@ pub struct Run {
     pub mode: Mode,
     /// Investigations at once.
     pub at: usize,
+    /// Waves of them.
+    pub waves: usize,
     /// Latency of the model in milliseconds.
     pub latency: u64,
     /// What the process took.
@@ -27,7 +29,7 @@ pub struct Run {
 
 impl Run {
     fn each(&self, sum: u64) -> f64 {
-        sum as f64 / self.at.max(1) as f64
+        sum as f64 / (self.at * self.waves).max(1) as f64
     }
 
     /// CPU of the process for an investigation, in milliseconds.
@@ -39,7 +41,7 @@ impl Run {
     /// By how much it took longer than the model alone, as a share; none where the model takes no time.
     #[must_use]
     pub fn over_ideal(&self) -> Option<f64> {
-        let ideal = self.depth * self.latency * 1000;
+        let ideal = self.depth * self.latency * 1000 * self.waves as u64;
         (ideal > 0).then(|| self.taken.wall_micros as f64 / ideal as f64 - 1.0)
     }
 }
@@ -62,11 +64,11 @@ pub fn line(run: &Run, floor: Option<&Run>) -> String {
         run.cpu_ms(),
         ratio,
         run.each(run.model_cpu_micros) / 1e3,
-        run.at as f64 / seconds,
+        (run.at * run.waves) as f64 / seconds,
         seconds,
         over,
         taken.peak_kib as f64 * 1.024 / 1e3,
-        run.each(taken.peak_kib.saturating_sub(taken.before_kib)) * 1.024,
+        taken.peak_kib.saturating_sub(taken.before_kib) as f64 * 1.024 / run.at.max(1) as f64,
         run.each(taken.stored) / 1e3,
         run.each(taken.messages),
         run.each(taken.model_calls),
@@ -84,9 +86,10 @@ mod tests {
     fn a_line_says_how_it_stands_to_floor_and_ideal() {
         let run = |mode, cpu_micros| Run {
             mode,
-            at: 2,
+            at: 1,
+            waves: 2,
             latency: 200,
-            taken: Taken { cpu_micros, wall_micros: 4_400_000, ..Taken::default() },
+            taken: Taken { cpu_micros, wall_micros: 8_800_000, ..Taken::default() },
             model_cpu_micros: 0,
             requests: 0,
             answered_again: 0,

@@ -70,8 +70,18 @@ async fn a_plain_body_is_what_the_library_would_have_written() {
             assert!(anthropic::plain(profile, &ask));
             let ours: Value = serde_json::from_slice(&anthropic::draft(profile, &ask).body).unwrap();
             assert_eq!(ours, by_the_library(profile, &ask).await);
-            assert_eq!(ask.canonical(), casebook_protocol::hash::canonical(&ask).unwrap());
         }
+    }
+}
+
+#[test]
+fn a_request_is_canonical_as_it_is_written() {
+    let mut all = asks();
+    let kept =
+        Reply { text: "so".into(), calls: vec![], stop: Stop::Other("x".into()), kept: Some("{\"a\":1}".into()) };
+    all.push(Ask { choice: Choice::Only("search".into()), messages: vec![Message::Assistant(kept)], ..ask() });
+    for ask in all {
+        assert_eq!(ask.canonical(), casebook_protocol::hash::canonical(&ask).unwrap());
     }
 }
 
