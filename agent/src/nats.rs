@@ -79,7 +79,9 @@ pub enum NatsError {
         what: String,
     },
     /// A stream or consumer is there with another configuration.
-    #[error("{what} is there with another configuration: {difference}; change it, or delete it if it is not ours")]
+    #[error(
+        "{what} is there with another configuration: {difference}; only what is not Casebook's may be deleted: what waits in it goes with it"
+    )]
     Different {
         /// Which.
         what: String,

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use casebook_agent::nats::{self, Connection, NatsError};
 use casebook_agent::service::key::servers;
+use casebook_protocol::InvestigationId;
 use clap::Args;
 
+use crate::commands::investigate::{data_option, quoted};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 
@@ -62,6 +64,22 @@ impl Nats {
         }
         let connection = self.connect("reader").await?;
         Ok(Home { folder: data.to_path_buf(), store: connection.env().store })
+    }
+
+    /// How an investigation that is not finished goes on, for a sentence.
+    #[must_use]
+    pub fn goes_on(&self, id: &InvestigationId, data: &Path) -> String {
+        let Some(url) = &self.nats else {
+            return format!("`casebook resume {id}{}` goes on with it", data_option(data));
+        };
+        let path = |path: &PathBuf| quoted(&path.display().to_string());
+        let credentials = self.credentials.as_ref().map(|file| format!(" --credentials {}", path(file)));
+        let ca = self.ca.as_ref().map(|file| format!(" --ca {}", path(file)));
+        format!(
+            "the team at {url} works on it; `casebook watch {id} --nats {url}{}{}` shows how",
+            credentials.unwrap_or_default(),
+            ca.unwrap_or_default()
+        )
     }
 
     /// Where that is, in words.

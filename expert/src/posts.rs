@@ -21,7 +21,7 @@ use crate::definition::Definition;
 use crate::evidence::{Catalog, LoadError};
 use crate::mind;
 use crate::profile::{Profile, ProfileError};
-use crate::roster::Seat;
+use crate::roster::{Seat, seats};
 
 /// Why an Expert has nothing to work on.
 #[derive(Debug, thiserror::Error)]
@@ -167,19 +167,34 @@ async fn crews(service: &Service, read: &[Read]) -> Result<Vec<Crew>, PostsError
         let crew = gather(team.as_ref(), catalog.as_ref(), &profile.domains).await;
         let crew = crew.map_err(|source| PostsError::Crew { file: profile.file.clone(), source })?;
         crew.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
-        checked(profile, &crew, &crews)?;
+        checked(profile, &crew, &crews, || offered(team.as_ref(), catalog.as_ref()))?;
         crews.push(crew);
     }
     Ok(crews)
 }
 
+/// The domains that a profile could have, in words.
+fn offered(team: Option<&Team>, catalog: Option<&Arc<Catalog>>) -> String {
+    let named = team.and_then(|team| team.experts.as_ref()).map(|all| all.iter().map(|e| e.name.clone()).collect());
+    let seated = || catalog.map(seats).unwrap_or_default().into_iter().map(|seat| seat.member.domain).collect();
+    let all: BTreeSet<Domain> = named.unwrap_or_else(seated);
+    if all.is_empty() {
+        return "none".into();
+    }
+    all.iter().map(Domain::as_str).collect::<Vec<_>>().join(", ")
+}
+
 /// The profile's domains are there, and in no other profile.
-fn checked(profile: &Profile, crew: &Crew, others: &[Crew]) -> Result<(), PostsError> {
+fn checked(
+    profile: &Profile,
+    crew: &Crew,
+    others: &[Crew],
+    offered: impl FnOnce() -> String,
+) -> Result<(), PostsError> {
     let known: BTreeSet<&Domain> = crew.seats.iter().map(|seat| &seat.member.domain).collect();
     let file = profile.file.clone();
     if let Some(domain) = profile.domains.iter().find(|domain| !known.contains(domain)) {
-        let known = known.iter().map(|domain| domain.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(PostsError::NoDomain { file, domain: domain.clone(), known });
+        return Err(PostsError::NoDomain { file, domain: domain.clone(), known: offered() });
     }
     let mut taken = others.iter().flat_map(|crew| &crew.seats).map(|seat| &seat.member.domain);
     match taken.find(|domain| known.contains(domain)) {

@@ -46,6 +46,9 @@ pub struct Problem {
 /// [`HubError::Unknown`] if there is none of this id, and when the store cannot be read at all.
 pub async fn verify(store: &dyn Store, investigation: &InvestigationId) -> Result<Verification, HubError> {
     let mut found = Verification::default();
+    // Before the log: it is recorded once the log has all of it, so that an investigation which ends at this
+    // moment is not held against a log that was read before.
+    let report = store.recorded(investigation, REPORT_KEY).await?;
     let log = match store.log(investigation, 1).await {
         Ok(log) if log.is_empty() => return Err(HubError::Unknown(investigation.clone())),
         Ok(log) => log,
@@ -62,7 +65,7 @@ pub async fn verify(store: &dyn Store, investigation: &InvestigationId) -> Resul
     let state = State::replay(&log);
     found.artifacts(store, &log).await?;
     found.findings(store, &state).await?;
-    found.report(store, &state).await?;
+    found.report(report, &state);
     Ok(found)
 }
 
@@ -130,23 +133,14 @@ impl Verification {
         Ok(())
     }
 
-    async fn report(&mut self, store: &dyn Store, state: &State) -> Result<(), HubError> {
-        let Some(bytes) = store
-            .recorded(
-                &state.investigation.clone().ok_or_else(|| HubError::Defect("a log without an id".into()))?,
-                REPORT_KEY,
-            )
-            .await?
-        else {
-            return Ok(());
-        };
+    fn report(&mut self, recorded: Option<Vec<u8>>, state: &State) {
+        let Some(bytes) = recorded else { return };
         self.report = true;
         match serde_json::from_slice::<Report>(&bytes) {
             Ok(recorded) if Some(&recorded) == report::build(state).as_ref() => {}
             Ok(_) => self.problem(None, "the recorded report is not what the log gives".into()),
             Err(error) => self.problem(None, format!("the recorded report cannot be read: {error}")),
         }
-        Ok(())
     }
 }
 

@@ -64,7 +64,8 @@ impl User {
             Self::Hub => vec!["casebook.>".into(), inbox],
             Self::Worker(_) | Self::Publisher => vec![inbox],
             Self::Reader => {
-                vec!["casebook.events.>".into(), "casebook.timeline.>".into(), subject::REPORTS.into(), inbox]
+                let heard = ["casebook.events.>", "casebook.timeline.>", subject::REPORTS, "casebook.dead.>"];
+                heard.into_iter().map(String::from).chain([inbox]).collect()
             }
         };
         Permissions { publish, subscribe, answers: *self == Self::Hub }

@@ -227,13 +227,23 @@ fn same<T: Serialize>(what: &str, asked: &T, found: &T) -> Result<(), NatsError>
         })
         .map(|(key, asked)| {
             let found = found.get(key.as_str()).unwrap_or(&Value::Null);
-            format!("{key} is {found} and should be {asked}")
+            match (key.as_str(), seconds(found), seconds(asked)) {
+                ("ack_wait", Some(found), Some(asked)) => {
+                    format!("the lease is {found} s there and {asked} s here: give every Hub `lease = {found}`")
+                }
+                _ => format!("{key} is {found} and should be {asked}"),
+            }
         })
         .collect();
     if differences.is_empty() {
         return Ok(());
     }
     Err(NatsError::Different { what: what.to_owned(), difference: differences.join(", ") })
+}
+
+/// Whole seconds of a time in nanoseconds.
+fn seconds(value: &Value) -> Option<u64> {
+    value.as_u64().map(|nanos| nanos / 1_000_000_000)
 }
 
 /// An absent setting is its default, which the server may spell out as 0, -1, false or nothing.
@@ -261,6 +271,17 @@ mod tests {
         let error = same("stream CASEBOOK_TASKS", &asked, &found).unwrap_err().to_string();
         assert!(error.contains("retention is \"limits\" and should be \"workqueue\""), "{error}");
         assert!(error.contains("discard_new_per_subject is null and should be true"), "{error}");
+    }
+
+    #[test]
+    fn another_lease_is_said_in_seconds_with_what_to_do() {
+        let lease = |lease| {
+            let keeping = Keeping { lease: std::time::Duration::from_secs(lease), ..Keeping::default() };
+            let asked = consumer("critic", "casebook.task.critic.>".into(), keeping);
+            async_nats::jetstream::consumer::IntoConsumerConfig::into_consumer_config(asked)
+        };
+        let error = same("consumer critic of stream CASEBOOK_TASKS", &lease(7), &lease(5)).unwrap_err().to_string();
+        assert!(error.contains("the lease is 5 s there and 7 s here: give every Hub `lease = 5`"), "{error}");
     }
 
     #[test]

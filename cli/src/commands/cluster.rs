@@ -128,7 +128,7 @@ impl Team {
         stop: &mut Stop,
     ) -> Result<Exit, Failure> {
         if !self.until(|rows| rows.iter().all(|row| row.state == State::Ready), stop).await? {
-            return Ok(Exit::Done);
+            return if alert.is_some() { Err(not_sent()) } else { Ok(Exit::Done) };
         }
         self.board.whole(&self.rows);
         let Some(alert) = alert else {
@@ -234,6 +234,14 @@ async fn connect(place: &Place, url: &str, user: &str) -> Result<Connection, Fai
     let (url, credentials) = (url.to_owned(), Some(place.user(user)));
     let options = nats::Options { url, credentials, user: user.to_owned(), ..nats::Options::default() };
     nats::connect(&options).await.map_err(|e| crate::nats::failure(&e))
+}
+
+fn not_sent() -> Failure {
+    Failure {
+        exit: Exit::Unfinished,
+        what: "stopped before the team was ready: the alert was not sent, and nothing was investigated".into(),
+        advice: "the same command starts it again".into(),
+    }
 }
 
 fn unfinished(id: &InvestigationId) -> Failure {

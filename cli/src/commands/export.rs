@@ -18,10 +18,7 @@ pub(super) async fn run(data: &Path, args: &Export, screen: &mut Screen) -> Resu
         return Err(Failure {
             exit: Exit::Unfinished,
             what: format!("investigation {id} is not finished and has no report yet"),
-            advice: format!(
-                "`casebook resume {id}{}` finishes it; `casebook show {id}` shows how far it is",
-                super::investigate::data_option(data)
-            ),
+            advice: args.nats.goes_on(&id, data),
         });
     }
     let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;

@@ -101,7 +101,7 @@ pub fn data_option(data: &Path) -> String {
 }
 
 /// For a shell.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ',' | ':' | '@' | '%');
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()

@@ -43,7 +43,7 @@ pub(super) async fn run(data: &Path, args: &Show, screen: &mut Screen) -> Result
         verdict(&report, screen);
     } else {
         screen.line(paint(YELLOW, format_args!("not finished: {}, round {}", state.phase.name(), state.round)));
-        screen.line(format_args!("`casebook resume {id}{}` goes on with it", super::investigate::data_option(data)));
+        screen.line(args.nats.goes_on(&id, data));
     }
     story(&report, screen);
     let log = archive::log(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;

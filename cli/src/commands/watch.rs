@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use casebook_agent::bus::{Message, Subscription};
-use casebook_agent::nats::Connection;
+use casebook_agent::nats::{Connection, Refusals};
 use casebook_agent::store::Store;
 use casebook_hub::archive;
 use casebook_protocol::{Event, InvestigationId, Recorded};
@@ -41,7 +41,8 @@ pub(super) async fn run(data: &Path, args: &Watch, screen: &mut Screen) -> Resul
         Some(text) => Some(home.find(text).await?),
         None => None,
     };
-    let mut watch = Watched { json: args.json, only: only.clone(), open: BTreeMap::new(), verdict: true };
+    let refusals = connection.refusals().clone();
+    let mut watch = Watched { json: args.json, only: only.clone(), open: BTreeMap::new(), verdict: true, refusals };
     if let Some(id) = &only
         && watch.catch_up(id, u64::MAX, home.store.as_ref(), screen).await?
     {
@@ -62,7 +63,9 @@ pub(super) async fn follow(
 ) -> Result<Exit, Failure> {
     let env = connection.env();
     let mut heard = env.bus.subscribe(EVENTS).await.map_err(|e| Failure::failed(e, ""))?;
-    let mut watch = Watched { json: false, only: Some(id.clone()), open: BTreeMap::new(), verdict: false };
+    let refusals = connection.refusals().clone();
+    let only = Some(id.clone());
+    let mut watch = Watched { json: false, only, open: BTreeMap::new(), verdict: false, refusals };
     if watch.catch_up(id, u64::MAX, env.store.as_ref(), screen).await? {
         return Ok(Exit::Done);
     }
@@ -75,6 +78,8 @@ struct Watched {
     only: Option<InvestigationId>,
     /// The end of an investigation is told with its verdict.
     verdict: bool,
+    /// Whoever may not listen hears nothing, and would wait for ever.
+    refusals: Refusals,
     open: BTreeMap<InvestigationId, (u64, Teller)>,
 }
 
@@ -97,6 +102,9 @@ impl Watched {
                 () = stop.wait() => return Ok(Exit::Done),
                 message = tokio::time::timeout(SILENCE, heard.next()) => message,
             };
+            if let (Err(_), Some(refused)) = (&message, self.refusals.of(EVENTS)) {
+                return Err(Failure::failed(refused, "name the credentials of a user who may listen: `reader`"));
+            }
             let message: Message = match (message, self.only.clone()) {
                 (Ok(Some(message)), _) => message,
                 (Ok(None), _) => return Err(Failure::failed("the connection is closed", "run the same command again")),

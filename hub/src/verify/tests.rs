@@ -1,7 +1,9 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use async_trait::async_trait;
 use casebook_agent::mind::{CallRequest, Done, Thought};
-use casebook_agent::store::Store;
+use casebook_agent::store::{Once, Store};
 use casebook_protocol::{Domain, Task};
 
 use super::*;
@@ -98,4 +100,52 @@ async fn a_changed_log_is_found() {
     );
     assert_eq!(problems.last().unwrap(), "the recorded report is not what the log gives");
     assert!(matches!(archive::state(store.as_ref(), &investigation()).await, Err(HubError::Broken { .. })));
+}
+
+/// A store in which an investigation ends while it is looked at: the log is read without its last event, and the
+/// report stands from then on.
+struct Ending {
+    inner: MemoryStore,
+    read: AtomicBool,
+}
+
+#[async_trait]
+impl Store for Ending {
+    async fn append(&self, of: &InvestigationId, after: u64, entries: &[Recorded]) -> Result<(), StoreError> {
+        self.inner.append(of, after, entries).await
+    }
+
+    async fn log(&self, of: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
+        self.read.store(true, Ordering::SeqCst);
+        let mut log = self.inner.log(of, from).await?;
+        log.pop();
+        Ok(log)
+    }
+
+    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
+        self.inner.investigations().await
+    }
+
+    async fn record_once(&self, of: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
+        self.inner.record_once(of, key, bytes).await
+    }
+
+    async fn recorded(&self, of: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        if self.read.load(Ordering::SeqCst) { self.inner.recorded(of, key).await } else { Ok(None) }
+    }
+
+    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
+        self.inner.put(bytes).await
+    }
+
+    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
+        self.inner.get(id).await
+    }
+}
+
+#[tokio::test]
+async fn an_investigation_that_ends_while_it_is_verified_is_no_problem() {
+    let (inner, _) = stored().await;
+    let found = verify(&Ending { inner, read: AtomicBool::new(false) }, &investigation()).await.unwrap();
+    assert_eq!((found.problems.len(), found.report), (0, false), "{:?}", found.problems);
 }
