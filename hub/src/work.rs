@@ -180,15 +180,9 @@ impl Store for Slow {
 }
 
 /// Performs a task that comes again, and how often its worker looked for a call.
-async fn looks(mind: Arc<dyn Mind>, tools: Arc<dyn Tools>, other: Other) -> u32 {
+async fn looks(mind: Arc<dyn Mind>, tools: Arc<dyn Tools>, other: Other, clock: Arc<Set>) -> u32 {
     let task = Arc::new(Task { again: true, ..investigate() });
-    let slow = Slow {
-        inner: Arc::default(),
-        clock: Arc::default(),
-        looks: AtomicU32::default(),
-        other,
-        meanwhile: Mutex::default(),
-    };
+    let slow = Slow { inner: Arc::default(), clock, looks: AtomicU32::default(), other, meanwhile: Mutex::default() };
     let slow = Arc::new(slow);
     let works = |store: Arc<dyn Store>| {
         let env = Env { bus: Arc::new(Away::new("", 0)), store, clock: slow.clock.clone() };
@@ -206,11 +200,11 @@ async fn what_was_just_recorded_first_is_a_look_and_what_another_did_is_found() 
     // The other makes the second call, and where it comes first the first one, too.
     for (other, looked, ran) in [(Other::Never, 1, 2), (Other::After, 2, 2), (Other::Before, 2, 3)] {
         let tools = Arc::new(Search::default());
-        assert_eq!(looks(Arc::new(Analyst(think)), tools.clone(), other).await, looked, "{other:?}");
+        assert_eq!(looks(Arc::new(Analyst(think)), tools.clone(), other, Arc::default()).await, looked, "{other:?}");
         assert_eq!(tools.0.load(Ordering::SeqCst), ran, "{other:?}");
         let mind = Arc::new(Asks::default());
-        assert_eq!(looks(mind.clone(), Arc::new(NoTools), other).await, looked, "{other:?}");
-        assert_eq!(mind.0.load(Ordering::SeqCst), ran, "{other:?}");
+        assert_eq!(looks(mind.clone(), Arc::new(NoTools), other, Arc::default()).await, looked, "{other:?}");
+        assert_eq!(mind.asked.load(Ordering::SeqCst), ran, "{other:?}");
     }
 }
 
@@ -218,8 +212,21 @@ async fn what_was_just_recorded_first_is_a_look_and_what_another_did_is_found() 
 async fn a_tool_whose_second_call_may_differ_is_looked_for_each_time() {
     for (repeatable, looked) in [(true, 1), (false, 2)] {
         let tools = Arc::new(Acts { repeatable, search: Search::default() });
-        assert_eq!(looks(Arc::new(Analyst(twice)), tools, Other::Never).await, looked, "repeatable: {repeatable}");
+        let found = looks(Arc::new(Analyst(twice)), tools, Other::Never, Arc::default()).await;
+        assert_eq!(found, looked, "repeatable: {repeatable}");
     }
+}
+
+#[tokio::test]
+async fn who_would_hurry_looks_first() {
+    let clock = Arc::new(Set::default());
+    let most = i64::try_from(investigate().allowance.seconds).unwrap() * 1000;
+    let mind = Arc::new(Asks { takes: most * 2 / 5, clock: Arc::clone(&clock), ..Asks::default() });
+    // Each reply takes two fifths of the time: before the first nothing is known, before the second enough is.
+    assert_eq!(looks(mind.clone(), Arc::new(Search::default()), Other::Never, Arc::clone(&clock)).await, 1);
+    // Four fifths: it looks before it hurries, and before it asks in a hurry.
+    let mind = Asks { takes: most * 4 / 5, clock: Arc::clone(&clock), ..Asks::default() };
+    assert_eq!(looks(Arc::new(mind), Arc::new(Search::default()), Other::Never, clock).await, 3);
 }
 
 /// Calls twice, one after the other, and finds nothing.
@@ -250,9 +257,15 @@ impl Tools for Acts {
     }
 }
 
-/// A mind that asks a model twice and finds nothing, and how often the model was asked.
+/// A mind that asks a model twice and finds nothing.
 #[derive(Default)]
-struct Asks(AtomicU32);
+struct Asks {
+    /// How often the model was asked.
+    asked: AtomicU32,
+    /// Milliseconds by which a reply sets the clock forward.
+    takes: i64,
+    clock: Arc<Set>,
+}
 
 #[async_trait]
 impl Mind for Asks {
@@ -260,7 +273,7 @@ impl Mind for Asks {
         player()
     }
 
-    async fn next(&self, task: &Arc<Task>, past: &Past, _: &Turn) -> Thought {
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
         if past.asked.len() == 2 {
             return Thought::Answer(Box::new(Answer::Investigate(Vec::new())));
         }
@@ -268,7 +281,7 @@ impl Mind for Asks {
             id: ModelCallId::of(&task.id, 1 + u32::try_from(past.asked.len()).unwrap()),
             model: "m".into(),
             prompt: "p 1".into(),
-            purpose: Purpose::Turn,
+            purpose: if turn.last { Purpose::Last } else { Purpose::Turn },
             system: Vec::new(),
             messages: Vec::new(),
             tools: Vec::new(),
@@ -288,7 +301,8 @@ impl Mind for Asks {
 #[async_trait]
 impl Model for Asks {
     async fn ask(&self, _: &Ask, _: Duration) -> Result<Answered, AskError> {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.clock.1.fetch_add(self.takes, Ordering::SeqCst);
         let reply = Reply { calls: Vec::new(), kept: None, stop: Stop::Done, text: "so".into() };
         Ok(Answered { reply, version: "m".into(), tokens: Tokens::default(), cost_micros: 0, attempts: 1 })
     }

@@ -239,8 +239,8 @@ async fn connect(place: &Place, url: &str, user: &str) -> Result<Connection, Fai
 fn not_sent() -> Failure {
     Failure {
         exit: Exit::Unfinished,
-        what: "stopped before the team was ready: the alert was not sent, and nothing was investigated".into(),
-        advice: "the same command starts it again".into(),
+        what: "stopped before the team was ready: this run did not send the alert".into(),
+        advice: "the same command sends it, or goes on with what is recorded of it".into(),
     }
 }
 

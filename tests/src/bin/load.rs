@@ -23,8 +23,8 @@ struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "1,16,128,1000")]
     at: Vec<usize>,
     /// Waves of so many, one after the other: the figures are the mean.
-    #[arg(long, default_value_t = 1)]
-    waves: usize,
+    #[arg(long, default_value = "1")]
+    waves: std::num::NonZeroUsize,
     /// Latency of the model in milliseconds.
     #[arg(long, value_delimiter = ',', default_value = "0,200")]
     latency: Vec<u64>,
@@ -130,7 +130,7 @@ fn measured(told: &Arguments, folder: &Path, mode: Mode, at: usize, latency: u64
     let setting = Setting {
         mode,
         at,
-        waves: told.waves,
+        waves: told.waves.get(),
         latency,
         rounds: told.rounds,
         url: model.url.clone(),
@@ -162,7 +162,7 @@ fn measured(told: &Arguments, folder: &Path, mode: Mode, at: usize, latency: u64
     Ok(Run {
         mode,
         at,
-        waves: told.waves,
+        waves: told.waves.get(),
         latency,
         taken,
         model_cpu_micros,

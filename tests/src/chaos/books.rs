@@ -54,7 +54,7 @@ pub struct Away {
 pub struct Balance {
     /// Finished calls.
     pub finished: usize,
-    /// Calls that were begun more than once, because they were under way when something was struck.
+    /// Calls that were begun more than once, since something was struck while they were under way.
     pub again: usize,
     /// Of those, calls that were begun once more within [`GRACE`] after they were recorded.
     pub late: usize,

@@ -74,8 +74,9 @@ impl fmt::Display for Survived {
             let Balance { finished, again, late, .. } = books;
             writeln!(
                 f,
-                "  {finished} {what} calls, of which {again} were made again while in flight, {late} of these within \
-                 {GRACE} ms after they were recorded"
+                "  {finished} {what} calls, of which {again} were made again: {} in flight, {late} within {GRACE} ms \
+                 after they were recorded",
+                again.saturating_sub(*late)
             )?;
         }
         write!(
