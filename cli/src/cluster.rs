@@ -47,6 +47,12 @@ impl Place {
         }
     }
 
+    /// Whether a team has worked in the data folder `data`.
+    #[must_use]
+    pub fn is_in(data: &Path) -> bool {
+        data.join("cluster").join("lock").exists()
+    }
+
     /// Where the server keeps its store and its log.
     #[must_use]
     pub fn nats(&self) -> PathBuf {
@@ -87,7 +93,8 @@ pub async fn server() -> Result<Server, Failure> {
 pub(crate) fn broker_failure(error: &BrokerError) -> Failure {
     let advice = match error {
         BrokerError::Ended { log, .. } if log.contains("address already in use") => {
-            "another program listens there: choose another port with --port N; 0 takes a free one"
+            "another program listens there: choose another port with --port N; 0 takes a free one. Where it is the server \
+             of a team that was killed, `casebook cluster` with that team's --data takes its place"
         }
         BrokerError::Ended { .. } | BrokerError::Silent { .. } => "its log says more",
         BrokerError::Io { .. } => "choose a folder that you may write to with --data DIR",

@@ -181,7 +181,7 @@ async fn tell_who_played(
     observer: &mut dyn Observer,
 ) -> Result<(), Failure> {
     let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
-    let played: BTreeSet<String> = state.asked.values().map(|(_, call)| call.model.clone()).collect();
+    let played: BTreeSet<String> = state.asked.values().map(|made| made.call.model.clone()).collect();
     if !played.is_empty() && !minds.has_models() {
         observer.without_models(&played);
     }

@@ -261,7 +261,7 @@ fn review_nothing(state: &State) -> Result<Vec<Event>, Rejection> {
         Some(round)
             if round.question.is_some()
                 && round.findings.is_empty()
-                && round.review.is_none()
+                && !round.reviewed
                 && state.in_flight().next().is_none() =>
         {
             let summary = "No Expert submitted a finding in this round: there is nothing to review.".to_owned();

@@ -76,7 +76,7 @@ fn request(kind: TaskKind) -> Vec<Next> {
 fn within(state: &State, round: &Round) -> Vec<Next> {
     let Some(question) = &round.question else { return request(TaskKind::Plan) };
     // Whoever is back after the findings went to the Critic is asked in the next round.
-    let reviewed = round.review.is_some() || state.task(TaskKind::Review, None).is_some();
+    let reviewed = round.reviewed || state.task(TaskKind::Review, None).is_some();
     let there = state.roster().iter().map(|m| &m.domain).filter(|d| !reviewed && !state.gone.contains_key(*d));
     let asked = there.filter(|d| question.to.is_empty() || question.to.contains(d));
     let unasked: Vec<Next> = asked
@@ -86,7 +86,7 @@ fn within(state: &State, round: &Round) -> Vec<Next> {
     if !unasked.is_empty() {
         return unasked;
     }
-    if round.findings.is_empty() && round.review.is_none() {
+    if round.findings.is_empty() && !round.reviewed {
         return vec![Next::ReviewNothing];
     }
     let Some(review) = state.task(TaskKind::Review, None) else {

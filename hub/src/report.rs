@@ -188,11 +188,11 @@ fn guards(state: &State) -> Vec<casebook_protocol::Guard> {
 
 fn calls(state: &State) -> Vec<ToolCall> {
     let mut calls: Vec<_> = state.calls.values().collect();
-    calls.sort_by_cached_key(|(task, call)| {
-        let by = state.tasks.get(task).map(|t| (t.round, t.kind, t.domain.clone()));
-        (by, place(task, &call.id), call.id.clone())
+    calls.sort_by_cached_key(|made| {
+        let by = state.tasks.get(&made.task).map(|t| (t.round, t.kind, t.domain.clone()));
+        (by, place(&made.task, &made.call.id), made.call.id.clone())
     });
-    calls.into_iter().map(|(_, call)| call.clone()).collect()
+    calls.into_iter().map(|made| made.call.clone()).collect()
 }
 
 /// Turn and place of a call in its task, as numbers: as text `t10` comes before `t2`.

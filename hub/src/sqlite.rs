@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use casebook_agent::store::{Once, Store, StoreError};
@@ -181,7 +182,7 @@ impl Inner {
         steady(&connection)?;
         connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        connection.busy_timeout(std::time::Duration::from_secs(10))?;
+        connection.busy_timeout(Duration::from_secs(10))?;
         Ok(connection)
     }
 
@@ -193,6 +194,9 @@ impl Inner {
     }
 }
 
+/// A process that was killed holds its folder until the system has put it away: so long the next one waits.
+const PUT_AWAY: Duration = Duration::from_millis(500);
+
 /// Takes the folder for this process. The lock is the system's, so that it ends with the process
 /// however that ends.
 fn lock(folder: &Path) -> Result<File, OpenError> {
@@ -202,7 +206,13 @@ fn lock(folder: &Path) -> Result<File, OpenError> {
     let path = folder.join("casebook.lock");
     let mut file =
         OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(not_writable)?;
-    match file.try_lock() {
+    let end = Instant::now() + PUT_AWAY;
+    let mut locked = file.try_lock();
+    while matches!(locked, Err(TryLockError::WouldBlock)) && Instant::now() < end {
+        std::thread::sleep(PUT_AWAY / 25);
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => {
             // Only for the message to a second process: that it cannot be written is no reason to stop.
             let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
@@ -223,7 +233,7 @@ fn steady(connection: &Connection) -> Result<(), rusqlite::Error> {
 }
 
 fn prepare(connection: &mut Connection) -> Result<(), rusqlite::Error> {
-    connection.busy_timeout(std::time::Duration::from_secs(10))?;
+    connection.busy_timeout(Duration::from_secs(10))?;
     steady(connection)?;
     let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
     connection.pragma_update(None, "synchronous", "FULL")?;

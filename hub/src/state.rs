@@ -73,10 +73,19 @@ pub struct Round {
     pub question: Option<Question>,
     /// What the Experts found, by domain and number.
     pub findings: BTreeMap<(Domain, usize), CheckedFinding>,
-    /// The Review.
-    pub review: Option<Review>,
+    /// The Critic has reviewed it, or there was nothing to review.
+    pub reviewed: bool,
     /// What the Director decided.
     pub decision: Option<Decision>,
+}
+
+/// A call with the task that made it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Made<C> {
+    /// The task.
+    pub task: TaskId,
+    /// The call.
+    pub call: C,
 }
 
 /// A guard with the task whose proposal it changed.
@@ -89,7 +98,7 @@ pub struct Guarded {
 }
 
 /// The state of an investigation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     /// Its id, once there is an event.
     pub investigation: Option<InvestigationId>,
@@ -107,10 +116,10 @@ pub struct State {
     pub rounds: BTreeMap<u32, Round>,
     /// Every task requested.
     pub tasks: BTreeMap<TaskId, TaskState>,
-    /// Every tool call with the task that made it.
-    pub calls: BTreeMap<CallId, (TaskId, ToolCall)>,
-    /// Every model call with the task that made it.
-    pub asked: BTreeMap<ModelCallId, (TaskId, ModelCall)>,
+    /// Every tool call.
+    pub calls: BTreeMap<CallId, Box<Made<ToolCall>>>,
+    /// Every model call.
+    pub asked: BTreeMap<ModelCallId, Box<Made<ModelCall>>>,
     /// Domains whose last Expert is gone, with the reason.
     pub gone: BTreeMap<Domain, String>,
     /// The Director's Journal.
@@ -143,38 +152,6 @@ pub struct State {
     ended: Option<TaskId>,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            investigation: None,
-            case: None,
-            opened: None,
-            closed: None,
-            phase: Phase::Discovery,
-            round: 0,
-            rounds: BTreeMap::new(),
-            tasks: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            gone: BTreeMap::new(),
-            journal: Vec::new(),
-            review: None,
-            known: BTreeMap::new(),
-            timeline: None,
-            guards: Vec::new(),
-            usage: Usage::default(),
-            warned: BTreeSet::new(),
-            stop_reason: None,
-            stopped_after: Duration::ZERO,
-            conclusion: None,
-            last: None,
-            last_at: None,
-            worked: Duration::ZERO,
-            ended: None,
-        }
-    }
-}
-
 impl State {
     /// The state after a whole log.
     #[must_use]
@@ -204,19 +181,21 @@ impl State {
             Event::RoundStarted { phase, round } => {
                 (self.phase, self.round) = (*phase, *round);
                 let fresh =
-                    Round { phase: *phase, question: None, findings: BTreeMap::new(), review: None, decision: None };
+                    Round { phase: *phase, question: None, findings: BTreeMap::new(), reviewed: false, decision: None };
                 self.rounds.insert(*round, fresh);
             }
             Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
             Event::CallRecorded { task, call } => {
-                self.calls.entry(call.id.clone()).or_insert_with(|| (task.clone(), call.clone()));
+                let made = || Box::new(Made { task: task.clone(), call: call.clone() });
+                self.calls.entry(call.id.clone()).or_insert_with(made);
             }
             Event::TaskAnswered { task, player, usage } => self.ended(task, Progress::Answered, Some(player), usage),
             Event::TaskFailed { task, reason, usage, player } => {
                 self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
             }
             Event::ModelCalled { task, call } => {
-                self.asked.entry(call.id.clone()).or_insert_with(|| (task.clone(), call.clone()));
+                let made = || Box::new(Made { task: task.clone(), call: call.clone() });
+                self.asked.entry(call.id.clone()).or_insert_with(made);
             }
             Event::Stopping { reason } => {
                 self.stop_reason.get_or_insert_with(|| reason.clone());
@@ -246,7 +225,7 @@ impl State {
             Event::FindingSubmitted { finding } => self.submitted(finding),
             Event::FindingChecked { finding, checked } => self.checked(finding, checked),
             Event::Reviewed { review } => {
-                self.in_round(review.round, |r| r.review = Some(review.clone()));
+                self.in_round(review.round, |r| r.reviewed = true);
                 self.known.extend(review.findings.iter().map(|f| (f.finding.id.clone(), f.clone())));
                 self.review = Some(review.clone());
             }
@@ -323,6 +302,12 @@ impl State {
         self.rounds.get(&self.round)
     }
 
+    /// The Review of the round that it is in.
+    #[must_use]
+    pub fn this_review(&self) -> Option<&Review> {
+        self.review.as_ref().filter(|review| review.round == self.round)
+    }
+
     /// The tasks that were requested and have not ended, in order of id.
     pub fn in_flight(&self) -> impl Iterator<Item = (&TaskId, &TaskState)> {
         self.tasks.iter().filter(|(_, task)| task.progress == Progress::Requested)
@@ -377,10 +362,10 @@ impl State {
     #[must_use]
     pub fn spent(&self, task: &TaskId) -> Usage {
         let mut usage = Usage::default();
-        for (_, call) in self.calls.values().filter(|(id, _)| id == task) {
-            usage += Usage { tool_calls: 1, result_bytes: call.bytes, ..Usage::default() };
+        for made in self.calls.values().filter(|made| made.task == *task) {
+            usage += Usage { tool_calls: 1, result_bytes: made.call.bytes, ..Usage::default() };
         }
-        self.asked.values().filter(|(id, _)| id == task).for_each(|(_, call)| usage += call.usage);
+        self.asked.values().filter(|made| made.task == *task).for_each(|made| usage += made.call.usage);
         usage
     }
 

@@ -152,7 +152,8 @@ async fn exhibits(store: &dyn Store, state: &State, findings: &[&CheckedFinding]
     let (own, domain) = (TaskId::of(first.round, TaskKind::Investigate, Some(&first.domain)), Some(&first.domain));
     let citations = findings.iter().flat_map(|f| &f.finding.draft.citations);
     let ids: BTreeSet<&CallId> = citations.flat_map(|c| std::iter::once(c.call()).chain(c.again())).collect();
-    for (_, call) in ids.into_iter().filter_map(|id| state.calls.get(id)).filter(|(task, _)| *task == own) {
+    for made in ids.into_iter().filter_map(|id| state.calls.get(id)).filter(|made| made.task == own) {
+        let call = &made.call;
         match store.get(&call.result).await {
             Ok(Some(bytes)) => exhibits.add(call.clone(), state.repeatable(domain, &call.tool), &bytes),
             Ok(None) | Err(StoreError::Corrupt { .. }) => {}

@@ -28,7 +28,7 @@ pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<V
         TaskKind::Review => View::Review(Box::new(critic(state)?)),
         TaskKind::Timeline => View::Timeline(Box::new(TimelineView {
             journal: state.journal.clone(),
-            review: state.this_round()?.review.clone()?,
+            review: state.this_review()?.clone(),
             previous: state.timeline.clone(),
         })),
     })

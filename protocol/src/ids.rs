@@ -1,10 +1,12 @@
 //! Names of things. Each id is its own type, checked when it is made, so that no two kinds can be
-//! confused and no hostile text becomes part of a subject or a path.
+//! confused and no hostile text becomes part of a subject or a path. Ids stand in every event, finding and call:
+//! short ones take no memory of their own, and copies of the others share theirs.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize, Serializer};
+use smol_str::{SmolStr, format_smolstr};
 
 /// Why a text cannot be an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,8 +21,8 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $max:literal, $rule:literal, $ok:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
-        #[serde(try_from = "String")]
-        pub struct $name(String);
+        #[serde(try_from = "SmolStr")]
+        pub struct $name(SmolStr);
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -33,7 +35,7 @@ macro_rules! id {
             ///
             /// # Errors
             /// [`InvalidId`] names the rule that the text breaks.
-            pub fn new(text: impl Into<String>) -> Result<Self, InvalidId> {
+            pub fn new(text: impl Into<SmolStr>) -> Result<Self, InvalidId> {
                 let text = text.into();
                 let ok: fn(char) -> bool = $ok;
                 if text.is_empty() || text.len() > $max || !text.chars().all(ok) {
@@ -63,16 +65,16 @@ macro_rules! id {
             }
         }
 
-        impl TryFrom<String> for $name {
+        impl TryFrom<SmolStr> for $name {
             type Error = InvalidId;
-            fn try_from(text: String) -> Result<Self, InvalidId> {
+            fn try_from(text: SmolStr) -> Result<Self, InvalidId> {
                 Self::new(text)
             }
         }
 
         impl From<$name> for String {
             fn from(id: $name) -> String {
-                id.0
+                id.0.into()
             }
         }
     };
@@ -129,7 +131,7 @@ impl ArtifactId {
     /// The address of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self(crate::hash::sha256_hex(bytes))
+        Self(crate::hash::sha256_hex(bytes).into())
     }
 
     /// The first twelve digits: enough for a person to tell artifacts of one investigation apart.
@@ -143,7 +145,7 @@ impl CallId {
     /// The call with this turn and place in the turn, of a task.
     #[must_use]
     pub fn of(task: &TaskId, turn: u32, place: u32) -> Self {
-        Self(format!("{task}.t{turn}.{place}"))
+        Self(format_smolstr!("{task}.t{turn}.{place}"))
     }
 
     /// It is a call of `task`.
@@ -157,7 +159,7 @@ impl ModelCallId {
     /// The `n`th call (from 1) of a model in a task.
     #[must_use]
     pub fn of(task: &TaskId, n: u32) -> Self {
-        Self(format!("{task}.m{n}"))
+        Self(format_smolstr!("{task}.m{n}"))
     }
 
     /// It is a call of `task`.
@@ -176,7 +178,7 @@ impl FindingId {
     /// The `n`th finding (from 1) of a domain's Expert in a round.
     #[must_use]
     pub fn of(round: u32, domain: &Domain, n: usize) -> Self {
-        Self(format!("r{round}-{domain}-{n}"))
+        Self(format_smolstr!("r{round}-{domain}-{n}"))
     }
 }
 

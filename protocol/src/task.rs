@@ -12,10 +12,11 @@ use crate::{
 };
 
 /// How far the investigation has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// One broadcast question, so that every Expert examines its sources.
+    #[default]
     Discovery,
     /// The Director questions the Experts that it chooses.
     Trace,

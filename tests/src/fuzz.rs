@@ -73,7 +73,7 @@ impl Inputs {
             .filter_map(|a| if let Answer::Investigate(findings) = a { Some(findings.clone()) } else { None })
             .flatten()
             .collect();
-        for (_, call) in state.calls.values().filter(|(_, call)| call.bytes < 40_000) {
+        for call in state.calls.values().map(|made| &made.call).filter(|call| call.bytes < 40_000) {
             if let Some(bytes) = store.get(&call.result).await.map_err(|e| text(&e))? {
                 inputs.cited.push((call.clone(), bytes));
             }

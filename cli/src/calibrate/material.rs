@@ -156,7 +156,7 @@ async fn stage(store: &dyn Store, state: State, after: &[Recorded]) -> Result<St
     for domain in domains {
         let own = TaskId::of(stage.state.round, TaskKind::Investigate, Some(&domain));
         let calls: Vec<ToolCall> =
-            stage.state.calls.values().filter(|(task, _)| *task == own).map(|(_, call)| call.clone()).collect();
+            stage.state.calls.values().filter(|made| made.task == own).map(|made| made.call.clone()).collect();
         let mut exhibits = Exhibits::default();
         for call in calls {
             let Some(bytes) = store.get(&call.result).await? else { continue };

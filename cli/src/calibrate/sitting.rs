@@ -183,7 +183,7 @@ fn seen(state: &State, planted: &Planted, ids: &[FindingId]) -> Seen {
 fn of(state: &State, kind: Kind, id: &FindingId, partner: Option<&FindingId>) -> Seen {
     let threshold = Score::clamped(TIMELINE_THRESHOLD);
     let submitted = state.findings().find(|f| f.finding.id == *id);
-    let review = state.this_round().and_then(|r| r.review.as_ref());
+    let review = state.this_review();
     let find = |id: &FindingId| -> Option<&Reviewed> { review?.findings.iter().find(|f| f.finding.id == *id) };
     let (own, other) = (find(id), partner.and_then(find));
     let names = |reviewed: Option<&Reviewed>, id: Option<&FindingId>| {

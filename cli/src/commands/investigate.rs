@@ -113,8 +113,7 @@ pub(crate) fn quoted(text: &str) -> String {
 /// Reads an alert from a file or, for `-`, from standard input; never more than one byte over what an
 /// alert may have.
 pub(super) fn read_alert(path: &Path) -> Result<(Vec<u8>, Alert), Failure> {
-    const ADVICE: &str =
-        "give one JSON object, as the detection sent it: casebook investigate alert.json --evidence DIR";
+    const ADVICE: &str = "give one JSON object, the alert as the detection sent it";
     let mut bytes = Vec::new();
     let limit = MAX_ALERT_BYTES as u64 + 1;
     let (name, read) = if path == Path::new("-") {

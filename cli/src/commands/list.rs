@@ -6,6 +6,7 @@ use casebook_hub::Summary;
 use casebook_hub::archive;
 
 use crate::args::List;
+use crate::cluster::Place;
 use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
 use crate::render::words;
@@ -16,7 +17,6 @@ pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result
     let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
     if all.is_empty() {
         screen.line(format_args!("no investigations in {}", args.nats.place(data)));
-        return Ok(Exit::Done);
     }
     for summary in &all {
         screen.line(format_args!(
@@ -31,6 +31,12 @@ pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result
         if let Some(trouble) = &summary.trouble {
             screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
         }
+    }
+    if args.nats.nats.is_none() && Place::is_in(data) {
+        screen.line(paint(
+            DIM,
+            "what `casebook cluster` investigated here is kept by its server: while it runs, `casebook list --nats URL`",
+        ));
     }
     Ok(Exit::Done)
 }

@@ -225,7 +225,7 @@ fn report(state: &State) -> Result<Report, String> {
 
 /// The call whose result is wanted: one that stands in the log of this investigation.
 fn recorded<'s>(state: &'s State, wanted: &Evidence) -> Result<&'s ToolCall, String> {
-    let mut calls = state.calls.values().map(|(_, call)| call);
+    let mut calls = state.calls.values().map(|made| &made.call);
     match (&wanted.call, &wanted.artifact) {
         (Some(call), None) => {
             let id = CallId::new(call).map_err(|e| e.to_string())?;

@@ -162,7 +162,7 @@ fn a_log_of_version_2_is_read_for_ever() {
     let log: Vec<Recorded> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     Recorded::verify(&log[0].investigation, &log).unwrap();
     let state = State::replay(&log);
-    assert!(state.asked.len() > 5 && state.asked.values().all(|(_, call)| call.version == "1"));
+    assert!(state.asked.len() > 5 && state.asked.values().all(|made| made.call.version == "1"));
     let report = build(&state).unwrap();
     let failed = report.usage.tasks.iter().find(|t| t.failed.is_some()).unwrap();
     assert_eq!(failed.player.as_ref().map(|p| p.name.as_str()), Some("script"), "who failed is told");

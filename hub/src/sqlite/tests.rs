@@ -41,6 +41,18 @@ fn a_folder_belongs_to_one_process_and_the_second_learns_which() {
 }
 
 #[test]
+fn a_process_that_is_about_to_end_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = SqliteStore::open(folder.path()).unwrap();
+    let ending = std::thread::spawn(move || {
+        std::thread::sleep(PUT_AWAY / 5);
+        drop(first);
+    });
+    SqliteStore::open(folder.path()).unwrap();
+    ending.join().unwrap();
+}
+
+#[test]
 fn a_format_of_the_future_is_refused_with_both_named() {
     let folder = tempfile::tempdir().unwrap();
     drop(SqliteStore::open(folder.path()).unwrap());

@@ -72,7 +72,7 @@ async fn a_finding_of_what_its_expert_does_not_see_is_verified_as_one_that_does_
 #[tokio::test]
 async fn changed_evidence_is_found() {
     let (store, driver) = stored().await;
-    let (_, call) = driver.state.calls.values().next().unwrap();
+    let call = &driver.state.calls.values().next().unwrap().call;
     store.spoil(&call.result, b"{}");
     let problems = problems(&store).await;
     assert!(

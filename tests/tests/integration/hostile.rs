@@ -14,7 +14,7 @@ use casebook_tests::run;
 use serde_json::Value;
 
 /// Texts in one folder of evidence.
-const BATCH: usize = 20;
+const BATCH: usize = 21;
 
 /// Evidence with a part of the corpus in it.
 struct Batch {

@@ -13,7 +13,7 @@ pub(super) fn missing_call(stage: &Stage, dice: &mut Dice) -> Option<Trial> {
     let base = any_base(stage, dice)?;
     let own = TaskId::of(stage.state.round, TaskKind::Investigate, Some(&base.found.finding.domain));
     let others: Vec<&CallId> =
-        stage.state.calls.values().filter(|(task, _)| *task != own).map(|(_, call)| &call.id).collect();
+        stage.state.calls.values().filter(|made| made.task != own).map(|made| &made.call.id).collect();
     let id = match dice.below(2) {
         0 => CallId::of(&own, 90 + u32::try_from(dice.below(900)).unwrap_or(0), 0),
         _ => (*dice.pick(&others)?).clone(),
