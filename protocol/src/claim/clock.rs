@@ -194,9 +194,8 @@ fn iso_date(word: &str) -> Option<Date> {
 }
 
 fn month(word: &str) -> Option<u32> {
-    let word = word.to_lowercase();
-    let fits = |name: &str| name == word || (word.len() == 3 && name.starts_with(&word));
-    let place = MONTHS.iter().position(|name| fits(name))?;
+    let short = |name: &str| word.len() == 3 && name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word));
+    let place = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(word) || short(name))?;
     u32::try_from(place + 1).ok()
 }
 
