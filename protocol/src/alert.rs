@@ -174,6 +174,20 @@ pub fn one_line(text: &str, max: usize) -> String {
     if text.len() <= max && is_one_line(text.as_bytes()) { text.to_owned() } else { made_one_line(text, max) }
 }
 
+/// `text` as [`one_line`] gives it, where names stand in backquotes: one that is cut is closed.
+#[must_use]
+pub fn one_sentence(text: &str, max: usize) -> String {
+    let line = one_line(text, max);
+    if line.matches('`').count().is_multiple_of(2) {
+        return line;
+    }
+    let mut cut = one_line(&line, max.saturating_sub(1));
+    if !cut.matches('`').count().is_multiple_of(2) {
+        cut.push('`');
+    }
+    cut
+}
+
 fn made_one_line(text: &str, max: usize) -> String {
     let clean: String = text.chars().map(|c| if hidden(c) { ' ' } else { c }).collect();
     let clean = clean.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -231,6 +245,15 @@ mod tests {
             proptest::prop_assert_eq!(&line, &made_one_line(&text, max));
             let one = is_one_line(text.as_bytes()) && text.len() <= max;
             proptest::prop_assert!(!one || line == text, "{:?}", text);
+        }
+    }
+
+    #[test]
+    fn a_name_in_backquotes_that_is_cut_is_closed() {
+        for (max, expect) in
+            [(9, "ran `abc`"), (8, "ran `a…`"), (6, "ran …"), (5, "ran …"), (4, "ran…"), (20, "ran `abc`")]
+        {
+            assert_eq!(one_sentence("ran `abc`", max), expect, "{max}");
         }
     }
 

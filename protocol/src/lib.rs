@@ -34,7 +34,7 @@ pub mod time;
 pub mod timeline;
 pub mod tool;
 
-pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line};
+pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line, one_sentence};
 pub use budget::{Budget, Headroom, Usage};
 pub use check::{Checked, CitationCheck, Exhibits, RecordRef};
 pub use event::{ChainError, Event, Recorded};

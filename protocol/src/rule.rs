@@ -14,7 +14,7 @@ use crate::{Credibility, Judgement, claim, timeline::MAX_GAPS};
 
 mod verdict;
 
-pub use verdict::{Docket, Ruling, Verdict, verdict};
+pub use verdict::{Docket, Ruling, Verdict, not_accepted, verdict};
 
 /// A rule that capped, dropped or changed a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

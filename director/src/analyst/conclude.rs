@@ -13,7 +13,10 @@ pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     memory.take_in(view.review.as_ref());
     let mut notes = memory.notes;
     notes.sort_by_key(|n| (std::cmp::Reverse(n.weight), !n.about_alert, n.finding.clone()));
-    let (verdict, because) = judge(&notes);
+    let (verdict, mut because) = judge(&notes);
+    if let (Verdict::Inconclusive, Some(reason)) = (verdict, &view.stop_reason) {
+        because = format!("It was stopped before it was at its end ({reason}). {because}");
+    }
     let against: Vec<&Note> = notes.iter().filter(|n| n.against && n.weight >= Weight::Moderate).collect();
     let explaining: Vec<&Note> = notes.iter().filter(|n| !n.against && n.about_alert).collect();
     let rests: Vec<&Note> = match verdict {

@@ -344,8 +344,11 @@ impl Facets {
     /// Reads the facets of a record from its fields and its text.
     pub(crate) fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
         let mut best: BTreeMap<Facet, (usize, &str)> = BTreeMap::new();
+        let mut paths: Vec<(&String, &String)> = fields.iter().collect();
+        // What a record says in a field of its own goes before what is read out of the text of one.
+        paths.sort_by_key(|(path, _)| path.matches('.').count());
         let names: Vec<(String, String, &str)> =
-            fields.iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
+            paths.into_iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
         for (facet, wanted) in NAMES {
             for (one, two, value) in &names {
                 let value = value.trim();
@@ -449,5 +452,6 @@ mod tests {
         check(&[("userIdentity.arn", "arn:x"), ("userIdentity.userName", "mara")], Facet::User, Some("arn:x"));
         check(&[("errorCode", "AccessDenied")], Facet::Outcome, Some("failure"));
         check(&[("User", "-")], Facet::User, None);
+        check(&[("message.USER", "root"), ("user", "jonas")], Facet::User, Some("jonas"));
     }
 }

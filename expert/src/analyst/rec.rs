@@ -47,6 +47,27 @@ impl Rec {
             .map(|(_, v)| v.as_str())
     }
 
+    /// A record of these fields, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(call: CallId, fields: BTreeMap<String, String>, facets: Facets) -> Self {
+        Self {
+            call,
+            pointer: "/records/0".into(),
+            source: "a".into(),
+            file: "a.log".into(),
+            line: 1,
+            time: None,
+            basis: TimeBasis::Record,
+            precision: Precision::Second,
+            time_field: "time".into(),
+            raw: String::new(),
+            fields,
+            facets,
+            shows: Vec::new(),
+            lower: String::new(),
+        }
+    }
+
     pub(crate) fn key(&self) -> (&str, u64) {
         (&self.file, self.line)
     }

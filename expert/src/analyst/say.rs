@@ -61,6 +61,10 @@ pub(super) fn claim(
     stands: &dyn Fn(&str) -> bool,
 ) -> String {
     let mut text = sentence(main);
+    let answers = answers(main, others);
+    if answers.len() > 1 && stands(&text) {
+        text = format!("{text}, then {}", answers.get(1..).unwrap_or_default().join(", "));
+    }
     if !stands(&text) || text.is_empty() {
         let raw = quote(&main.raw, 160);
         text = format!("recorded: {raw}");
@@ -91,6 +95,20 @@ pub(super) fn claim(
     capital(&text)
 }
 
+/// How a request was answered, each answer once, where it was made again.
+fn answers(main: &Rec, others: &[&Rec]) -> Vec<String> {
+    let same = |rec: &&Rec| {
+        [Facet::HttpMethod, Facet::Url, Facet::DstIp].iter().all(|f| rec.facets.get(*f) == main.facets.get(*f))
+    };
+    let mut all: Vec<String> = Vec::new();
+    if main.class() == Class::HttpRequest {
+        for rec in std::iter::once(main).chain(others.iter().copied().filter(same)) {
+            all.extend(named(rec, Facet::HttpStatus, 20).filter(|status| !all.contains(status)));
+        }
+    }
+    all
+}
+
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
@@ -119,6 +137,12 @@ fn label(rec: &Rec) -> String {
     order.iter().find_map(|f| named(rec, *f, 120)).unwrap_or_default()
 }
 
+/// The record says that what it tells of was not allowed: that is no command that ran.
+fn denied(rec: &Rec) -> bool {
+    const SO: &[&str] = &["not in sudoers", "not allowed", "incorrect password", "password is required", "denied"];
+    rec.field(&["outcome"]).map(str::to_ascii_lowercase).is_some_and(|outcome| SO.iter().any(|so| outcome.contains(so)))
+}
+
 fn sentence(rec: &Rec) -> String {
     let get = |facet| named(rec, facet, 160);
     let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
@@ -143,8 +167,17 @@ fn sentence(rec: &Rec) -> String {
         Class::ProcessStart => {
             let what = get(Facet::Command).or_else(|| get(Facet::Process)).unwrap_or_default();
             let parent = get(Facet::Parent).map_or_else(String::new, |p| format!("{p} started "));
-            let ran = if parent.is_empty() { "ran " } else { "" };
-            format!("{parent}{ran}{what}{by}{on}")
+            let ran = match (denied(rec), parent.is_empty()) {
+                (true, true) => "tried to run ",
+                (false, true) => "ran ",
+                (_, false) => "",
+            };
+            let by = match (get(Facet::User), rec.field(&["targetuser"])) {
+                (Some(user), Some(other)) => format!(" by {user} as {}", quote(other, 160)),
+                _ => by,
+            };
+            let denied = if denied(rec) { ", which was denied" } else { "" };
+            format!("{parent}{ran}{what}{by}{on}{denied}")
         }
         Class::NetworkConnection => {
             format!("{}connection{from}{to}{on}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
@@ -184,5 +217,52 @@ fn sentence(rec: &Rec) -> String {
             format!("recorded{on}: {}", quote(message, 200))
         }
         _ => format!("{}{on_object}{by}{from}{to}{on}{outcome}", action.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use casebook_protocol::CallId;
+
+    use super::super::facet::Facets;
+    use super::*;
+
+    fn rec(fields: &[(&str, &str)]) -> Rec {
+        let fields: BTreeMap<String, String> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, fields.get("message").map_or("", String::as_str));
+        let call = CallId::new("r1.investigate.identity.t1.0").unwrap();
+        Rec::of(call, fields, facets)
+    }
+
+    #[track_caller]
+    fn check(recs: &[Rec], expect: &str) {
+        let (main, others) = recs.split_first().unwrap();
+        assert_eq!(claim(main, &others.iter().collect::<Vec<_>>(), None, false, &|_| true), expect);
+    }
+
+    #[test]
+    fn who_ran_a_command_as_whom_and_what_was_denied_is_told() {
+        let sudo = [
+            ("message", "mara : TTY=pts/1 ; USER=root ; COMMAND=/usr/bin/id"),
+            ("user", "mara"),
+            ("target_user", "root"),
+            ("command", "/usr/bin/id"),
+        ];
+        check(&[rec(&sudo)], "Ran `/usr/bin/id` by `mara` as `root`");
+        let denied = [&sudo[..], &[("outcome", "user NOT in sudoers")]].concat();
+        check(&[rec(&denied)], "Tried to run `/usr/bin/id` by `mara` as `root`, which was denied");
+    }
+
+    #[test]
+    fn each_answer_to_a_request_that_was_made_again_is_told() {
+        let put = |status: &str, url: &str| {
+            rec(&[("method", "PUT"), ("uri", url), ("status_code", status), ("id.orig_h", "10.0.0.1")])
+        };
+        let again = [put("401", "/a"), put("201", "/a"), put("201", "/a"), put("500", "/b")];
+        check(&again, "HTTP request `PUT` `/a` from `10.0.0.1`, answered `401`, then `201`; with it `/b`");
+        check(&[put("200", "/a"), put("200", "/a")], "HTTP request `PUT` `/a` from `10.0.0.1`, answered `200`");
     }
 }

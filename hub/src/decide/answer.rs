@@ -259,6 +259,7 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
     };
     let (ruling, guards) = rule::verdict(conclusion.verdict, &docket);
     events.extend(guards.into_iter().map(|guard| Event::Guarded { guard }));
+    rule::not_accepted(&mut conclusion, &ruling);
     events.push(Event::Concluded { conclusion, ruling });
     events
 }

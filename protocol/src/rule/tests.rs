@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::check::{CitationCheck, RecordRef};
 use crate::{
-    Bearing, CallId, CheckedFinding, Citation, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind, Locator,
-    Precision, TimeBasis, Timestamp, Weight,
+    Bearing, CallId, CheckedFinding, Citation, Conclusion, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind,
+    Locator, Precision, TimeBasis, Timestamp, Weight,
 };
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
@@ -328,4 +328,27 @@ proptest! {
         }
         prop_assert!(timeline.gaps.len() <= MAX_GAPS);
     }
+}
+
+#[test]
+fn the_words_of_a_verdict_that_was_not_accepted_say_so() {
+    let words = |verdict| {
+        let (ruling, _) = ruled(Verdict::BenignPositive, &[explains("a"), explains(verdict)], 0.8, &[]);
+        let mut conclusion = Conclusion {
+            verdict: Verdict::BenignPositive,
+            summary: "All is well.".into(),
+            root_cause: String::new(),
+            actions: vec!["Record the exception.".into()],
+            open_questions: Vec::new(),
+            findings: Vec::new(),
+        };
+        not_accepted(&mut conclusion, &ruling);
+        conclusion
+    };
+    let accepted = words("b");
+    assert_eq!((accepted.summary.as_str(), accepted.actions.len()), ("All is well.", 1));
+    let refused = words("a");
+    assert_eq!(refused.summary, "Proposed as benign positive, and not accepted. All is well.");
+    assert!(refused.actions[0].starts_with("Have a person look at what is missing"), "{:?}", refused.actions);
+    assert_eq!(refused.actions[1], "Once that is settled: Record the exception.");
 }

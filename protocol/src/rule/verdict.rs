@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{Guard, Rule, credible, guard};
-use crate::{Bearing, CheckedFinding, Citation, FindingId, FindingKind, Reviewed, Score, SourceInfo, Weight, one_line};
+use crate::{
+    Bearing, CheckedFinding, Citation, Conclusion, FindingId, FindingKind, Reviewed, Score, SourceInfo, Weight,
+    one_line, one_sentence,
+};
 
 /// The answer to an alert (rule 3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -112,6 +115,20 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
     (ruling, vec![guard(rule, "verdict", effect)])
 }
 
+/// Words for a verdict that was not accepted say so: who reads only them must not act on them.
+pub fn not_accepted(conclusion: &mut Conclusion, ruling: &Ruling) {
+    if ruling.verdict == ruling.proposed {
+        return;
+    }
+    let proposed = ruling.proposed.name().replace('_', " ");
+    conclusion.summary = format!("Proposed as {proposed}, and not accepted. {}", conclusion.summary);
+    for action in &mut conclusion.actions {
+        *action = format!("Once that is settled: {action}");
+    }
+    let first = "Have a person look at what is missing before anything is done about this alert, or it is closed.";
+    conclusion.actions.insert(0, first.into());
+}
+
 /// The findings that say most, in their own words, and how many more there are.
 fn grounds(grave: &[&Reviewed]) -> Vec<String> {
     let mut sorted: Vec<&&Reviewed> = grave.iter().collect();
@@ -122,7 +139,7 @@ fn grounds(grave: &[&Reviewed]) -> Vec<String> {
     let mut told: Vec<String> = sorted
         .iter()
         .take(TOLD)
-        .map(|f| format!("{} ({}): {}", f.finding.id, f.score, one_line(&f.finding.draft.claim, 240)))
+        .map(|f| format!("{} ({}): {}", f.finding.id, f.score, one_sentence(&f.finding.draft.claim, 240)))
         .collect();
     if sorted.len() > TOLD {
         told.push(format!("and {} more findings that point to an attack", sorted.len() - TOLD));
