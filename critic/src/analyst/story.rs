@@ -282,7 +282,9 @@ fn narrative(scenes: &[Scene]) -> String {
     let many = if scenes.len() == 1 { "One event is".to_owned() } else { format!("{} events are", scenes.len()) };
     let mut text = format!("{many} established, {span}.");
     for scene in telling {
-        text.push_str(&format!(" {}: {}.", clock(scene.at), one_sentence(&scene.description, 220)));
+        let ids: Vec<&str> = scene.findings.iter().take(3).map(FindingId::as_str).collect();
+        let told = one_sentence(&scene.description, 220);
+        text.push_str(&format!(" {}: {told} ({}).", clock(scene.at), ids.join(", ")));
     }
     text
 }

@@ -42,22 +42,29 @@ fn techniques<'a>(notes: impl Iterator<Item = &'a Note>) -> BTreeSet<&'a str> {
     notes.map(|n| n.technique.split('.').next().unwrap_or_default()).filter(|t| *t != "-").collect()
 }
 
+/// The first findings of `notes`, by their ids.
+fn ids(notes: &[&Note]) -> String {
+    notes.iter().take(3).map(|n| n.finding.as_str()).collect::<Vec<_>>().join(", ")
+}
+
 /// The verdict and the reason for it.
 fn judge(notes: &[Note]) -> (Verdict, String) {
     let of = |weight: Weight| notes.iter().filter(move |n| n.against && n.weight == weight);
-    let decisive = of(Weight::Decisive).count();
+    let decisive: Vec<&Note> = of(Weight::Decisive).collect();
     let strong: Vec<&Note> = of(Weight::Strong).collect();
     let distinct = techniques(notes.iter().filter(|n| n.against && n.weight >= Weight::Moderate));
     let on_alert = notes.iter().any(|n| n.against && n.about_alert && n.weight >= Weight::Moderate);
-    if decisive > 0 {
-        return (Verdict::TruePositive, "Behaviour was recorded that is practically never legitimate.".into());
+    if !decisive.is_empty() {
+        let because = format!("Behaviour was recorded that is practically never legitimate ({}).", ids(&decisive));
+        return (Verdict::TruePositive, because);
     }
     if !strong.is_empty() && distinct.len() >= 2 && (on_alert || strong.len() >= 2) {
-        return (
-            Verdict::TruePositive,
-            "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity."
-                .into(),
+        let because = format!(
+            "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity \
+             ({}).",
+            ids(&strong)
         );
+        return (Verdict::TruePositive, because);
     }
     let grave = notes
         .iter()
@@ -86,8 +93,7 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
 }
 
 fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> String {
-    let first =
-        |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| n.claim.clone());
+    let first = |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| told(n));
     match verdict {
         Verdict::TruePositive => first(against),
         Verdict::BenignPositive | Verdict::FalsePositive => earliest(explaining),
@@ -101,7 +107,12 @@ fn earliest(explaining: &[&Note]) -> Option<String> {
     let number =
         |n: &Note| n.finding.as_str().rsplit('-').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(u32::MAX);
     let round = |n: &Note| n.finding.as_str().split('-').next().unwrap_or_default().to_owned();
-    explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| n.claim.clone())
+    explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| told(n))
+}
+
+/// What it claims, and where that can be followed.
+fn told(note: &Note) -> String {
+    format!("{} ({})", note.claim, note.finding)
 }
 
 fn actions(verdict: Verdict, against: &[&Note]) -> Vec<String> {

@@ -180,7 +180,9 @@ fn sentence(rec: &Rec) -> String {
             format!("{parent}{ran}{what}{by}{on}{denied}")
         }
         Class::NetworkConnection => {
-            format!("{}connection{from}{to}{on}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
+            // A capture has each packet, also those of the answer: none of them says who connected.
+            let what = if rec.field(&["tcpflags"]).is_some() { "packet" } else { "connection" };
+            format!("{}{what}{from}{to}{on}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
         }
         Class::TlsSession => format!("TLS session{from}{to}"),
         Class::HttpRequest => {

@@ -20,6 +20,9 @@ type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Checks the file at `path`.
 pub(super) fn check(path: &Path, config: Option<&Config>, variable: Variable<'_>, found: &mut Found) {
+    if let Err(error) = std::fs::metadata(path) {
+        return found.fault(path, 1, format!("this file cannot be read: {error}"));
+    }
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
     match (name.as_str(), extension.as_str()) {
