@@ -385,14 +385,33 @@ fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
     Some(EventTime { at, until: None, precision: rec.precision, basis: rec.basis, field: rec.time_field.clone() })
 }
 
-/// Cites the record with a piece of its bytes around what tells most.
+/// Cites the record with the piece of its bytes that holds most of what is told of it.
 fn cite(rec: &Rec) -> Citation {
-    let telling = [Facet::Command, Facet::Url, Facet::Object, Facet::Action, Facet::DomainName, Facet::DstIp]
-        .into_iter()
-        .filter_map(|f| rec.facets.get(f))
-        .find_map(|v| rec.raw.find(v).filter(|_| v.len() >= 3));
-    let from = telling.unwrap_or(0).saturating_sub(80);
-    let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(320).collect();
+    const LENGTH: usize = 320;
+    const BEFORE: usize = 80;
+    let wire = if matches!(rec.class(), Class::NetworkConnection | Class::TlsSession) { 5 } else { 2 };
+    let telling = [
+        (Facet::Command, 5),
+        (Facet::Url, 4),
+        (Facet::Object, 3),
+        (Facet::Action, 3),
+        (Facet::DomainName, 3),
+        (Facet::DstIp, wire),
+        (Facet::SrcIp, 1),
+        (Facet::Process, 1),
+        (Facet::User, 1),
+    ];
+    let place = |(facet, tells): &(Facet, usize)| {
+        let value = rec.facets.get(*facet).filter(|v| v.len() >= 3)?;
+        Some((rec.raw.find(value)?, *tells))
+    };
+    let places: Vec<(usize, usize)> = telling.iter().filter_map(place).collect();
+    let told = |from: usize| -> usize {
+        places.iter().filter(|(at, _)| (from..from + LENGTH - BEFORE).contains(at)).map(|(_, tells)| tells).sum()
+    };
+    // Of pieces that tell as much, the one around what tells most by itself.
+    let from = places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| told(*from)).unwrap_or(0);
+    let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
     Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
 }
 
