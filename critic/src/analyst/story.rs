@@ -8,7 +8,6 @@ use casebook_protocol::{
     Bearing, EntityKind, EntryDraft, EntryKind, EventDraft, EventTime, FindingId, FindingKind, Gap, GapKind, Precision,
     Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight, one_sentence,
 };
-use std::net::IpAddr;
 
 /// Two findings of one occurrence from different sources lie at most so many seconds apart.
 const SAME_SECONDS: f64 = 0.05;
@@ -135,9 +134,7 @@ fn same(a: &Scene, b: &Scene) -> bool {
     let whole = |s: &Scene| s.time.as_ref().is_some_and(|t| t.precision >= Precision::Second);
     let close = if whole(a) || whole(b) { 1.0 } else { SAME_SECONDS };
     let least = if close > SAME_SECONDS { 8 } else { 1 };
-    // An address that is only beside the matter is that of a host, which does other things at the same instant.
-    let told = |n: &String| n.parse::<IpAddr>().is_err() || [a, b].iter().all(|s| quoted(&s.description).contains(n));
-    apart <= close && a.names.intersection(&b.names).any(|n| n.len() >= least && told(n))
+    apart <= close && a.names.intersection(&b.names).any(|n| n.len() >= least)
 }
 
 /// The one event of other sources that has the very same names, where it is the only one of them and
@@ -287,36 +284,4 @@ fn narrative(scenes: &[Scene]) -> String {
         text.push_str(&format!(" {}: {told} ({}).", clock(scene.at), ids.join(", ")));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scene(source: &str, description: &str, address: &str) -> Scene {
-        let mut names = quoted(description);
-        names.insert(address.to_owned());
-        Scene {
-            at: Timestamp::UNIX_EPOCH,
-            description: description.to_owned(),
-            findings: Vec::new(),
-            records: [RecordRef { source: source.into(), file: source.into(), line: 1 }].into(),
-            names,
-            weight: (Weight::Weak, Score::clamped(0.5)),
-            time: None,
-            grave: false,
-            alerted: false,
-        }
-    }
-
-    #[test]
-    fn a_program_is_not_the_packet_that_its_host_sent_at_the_same_instant() {
-        let program = scene("sysmon", "Ran `groups` as `tomcat`", "192.0.2.5");
-        let packet = scene("pcap", "Connection from `192.0.2.5` to `192.0.2.6`", "192.0.2.5");
-        assert!(!same(&program, &packet));
-        let logon = scene("auth", "Accepted `mara` from `192.0.2.5`", "192.0.2.5");
-        assert!(same(&logon, &packet), "both tell of the address");
-        let started = scene("audit", "`bash` started `groups`", "192.0.2.9");
-        assert!(same(&program, &started), "both tell of the program");
-    }
 }
