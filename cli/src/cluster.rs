@@ -47,10 +47,16 @@ impl Place {
         }
     }
 
-    /// Whether a team has worked in the data folder `data`.
+    /// Whether a team was started in the data folder `data`.
     #[must_use]
     pub fn is_in(data: &Path) -> bool {
         data.join("cluster").join("lock").exists()
+    }
+
+    /// The credentials of the user who may read what a team in `data` keeps.
+    #[must_use]
+    pub fn reader(data: &Path) -> PathBuf {
+        data.join("cluster").join("users").join("reader")
     }
 
     /// Where the server keeps its store and its log.

@@ -5,6 +5,7 @@ use std::path::Path;
 use casebook_hub::Summary;
 use casebook_hub::archive;
 
+use super::investigate::quoted;
 use crate::args::List;
 use crate::cluster::Place;
 use crate::failure::{Exit, Failure};
@@ -35,7 +36,11 @@ pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result
     if args.nats.nats.is_none() && Place::is_in(data) {
         screen.line(paint(
             DIM,
-            "what `casebook cluster` investigated here is kept by its server: while it runs, `casebook list --nats URL`",
+            format_args!(
+                "what `casebook cluster` investigates here is kept by its server: while that runs, `casebook list --nats \
+                 URL --credentials {}`",
+                quoted(&Place::reader(data).display().to_string())
+            ),
         ));
     }
     Ok(Exit::Done)

@@ -161,8 +161,10 @@ fn each_kind_of_file_is_known_by_its_name_or_its_keys() {
     holds("critic.toml", "colour = 1\n", "critic.toml:1: there is no setting \"colour\"");
     holds("other.toml", "colour = 1\n", "other.toml:1: this is no models file");
     holds("notes.txt", "x", "notes.txt:1: this is no file that can be checked");
-    let gone = check(&[team.0.path().join("gone.yaml")], None, &|_| None);
-    assert!(gone.faults[0].what.starts_with("this file cannot be read"), "{gone:?}");
+    for name in ["gone.yaml", "gone.toml", "gone"] {
+        let gone = check(&[team.0.path().join(name)], None, &|_| None);
+        assert!(gone.faults[0].what.starts_with("this file cannot be read"), "{gone:?}");
+    }
     let empty = tempfile::tempdir().unwrap();
     let found = check(&[empty.path().to_path_buf()], None, &|_| None);
     assert!(found.faults[0].what.starts_with("this is no team folder"), "{found:?}");

@@ -132,7 +132,11 @@ fn an_unknown_id_or_data_folder_is_named() {
     );
     place.file(".casebook/cluster/lock", "");
     let list = String::from_utf8(place.run(&["list"]).stdout).unwrap();
-    assert!(list.contains("kept by its server") && list.contains("casebook list --nats URL"), "{list}");
+    assert!(
+        list.contains("kept by its server")
+            && list.contains("casebook list --nats URL --credentials .casebook/cluster/users/reader"),
+        "{list}"
+    );
 }
 
 #[test]

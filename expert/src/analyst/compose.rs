@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::Done;
-use casebook_protocol::claim::{self, Corpus};
-use casebook_protocol::{
-    Bearing, Citation, Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Score, TimeBasis, Weight,
-    one_line,
-};
+use casebook_protocol::claim;
+use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight, one_line};
+
+mod cite;
+
+use cite::{cite, corpus, entities, time};
 
 use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
@@ -366,89 +367,4 @@ fn bearing(behaviours: &[&Behaviour]) -> (Bearing, Weight) {
         (Some(against), None) => (Bearing::Incriminating, against),
         (None, None) => (Bearing::Neutral, Weight::Weak),
     }
-}
-
-fn corpus(cited: &[&Pick<'_>]) -> Corpus {
-    let mut corpus = Corpus::default();
-    for pick in cited {
-        corpus.add_text(&pick.rec.raw);
-        pick.rec.fields.values().for_each(|v| corpus.add_text(v));
-    }
-    corpus
-}
-
-/// The time of the telling record, unless another has one with a stronger basis.
-fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
-    let timed = || cited.iter().filter_map(|p| Some((p.rec.time?, p.rec)));
-    let best = timed().map(|(_, rec)| rec.basis).max()?;
-    let (at, rec) = timed().find(|(_, rec)| rec.basis == best)?;
-    Some(EventTime { at, until: None, precision: rec.precision, basis: rec.basis, field: rec.time_field.clone() })
-}
-
-/// Cites the record with the piece of its bytes that holds most of what is told of it.
-fn cite(rec: &Rec) -> Citation {
-    const LENGTH: usize = 320;
-    const BEFORE: usize = 80;
-    let wire = if matches!(rec.class(), Class::NetworkConnection | Class::TlsSession) { 5 } else { 2 };
-    let telling = [
-        (Facet::Command, 5),
-        (Facet::Url, 4),
-        (Facet::Object, 3),
-        (Facet::Action, 3),
-        (Facet::DomainName, 3),
-        (Facet::DstIp, wire),
-        (Facet::SrcIp, 1),
-        (Facet::Process, 1),
-        (Facet::User, 1),
-    ];
-    let place = |(facet, tells): &(Facet, usize)| {
-        let value = rec.facets.get(*facet).filter(|v| v.len() >= 3)?;
-        Some((rec.raw.find(value)?, *tells))
-    };
-    let places: Vec<(usize, usize)> = telling.iter().filter_map(place).collect();
-    let told = |from: usize| -> usize {
-        places.iter().filter(|(at, _)| (from..from + LENGTH - BEFORE).contains(at)).map(|(_, tells)| tells).sum()
-    };
-    // Of pieces that tell as much, the one around what tells most by itself.
-    let from = places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| told(*from)).unwrap_or(0);
-    let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
-    Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
-}
-
-/// What a package manager was asked to install: names by which other sources know the same activity.
-fn installed(rec: &Rec) -> Vec<String> {
-    let Some(command) = rec.facets.get(Facet::Command) else { return Vec::new() };
-    let mut words = command.split_whitespace().skip_while(|w| *w != "install").skip(1);
-    let manager = ["apt", "dnf", "yum", "zypper", "pip", "npm", "brew"].iter().any(|m| command.contains(m));
-    let name = |w: &&str| {
-        w.len() >= 3 && !w.starts_with('-') && w.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
-    };
-    if manager { words.by_ref().filter(name).take(6).map(str::to_owned).collect() } else { Vec::new() }
-}
-
-fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
-    const WHAT: [(Facet, EntityKind); 8] = [
-        (Facet::Host, EntityKind::Host),
-        (Facet::User, EntityKind::User),
-        (Facet::SrcIp, EntityKind::Address),
-        (Facet::DstIp, EntityKind::Address),
-        (Facet::Process, EntityKind::Process),
-        (Facet::Object, EntityKind::File),
-        (Facet::DomainName, EntityKind::Name),
-        (Facet::UserAgent, EntityKind::Other),
-    ];
-    let mut all: BTreeSet<Entity> = BTreeSet::new();
-    for pick in cited {
-        for (facet, kind) in WHAT {
-            if let Some(value) = pick.rec.facets.get(facet).filter(|v| v.len() <= 300) {
-                all.insert(Entity { kind, value: value.to_owned() });
-            }
-        }
-        let addresses = pick.rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
-        all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
-    }
-    for package in cited.iter().flat_map(|p| installed(p.rec)) {
-        all.insert(Entity { kind: EntityKind::Name, value: package });
-    }
-    all.into_iter().filter(|e| corpus.has_name(&e.value) && !one_line(&e.value, 300).is_empty()).take(16).collect()
 }

@@ -259,6 +259,16 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_is_no_connection() {
+        let packet = [("src", "192.0.2.5"), ("dst", "192.0.2.6"), ("dport", "8080")];
+        check(&[rec(&packet)], "Connection from `192.0.2.5` to `192.0.2.6` port `8080`");
+        check(
+            &[rec(&[&packet[..], &[("tcp_flags", "24")]].concat())],
+            "Packet from `192.0.2.5` to `192.0.2.6` port `8080`",
+        );
+    }
+
+    #[test]
     fn each_answer_to_a_request_that_was_made_again_is_told() {
         let put = |status: &str, url: &str| {
             rec(&[("method", "PUT"), ("uri", url), ("status_code", status), ("id.orig_h", "10.0.0.1")])

@@ -259,6 +259,7 @@ fn a_conclusion_rests_on_credible_findings_and_a_dismissal_is_hard() {
         (conclusion.findings.len(), ruling.verdict, ruling.proposed),
         (1, Verdict::Inconclusive, Verdict::FalsePositive)
     );
+    assert!(conclusion.summary.starts_with("Proposed as false positive, and not accepted."), "{}", conclusion.summary);
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! What a finding rests on: the pieces of records that it quotes, when they were, and whom they name.
+
+use std::collections::BTreeSet;
+
+use casebook_protocol::claim::Corpus;
+use casebook_protocol::{Citation, Entity, EntityKind, EventTime, Locator, one_line};
+
+use super::Pick;
+use crate::analyst::facet::{Class, Facet};
+use crate::analyst::rec::Rec;
+
+pub(super) fn corpus(cited: &[&Pick<'_>]) -> Corpus {
+    let mut corpus = Corpus::default();
+    for pick in cited {
+        corpus.add_text(&pick.rec.raw);
+        pick.rec.fields.values().for_each(|v| corpus.add_text(v));
+    }
+    corpus
+}
+
+/// The time of the telling record, unless another has one with a stronger basis.
+pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
+    let timed = || cited.iter().filter_map(|p| Some((p.rec.time?, p.rec)));
+    let best = timed().map(|(_, rec)| rec.basis).max()?;
+    let (at, rec) = timed().find(|(_, rec)| rec.basis == best)?;
+    Some(EventTime { at, until: None, precision: rec.precision, basis: rec.basis, field: rec.time_field.clone() })
+}
+
+/// Cites the record with the piece of its bytes that holds most of what is told of it.
+pub(super) fn cite(rec: &Rec) -> Citation {
+    const LENGTH: usize = 320;
+    const BEFORE: usize = 80;
+    let wire = if matches!(rec.class(), Class::NetworkConnection | Class::TlsSession) { 5 } else { 2 };
+    let telling = [
+        (Facet::Command, 5),
+        (Facet::Url, 4),
+        (Facet::Object, 3),
+        (Facet::Action, 3),
+        (Facet::DomainName, 3),
+        (Facet::DstIp, wire),
+        (Facet::SrcIp, 1),
+        (Facet::Process, 1),
+        (Facet::User, 1),
+    ];
+    let place = |(facet, tells): &(Facet, usize)| {
+        let value = rec.facets.get(*facet).filter(|v| v.len() >= 3)?;
+        Some((rec.raw.find(value)?, *tells))
+    };
+    let places: Vec<(usize, usize)> = telling.iter().filter_map(place).collect();
+    let told = |from: usize| -> usize {
+        places.iter().filter(|(at, _)| (from..from + LENGTH - BEFORE).contains(at)).map(|(_, tells)| tells).sum()
+    };
+    // Of pieces that tell as much, the one around what tells most by itself.
+    let from = places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| told(*from)).unwrap_or(0);
+    let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
+    Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
+}
+
+/// What a package manager was asked to install: names by which other sources know the same activity.
+fn installed(rec: &Rec) -> Vec<String> {
+    let Some(command) = rec.facets.get(Facet::Command) else { return Vec::new() };
+    let mut words = command.split_whitespace().skip_while(|w| *w != "install").skip(1);
+    let manager = ["apt", "dnf", "yum", "zypper", "pip", "npm", "brew"].iter().any(|m| command.contains(m));
+    let name = |w: &&str| {
+        w.len() >= 3 && !w.starts_with('-') && w.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
+    };
+    if manager { words.by_ref().filter(name).take(6).map(str::to_owned).collect() } else { Vec::new() }
+}
+
+pub(super) fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
+    const WHAT: [(Facet, EntityKind); 8] = [
+        (Facet::Host, EntityKind::Host),
+        (Facet::User, EntityKind::User),
+        (Facet::SrcIp, EntityKind::Address),
+        (Facet::DstIp, EntityKind::Address),
+        (Facet::Process, EntityKind::Process),
+        (Facet::Object, EntityKind::File),
+        (Facet::DomainName, EntityKind::Name),
+        (Facet::UserAgent, EntityKind::Other),
+    ];
+    let mut all: BTreeSet<Entity> = BTreeSet::new();
+    for pick in cited {
+        for (facet, kind) in WHAT {
+            if let Some(value) = pick.rec.facets.get(facet).filter(|v| v.len() <= 300) {
+                all.insert(Entity { kind, value: value.to_owned() });
+            }
+        }
+        let addresses = pick.rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
+        all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
+    }
+    for package in cited.iter().flat_map(|p| installed(p.rec)) {
+        all.insert(Entity { kind: EntityKind::Name, value: package });
+    }
+    all.into_iter().filter(|e| corpus.has_name(&e.value) && !one_line(&e.value, 300).is_empty()).take(16).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::CallId;
+
+    use super::*;
+    use crate::analyst::facet::Facets;
+
+    /// The head of a record names the sensor, which is told of nothing.
+    #[test]
+    fn a_connection_is_quoted_where_its_addresses_stand() {
+        let fields = [("action", "network_connect"), ("src_ip", "192.0.2.5"), ("dst_ip", "198.51.100.7")];
+        let raw = format!("network_connect {} 192.0.2.5 198.51.100.7", "head ".repeat(80));
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, &raw);
+        let mut rec = Rec::of(CallId::new("r1.investigate.network.t1.0").unwrap(), fields, facets);
+        assert_eq!(rec.class(), Class::NetworkConnection);
+        rec.raw = raw;
+        let Citation::Literal { quote, .. } = cite(&rec) else { panic!("a piece of the record") };
+        assert!(quote.contains("192.0.2.5 198.51.100.7"), "{quote}");
+    }
+}
