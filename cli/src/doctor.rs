@@ -121,7 +121,7 @@ impl Bench {
         };
         let report = embedded::investigate_in(&home, options, &mut Nobody, stop).await?;
         let state = archive::state(store.as_ref(), &report.investigation).await.map_err(|e| hub_failure(&e))?;
-        let catalog = load(&evidence, &home.folder, stop, &mut |_| {}).await?;
+        let catalog = load(&evidence, &home.folder, None, stop, &mut |_| {}).await?;
         let tools = roster::seats(&catalog).into_iter().map(|seat| (seat.member.domain, seat.tools)).collect();
         let mut tasks = BTreeMap::new();
         for kind in KINDS {

@@ -12,11 +12,12 @@ use casebook_agent::clock::SystemClock;
 use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_agent::store::Store;
 use casebook_agent::worker::Env;
+use casebook_expert::analyst;
 use casebook_expert::bound::Bound;
 use casebook_expert::crew::{self, Crew, CrewError};
 use casebook_expert::evidence::Catalog;
 use casebook_hub::{Case, HubHandle, Run, archive};
-use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
+use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report, Timestamp};
 
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure, store_failure};
@@ -120,7 +121,7 @@ pub async fn investigate_in(
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let (crew, recorded_as) = seated(&options.ground, home, observer, stop).await?;
+    let (crew, recorded_as) = seated(&options.ground, home, analyst::when(&options.alert), observer, stop).await?;
     let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
     let before = all
         .iter()
@@ -165,7 +166,8 @@ pub async fn resume(
     if ground.evidence.is_none() && !recorded.is_empty() && !recorded.starts_with(SERVED) {
         ground.evidence = Some(PathBuf::from(recorded));
     }
-    let (crew, _) = seated(&ground, home, observer, stop).await?;
+    let near = state.case.as_ref().and_then(|case| analyst::when(&case.alert));
+    let (crew, _) = seated(&ground, home, near, observer, stop).await?;
     same_evidence(home, id, &crew.seats).await?;
     let team = Team::start(home, crew, minds).await?;
     team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
@@ -192,6 +194,7 @@ async fn tell_who_played(
 async fn seated(
     ground: &Ground,
     home: &Home,
+    near: Option<Timestamp>,
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<(Crew, String), Failure> {
@@ -200,7 +203,7 @@ async fn seated(
     let catalog = match &evidence {
         None => None,
         Some(evidence) => {
-            let catalog = load(evidence, &home.folder, stop, &mut |loading| observer.loading(loading)).await?;
+            let catalog = load(evidence, &home.folder, near, stop, &mut |loading| observer.loading(loading)).await?;
             observer.loaded(&catalog);
             Some(catalog)
         }

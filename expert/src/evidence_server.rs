@@ -138,7 +138,7 @@ mod tests {
                     \"proto\":\"tcp\",\"event_type\":\"flow\"}\n";
         std::fs::write(logs.join("auth.log"), auth.repeat(3)).unwrap();
         std::fs::write(logs.join("flow.ndjson"), flow.repeat(3)).unwrap();
-        let catalog = Arc::new(Catalog::open_in(&logs, &folder.path().join("index"), &mut |_| {}).unwrap());
+        let catalog = Arc::new(Catalog::open_in(&logs, &folder.path().join("index"), None, &mut |_| {}).unwrap());
         (folder, catalog)
     }
 

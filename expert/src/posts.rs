@@ -220,5 +220,5 @@ async fn loaded(profile: &Profile, evidence: &Path, index: &Path) -> Result<Arc<
 
 fn load(file: &Path, evidence: &Path, index: &Path) -> Result<Catalog, PostsError> {
     let broken = |source| PostsError::Load { file: file.to_path_buf(), source };
-    Catalog::open_in(evidence, index, &mut |_| {}).map_err(broken)
+    Catalog::open_in(evidence, index, None, &mut |_| {}).map_err(broken)
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use casebook_agent::broker::{Broker, Options};
 use casebook_agent::nats::{self, Connection};
 use casebook_agent::service::signals::Stop;
-use casebook_expert::crew;
+use casebook_expert::{analyst, crew};
 use casebook_hub::archive;
-use casebook_protocol::{Domain, InvestigationId};
+use casebook_protocol::{Domain, InvestigationId, Timestamp};
 use tokio::sync::mpsc;
 
 use crate::args::{Cluster, LogForm};
@@ -45,7 +45,8 @@ pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut 
     }
     let (mut stop, mut at_once) = Stop::listen_twice().map_err(stop::failed)?;
     let place = Place::open(data)?;
-    let domains = domains(data, args, ground.team.as_deref(), &place, screen, &mut stop).await?;
+    let near = alert.as_ref().and_then(|(_, alert)| analyst::when(alert));
+    let domains = domains(data, args, ground.team.as_deref(), &place, near, screen, &mut stop).await?;
     let server = server().await?;
     let board = Board::stderr(alert.is_none());
     server.notes.iter().for_each(|note| board.say(&paint(DIM, safe(note, 300))));
@@ -77,6 +78,7 @@ async fn domains(
     args: &Cluster,
     team: Option<&crew::Team>,
     place: &Place,
+    near: Option<Timestamp>,
     screen: &mut Screen,
     stop: &mut Stop,
 ) -> Result<Vec<Domain>, Failure> {
@@ -84,7 +86,7 @@ async fn domains(
     let mut bar = Bar::stderr();
     let catalog = match &evidence {
         Some(evidence) => {
-            let catalog = load(evidence, data, stop, &mut |loading| bar.show(loading)).await;
+            let catalog = load(evidence, data, near, stop, &mut |loading| bar.show(loading)).await;
             bar.end();
             let catalog = catalog?;
             super::investigate::loaded(&catalog, screen);

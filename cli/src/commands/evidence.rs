@@ -15,11 +15,11 @@ use crate::stop;
 pub(super) async fn run(data: &Path, args: &Evidence) -> Result<Exit, Failure> {
     mcp::checked(args.http)?;
     let mut stop = stop::listen()?;
-    let catalog = load(&args.evidence, data, &mut stop, &mut |_| {}).await?;
+    let catalog = load(&args.evidence, data, None, &mut stop, &mut |_| {}).await?;
     let server = EvidenceServer::new(&catalog, &args.domains)
         .map_err(|e| Failure::usage(e, "leave out --domain, or name one of these"))?;
     tracing::info!(sources = catalog.sources().len(), "serves evidence");
     let instructions = server.instructions();
     let served = Served { name: "casebook-evidence", instructions, tools: Arc::new(server), hints: |_| Hints::READS };
-    mcp::serve(served, args.http, &mut stop).await
+    mcp::serve("casebook evidence", served, args.http, &mut stop).await
 }

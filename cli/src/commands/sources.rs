@@ -15,7 +15,7 @@ use crate::stop;
 pub(super) async fn run(data: &Path, args: &Sources, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut stop = stop::listen()?;
     let mut bar = Bar::stderr();
-    let catalog = load(&args.evidence, data, &mut stop, &mut |loading| bar.show(loading)).await;
+    let catalog = load(&args.evidence, data, None, &mut stop, &mut |loading| bar.show(loading)).await;
     bar.end();
     let catalog = catalog?;
     for source in catalog.sources() {

@@ -1,26 +1,33 @@
 //! `casebook verify`
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use casebook_hub::{Verification, archive, verify};
-use casebook_protocol::{Citation, Report, report::ReportCitation};
+use casebook_protocol::check::RecordRef;
+use casebook_protocol::report::ReportCitation;
+use casebook_protocol::{Citation, FindingId, Report};
 
 use crate::args::Verify;
 use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
 use crate::loading::load;
 use crate::progress::Bar;
+use crate::render::words;
 use crate::screen::{GREEN, RED, Screen, paint, safe};
 use crate::stop;
+
+/// So many files are named where none of them is there.
+const NAMED: usize = 3;
 
 pub(super) async fn run(data: &Path, args: &Verify, screen: &mut Screen) -> Result<Exit, Failure> {
     let home = args.nats.home(data).await?;
     let id = home.find(&args.id).await?;
     let found = verify::verify(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let Verification { events, artifacts, findings, citations, .. } = found;
-    screen.line(format_args!(
-        "{events} events, {artifacts} artifacts, {findings} findings, {citations} citations checked"
-    ));
+    let counted = [(events, "event"), (artifacts, "artifact"), (findings, "finding"), (citations, "citation")];
+    let counted = counted.map(|(number, thing)| words::count(number, thing));
+    screen.line(format_args!("{} checked", counted.join(", ")));
     let mut problems: Vec<String> = found
         .problems
         .iter()
@@ -41,7 +48,10 @@ pub(super) async fn run(data: &Path, args: &Verify, screen: &mut Screen) -> Resu
         screen.line(format_args!("{}{report}", paint(GREEN, "everything is as it was recorded")));
         return Ok(Exit::Done);
     }
-    screen.line(paint(RED, format_args!("{} problems: do not rely on this investigation", problems.len())));
+    screen.line(paint(
+        RED,
+        format_args!("{}: do not rely on this investigation", words::count(problems.len() as u64, "problem")),
+    ));
     Ok(Exit::NotIntact)
 }
 
@@ -54,28 +64,45 @@ async fn against_files(
 ) -> Result<Vec<String>, Failure> {
     let mut stop = stop::listen()?;
     let mut bar = Bar::stderr();
-    let catalog = load(evidence, data, &mut stop, &mut |loading| bar.show(loading)).await;
+    let catalog = load(evidence, data, None, &mut stop, &mut |loading| bar.show(loading)).await;
     bar.end();
     let catalog = catalog?;
-    let (mut compared, mut problems) = (0, Vec::new());
-    for found in &report.findings {
-        for cited in found.citations.iter().filter(|c| c.holds) {
-            for record in &cited.records {
-                compared += 1;
-                let why = match catalog.record(&record.file, record.line) {
-                    Ok(there) => {
-                        (!stands(cited, &there)).then(|| "what is quoted does not stand in that line".to_owned())
-                    }
-                    Err(error) => Some(error.to_string()),
-                };
-                problems.extend(
-                    why.map(|why| format!("{} cites {}:{}: {why}", found.finding.id, record.file, record.line)),
-                );
-            }
-        }
+    let cited: BTreeSet<&str> = quoted(report).map(|(_, _, record)| record.file.as_str()).collect();
+    let there: BTreeSet<&str> = catalog.sources().iter().map(|source| source.file.as_str()).collect();
+    if !cited.is_empty() && cited.is_disjoint(&there) {
+        let some: Vec<&str> = cited.into_iter().take(NAMED).collect();
+        return Err(Failure::usage(
+            format!("{} holds none of the files that are cited, such as {}", evidence.display(), some.join(", ")),
+            "name the folder that was investigated; `casebook list` says which it was",
+        ));
     }
-    screen.line(format_args!("{compared} cited records compared with the files in {}", evidence.display()));
+    let mut problems = Vec::new();
+    for (finding, cited, record) in quoted(report) {
+        let why = match catalog.record(&record.file, record.line) {
+            Ok(there) if stands(cited, &there) => continue,
+            Ok(_) => "what is quoted does not stand in that line".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        problems.push(format!("{finding} cites {}:{}: {why}", record.file, record.line));
+    }
+    screen.line(format_args!(
+        "{} compared with the files in {}",
+        words::count(quoted(report).count() as u64, "cited record"),
+        evidence.display()
+    ));
     Ok(problems)
+}
+
+/// Each record of a file that a citation which holds leads to, with its finding. What stands in the result of a
+/// tool is in no file: it was compared with the recorded result.
+fn quoted(report: &Report) -> impl Iterator<Item = (&FindingId, &ReportCitation, &RecordRef)> {
+    report
+        .findings
+        .iter()
+        .flat_map(|found| found.citations.iter().map(|cited| (&found.finding.id, cited)))
+        .filter(|(_, cited)| cited.holds)
+        .flat_map(|(finding, cited)| cited.records.iter().map(move |record| (finding, cited, record)))
+        .filter(|(_, _, record)| record.artifact().is_none())
 }
 
 /// The quotation stands in the record as it is written, or in one of its fields as it is read.

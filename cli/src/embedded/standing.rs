@@ -49,7 +49,7 @@ impl Standing {
     /// # Errors
     /// The evidence cannot be loaded, the store fails, or someone asked to stop.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
-        let (crew, evidence) = seated(&options.ground, home, &mut Nobody, stop).await?;
+        let (crew, evidence) = seated(&options.ground, home, None, &mut Nobody, stop).await?;
         crew.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
         let unfinished = unfinished(home, &evidence, &crew.seats).await?;
         let roster = crew.seats.iter().map(|seat| seat.member.clone()).collect();

@@ -34,6 +34,12 @@ pub(crate) fn ready() {
     steer::known();
 }
 
+/// When the alerted activity happened, as the alert says, before when the alert itself was made.
+#[must_use]
+pub fn when(alert: &Alert) -> Option<Timestamp> {
+    seed::of(alert).times.first().copied()
+}
+
 /// The analyst's next move in an `investigate` task.
 #[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {

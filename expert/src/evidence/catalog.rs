@@ -64,22 +64,38 @@ impl Catalog {
         index_path: &Path,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
+        Self::opened(evidence_dir, index_path, None, progress)
+    }
+
+    fn opened(
+        evidence_dir: &Path,
+        index_path: &Path,
+        near: Option<i64>,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Self, LoadError> {
         let (found, skipped) = walk(evidence_dir, index_path)?;
         let meta = match index::meta(index_path) {
-            Some(meta) if unchanged(&meta, &found, index_path) => meta,
-            _ => build(evidence_dir, index_path, found, skipped, progress)?,
+            Some(meta)
+                if meta.guessed.is_none_or(|guess| guess.holds(near)) && unchanged(&meta, &found, index_path) =>
+            {
+                meta
+            }
+            _ => build(evidence_dir, index_path, found, skipped, near, progress)?,
         };
         Ok(Self::new(evidence_dir, index_path, meta))
     }
 
     /// The same with the index in `folder`, shared with any other process that keeps it there: one at a
-    /// time builds it, the others wait and find it.
+    /// time builds it, the others wait and find it. A log that writes no year, where no other evidence tells
+    /// it, lies in the year that brings it nearest to `near`, a moment that the investigation is about; whoever
+    /// names none takes the index as it is there.
     ///
     /// # Errors
     /// As [`Catalog::open`], and when the folder cannot be written.
     pub fn open_in(
         evidence_dir: &Path,
         folder: &Path,
+        near: Option<Timestamp>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
         let failed = |path: &Path| {
@@ -92,7 +108,8 @@ impl Catalog {
         let lock = index.with_extension("lock");
         let held = File::create(&lock).map_err(failed(&lock))?;
         held.lock().map_err(failed(&lock))?;
-        Self::open(&evidence, &index, progress)
+        let near = near.and_then(|near| i64::try_from(near.as_nanosecond()).ok());
+        Self::opened(&evidence, &index, near, progress)
     }
 
     fn new(root: &Path, index: &Path, meta: Meta) -> Self {

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 use super::LoadError;
 use super::fields::Shape;
 use super::source::{Skipped, Source};
+use super::time::year;
 
 /// Raised with every change of what is stored or of how it is found out.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// One source as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -44,6 +45,22 @@ pub(crate) struct Meta {
     pub(crate) manifest: Vec<Manifest>,
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) sources: Vec<Stored>,
+    /// Where years rest on nothing in the evidence: the moment by which they were chosen, in nanoseconds, or none
+    /// where files' times of change had to do.
+    pub(crate) guessed: Option<Guess>,
+}
+
+/// By what the years of a log that writes none were chosen, where no evidence says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Guess {
+    pub(crate) near: Option<i64>,
+}
+
+impl Guess {
+    /// Whether `near` would lead to the same years.
+    pub(crate) fn holds(self, near: Option<i64>) -> bool {
+        near.is_none_or(|near| self.near.is_some_and(|used| year::of(used) == year::of(near)))
+    }
 }
 
 /// Where a record stands and when it happened.

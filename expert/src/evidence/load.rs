@@ -11,7 +11,7 @@ use casebook_protocol::{Precision, TimeBasis, Timestamp};
 use super::body::{self, Hashing, Look};
 use super::cut::{Cutter, Piece};
 use super::fields::{self, Shape};
-use super::index::{Block, Entry, Manifest, Meta, Stored, VERSION, Writer};
+use super::index::{Block, Entry, Guess, Manifest, Meta, Stored, VERSION, Writer};
 use super::prepare::{self, Prepared};
 use super::profile::Profile;
 use super::readings::{self, Grams};
@@ -58,6 +58,7 @@ pub(crate) fn build(
     index: &Path,
     found: Vec<Found>,
     mut skipped: Vec<Skipped>,
+    near: Option<i64>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -88,7 +89,7 @@ pub(crate) fn build(
     if prepared.is_empty() {
         return Err(nothing(root, &skipped));
     }
-    prepare::share(&mut prepared);
+    let guessed = prepare::share(&mut prepared, near).then_some(Guess { near });
     let sources = run(prepared, &writer, &mut manifest, progress)?;
     if sources.iter().all(|s| s.source.records == 0) {
         return Err(nothing(root, &skipped));
@@ -96,7 +97,7 @@ pub(crate) fn build(
     progress(Progress { step: "finishing", file: "", bytes_done: known, bytes_total: known });
     manifest.sort_by(|a, b| a.file.cmp(&b.file));
     skipped.sort_by(|a, b| a.file.cmp(&b.file));
-    let meta = Meta { version: VERSION, manifest, skipped, sources };
+    let meta = Meta { version: VERSION, manifest, skipped, sources, guessed };
     writer.finish(&meta)?;
     Ok(meta)
 }

@@ -97,8 +97,10 @@ impl Prepared {
     }
 }
 
-/// Shares among all sources what only some of them show: clocks of hosts, and the year.
-pub(crate) fn share(all: &mut [Prepared]) {
+/// Shares among all sources what only some of them show: clocks of hosts, and the year. `near` is a moment that the
+/// investigation is about, for a year that nothing in the evidence tells; whether there is such a year.
+pub(crate) fn share(all: &mut [Prepared], near: Option<i64>) -> bool {
+    let mut guessed = false;
     let mut offsets: Vec<Offset> = Vec::new();
     for offset in all.iter().flat_map(|p| &p.plan.offsets) {
         let known = offsets.iter_mut().find(|o| o.host == offset.host && o.field == offset.field);
@@ -119,10 +121,15 @@ pub(crate) fn share(all: &mut [Prepared]) {
             Some(year) => (Some(year), "the other sources"),
             None => match prepared.hints {
                 Some(near) => (year::of_first(first, last, near), "dates in its own texts"),
-                None => (
-                    year::of_first(first, last, year::before_change(prepared.found.mtime)),
-                    "the time its file was last changed, which is weak",
-                ),
+                None => {
+                    guessed = true;
+                    let changed = || year::before_change(prepared.found.mtime);
+                    let from = match near {
+                        Some(_) => "the time of the alert",
+                        None => "the time its file was last changed, which is weak",
+                    };
+                    (year::of_first(first, last, near.map_or_else(changed, |near| (near, near))), from)
+                }
             },
         };
         prepared.plan.year = year;
@@ -130,6 +137,7 @@ pub(crate) fn share(all: &mut [Prepared]) {
             prepared.notes.push(format!("its times have no year: {year} for the first record, by {from}"));
         }
     }
+    guessed
 }
 
 /// The year that most of the other sources speak for.

@@ -97,6 +97,29 @@ fn sums_are_told_from_events() {
         &many(|i| format!(r#"{{"time":"2024-01-01T00:{i:02}:00Z","hit_count":1,"error_count":2}}"#)),
         "2024-01-01T00:00:00Z Aggregation Second time",
     );
+    // Events of many kinds share times, and some kinds hold a total.
+    check(
+        &many(|i| match i % 3 {
+            0 => r#"{"time":"2024-01-01T00:10:00.5Z","id":1,"SequenceTotal":1,"GroupCount":4}"#.to_owned(),
+            _ => format!(r#"{{"time":"2024-01-01T00:10:00.5Z","id":{i},"image":"a.exe"}}"#),
+        }),
+        "2024-01-01T00:10:00.5Z Record Millisecond time",
+    );
+}
+
+#[test]
+fn the_alert_tells_the_year_where_nothing_else_does() {
+    let lines = "Mar  4 05:06:07 host sshd[1]: Failed password for root from 203.0.113.9 port 22 ssh2\n".repeat(5);
+    let folder = Folder::of("auth.log", &lines);
+    let index = tempfile::tempdir().unwrap();
+    let year = |near: Option<&str>| {
+        let near = near.map(|text| text.parse().unwrap());
+        let catalog = Catalog::open_in(&folder.evidence(), index.path(), near, &mut |_| {}).unwrap();
+        catalog.record("auth.log", 1).unwrap().time.unwrap().to_string()
+    };
+    assert_eq!(year(Some("2019-03-04T06:00:00Z")), "2019-03-04T05:06:07Z");
+    assert_eq!(year(None), "2019-03-04T05:06:07Z", "who names none takes the index as it is");
+    assert_eq!(year(Some("2021-01-02T00:00:00Z")), "2021-03-04T05:06:07Z");
 }
 
 #[test]

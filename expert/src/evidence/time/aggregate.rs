@@ -9,16 +9,14 @@ type Fields = Vec<(String, String)>;
 
 const MINUTE: i64 = 60 * 1_000_000_000;
 
-/// Why the records sum up, or none where they do not: fields that only a sum has, with times that are
-/// shared by several records or lie on the edges of periods.
+/// Why the records sum up, or none where they do not: fields that only a sum has, in nearly all records, with
+/// times that are shared by several records or lie on the edges of periods.
 pub(crate) fn reason(sample: &[Fields], time: &Candidate) -> Option<String> {
     const STATISTICS: [&str; 7] = ["sum", "min", "max", "avg", "average", "mean", "count"];
     const TOTALS: [&str; 6] = ["total", "established", "terminated", "hits", "occurrences", "responses"];
     let mut stems: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     let mut totals: BTreeSet<String> = BTreeSet::new();
-    let numeric = |v: &str| v.parse::<f64>().is_ok();
-    for (path, _) in sample.iter().take(200).flatten().filter(|(_, v)| numeric(v)) {
-        let key = names::key(path);
+    for key in counted(sample.get(..200).unwrap_or(sample)) {
         for statistic in STATISTICS {
             if let Some(stem) = key.strip_suffix(statistic).filter(|s| s.len() >= 2) {
                 stems.entry(stem.to_owned()).or_default().insert(statistic);
@@ -43,4 +41,17 @@ pub(crate) fn reason(sample: &[Fields], time: &Candidate) -> Option<String> {
         return Some(format!("each record sums up a period: it has {named}, and {times}"));
     }
     None
+}
+
+/// The names of the fields that hold numbers in nearly every record: a collector of many kinds of events has some
+/// that hold a total.
+fn counted(sample: &[Fields]) -> Vec<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for fields in sample {
+        let numbers = fields.iter().filter(|(_, value)| value.parse::<f64>().is_ok());
+        for key in numbers.map(|(path, _)| names::key(path)).collect::<BTreeSet<_>>() {
+            *seen.entry(key).or_default() += 1;
+        }
+    }
+    seen.into_iter().filter(|(_, records)| records * 10 >= sample.len() * 8).map(|(key, _)| key).collect()
 }

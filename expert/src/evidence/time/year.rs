@@ -16,6 +16,11 @@ pub(crate) fn in_year(ns: i64, year: i16) -> Option<i64> {
     i64::try_from(moved.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond()).ok()
 }
 
+/// The year of a time.
+pub(crate) fn of(ns: i64) -> Option<i16> {
+    civil(ns).map(DateTime::year)
+}
+
 fn month(ns: i64) -> Option<i8> {
     civil(ns).map(DateTime::month)
 }
