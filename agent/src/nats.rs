@@ -35,6 +35,8 @@ pub(crate) const PROTOCOL: &str = "Casebook-Protocol";
 pub(crate) const REFERENCE: &str = "Casebook-Artifact";
 /// Bytes that are sent in a message; more are sent as an artifact and named.
 pub(crate) const INLINE: usize = 256 * 1024;
+/// What a refusal says that comes from the permissions of our user.
+pub const FORBIDDEN: &str = "Permissions Violation";
 /// How long a refusal explains a failure.
 const REFUSED: Duration = Duration::from_secs(30);
 /// How long one answer of the server is waited for.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use casebook_agent::nats;
 use casebook_agent::store::{Store, StoreError};
 use casebook_hub::{HubError, OpenError, SqliteStore};
 use casebook_protocol::InvestigationId;
@@ -104,6 +105,10 @@ pub fn store_failure(error: &StoreError) -> Failure {
             what: error.to_string(),
             advice: "restore the data folder from a copy; `casebook verify` says how much is concerned".into(),
         },
+        StoreError::Unavailable { reason, .. } if reason.contains(nats::FORBIDDEN) => Failure::failed(
+            error,
+            "name the credentials of a user who may read: --credentials FILE (of the user `reader`)",
+        ),
         _ => Failure::failed(error, "what is recorded is safe: mend this, then run the same command again"),
     }
 }

@@ -26,21 +26,21 @@ pub fn checked(http: Option<SocketAddr>) -> Result<(), Failure> {
 }
 
 /// Serves over standard input and output, or over HTTP at the address that is named, until the client is
-/// gone or someone asks to stop.
+/// gone or someone asks to stop. `command` is what a person typed for it.
 ///
 /// # Errors
 /// The address cannot be listened on, or standard output cannot be written.
-pub async fn serve(served: Served, http: Option<SocketAddr>, stop: &mut Stop) -> Result<Exit, Failure> {
+pub async fn serve(command: &str, served: Served, http: Option<SocketAddr>, stop: &mut Stop) -> Result<Exit, Failure> {
     let ended = match http {
         None => serve::stdio(served, stop).await,
-        Some(address) => serve::http(served, address, stop, announce).await,
+        Some(address) => serve::http(served, address, stop, |bound| announce(command, bound)).await,
     };
     ended.map(|()| Exit::Done).map_err(|e| failure(&e))
 }
 
-fn announce(bound: SocketAddr) {
+fn announce(command: &str, bound: SocketAddr) {
     let mut screen = Screen::stdout();
-    screen.line(announcement(bound));
+    screen.line(announcement(command, bound));
     // Whether anyone reads it is not our concern.
     let _ = screen.finish();
 }

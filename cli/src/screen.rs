@@ -111,6 +111,11 @@ impl Screen {
     }
 }
 
+/// Tells on standard error what is for a person and not for a script.
+pub fn tell(text: impl Display) {
+    let _ = writeln!(anstream::AutoStream::auto(io::stderr()), "{text}");
+}
+
 /// Tells on standard error what went wrong and what to do. There is nobody to tell when that fails.
 pub fn complain(failure: &Failure) {
     let mut stderr = anstream::AutoStream::auto(io::stderr());

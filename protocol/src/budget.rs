@@ -113,7 +113,10 @@ impl Budget {
             name => format!("{name}: {used} of {limit}"),
         };
         match (spent, near) {
-            (Some(limit), _) => Headroom::Spent(say(limit)),
+            (Some(limit @ (_, used, usable, most)), _) => {
+                let kept = if usable < most && used < most { " (the rest is kept for the report)" } else { "" };
+                Headroom::Spent(format!("{}{kept}", say(limit)))
+            }
             (None, Some(limit)) => Headroom::Near(say(limit)),
             (None, None) => Headroom::Enough,
         }

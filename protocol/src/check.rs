@@ -34,6 +34,15 @@ pub struct RecordRef {
     pub line: u64,
 }
 
+impl RecordRef {
+    /// The artifact in which it stands and the `#<JSON pointer>` within it, if it is none of a file.
+    #[must_use]
+    pub fn artifact(&self) -> Option<(&str, &str)> {
+        let (artifact, fragment) = self.file.split_at(self.file.find('#').unwrap_or(self.file.len()));
+        artifact.strip_prefix("artifact:").map(|artifact| (artifact, fragment))
+    }
+}
+
 /// What the check of one citation found.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CitationCheck {

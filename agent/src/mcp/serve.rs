@@ -112,10 +112,10 @@ pub async fn http(
     http::serve(Handler::new(served), address, stop, bound).await
 }
 
-/// The line that says where a server listens: whoever gave port 0 reads it there.
+/// The line that says where the server of a command (`casebook mcp`) listens: whoever gave port 0 reads it there.
 #[must_use]
-pub fn announcement(bound: SocketAddr) -> String {
-    format!("casebook mcp http://{bound}{}", http::PATH)
+pub fn announcement(command: &str, bound: SocketAddr) -> String {
+    format!("{command} http://{bound}{}", http::PATH)
 }
 
 #[cfg(test)]

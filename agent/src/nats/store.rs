@@ -234,7 +234,11 @@ impl Store for NatsStore {
     }
 
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
-        let failed = |reason: String| StoreError::Unavailable { doing: "list the investigations".into(), reason };
+        let failed = |reason: String| {
+            // The server answers nothing to whoever may not ask.
+            let refused = self.nats.refused.of(&format!("$JS.API.STREAM.INFO.{}", streams::LOG));
+            StoreError::Unavailable { doing: "list the investigations".into(), reason: refused.unwrap_or(reason) }
+        };
         let stream = self.nats.jetstream.get_stream_no_info(streams::LOG).await.map_err(|e| failed(reason(&e)))?;
         let mut subjects = stream.info_with_subjects("casebook.log.*").await.map_err(|e| failed(reason(&e)))?;
         let mut all = Vec::new();

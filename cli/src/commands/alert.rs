@@ -9,7 +9,7 @@ use casebook_protocol::{InvestigationId, subject};
 use crate::args::SendAlert;
 use crate::failure::{Exit, Failure};
 use crate::nats;
-use crate::screen::{DIM, Screen, YELLOW, paint, safe};
+use crate::screen::{DIM, Screen, YELLOW, paint, safe, tell};
 
 /// How long a Hub may take to say that it has the alert.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -32,7 +32,7 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
         Err(error) if error.to_string().contains("no responders") => {
             // The server keeps it until a Hub comes.
             connection.store(subject::ALERTS, bytes).await.map_err(|e| nats::failure(&e))?;
-            screen.line(paint(
+            tell(paint(
                 YELLOW,
                 format_args!(
                     "no Hub is there: alert {} waits on the server until one comes",
@@ -45,11 +45,12 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
     };
     match serde_json::from_slice(&answer).map_err(Failure::defect)? {
         OpenAnswer::Accepted { investigation, severity, .. } => {
-            screen.line(format_args!("investigation {investigation}"));
-            screen.line(paint(
+            // Alone, so that a script can take it as it is.
+            screen.line(&investigation);
+            tell(paint(
                 DIM,
                 format_args!(
-                    "severity {severity}; follow it with: casebook watch {investigation} --nats {}{}",
+                    "an investigation of severity {severity}; follow it with: casebook watch {investigation} --nats {}{}",
                     connection.url(),
                     // Whoever may send may not read.
                     if args.nats.credentials.is_some() { " --credentials FILE (of the user reader)" } else { "" }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::args::{Grounds, Mcp, Models};
+use crate::embedded::nothing;
 use crate::embedded::standing::{self, Standing};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
@@ -22,13 +23,18 @@ pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
         true => team(data, args).await?,
     };
     let desk = Arc::new(desk);
-    let ended = serve(Casebook::new(home, Arc::clone(&desk)).served(), args.http, &mut stop).await;
+    let ended = serve("casebook mcp", Casebook::new(home, Arc::clone(&desk)).served(), args.http, &mut stop).await;
     desk.close().await;
     ended
 }
 
 async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Desk), Failure> {
     let ground = Grounds { evidence: args.evidence.clone(), team: args.team.clone() }.ground()?;
+    if ground.evidence.is_none() && ground.team.is_none() {
+        let mut failure = nothing();
+        failure.advice.push_str("; or name a team that runs, with --nats URL");
+        return Err(failure);
+    }
     let models = Models { models: args.models.clone(), ..Models::default() };
     let models = Opened::open(&models, ground.team.as_deref())?;
     let home = Home::open(data)?;

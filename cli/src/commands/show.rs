@@ -95,7 +95,7 @@ pub(super) fn verdict(report: &Report, screen: &mut Screen) {
         screen.line(format_args!("  - {}", safe(missing, 400)));
     }
     points("What to do", &report.actions, screen);
-    points("Still open", &report.open_questions, screen);
+    points("Open questions", &report.open_questions, screen);
 }
 
 fn points(heading: &str, points: &[String], screen: &mut Screen) {

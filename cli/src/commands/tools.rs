@@ -147,7 +147,13 @@ fn tool(team: &Team, served: &Served, judged: &Judged, verbose: bool, screen: &m
     let marked = if judged.standing.is_ok() { paint(GREEN, "offered  ") } else { paint(YELLOW, "held back") };
     let as_what = judged.standing.as_ref().map_or(String::new(), |offer| {
         let repeatable = if offer.spec.repeatable { ", repeatable" } else { "" };
-        format!("{}{repeatable}, ", access(judged))
+        let named = if offer.spec.name == judged.listed.name {
+            String::new()
+        } else {
+            // What stands in calls, citations and reports.
+            format!("as {}, ", safe(&offer.spec.name, 80))
+        };
+        format!("{named}{}{repeatable}, ", access(judged))
     });
     let pinned = pin(judged.pinned, served.first_seen);
     screen.line(format_args!("  {marked} {name}  {}", paint(DIM, format_args!("{as_what}{pinned}; to {who}"))));

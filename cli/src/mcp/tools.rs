@@ -160,6 +160,7 @@ impl Casebook {
         match wanted.format.as_deref().unwrap_or("markdown") {
             "markdown" => {
                 let text = Form::Md.render(&report).map_err(|e| e.to_string())?;
+                let text = if finished { text } else { format!("{}{text}", unfinished(&state)) };
                 Ok(json!({"id": id, "finished": finished, "markdown": text}))
             }
             "json" => Ok(json!({"id": id, "finished": finished, "report": report})),
@@ -216,6 +217,14 @@ impl Casebook {
             }
         }
     }
+}
+
+/// What stands over the report of an investigation that goes on: its verdict is none yet.
+fn unfinished(state: &State) -> String {
+    let (phase, round) = (state.phase.name(), state.round);
+    format!(
+        "> **Not finished:** {phase}, round {round}. There is no verdict yet: what follows is what is recorded so far.\n\n"
+    )
 }
 
 fn report(state: &State) -> Result<Report, String> {

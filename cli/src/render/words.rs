@@ -247,8 +247,7 @@ fn next_name(text: &str) -> Option<(&str, &str, &str)> {
 /// result's hash, and the place in it.
 #[must_use]
 pub(crate) fn record(record: &RecordRef) -> String {
-    let result = record.file.strip_prefix("artifact:").map(|rest| rest.split_once('#').unwrap_or((rest, "")));
-    match result {
+    match record.artifact() {
         None => format!("{}:{}", record.file, record.line),
         Some((hash, place)) => {
             let hash: String = hash.chars().take(12).collect();

@@ -290,7 +290,7 @@ fn budgets_warn_once_for_each_limit_and_then_stop() {
         [
             "near tool calls: 8 of 10",
             "near model calls: 13 of 16",
-            "stopping the budget is spent: model calls: 14 of 16"
+            "stopping the budget is spent: model calls: 14 of 16 (the rest is kept for the report)"
         ]
     );
     assert_eq!(

@@ -1,7 +1,5 @@
 //! Measures the embedded mode on generated logs: loading, an investigation, the Hub's cost for each
 //! recorded event, peak memory. Prints figures, asserts none: machines are noisy.
-//!
-//! usage: bench [MEGABYTES, 1000 unless told] [FOLDER for the logs, a new one unless told]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,9 +12,20 @@ use casebook_expert::evidence::Catalog;
 use casebook_hub::SqliteStore;
 use casebook_protocol::{Event, InvestigationId, Recorded, Timestamp};
 use casebook_tests::{generate, run};
+use clap::Parser;
+
+#[derive(Debug, Parser)]
+#[command(about = "Loads generated logs, investigates them, and appends events: time and memory of each")]
+struct Arguments {
+    /// Of logs.
+    #[arg(default_value_t = 1000)]
+    megabytes: u64,
+    /// Where the logs are, or are written; a folder that goes again unless told.
+    folder: Option<PathBuf>,
+}
 
 fn main() -> ExitCode {
-    match bench() {
+    match bench(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bench: {error}");
@@ -25,11 +34,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn bench() -> Result<(), String> {
-    let megabytes: u64 =
-        std::env::args().nth(1).map_or(Ok(1000), |n| n.parse()).map_err(|e| format!("megabytes: {e}"))?;
+fn bench(Arguments { megabytes, folder }: Arguments) -> Result<(), String> {
     let temporary = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let folder = std::env::args_os().nth(2).map_or_else(|| temporary.path().join("logs"), PathBuf::from);
+    let folder = folder.unwrap_or_else(|| temporary.path().join("logs"));
     let data = temporary.path().join("data");
     if !folder.is_dir() {
         generate::write(&folder, megabytes * 1_000_000, 42).map_err(|e| e.to_string())?;

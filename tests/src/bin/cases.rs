@@ -5,16 +5,20 @@ use std::process::ExitCode;
 
 use casebook_tests::run;
 use casebook_tests::score::{Score, cases, score};
+use clap::Parser;
+
+#[derive(Debug, Parser)]
+#[command(about = "Investigates every case of a folder with the built-in analyst and tabulates the scores")]
+struct Arguments {
+    /// The folder of cases: a case is a folder with alert.json, evidence/ and truth.json.
+    folder: PathBuf,
+    /// Where the report of each case is written.
+    out: Option<PathBuf>,
+}
 
 fn main() -> ExitCode {
-    let Some(root) = std::env::args_os().nth(1).map(PathBuf::from) else {
-        eprintln!(
-            "usage: cases FOLDER [OUT]\n\nno folder of cases is given: a case is a folder with alert.json, evidence/ and truth.json"
-        );
-        return ExitCode::from(2);
-    };
-    let out = std::env::args_os().nth(2).map(PathBuf::from);
-    match table(&root, out.as_deref()) {
+    let Arguments { folder, out } = Arguments::parse();
+    match table(&folder, out.as_deref()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cases: {error}");

@@ -2,8 +2,6 @@
 //! reach a scripted model: ours, the same with the whole Journal in every prompt, and the same with each
 //! agent's message history carried forward in place of the three channels. Prints a table for
 //! docs/performance.md, and asserts nothing.
-//!
-//! usage: prompts [ROUNDS ...]   (5 20 50 unless told)
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -15,14 +13,25 @@ use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::capture::Captured;
 use casebook_tests::model::prompt;
+use clap::Parser;
 
 /// Experts in the measure.
 const EXPERTS: usize = 4;
 /// The channels that message history stands in for.
 const CHANNELS: [&str; 3] = ["journal", "review", "timeline"];
 
+#[derive(Debug, Parser)]
+#[command(
+    about = "Bytes of all prompts of investigations of different lengths, beside the whole Journal and message history"
+)]
+struct Arguments {
+    /// Rounds of each investigation.
+    #[arg(default_values_t = [5, 20, 50])]
+    rounds: Vec<u32>,
+}
+
 fn main() -> ExitCode {
-    match measure() {
+    match measure(&Arguments::parse().rounds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("prompts: {error}");
@@ -31,17 +40,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure() -> Result<(), String> {
-    let rounds: Result<Vec<u32>, String> =
-        std::env::args().skip(1).map(|n| n.parse().map_err(|e| format!("{n:?} is no number of rounds: {e}"))).collect();
-    let rounds = rounds?;
-    let rounds = if rounds.is_empty() { vec![5, 20, 50] } else { rounds };
+fn measure(rounds: &[u32]) -> Result<(), String> {
     let case = tempfile::tempdir().map_err(|e| e.to_string())?;
     four_experts(case.path())?;
     println!("rounds  calls  tools   ours MB  by cache   whole Journal MB   history MB   (bytes of request bodies)");
     for form in [FORMS[0], FORMS[2]] {
         println!("{}, {}", form.0, form.1);
-        for &rounds in &rounds {
+        for &rounds in rounds {
             line(case.path(), rounds, form)?;
         }
     }

@@ -171,7 +171,7 @@ async fn over_http_the_loopback_alone_is_served_and_no_page_of_a_browser() {
         http(served(), "127.0.0.1:0".parse().unwrap(), &mut stop, bound).await.unwrap();
     });
     let address = told.await.unwrap();
-    assert_eq!(announcement(address), format!("casebook mcp http://{address}/mcp"));
+    assert_eq!(announcement("casebook mcp", address), format!("casebook mcp http://{address}/mcp"));
     let who = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     let open = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": who});
     let host = format!("Host: {address}\r\n");

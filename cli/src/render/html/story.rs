@@ -40,7 +40,7 @@ pub(super) fn summary(report: &Report) -> Markup {
             h3 { "Root cause" }
             p { @if report.root_cause.is_empty() { "Not established." } @else { (sentence(report, &report.root_cause)) } }
             @if !report.open_questions.is_empty() {
-                h3 { "Still open" }
+                h3 { "Open questions" }
                 ul { @for question in &report.open_questions { li { (sentence(report, question)) } } }
             }
         }

@@ -113,7 +113,7 @@ fn story(page: &mut Page, report: &Report) {
     }
     page.heading("Root cause");
     page.line(if report.root_cause.is_empty() { "Not established.".to_owned() } else { sentence(&report.root_cause) });
-    page.items("Still open", &report.open_questions);
+    page.items("Open questions", &report.open_questions);
 }
 
 fn timeline(page: &mut Page, report: &Report) {
