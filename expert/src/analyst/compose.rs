@@ -46,9 +46,30 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let mut findings: Vec<FindingDraft> = groups.iter().filter_map(|g| draft(g, case)).collect();
     if case.round == 1 {
         findings.extend(super::absent::findings(case, done));
+        findings.extend(super::series::findings(case, done));
+        mark_sign_ins(&mut findings, &groups, case, done);
     }
     findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, 400))));
     findings
+}
+
+/// A sign-in from an address that had guessed is what the guesses were for.
+fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case, done: &[Done]) {
+    let places = super::series::after_guesses(case, done);
+    let cited = groups.iter().flat_map(|g| &g.0).filter(|p| {
+        let (file, line) = p.rec.key();
+        p.rec.facets.get(Facet::Outcome) != Some("failure")
+            && p.rec.class() == Class::Authentication
+            && places.contains(&(file.to_owned(), line))
+    });
+    let cited: Vec<_> = cited.map(|p| cite(p.rec)).collect();
+    for finding in findings.iter_mut().filter(|f| f.citations.iter().any(|c| cited.contains(c))) {
+        finding.claim.push_str(": sign-in from an address that had guessed");
+        finding.bearing = Bearing::Incriminating;
+        finding.weight = Weight::Strong;
+        finding.about_alert = true;
+        finding.technique = Some("T1078".into());
+    }
 }
 
 fn picks(case: &Case) -> Vec<Pick<'_>> {
@@ -113,8 +134,11 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     // What only the host ties to the alert has to weigh more: on one machine many things go on.
     let tied = kin != Kin::Near || case.round > 1 || case.shares_actor(rec);
     let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
-    if kin == Kin::Core {
-        return Some(1000);
+    match kin {
+        Kin::Core => return Some(1000),
+        // Where it began and where it ended, whatever sort of record that is.
+        Kin::Again => return Some(170),
+        _ => {}
     }
     if noise && !grave {
         return None;
@@ -130,7 +154,7 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         Kin::Core | Kin::Same => 150,
         Kin::Ancestor => 220,
         Kin::Descendant => 100,
-        Kin::Between | Kin::Named => 120,
+        Kin::Again | Kin::Between | Kin::Named => 120,
         Kin::Near => 0,
     };
     let told = weight(against).max(weight(telling(Bearing::Exonerating)));
@@ -331,7 +355,7 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
     let confidence = match close {
         Kin::Core => 0.9,
         Kin::Same | Kin::Ancestor | Kin::Descendant => 0.85,
-        Kin::Between | Kin::Named => 0.75,
+        Kin::Again | Kin::Between | Kin::Named => 0.75,
         Kin::Near => 0.6,
     };
     Some(FindingDraft {

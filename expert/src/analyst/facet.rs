@@ -84,6 +84,20 @@ impl Facets {
         self.values.get(&facet).map(String::as_str)
     }
 
+    /// The field that a facet was read from, and what stands there.
+    pub(crate) fn stands_in(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
+        let (_, wanted) = NAMES.iter().find(|(named, _)| *named == facet)?;
+        let known = self.get(facet)?;
+        let rank = |path: &str| wanted.iter().position(|w| *w == last(path, 1) || *w == last(path, 2));
+        // An outcome is kept as one of two words, whatever stands in the field.
+        let same = |value: &str| facet == Facet::Outcome || value.trim() == known;
+        let ranked = fields.iter().filter_map(|(path, value)| Some((rank(path)?, path, value)));
+        let first = ranked
+            .filter(|(.., value)| !value.is_empty() && same(value))
+            .min_by_key(|(rank, path, _)| (*rank, path.matches('.').count()))?;
+        Some((first.1.clone(), first.2.clone()))
+    }
+
     /// Reads the facets of a record from its fields and its text.
     pub(crate) fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
         let mut best: BTreeMap<Facet, (usize, &str)> = BTreeMap::new();

@@ -19,6 +19,8 @@ pub(crate) enum Kin {
     Ancestor,
     /// A process below it.
     Descendant,
+    /// The same done again by the same actor, at the beginning or the end of it.
+    Again,
     /// It goes on between two machines that are both under suspicion.
     Between,
     /// It shares a rare name with the alert.
@@ -215,6 +217,15 @@ impl Links {
             reach.extend(pick(&below, false));
             if (below.len(), above.len()) == before {
                 break;
+            }
+        }
+    }
+
+    /// Marks the records at these places.
+    pub(crate) fn again(&mut self, recs: &[Rec], places: &BTreeSet<(String, u64)>) {
+        for (index, rec) in recs.iter().enumerate() {
+            if places.iter().any(|(file, line)| rec.key() == (file.as_str(), *line)) {
+                self.add(index, Kin::Again);
             }
         }
     }

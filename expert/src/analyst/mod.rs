@@ -20,6 +20,7 @@ pub(crate) mod raise;
 mod rec;
 mod say;
 mod seed;
+mod series;
 mod steer;
 
 use link::Links;
@@ -63,6 +64,7 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
                 let mut requests = search.expand(&case.recs, &case.links, case.anchor);
                 if turn == 4 && task.round == 1 {
                     requests.extend(absent::traces(&view.alert, case.anchor));
+                    requests.extend(series::ask(&case));
                 }
                 if turn == 5 && task.round == 1 {
                     requests.extend(absent::search(&view.alert, case.anchor));
@@ -148,7 +150,7 @@ impl Case {
         let actors = subjects(&recs, &core, &seeds).into_iter().filter(|s| !hosts.contains(s) && s != "root").collect();
         let programs = absent::programs(&view.alert);
         let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
-        Self {
+        let mut case = Self {
             alert: view.alert.clone(),
             ground,
             seeds,
@@ -161,7 +163,12 @@ impl Case {
             programs,
             told,
             round,
+        };
+        if round == 1 {
+            let places = series::places(&case, done);
+            case.links.again(&case.recs, &places);
         }
+        case
     }
 }
 

@@ -85,6 +85,18 @@ fn a_shippers_time_is_ingestion_where_the_event_has_its_own() {
 }
 
 #[test]
+fn a_capture_that_was_read_later_has_its_times_in_its_flows() {
+    check(
+        &many(|i| {
+            format!(
+                r#"{{"timestamp":"2024-01-02T00:00:00Z","src_ip":"10.0.0.1","flow":{{"start":"2024-01-01T00:09:{i:02}.5Z","end":"2024-01-01T00:10:{i:02}.5Z"}}}}"#
+            )
+        }),
+        "2024-01-01T00:09:00.5Z Record Millisecond flow.start",
+    );
+}
+
+#[test]
 fn sums_are_told_from_events() {
     check(
         &many(|_| {

@@ -95,6 +95,11 @@ pub(crate) fn class(path: &str) -> Class {
     own
 }
 
+/// What the last part of the path suggests, whatever it is a part of.
+pub(crate) fn of_field(path: &str) -> Class {
+    by_name(&key(path))
+}
+
 fn by_name(key: &str) -> Class {
     match key {
         "utctime" | "timeutc" | "timestamputc" | "utctimestamp" | "datetimeutc" | "eventtimeutc" => Class::Utc,

@@ -1,7 +1,7 @@
 //! Which fields of a source are times, and what each tells: by name, and by how they behave in the
 //! records.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::names::{self, Class};
 use super::text::{Moment, Reading, parse};
@@ -46,6 +46,7 @@ pub(crate) fn assign(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
         candidate.score = score(candidate, sample.len());
     }
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.path.cmp(&b.path)));
+    prefer_varying(&mut candidates);
     prefer_finer(&mut candidates);
     prefer_earlier(&mut candidates);
     give_roles(&mut candidates);
@@ -138,6 +139,24 @@ fn score(candidate: &Candidate, records: usize) -> f64 {
 #[allow(clippy::cast_precision_loss, reason = "counts of a sample are small")]
 pub(crate) fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// Where the first field always says the same, as when a capture was read later, and another tells when each thing
+/// began, the other is the event's own.
+fn prefer_varying(candidates: &mut [Candidate]) {
+    let distinct = |c: &Candidate| c.moments.iter().flatten().map(|m| m.ns).collect::<HashSet<_>>().len();
+    let Some(first) = candidates.first().filter(|c| c.filled >= 10 && distinct(c) == 1) else { return };
+    let filled = first.filled;
+    let other = candidates.iter().skip(1).position(|other| {
+        matches!(names::of_field(&other.path), Class::Own(6..))
+            && other.filled * 10 >= filled * 9
+            && distinct(other) > 1
+    });
+    let Some(at) = other else { return };
+    raise(candidates, at + 1);
+    if let Some(first) = candidates.first_mut() {
+        first.class = names::of_field(&first.path);
+    }
 }
 
 /// Where another field is the same time with its fraction, that one is meant.

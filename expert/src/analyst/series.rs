@@ -1,0 +1,358 @@
+//! The alerted activity as a series: the same actor doing the same again. When it began and ended, how often
+//! it was done, and whether it succeeded in the end say more than the one record that raised the alert.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::worker::call;
+use casebook_protocol::{
+    Bearing, CallStatus, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight,
+};
+use serde_json::{Value, json};
+
+use super::Case;
+use super::facet::{Class, Facet};
+use super::rec::Rec;
+
+/// Records of each end of a series.
+const ENDS: u64 = 2;
+/// Sign-ins that are told one by one; of more, none stands out.
+const FEW: u64 = 8;
+/// Half of the window in which accounts are counted, in seconds.
+const AROUND: i64 = 600;
+/// The span of the densest part of a series, in minutes.
+const DENSE: i64 = 10;
+/// Words that sign-ins that succeeded have in them, in logs of several makes.
+const SIGNED_IN: &[&str] = &["Accepted", "UserLoggedIn", "4624", "ConsoleLogin", "user.session.start"];
+/// What sshd writes when it lets somebody in.
+const ACCEPTED: &[&str] = &["Accepted password", "Accepted publickey", "Accepted keyboard"];
+
+/// A condition: a field and its value.
+type Is = (String, String);
+
+/// What makes it one series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Sign-ins that failed.
+    Guess,
+    /// Requests for what is not there.
+    Scan,
+    /// Connections that were refused or not answered.
+    Refused,
+    /// Anything else that is done again.
+    Repeat,
+}
+
+/// What the alerted record is one of.
+struct Series {
+    kind: Kind,
+    /// Who does it, and to whom.
+    actor: Vec<Is>,
+    /// What is counted.
+    act: Vec<Is>,
+    /// The field with the account.
+    user: Option<String>,
+    address: Option<String>,
+    sshd: bool,
+    at: Option<Timestamp>,
+}
+
+fn of(rec: &Rec) -> Option<Series> {
+    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let all = |facets: &[Facet]| facets.iter().map(|f| is(*f)).collect::<Option<Vec<Is>>>();
+    let mut act: Vec<Is> = Vec::new();
+    let (kind, actor) = match rec.class() {
+        Class::LogonFailure => {
+            act.extend([Facet::Outcome, Facet::Action].into_iter().filter_map(is));
+            (Kind::Guess, all(&[Facet::SrcIp])?)
+        }
+        Class::HttpRequest => {
+            let status = is(Facet::HttpStatus).filter(|(_, status)| status.starts_with('4'));
+            let kind = if status.is_some() { Kind::Scan } else { Kind::Repeat };
+            act.extend(status);
+            (kind, all(&[Facet::SrcIp])?)
+        }
+        Class::NetworkConnection => {
+            let state = rec.fields.iter().find(|(path, state)| refused(path, state));
+            act.extend(state.map(|(path, state)| (path.clone(), state.clone())));
+            let kind = if state.is_some() { Kind::Refused } else { Kind::Repeat };
+            (kind, all(&[Facet::SrcIp, Facet::DstIp, Facet::DstPort])?)
+        }
+        Class::ProcessStart => (Kind::Repeat, all(&[Facet::Host, Facet::Command])?),
+        Class::ProcessAccess => (Kind::Repeat, all(&[Facet::Host, Facet::Process, Facet::Action])?),
+        Class::ApiCall | Class::TokenEvent | Class::AccountChange => {
+            (Kind::Repeat, all(&[Facet::User, Facet::Action])?)
+        }
+        _ => return None,
+    };
+    act.splice(0..0, actor.iter().cloned());
+    Some(Series {
+        kind,
+        act,
+        user: is(Facet::User).map(|(path, _)| path),
+        address: rec.facets.get(Facet::SrcIp).map(str::to_owned),
+        sshd: rec.raw.contains("sshd"),
+        at: rec.time,
+        actor,
+    })
+}
+
+/// Zeek's states of connections that nobody took, and the words of firewalls.
+fn refused(path: &str, state: &str) -> bool {
+    super::facet::last(path, 1) == "connstate" && matches!(state, "REJ" | "S0" | "RSTOS0" | "RSTRH" | "SH")
+}
+
+fn conditions(all: &[Is]) -> Value {
+    all.iter().map(|(field, value)| json!({"field": field, "op": "eq", "value": value})).collect()
+}
+
+impl Series {
+    fn end(&self, order: &str) -> CallRequest {
+        call(
+            "search",
+            &json!({"where": conditions(&self.actor), "order": order, "limit": ENDS, "include_fields": true}),
+        )
+    }
+
+    fn count(&self) -> CallRequest {
+        call("count_by", &json!({"field": "$minute", "where": conditions(&self.act), "top": 1000}))
+    }
+
+    /// The accounts that were tried around the alert.
+    fn accounts(&self) -> Option<CallRequest> {
+        let (user, at) = (self.user.as_ref().filter(|_| self.kind == Kind::Guess)?, self.at?);
+        let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
+        let (from, to) = (edge(-AROUND)?, edge(AROUND)?);
+        let arguments = json!({"field": user, "where": conditions(&self.act), "from": from, "to": to, "top": 20});
+        Some(call("count_by", &arguments))
+    }
+
+    /// Whether the address that guessed signed in.
+    fn signed_in(&self) -> Option<CallRequest> {
+        (self.kind == Kind::Guess).then(|| {
+            let words = if self.sshd { &["Accepted"][..] } else { SIGNED_IN };
+            let (limit, order) = (FEW, "time");
+            call(
+                "search",
+                &json!({"terms": words, "mode": "any", "where": conditions(&self.actor), "order": order, "limit": limit, "include_fields": true}),
+            )
+        })
+    }
+
+    /// Who signed in at all.
+    fn others(&self) -> Option<CallRequest> {
+        (self.kind == Kind::Guess && self.sshd)
+            .then(|| call("search", &json!({"terms": ACCEPTED, "mode": "any", "limit": FEW, "include_fields": true})))
+    }
+
+    fn asked(&self) -> Vec<CallRequest> {
+        let mut all = vec![self.end("time"), self.end("time_desc"), self.count()];
+        all.extend([self.accounts(), self.signed_in(), self.others()].into_iter().flatten());
+        all
+    }
+}
+
+/// What is asked of the series that the alerted record belongs to.
+pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
+    alerted(case).map_or_else(Vec::new, |series| series.asked())
+}
+
+fn alerted(case: &Case) -> Option<Series> {
+    case.core.iter().find_map(|i| of(case.recs.get(*i)?))
+}
+
+/// What came back.
+struct Answer<'d> {
+    done: &'d Done,
+    json: Value,
+}
+
+fn answer<'d>(request: &CallRequest, done: &'d [Done]) -> Option<Answer<'d>> {
+    let same = |d: &&Done| {
+        d.call.tool == request.tool && d.call.arguments == request.arguments && d.call.status == CallStatus::Answered
+    };
+    let done = done.iter().find(same)?;
+    Some(Answer { json: serde_json::from_str(&done.result).ok()?, done })
+}
+
+impl Answer<'_> {
+    fn number(&self, key: &str) -> Option<u64> {
+        self.json.get(key)?.as_u64()
+    }
+
+    /// The number under `key`, as a citation.
+    fn cited(&self, key: &str) -> Option<Citation> {
+        let at = Locator::Pointer(format!("/{key}"));
+        Some(Citation::Count { call: self.done.call.id.clone(), at, value: self.number(key)?, again: None })
+    }
+
+    /// Files and lines of the records.
+    fn places(&self) -> impl Iterator<Item = (String, u64)> {
+        self.json
+            .get("records")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|record| Some((record.get("file")?.as_str()?.to_owned(), record.get("line")?.as_u64()?)))
+    }
+
+    /// The most records in so many minutes one after the other.
+    fn densest(&self) -> u64 {
+        let groups = self.json.get("groups").and_then(Value::as_array).into_iter().flatten();
+        let minutes: BTreeMap<i64, u64> = groups
+            .filter_map(|group| {
+                let at: Timestamp = group.get("value")?.as_str()?.parse().ok()?;
+                Some((at.as_second() / 60, group.get("count")?.as_u64()?))
+            })
+            .collect();
+        minutes.keys().map(|from| minutes.range(*from..*from + DENSE).map(|(_, n)| n).sum()).max().unwrap_or(0)
+    }
+}
+
+/// The records that tell of the series: its first and last, and the sign-ins that matter beside guesses.
+pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    let Some(series) = alerted(case) else { return BTreeSet::new() };
+    let ends = ["time", "time_desc"].into_iter().filter_map(|order| answer(&series.end(order), done)?.places().next());
+    let few = |request: Option<CallRequest>| {
+        request.and_then(|r| answer(&r, done)).filter(|a| a.number("total").is_some_and(|n| n <= FEW))
+    };
+    let signed = [few(series.signed_in()), few(series.others())].into_iter().flatten();
+    ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).collect()
+}
+
+/// The records of sign-ins from an address that had guessed before.
+pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    let guessed = |s: &Series| answer(&s.count(), done).and_then(|a| a.number("total")).is_some_and(|n| n >= 5);
+    let Some(series) = alerted(case).filter(guessed) else { return BTreeSet::new() };
+    let answers = series.signed_in().and_then(|r| answer(&r, done));
+    answers.map_or_else(BTreeSet::new, |a| a.places().collect())
+}
+
+/// How often it was done, what that amounts to, and whether it succeeded.
+pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
+    let Some(series) = alerted(case) else { return Vec::new() };
+    let Some(counted) = answer(&series.count(), done) else { return Vec::new() };
+    let (Some(total), Some(count)) = (counted.number("total"), counted.cited("total")) else { return Vec::new() };
+    let accounts = series.accounts().and_then(|r| answer(&r, done));
+    let tried = accounts.as_ref().and_then(|a| a.number("distinct")).unwrap_or(1);
+    let Some(Judged { what, amounts_to, bearing, weight, technique }) =
+        judge(series.kind, total, counted.densest(), tried)
+    else {
+        return Vec::new();
+    };
+    let from = series.address.as_ref().map(|a| format!(" from `{a}`")).unwrap_or_default();
+    let mut claim = format!("{total} {what}{from}");
+    let mut citations = vec![count];
+    if tried > 1
+        && let Some(cited) = accounts.as_ref().and_then(|a| a.cited("distinct"))
+    {
+        claim.push_str(&format!(", {tried} accounts around the alert"));
+        citations.push(cited);
+    }
+    if !amounts_to.is_empty() {
+        claim.push_str(&format!(": {amounts_to}"));
+    }
+    let entities: Vec<Entity> =
+        series.address.iter().map(|a| Entity { kind: EntityKind::Address, value: a.clone() }).collect();
+    let mut all = vec![FindingDraft {
+        kind: FindingKind::Aggregate,
+        claim,
+        time: None,
+        entities: entities.clone(),
+        bearing,
+        weight,
+        about_alert: true,
+        technique: technique.map(str::to_owned),
+        confidence: Score::clamped(0.9),
+        citations,
+        look_next: None,
+    }];
+    all.extend(never_let_in(&series, done, entities));
+    all
+}
+
+/// Nobody was let in from the address, as far as sshd's log goes.
+fn never_let_in(series: &Series, done: &[Done], entities: Vec<Entity>) -> Option<FindingDraft> {
+    let searched = series.signed_in().filter(|_| series.sshd).and_then(|r| answer(&r, done))?;
+    let address = series.address.as_ref().filter(|_| searched.number("total") == Some(0))?;
+    let call = searched.done.call.id.clone();
+    Some(FindingDraft {
+        kind: FindingKind::Absence,
+        claim: format!("No sign-in from `{address}` succeeded: no record of it says `Accepted`"),
+        time: None,
+        entities,
+        bearing: Bearing::Neutral,
+        weight: Weight::Moderate,
+        about_alert: true,
+        technique: None,
+        confidence: Score::clamped(0.8),
+        citations: vec![Citation::Absence {
+            call,
+            at: Locator::Pointer("/total".into()),
+            from: None,
+            to: None,
+            again: None,
+        }],
+        look_next: None,
+    })
+}
+
+/// What a series amounts to.
+struct Judged {
+    what: &'static str,
+    amounts_to: &'static str,
+    bearing: Bearing,
+    weight: Weight,
+    technique: Option<&'static str>,
+}
+
+/// `dense` is the most that was done in [`DENSE`] minutes, `tried` the accounts that were tried.
+fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Judged> {
+    let against = |what, amounts_to, weight, technique| {
+        Some(Judged { what, amounts_to, bearing: Bearing::Incriminating, weight, technique })
+    };
+    match kind {
+        Kind::Guess => {
+            let what = if total == 1 { "failed sign-in" } else { "failed sign-ins" };
+            let technique = Some(if tried >= 5 { "T1110.003" } else { "T1110.001" });
+            // One account alone may be a program with an old password.
+            match (dense, tried) {
+                (100.., 2..) => {
+                    against(what, "passwords guessed at a pace that no person keeps", Weight::Decisive, technique)
+                }
+                (_, 5..) => against(what, "one address tried the accounts of many", Weight::Strong, technique),
+                (20.., 2..) => against(what, "passwords guessed", Weight::Strong, technique),
+                (10.., _) => against(
+                    what,
+                    "repeated, by somebody who guesses or a program with an old password",
+                    Weight::Moderate,
+                    technique,
+                ),
+                _ => None,
+            }
+        }
+        Kind::Scan => {
+            let what = "requests for what is not there or not allowed";
+            let scan = "searched through by a program";
+            match dense {
+                200.. => against(what, scan, Weight::Strong, Some("T1595.003")),
+                50.. => against(what, scan, Weight::Moderate, Some("T1595.003")),
+                _ => None,
+            }
+        }
+        Kind::Refused if dense >= 50 => against(
+            "connections that were refused or not answered",
+            "a program calls a host that does not take it",
+            Weight::Moderate,
+            None,
+        ),
+        Kind::Refused | Kind::Repeat if total >= 3 => Some(Judged {
+            what: "records of the same in all",
+            amounts_to: "",
+            bearing: Bearing::Neutral,
+            weight: Weight::Weak,
+            technique: None,
+        }),
+        Kind::Refused | Kind::Repeat => None,
+    }
+}
