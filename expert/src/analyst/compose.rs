@@ -137,7 +137,7 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     match kin {
         Kin::Core => return Some(1000),
         // Where it began and where it ended, whatever sort of record that is.
-        Kin::Again => return Some(170),
+        Kin::Again => return Some(350),
         _ => {}
     }
     if noise && !grave {
@@ -244,7 +244,8 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
                     || Some(sent(p.rec)) == most
                     || p.kin <= Kin::Core
                     || p.kin == Kin::Ancestor
-                    || (keep_grave && grave(p.rec))
+                    // The family of a request has what it shows in its name.
+                    || (keep_grave && grave(p.rec) && p.rec.class() != Class::HttpRequest)
             });
             same.extend(last);
         }

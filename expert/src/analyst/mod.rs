@@ -62,6 +62,9 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             3 => search.scan(case.anchor),
             4 | 5 => {
                 let mut requests = search.expand(&case.recs, &case.links, case.anchor);
+                if turn == 4 {
+                    requests.extend(search.look(case.anchor));
+                }
                 if turn == 4 && task.round == 1 {
                     requests.extend(absent::traces(&view.alert, case.anchor));
                     requests.extend(series::ask(&case));

@@ -1,11 +1,11 @@
 //! What the analyst asks of its tools, turn by turn. Each turn follows from the results of those
 //! before it and from nothing else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{CallStatus, Timestamp};
+use casebook_protocol::{CallStatus, EntityKind, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::behaviour;
@@ -20,8 +20,17 @@ const SMALL: u64 = 20_000;
 const WINDOW: i64 = 12 * 3600;
 /// Records that one search asks for.
 const LIMIT: u64 = 120;
-/// Terms that one search of behaviours asks for.
-const TERMS: usize = 14;
+/// Records that a search for a name to follow asks for.
+const FOLLOWED: u64 = 400;
+/// A term that more records hold is looked at around the alert only.
+const RARE: u64 = 40;
+/// Searches for terms that are rare, and for those that are not.
+const RARE_SEARCHES: usize = 14;
+const COMMON_SEARCHES: usize = 14;
+/// Records that a search for a common term asks for.
+const NEAREST: u64 = 40;
+/// Terms that one search of behaviours counts.
+const TERMS: usize = 450;
 
 /// What was learned of the sources.
 #[derive(Debug, Default)]
@@ -54,6 +63,14 @@ pub(crate) fn total_of(done: &[Done], term: &str) -> Option<u64> {
         }
         serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()
     })
+}
+
+/// The terms of the book, those of the gravest behaviours first.
+fn book() -> Vec<&'static str> {
+    let mut book: Vec<_> = behaviour::all().iter().collect();
+    book.sort_by_key(|b| std::cmp::Reverse(b.weight));
+    let mut seen = BTreeSet::new();
+    book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect()
 }
 
 pub(crate) struct Search<'a> {
@@ -102,9 +119,9 @@ impl Search<'_> {
                 requests.push(call("get_record", &json!({"file": file, "line": line})));
             }
         }
-        let names = follow.iter().chain(&self.seeds.names);
-        requests.extend(names.map(|seed| self.search(&[&seed.text], None, LIMIT)));
-        self.unasked(requests, 28)
+        requests.extend(follow.iter().map(|seed| self.search(&[&seed.text], None, FOLLOWED)));
+        requests.extend(self.seeds.names.iter().map(|seed| self.search(&[&seed.text], None, LIMIT)));
+        self.unasked(requests, 24)
     }
 
     /// Everything around the alert, and every behaviour that the analyst knows.
@@ -116,14 +133,55 @@ impl Search<'_> {
                 &json!({"time": at, "before_seconds": 90, "after_seconds": 90, "limit": 200, "include_fields": true}),
             ));
         }
+        if let Some(at) = anchor {
+            // What a name is most often seen with, lies anywhere; what matters of it, near the alert.
+            let common = self.seeds.names.iter().filter(|s| s.kind != EntityKind::Host);
+            let common = common.filter(|s| total_of(self.done, &s.text).is_some_and(|total| total > LIMIT));
+            requests.extend(common.take(6).map(|seed| {
+                call("search", &json!({"terms": [seed.text], "near": at, "limit": LIMIT, "include_fields": true}))
+            }));
+        }
         requests.push(self.search(super::steer::TERMS, anchor, LIMIT));
-        let mut book: Vec<_> = behaviour::all().iter().collect();
-        book.sort_by_key(|b| std::cmp::Reverse(b.weight));
-        let mut seen = BTreeSet::new();
-        let terms: Vec<&str> =
-            book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect();
-        requests.extend(terms.chunks(TERMS).map(|chunk| self.search(chunk, anchor, LIMIT)));
-        self.unasked(requests, 60)
+        requests.extend(book().chunks(TERMS).map(|chunk| self.search(chunk, anchor, 0)));
+        self.unasked(requests, 20)
+    }
+
+    /// What the tally of the book says is there: what is rare whole, and of what is everywhere that which lies
+    /// nearest the alert.
+    pub(crate) fn look(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
+        let counted = self.tally();
+        let (rare, common): (Vec<_>, Vec<_>) =
+            book().into_iter().filter_map(|t| Some((t, *counted.get(t)?))).partition(|(_, n)| *n <= RARE);
+        let mut requests = Vec::new();
+        let mut together: (Vec<&str>, u64) = (Vec::new(), 0);
+        for (term, count) in rare {
+            if together.1 + count > LIMIT {
+                requests.push(self.search(&std::mem::take(&mut together.0), anchor, LIMIT));
+                together.1 = 0;
+            }
+            together.0.push(term);
+            together.1 += count;
+        }
+        if !together.0.is_empty() {
+            requests.push(self.search(&together.0, anchor, LIMIT));
+        }
+        requests.truncate(RARE_SEARCHES);
+        if let Some(at) = anchor {
+            requests.extend(common.iter().take(COMMON_SEARCHES).map(|(term, _)| {
+                call("search", &json!({"terms": [term], "near": at, "limit": NEAREST, "include_fields": true}))
+            }));
+        }
+        self.unasked(requests, RARE_SEARCHES + COMMON_SEARCHES)
+    }
+
+    /// How many records hold each term of the book.
+    fn tally(&self) -> BTreeMap<String, u64> {
+        let counts = self.done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered);
+        let by_term = counts.filter_map(|d| {
+            let found: Value = serde_json::from_str(&d.result).ok()?;
+            (found.get("returned")?.as_u64()? == 0).then(|| found.get("by_term").cloned())?
+        });
+        by_term.filter_map(|by_term| serde_json::from_value::<BTreeMap<String, u64>>(by_term).ok()).flatten().collect()
     }
 
     /// The processes, connections, sessions and rare values of what hangs together with the alert.
@@ -153,7 +211,7 @@ impl Search<'_> {
         let mut seen = BTreeSet::new();
         terms.retain(|t| t.len() >= 2 && seen.insert(t.clone()));
         requests.extend(terms.iter().map(|t| self.search(&[t], anchor, 80)));
-        self.unasked(requests, 24)
+        self.unasked(requests, 16)
     }
 
     /// The process above and those below, by process id. Such a number is used again, so only records

@@ -43,7 +43,10 @@ pub(super) fn family(rec: &Rec) -> String {
     let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
     let what = match rec.class() {
         Class::ProcessStart => format!("{}|{}", facet(Facet::Process), facet(Facet::Parent)),
-        Class::HttpRequest => format!("{}|{}|{}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::HttpMethod)),
+        Class::HttpRequest => {
+            let shown = rec.shows.iter().max_by_key(|b| b.weight).map_or("", |b| b.id.as_str());
+            format!("{}|{}|{}|{shown}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::HttpMethod))
+        }
         Class::FileCreate | Class::FileDelete => facet(Facet::Process),
         Class::DnsQuery => facet(Facet::SrcIp),
         _ => return kind_of_activity(rec),

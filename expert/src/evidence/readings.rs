@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 use super::fields::{Shape, json, parse, xml};
@@ -31,6 +32,92 @@ impl Term {
     }
 }
 
+/// Texts that a record must hold: all of them, or any.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Terms {
+    each: Vec<Term>,
+    any: bool,
+    /// Of many terms, one pass for all of them.
+    many: Option<AhoCorasick>,
+}
+
+/// So many terms are sought one by one.
+const ONE_BY_ONE: usize = 8;
+
+impl Terms {
+    pub(crate) fn new(texts: &[&str], any: bool) -> Self {
+        let lower = texts.iter().map(|text| text.to_ascii_lowercase());
+        let many = if any && texts.len() > ONE_BY_ONE { AhoCorasick::new(lower).ok() } else { None };
+        Self { each: texts.iter().map(|text| Term::new(text)).collect(), any, many }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.each.is_empty()
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.each.len()
+    }
+
+    /// Any of several is enough.
+    pub(crate) const fn is_choice(&self) -> bool {
+        self.any && self.each.len() > 1
+    }
+
+    /// Whether a record holds them.
+    pub(crate) fn held(&self, shape: &Shape, raw: &[u8]) -> bool {
+        let Some(many) = &self.many else { return holds(shape, raw, &self.each, self.any) };
+        let mut found = false;
+        each(shape, raw, &mut |lower| {
+            found = many.is_match(lower);
+            found
+        });
+        found
+    }
+
+    /// Marks those of them that a record holds.
+    pub(crate) fn mark(&self, shape: &Shape, raw: &[u8], held: &mut [bool]) {
+        each(shape, raw, &mut |lower| {
+            match &self.many {
+                Some(many) => many.find_overlapping_iter(lower).for_each(|found| {
+                    if let Some(held) = held.get_mut(found.pattern().as_usize()) {
+                        *held = true;
+                    }
+                }),
+                None => {
+                    self.each.iter().zip(held.iter_mut()).for_each(|(term, held)| *held = *held || term.is_in(lower));
+                }
+            }
+            !held.contains(&false)
+        });
+    }
+
+    /// Whether a block with this filter may hold them.
+    pub(crate) fn may_be_in(&self, filter: &[u8]) -> bool {
+        match (self.each.is_empty(), self.any) {
+            (true, _) => true,
+            (false, true) => self.each.iter().any(|t| may_hold(filter, t)),
+            (false, false) => self.each.iter().all(|t| may_hold(filter, t)),
+        }
+    }
+
+    /// Whether none of the records in `block` can hold them, seen at once: only where their bytes are their
+    /// only reading.
+    pub(crate) fn cannot_be_in(&self, block: &[u8]) -> bool {
+        let packed = memchr::memchr2(b'\\', b'&', block).is_some()
+            || ["\"\"", "audit("].iter().any(|mark| memchr::memmem::find(block, mark.as_bytes()).is_some());
+        if self.each.is_empty() || packed || !block.is_ascii() {
+            return false;
+        }
+        let lower = block.to_ascii_lowercase();
+        match (&self.many, self.any) {
+            (Some(many), _) => !many.is_match(&lower),
+            (None, true) => !self.each.iter().any(|t| t.is_in(&lower)),
+            (None, false) => !self.each.iter().all(|t| t.is_in(&lower)),
+        }
+    }
+}
+
 /// Which of `terms` a record holds: all of them, or any.
 pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> bool {
     if terms.is_empty() {
@@ -44,18 +131,6 @@ pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> boo
         if any { found.contains(&true) } else { !found.contains(&false) }
     });
     if any { found.contains(&true) } else { !found.contains(&false) }
-}
-
-/// Whether none of the records in `block` can hold the terms, seen at once: only where their bytes are
-/// their only reading.
-pub(crate) fn cannot_hold(block: &[u8], terms: &[Term], any: bool) -> bool {
-    let packed = memchr::memchr2(b'\\', b'&', block).is_some()
-        || ["\"\"", "audit("].iter().any(|mark| memchr::memmem::find(block, mark.as_bytes()).is_some());
-    if terms.is_empty() || packed || !block.is_ascii() {
-        return false;
-    }
-    let lower = block.to_ascii_lowercase();
-    if any { !terms.iter().any(|t| t.is_in(&lower)) } else { !terms.iter().all(|t| t.is_in(&lower)) }
 }
 
 /// Gives each reading of a record in lower case, the bytes themselves first, until `enough` says so.
@@ -216,6 +291,23 @@ mod tests {
         check(Format::Plain, "x", "x", true);
         check(Format::Plain, "", "x", false);
         check(Format::Plain, "Grün", "grün", true);
+    }
+
+    #[test]
+    fn of_many_terms_each_that_a_record_holds_is_marked() {
+        let shape = Shape::of(Format::Ndjson);
+        let raw = br#"{"Image":"C:\\Windows\\System32\\netsh.exe","m":"{\"a\":\"net user\"}"}"#;
+        let texts = ["netsh.exe", "net", "nothing", "System32\\netsh", "a\":\"net", "x1", "x2", "x3", "x4", "x5"];
+        let expect: Vec<bool> = [true, true, false, true, true].into_iter().chain([false; 5]).collect();
+        for texts in [&texts[..], &texts[..5]] {
+            let terms = Terms::new(texts, true);
+            let mut held = vec![false; texts.len()];
+            terms.mark(&shape, raw, &mut held);
+            assert_eq!(held, expect[..texts.len()]);
+            assert!(terms.held(&shape, raw));
+        }
+        assert!(!Terms::new(&texts[5..], true).held(&shape, raw));
+        assert!(!Terms::new(&["x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9"], true).held(&shape, raw));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(crate) struct Page {
     pub(crate) total: u64,
     /// `total` counts all; else everything up to a limit of work.
     pub(crate) exact: bool,
+    /// How many of all hold each term, where any of several was enough.
+    pub(crate) held: Vec<u64>,
 }
 
 type Key = (bool, i64, i64);
@@ -56,14 +58,21 @@ pub(crate) fn page(
     let most = offset.saturating_add(limit);
     let mut best: BTreeMap<Key, Entry> = BTreeMap::new();
     let mut total = 0;
+    let choice = if filter.terms.is_choice() { filter.terms.len() } else { 0 };
+    let (mut held, mut marks) = (vec![0; choice], vec![false; choice]);
     let scanned = scan(catalog, filter, None, &mut |hit| {
         total += 1;
+        if choice > 0 {
+            marks.fill(false);
+            filter.terms.mark(hit.shape, hit.raw, &mut marks);
+            held.iter_mut().zip(&marks).for_each(|(count, held)| *count += u64::from(*held));
+        }
         best.insert(key(order, hit.entry), *hit.entry);
         if best.len() > most {
             best.pop_last();
         }
     })?;
-    Ok(Page { entries: best.into_values().skip(offset).collect(), total, exact: scanned.whole })
+    Ok(Page { entries: best.into_values().skip(offset).collect(), total, exact: scanned.whole, held })
 }
 
 /// A question of time alone is answered by the index.
@@ -77,7 +86,7 @@ fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, lim
         Order::Time | Order::Near(_) => &[(TIMED, "time, id"), (UNTIMED, "id")],
     };
     catalog.with_index(|db| {
-        let mut page = Page { entries: Vec::new(), total: 0, exact: true };
+        let mut page = Page { entries: Vec::new(), total: 0, exact: true, held: Vec::new() };
         let mut skip = u64::try_from(offset).unwrap_or(u64::MAX);
         for (which, sorted) in parts {
             let count = match filter.whole() {

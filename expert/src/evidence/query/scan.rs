@@ -5,7 +5,7 @@ use std::fs::File;
 use crate::evidence::catalog::{Catalog, Inner, kept, read_part};
 use crate::evidence::fields::{self, Shape, Wanted};
 use crate::evidence::index::{self, ENTRY, Entry};
-use crate::evidence::readings::{Term, cannot_hold, holds, may_hold};
+use crate::evidence::readings::{Term, Terms, holds, may_hold};
 use crate::evidence::{ReadError, Source};
 
 use super::condition::{Condition, is_settled, may_be, may_have};
@@ -18,9 +18,7 @@ const SCAN_MAX: u64 = 8 << 30;
 pub(crate) struct Filter {
     /// Places of the sources, ascending.
     pub(crate) sources: Vec<usize>,
-    pub(crate) terms: Vec<Term>,
-    /// One term is enough.
-    pub(crate) any: bool,
+    pub(crate) terms: Terms,
     pub(crate) conditions: Vec<Condition>,
     /// First and last nanosecond; a record without a time is outside of any window.
     pub(crate) from: Option<i64>,
@@ -46,12 +44,8 @@ impl Filter {
     }
 
     fn may_be_in(&self, filter: &[u8]) -> bool {
-        let terms = match (self.terms.is_empty(), self.any) {
-            (true, _) => true,
-            (false, true) => self.terms.iter().any(|t| may_hold(filter, t)),
-            (false, false) => self.terms.iter().all(|t| may_hold(filter, t)),
-        };
-        terms && self.conditions.iter().filter_map(Condition::implied).all(|t| may_hold(filter, t))
+        self.terms.may_be_in(filter)
+            && self.conditions.iter().filter_map(Condition::implied).all(|t| may_hold(filter, t))
     }
 }
 
@@ -60,6 +54,9 @@ pub(crate) struct Hit<'a> {
     pub(crate) entry: &'a Entry,
     /// Only where `parsed` was asked for, or a condition needed them.
     pub(crate) fields: &'a [(String, String)],
+    pub(crate) shape: &'a Shape,
+    /// Its bytes, where its content was asked about.
+    pub(crate) raw: &'a [u8],
 }
 
 /// How far a scan went.
@@ -143,14 +140,14 @@ impl<'a> Look<'a> {
     fn block(&self, file: &mut File, entries: &[Entry], sink: &mut dyn FnMut(&Hit<'_>)) -> std::io::Result<u64> {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(0) };
         if self.filter.by_time_only() && self.fields.is_empty() {
-            entries.iter().for_each(|entry| sink(&Hit { entry, fields: &[] }));
+            entries.iter().for_each(|entry| sink(&Hit { entry, fields: &[], shape: &self.inner.shape, raw: &[] }));
             return Ok(0);
         }
         let whole = Entry { length: last.offset + last.length - first.offset, ..*first };
         let together = !entries.iter().any(|e| e.oversize);
         let bytes = if together { read_part(file, &whole, 0, u64::MAX)? } else { Vec::new() };
         let mut size = bytes.len() as u64;
-        if together && cannot_hold(&bytes, &self.filter.terms, self.filter.any) {
+        if together && self.filter.terms.cannot_be_in(&bytes) {
             return Ok(size);
         }
         for entry in entries {
@@ -169,12 +166,12 @@ impl<'a> Look<'a> {
 
     fn record(&self, entry: &Entry, raw: &[u8], sink: &mut dyn FnMut(&Hit<'_>)) {
         let shape = &self.inner.shape;
-        if !holds(shape, raw, &self.filter.terms, self.filter.any) || !holds(shape, raw, &self.implied, false) {
+        if !self.filter.terms.held(shape, raw) || !holds(shape, raw, &self.implied, false) {
             return;
         }
         let fields = if self.fields.is_empty() { Vec::new() } else { parse_fields(shape, raw, &self.fields) };
         if self.filter.conditions.iter().all(|c| c.is_true(&fields)) {
-            sink(&Hit { entry, fields: &fields });
+            sink(&Hit { entry, fields: &fields, shape, raw });
         }
     }
 }

@@ -87,14 +87,30 @@ fn search_by_terms_fields_and_time() {
 }
 
 #[test]
+fn of_many_terms_each_is_counted_and_the_nearest_come_first() {
+    let folder = sample();
+    let tools = folder.tools();
+    let found = call(&tools, "search", r#"{"terms":["p0.exe","P1.EXE","nowhere"],"mode":"any","limit":0}"#);
+    assert_eq!(found["by_term"], serde_json::json!({"p0.exe": 17, "P1.EXE": 17}));
+    assert_eq!(found["total"], 34);
+    let near = call(&tools, "search", r#"{"terms":["run"],"near":"2024-01-01T00:00:20Z","limit":3}"#);
+    let mut lines: Vec<u64> = near["records"].as_array().unwrap().iter().map(|r| r["line"].as_u64().unwrap()).collect();
+    lines.sort_unstable();
+    assert_eq!(lines, [20, 21, 22]);
+    fails("search", r#"{"order":"time","near":"2024-01-01T00:00:20Z"}"#, "give `order` or `near`, not both");
+}
+
+#[test]
 fn both_ways_of_answering_agree() {
     let folder = sample();
     let tools = folder.tools();
     for order in ["time", "time_desc", "file"] {
         let by_index = call(&tools, "search", &format!(r#"{{"order":"{order}","limit":70}}"#));
         // Every record of the sample holds a colon.
-        let by_scan =
+        let mut by_scan =
             call(&tools, "search", &format!(r#"{{"order":"{order}","limit":70,"terms":[":","-"],"mode":"any"}}"#));
+        let held = by_scan.as_object_mut().and_then(|map| map.remove("by_term")).unwrap();
+        assert_eq!(held[":"], 62, "{order}");
         assert_eq!(by_index, by_scan, "{order}");
     }
 }

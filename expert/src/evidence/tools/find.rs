@@ -8,15 +8,17 @@ use super::args::Args;
 use super::shown::{Shown, records};
 use crate::evidence::index::Entry;
 use crate::evidence::query::{Filter, Order, Page, page};
-use crate::evidence::readings::Term;
+use crate::evidence::readings::Terms;
 
 const SECOND: i64 = 1_000_000_000;
+/// Terms of one search.
+const TERMS_MAX: usize = 500;
 /// Bytes of a record that one call of `get_record` gives.
 const PAGE_MAX: u64 = 256 << 10;
 const PAGE: u64 = 64 << 10;
 
 pub(super) const SEARCH: &[&str] =
-    &["terms", "mode", "where", "from", "to", "sources", "order", "limit", "offset", "include_fields"];
+    &["terms", "mode", "where", "from", "to", "sources", "order", "near", "limit", "offset", "include_fields"];
 pub(super) const AROUND: &[&str] =
     &["time", "file", "line", "nth", "before_seconds", "after_seconds", "sources", "terms", "limit", "include_fields"];
 pub(super) const GET: &[&str] = &["file", "line", "nth", "offset", "length"];
@@ -25,8 +27,8 @@ impl EvidenceTools {
     /// What `terms`, `mode`, `where`, `from`, `to` and `sources` ask for.
     pub(super) fn filter(&self, args: &Args) -> Result<Filter, String> {
         let terms = args.texts("terms")?;
-        if terms.len() > 50 {
-            return args.fail("`terms` takes at most 50");
+        if terms.len() > TERMS_MAX {
+            return args.fail(&format!("`terms` takes at most {TERMS_MAX}"));
         }
         let any = args.word("mode", &[("all", false), ("any", true)])?.unwrap_or(false);
         let (from, to) = (args.time("from")?, args.time("to")?);
@@ -37,8 +39,7 @@ impl EvidenceTools {
         }
         Ok(Filter {
             sources: self.sources(args)?,
-            terms: terms.into_iter().map(Term::new).collect(),
-            any,
+            terms: Terms::new(&terms, any),
             conditions: args.conditions()?,
             from,
             to,
@@ -47,13 +48,24 @@ impl EvidenceTools {
 
     pub(super) fn search(&self, args: &Args) -> Result<Value, String> {
         let filter = self.filter(args)?;
+        let near = args.time("near")?;
         let words = [("time", Order::Time), ("time_desc", Order::TimeDesc), ("file", Order::File)];
-        let order = args.word("order", &words)?.unwrap_or(Order::Time);
+        let order = match (args.word("order", &words)?, near) {
+            (Some(_), Some(_)) => return args.fail("give `order` or `near`, not both"),
+            (order, None) => order.unwrap_or(Order::Time),
+            (None, Some(near)) => Order::Near(near),
+        };
         let limit = usize::try_from(args.number("limit", 0, 500)?.unwrap_or(20)).unwrap_or(20);
         let offset = usize::try_from(args.number("offset", 0, 100_000)?.unwrap_or(0)).unwrap_or(0);
         let with_fields = args.flag("include_fields")?;
         let found = page(&self.catalog, &filter, order, offset, limit).map_err(|e| e.to_string())?;
-        self.answer(&filter, &found, with_fields)
+        let mut answer = self.answer(&filter, &found, with_fields)?;
+        if filter.terms.is_choice() {
+            let texts = args.texts("terms")?;
+            let held = texts.iter().zip(&found.held).filter(|(_, count)| **count > 0);
+            put(&mut answer, "by_term", held.map(|(text, count)| ((*text).to_owned(), json!(count))).collect());
+        }
+        Ok(answer)
     }
 
     fn answer(&self, filter: &Filter, found: &Page, with_fields: bool) -> Result<Value, String> {
@@ -99,7 +111,7 @@ impl EvidenceTools {
         let after = args.seconds("after_seconds")?.unwrap_or(60 * SECOND);
         let filter = Filter {
             sources: self.sources(args)?,
-            terms: args.texts("terms")?.into_iter().map(Term::new).collect(),
+            terms: Terms::new(&args.texts("terms")?, false),
             from: Some(center.saturating_sub(before)),
             to: Some(center.saturating_add(after)),
             ..Filter::default()
