@@ -203,7 +203,7 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
         gaps.push(Gap {
             kind: GapKind::Temporal,
             description: format!(
-                "Nothing is recorded of the activity from {} to {} ({}).",
+                "No credible finding tells what was done from {} to {} ({}).",
                 clock(before.at),
                 clock(after.at),
                 words(silence)

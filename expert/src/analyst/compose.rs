@@ -23,6 +23,8 @@ const MOST: usize = 40;
 const ONE_BY_ONE: usize = 8;
 /// So many bytes sent in one connection set it apart from its like.
 const MUCH: u64 = 1_000_000;
+/// How much the first and the last record of the alerted activity matter.
+const END: u32 = 350;
 /// Citations of one finding.
 const CITED: usize = 6;
 
@@ -76,7 +78,9 @@ fn picks(case: &Case) -> Vec<Pick<'_>> {
     let mut picks: Vec<Pick<'_>> = Vec::new();
     for (index, rec) in case.recs.iter().enumerate() {
         let Some(kin) = case.links.kin(index).or_else(|| instruction(rec).then_some(Kin::Near)) else { continue };
-        if let Some(rank) = rank(rec, kin, case).filter(|_| case.asked_for(rec)) {
+        // Where it began and where it ended, whatever sort of record that is.
+        let end = case.links.is_end(index).then_some(END);
+        if let Some(rank) = rank(rec, kin, case).max(end).filter(|_| case.asked_for(rec)) {
             picks.push(Pick { rec, kin, rank });
         }
     }
@@ -134,11 +138,8 @@ fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     // What only the host ties to the alert has to weigh more: on one machine many things go on.
     let tied = kin != Kin::Near || case.round > 1 || case.shares_actor(rec);
     let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
-    match kin {
-        Kin::Core => return Some(1000),
-        // Where it began and where it ended, whatever sort of record that is.
-        Kin::Again => return Some(350),
-        _ => {}
+    if kin == Kin::Core {
+        return Some(1000);
     }
     if noise && !grave {
         return None;

@@ -158,7 +158,18 @@ fn failure(outcome: &str) -> bool {
     let outcome = outcome.to_ascii_lowercase();
     let good = matches!(
         outcome.as_str(),
-        "success" | "succeeded" | "true" | "yes" | "ok" | "0" | "allow" | "allowed" | "none"
+        "success"
+            | "succeeded"
+            | "true"
+            | "yes"
+            | "ok"
+            | "0"
+            | "allow"
+            | "allowed"
+            | "accepted"
+            | "granted"
+            | "permitted"
+            | "none"
     );
     let number = outcome.parse::<u32>().ok();
     !(good

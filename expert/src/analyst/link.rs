@@ -131,6 +131,7 @@ fn latest_before(recs: &[Rec], keys: &[(Vec<String>, Vec<String>)], index: usize
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     kin: BTreeMap<usize, Kin>,
+    ends: BTreeSet<usize>,
 }
 
 impl Links {
@@ -221,11 +222,17 @@ impl Links {
         }
     }
 
+    /// It is where the series of the alerted activity begins or ends, or tells how that went.
+    pub(crate) fn is_end(&self, index: usize) -> bool {
+        self.ends.contains(&index)
+    }
+
     /// Marks the records at these places.
     pub(crate) fn again(&mut self, recs: &[Rec], places: &BTreeSet<(String, u64)>) {
         for (index, rec) in recs.iter().enumerate() {
             if places.iter().any(|(file, line)| rec.key() == (file.as_str(), *line)) {
                 self.add(index, Kin::Again);
+                self.ends.insert(index);
             }
         }
     }

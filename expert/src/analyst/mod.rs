@@ -168,7 +168,8 @@ impl Case {
             round,
         };
         if round == 1 {
-            let places = series::places(&case, done);
+            let mut places = series::places(&case, done);
+            places.extend(series::named(&case));
             case.links.again(&case.recs, &places);
         }
         case

@@ -7,6 +7,7 @@ use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_protocol::{
     Bearing, CallStatus, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight,
+    one_line,
 };
 use serde_json::{Value, json};
 
@@ -53,6 +54,8 @@ struct Series {
     /// The field with the account.
     user: Option<String>,
     address: Option<String>,
+    /// What is done again, in words.
+    again: String,
     sshd: bool,
     at: Option<Timestamp>,
 }
@@ -86,7 +89,16 @@ fn of(rec: &Rec) -> Option<Series> {
         _ => return None,
     };
     act.splice(0..0, actor.iter().cloned());
+    let value = |facet| is(facet).map_or_else(String::new, |(_, value)| format!("`{}`", one_line(&value, 160)));
+    let again = match rec.class() {
+        Class::HttpRequest => "requests".to_owned(),
+        Class::NetworkConnection => format!("connections to {} port {}", value(Facet::DstIp), value(Facet::DstPort)),
+        Class::ProcessStart => format!("starts of {}", value(Facet::Command)),
+        Class::ProcessAccess => format!("accesses to processes by {}", value(Facet::Process)),
+        _ => format!("records of {} by {}", value(Facet::Action), value(Facet::User)),
+    };
     Some(Series {
+        again,
         kind,
         act,
         user: is(Facet::User).map(|(path, _)| path),
@@ -220,6 +232,19 @@ pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).collect()
 }
 
+/// What an alerted address is called and what it says of itself: the first look-up, session and request that name it.
+pub(super) fn named(case: &Case) -> BTreeSet<(String, u64)> {
+    let connection = |i: &usize| case.recs.get(*i).filter(|r| r.class() == Class::NetworkConnection);
+    let Some(address) = case.core.iter().filter_map(connection).find_map(|r| r.facets.get(Facet::DstIp)) else {
+        return BTreeSet::new();
+    };
+    let first = |class: Class| {
+        let of = case.recs.iter().filter(|r| r.class() == class && r.names(address));
+        of.min_by_key(|r| (r.time, r.key())).map(|r| (r.file.clone(), r.line))
+    };
+    [Class::DnsQuery, Class::TlsSession, Class::HttpRequest].into_iter().filter_map(first).collect()
+}
+
 /// The records of sign-ins from an address that had guessed before.
 pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     let guessed = |s: &Series| answer(&s.count(), done).and_then(|a| a.number("total")).is_some_and(|n| n >= 5);
@@ -241,6 +266,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         return Vec::new();
     };
     let from = series.address.as_ref().map(|a| format!(" from `{a}`")).unwrap_or_default();
+    let what = if what.is_empty() { series.again.as_str() } else { what };
     let mut claim = format!("{total} {what}{from}");
     let mut citations = vec![count];
     if tried > 1
@@ -341,18 +367,17 @@ fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Judged> {
             }
         }
         Kind::Refused if dense >= 50 => against(
-            "connections that were refused or not answered",
+            "connections that nobody took",
             "a program calls a host that does not take it",
             Weight::Moderate,
             None,
         ),
-        Kind::Refused | Kind::Repeat if total >= 3 => Some(Judged {
-            what: "records of the same in all",
-            amounts_to: "",
-            bearing: Bearing::Neutral,
-            weight: Weight::Weak,
-            technique: None,
-        }),
+        Kind::Refused | Kind::Repeat if total >= 3 => {
+            Some(Judged { what: "", amounts_to: "", bearing: Bearing::Neutral, weight: Weight::Weak, technique: None })
+        }
         Kind::Refused | Kind::Repeat => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+use std::sync::Arc;
+
+use casebook_agent::mind::Done;
+use casebook_protocol::{Alert, ArtifactId, CallId, Exhibits, ExpertView, Question, Timestamp, ToolCall, Toolset};
+use serde_json::{Map, Value};
+
+use super::super::{Case, rec};
+use super::*;
+
+/// A case of one alerted record, whose requests were answered with these texts.
+struct Scene {
+    alerted: Value,
+    answers: Vec<Value>,
+}
+
+fn done(number: usize, request: &CallRequest, result: &Value) -> Done {
+    let result = result.to_string();
+    let call = ToolCall {
+        id: CallId::new(format!("r1.investigate.identity.t4.{number}")).unwrap(),
+        domain: None,
+        tool: request.tool.clone(),
+        arguments: request.arguments.clone(),
+        status: CallStatus::Answered,
+        result: ArtifactId::of(result.as_bytes()),
+        bytes: result.len() as u64,
+        started: Timestamp::UNIX_EPOCH,
+        ended: Timestamp::UNIX_EPOCH,
+    };
+    Done { call, result: Arc::from(result) }
+}
+
+fn record(line: u64, time: &str, raw: &str, fields: &[(&str, &str)]) -> Value {
+    let fields: Map<String, Value> = fields.iter().map(|(k, v)| ((*k).to_owned(), json!(v))).collect();
+    json!({"source": "auth", "file": "auth.log", "line": line, "time": time, "time_basis": "record",
+        "precision": "second", "time_field": "timestamp", "raw": raw, "fields": fields})
+}
+
+fn failed(line: u64, time: &str) -> Value {
+    record(
+        line,
+        time,
+        "sshd[7]: Failed password for root from 203.0.113.9 port 22 ssh2",
+        &[("program", "sshd"), ("outcome", "Failed"), ("user", "root"), ("src_ip", "203.0.113.9")],
+    )
+}
+
+fn accepted(line: u64, time: &str, address: &str) -> Value {
+    record(
+        line,
+        time,
+        &format!("sshd[9]: Accepted password for root from {address} port 22 ssh2"),
+        &[("program", "sshd"), ("outcome", "Accepted"), ("user", "root"), ("src_ip", address)],
+    )
+}
+
+fn found(records: &[Value]) -> Value {
+    json!({"total": records.len(), "returned": records.len(), "records": records, "searched": ["auth"],
+        "window": {"from": null, "to": null}})
+}
+
+fn counted(groups: &[(&str, u64)]) -> Value {
+    let total: u64 = groups.iter().map(|(_, n)| n).sum();
+    let groups: Vec<Value> = groups.iter().map(|(value, n)| json!({"value": value, "count": n})).collect();
+    json!({"total": total, "distinct": groups.len(), "groups": groups, "searched": ["auth"],
+        "window": {"from": null, "to": null}})
+}
+
+impl Scene {
+    fn done(&self) -> Vec<Done> {
+        let alerted = call("get_record", &json!({"file": "auth.log", "line": 5}));
+        let first = done(0, &alerted, &self.alerted);
+        let asked = of(&rec::collect(std::slice::from_ref(&first))[0]).unwrap().asked();
+        let answers = asked.iter().zip(&self.answers).zip(1..).map(|((request, answer), n)| done(n, request, answer));
+        std::iter::once(first).chain(answers).collect()
+    }
+
+    fn case(&self) -> (Case, Vec<Done>) {
+        let done = self.done();
+        let alert = br#"{"id":"a","title":"Failed logins","event_ref":{"file":"auth.log","line":5}}"#;
+        let view = ExpertView {
+            alert: Alert::parse(alert).unwrap(),
+            journal: Vec::new(),
+            question: Question { text: "?".into(), follow: Vec::new(), to: Vec::new() },
+            toolset: Toolset { name: "evidence".into(), about: String::new(), tools: Vec::new() },
+            sources: Vec::new(),
+        };
+        (Case::of(&view, &done, 1), done)
+    }
+
+    /// The findings, each with what the check of its citations says.
+    fn findings(&self) -> Vec<FindingDraft> {
+        let (case, done) = self.case();
+        let mut exhibits = Exhibits::default();
+        done.iter().for_each(|d| exhibits.add(d.call.clone(), false, d.result.as_bytes()));
+        let all = findings(&case, &done);
+        for finding in &all {
+            assert!(exhibits.check(finding).valid(), "{finding:?}: {:?}", exhibits.check(finding));
+        }
+        all
+    }
+}
+
+fn guesses(minutes: &[(&str, u64)], accounts: &[(&str, u64)], signed_in: &[Value]) -> Scene {
+    let ends = [failed(1, "2026-03-01T10:00:00Z"), failed(9, "2026-03-01T10:20:00Z")];
+    Scene {
+        alerted: failed(5, "2026-03-01T10:10:00Z"),
+        answers: vec![
+            found(&ends[..1]),
+            found(&ends[1..]),
+            counted(minutes),
+            counted(accounts),
+            found(signed_in),
+            found(&[accepted(3, "2026-03-01T10:05:00Z", "198.51.100.2")]),
+        ],
+    }
+}
+
+#[track_caller]
+fn check(scene: &Scene, expect: &[(&str, Weight)]) {
+    let got = scene.findings();
+    let got: Vec<(&str, Weight)> = got.iter().map(|f| (f.claim.as_str(), f.weight)).collect();
+    assert_eq!(got, expect);
+}
+
+const NOBODY: (&str, Weight) =
+    ("No sign-in from `203.0.113.9` succeeded: no record of it says `Accepted`", Weight::Moderate);
+
+#[test]
+fn how_often_and_how_fast_says_what_failed_sign_ins_are() {
+    let fast = [("2026-03-01T10:00:00Z", 90), ("2026-03-01T10:09:00Z", 30), ("2026-03-01T12:00:00Z", 1)];
+    check(
+        &guesses(&fast, &[("root", 100), ("admin", 21)], &[]),
+        &[
+            (
+                "121 failed sign-ins from `203.0.113.9`, 2 accounts around the alert: passwords guessed at a pace that no \
+                 person keeps",
+                Weight::Decisive,
+            ),
+            NOBODY,
+        ],
+    );
+    // The same number, over hours.
+    let slow: Vec<(String, u64)> = (10..22).map(|h| (format!("2026-03-01T{h}:00:00Z"), 10)).collect();
+    let slow: Vec<(&str, u64)> = slow.iter().map(|(t, n)| (t.as_str(), *n)).collect();
+    check(
+        &guesses(&slow, &[("root", 120)], &[]),
+        &[
+            (
+                "120 failed sign-ins from `203.0.113.9`: repeated, by somebody who guesses or a program with an old password",
+                Weight::Moderate,
+            ),
+            NOBODY,
+        ],
+    );
+    let five = [("a", 1), ("b", 1), ("c", 1), ("d", 1), ("e", 1)];
+    check(
+        &guesses(&[("2026-03-01T10:10:00Z", 5)], &five, &[]),
+        &[
+            (
+                "5 failed sign-ins from `203.0.113.9`, 5 accounts around the alert: one address tried the accounts of many",
+                Weight::Strong,
+            ),
+            NOBODY,
+        ],
+    );
+    check(&guesses(&[("2026-03-01T10:10:00Z", 3)], &[("mara", 3)], &[]), &[]);
+}
+
+#[test]
+fn a_sign_in_after_guesses_is_told_and_points_to_an_attack() {
+    let minute = [("2026-03-01T10:10:00Z", 30)];
+    let in_at_last = [accepted(8, "2026-03-01T10:15:00Z", "203.0.113.9")];
+    let scene = guesses(&minute, &[("root", 20), ("admin", 10)], &in_at_last);
+    let (case, done) = scene.case();
+    let all = super::super::compose::findings(&case, &done);
+    let told: Vec<&FindingDraft> = all.iter().filter(|f| f.claim.contains("had guessed")).collect();
+    assert_eq!(told.len(), 1, "{all:?}");
+    assert_eq!((told[0].bearing, told[0].weight, told[0].about_alert), (Bearing::Incriminating, Weight::Strong, true));
+    assert!(!all.iter().any(|f| f.claim.starts_with("No sign-in")), "somebody was let in: {all:?}");
+    let times: Vec<String> = all.iter().filter_map(|f| Some(f.time.as_ref()?.at.to_string())).collect();
+    for end in ["2026-03-01T10:00:00Z", "2026-03-01T10:20:00Z"] {
+        assert!(times.iter().any(|at| at == end), "where it began and ended: {times:?}");
+    }
+}
