@@ -272,14 +272,33 @@ pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet
     if !pointed.is_empty() || !seeds.records.is_empty() {
         return pointed;
     }
-    let named = |rec: &Rec| specific.iter().filter(|s| rec.names(s)).count();
-    let at_time =
-        |rec: &Rec| rec.time.is_some_and(|at| seeds.times.iter().take(1).any(|t| seconds(at, *t).abs() <= 2.0));
-    let best = recs.iter().filter(|r| at_time(r)).map(named).max().unwrap_or(0);
-    if best == 0 {
-        return BTreeSet::new();
-    }
-    recs.iter().enumerate().filter(|(_, r)| at_time(r) && named(r) == best).map(|(i, _)| i).take(4).collect()
+    let Some(time) = seeds.times.first() else { return BTreeSet::new() };
+    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |at| seconds(at, *time).abs());
+    // Of two records that name as much of the alert, the one nearer to its time is meant.
+    let best = |within: f64| -> BTreeSet<usize> {
+        let close = recs.iter().enumerate().filter(|(_, rec)| apart(rec) <= within);
+        let mut close: Vec<_> = close.map(|(i, rec)| (telling(rec, seeds, specific), apart(rec), i)).collect();
+        close.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
+        let Some((most, nearest, _)) = close.first().copied().filter(|(told, ..)| *told >= NAMED) else {
+            return BTreeSet::new();
+        };
+        let meant = close.iter().filter(|(told, apart, _)| *told == most && *apart <= nearest + 0.05);
+        meant.map(|(.., i)| *i).take(4).collect()
+    };
+    [2.0, 90.0].into_iter().map(best).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+/// What a record has to name of an alert that points to none: more than its host.
+const NAMED: usize = 3;
+
+/// How much of the alert a record names: what is rare tells most, a host least.
+fn telling(rec: &Rec, seeds: &Seeds, specific: &[String]) -> usize {
+    let tells = |seed: &&Seed| match seed.kind {
+        EntityKind::Host => 1,
+        _ if specific.contains(&seed.text) => 3 * NAMED,
+        _ => NAMED,
+    };
+    seeds.names.iter().filter(|seed| rec.names(&seed.text)).map(|seed| tells(&seed)).sum()
 }
 
 /// The moment of the alert on the true clock, as well as it is known here.
@@ -293,3 +312,6 @@ pub(crate) fn anchor(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> Opt
         seeds.times.iter().find(|t| near(t) == best).copied()
     })
 }
+
+#[cfg(test)]
+mod tests;
