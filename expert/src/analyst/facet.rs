@@ -3,6 +3,7 @@
 //! names are.
 
 mod names;
+mod outcome;
 
 use std::collections::BTreeMap;
 
@@ -95,8 +96,9 @@ impl Facets {
         for (facet, wanted) in NAMES {
             for (one, two, value) in &names {
                 let value = value.trim();
+                // Windows writes `LOCAL` where a session has no address.
                 let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
-                    && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0");
+                    && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
                 if value.is_empty() || value == "-" || value == "null" || nowhere {
                     continue;
                 }
@@ -109,9 +111,14 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
-        let failed = values.get(&Facet::Outcome).map(|o| failure(o));
-        if let Some(failed) = failed {
-            values.insert(Facet::Outcome, if failed { "failure" } else { "success" }.to_owned());
+        let stated = values.get(&Facet::Outcome).map(|o| if outcome::failed(o) { "failure" } else { "success" });
+        if let Some(outcome) = outcome::audited(fields).or(stated) {
+            values.insert(Facet::Outcome, outcome.to_owned());
+        }
+        for facet in [Facet::SrcIp, Facet::DstIp] {
+            if let Some(plain) = values.get(&facet).and_then(|v| mapped(v)) {
+                values.insert(facet, plain);
+            }
         }
         values.insert(Facet::Text, unescaped(text, fields));
         let class = super::class::of(&values, fields, text);
@@ -140,17 +147,16 @@ fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[(String, String
     }
 }
 
-fn failure(outcome: &str) -> bool {
-    let outcome = outcome.to_ascii_lowercase();
-    let good = matches!(
-        outcome.as_str(),
-        "success" | "succeeded" | "true" | "yes" | "ok" | "0" | "allow" | "allowed" | "none"
-    );
-    let number = outcome.parse::<u32>().ok();
-    !(good
-        || number.is_some_and(|n| (200..400).contains(&n))
-        || outcome.starts_with("success")
-        || outcome.starts_with("pass"))
+/// The IPv4 address that is written as an IPv6 one, as domain controllers write those of their clients.
+fn mapped(address: &str) -> Option<String> {
+    let rest = address.strip_prefix("::ffff:").or_else(|| address.strip_prefix("::FFFF:"))?;
+    rest.parse::<std::net::Ipv4Addr>().ok().map(|plain| plain.to_string())
+}
+
+/// The number of an event of Windows, under the names that its collectors give it.
+pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
+    let named = |wanted: &str, n| fields.iter().find(|(path, _)| last(path, n) == wanted).map(|(_, id)| id.as_str());
+    named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2))
 }
 
 /// The last `n` parts of a path in lower case, without positions in arrays and without everything but
@@ -196,5 +202,25 @@ mod tests {
         check(&[("errorCode", "AccessDenied")], Facet::Outcome, Some("failure"));
         check(&[("User", "-")], Facet::User, None);
         check(&[("message.USER", "root"), ("user", "jonas")], Facet::User, Some("jonas"));
+    }
+    #[test]
+    fn an_outcome_of_windows_is_read_in_each_notation() {
+        for success in ["0x0", "0x00000000", "0", "Audit Success", "AUDIT_SUCCESS"] {
+            check(&[("Status", success)], Facet::Outcome, Some("success"));
+        }
+        check(&[("Status", "0xC000006D")], Facet::Outcome, Some("failure"));
+        check(&[("Status", "0x18")], Facet::Outcome, Some("failure"));
+        check(&[("winlog.keywords.0", "Audit Failure")], Facet::Outcome, Some("failure"));
+        check(&[("Keywords", "0x8010000000000000"), ("Status", "0x0")], Facet::Outcome, Some("failure"));
+        check(&[("Keywords", "-9214364837600034816")], Facet::Outcome, Some("success"));
+        check(&[("EventType", "INFO")], Facet::Outcome, None);
+    }
+
+    #[test]
+    fn an_address_that_is_mapped_is_told_as_what_it_is() {
+        check(&[("IpAddress", "::ffff:192.0.2.7")], Facet::SrcIp, Some("192.0.2.7"));
+        check(&[("IpAddress", "fe80::ffff:1")], Facet::SrcIp, Some("fe80::ffff:1"));
+        check(&[("UserData.EventXML.Address", "192.0.2.9")], Facet::SrcIp, Some("192.0.2.9"));
+        check(&[("UserData.EventXML.Address", "LOCAL")], Facet::SrcIp, None);
     }
 }

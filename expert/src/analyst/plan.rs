@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{CallStatus, Timestamp};
+use casebook_protocol::{CallStatus, Timestamp, Weight};
 use serde_json::{Map, Value, json};
 
 use super::behaviour;
 use super::facet::Facet;
 use super::link::{Links, flow_keys, process_keys, seconds, session_keys};
+use super::logon;
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
 
@@ -22,6 +23,10 @@ const WINDOW: i64 = 12 * 3600;
 const LIMIT: u64 = 120;
 /// Terms that one search of behaviours asks for.
 const TERMS: usize = 14;
+/// Records that a search for one term of a cut search asks for.
+const AGAIN: u64 = 30;
+/// Searches of this kind in one task.
+const AGAIN_MOST: usize = 80;
 
 /// What was learned of the sources.
 #[derive(Debug, Default)]
@@ -124,6 +129,46 @@ impl Search<'_> {
             book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect();
         requests.extend(terms.chunks(TERMS).map(|chunk| self.search(chunk, anchor, LIMIT)));
         self.unasked(requests, 60)
+    }
+
+    /// A search for many terms returns the first records only, which the commonest of them fill. What
+    /// would weigh most is searched for by itself then.
+    pub(crate) fn again(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
+        let cut = self.done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered);
+        let cut = cut.filter_map(|d| {
+            let asked: Value = serde_json::from_str(&d.call.arguments).ok()?;
+            let terms: Vec<String> = serde_json::from_value(asked.get("terms")?.clone()).ok()?;
+            let total = serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()?;
+            (terms.len() > 1 && total > LIMIT).then_some(terms)
+        });
+        let cut: BTreeSet<String> = cut.flatten().collect();
+        let mut book: Vec<_> = behaviour::all().iter().filter(|b| b.weight >= Weight::Strong).collect();
+        book.sort_by_key(|b| std::cmp::Reverse(b.weight));
+        let mut seen = BTreeSet::new();
+        let terms = book.iter().flat_map(|b| &b.terms).filter(|t| cut.contains(*t) && seen.insert(*t));
+        self.unasked(terms.map(|term| self.search(&[term], anchor, AGAIN)).collect(), AGAIN_MOST)
+    }
+
+    /// What opened the sessions of the alerted records, and what else their processes did.
+    pub(crate) fn origin(&self, alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
+        let mut requests = logon::searches(alerted, anchor);
+        let Some(anchor) = anchor else { return self.unasked(requests, 12) };
+        let edge = |by: i64| Timestamp::from_second(anchor.as_second().saturating_add(by)).ok();
+        for rec in alerted {
+            // The Security log and other sensors of one host write the same id in two notations.
+            let Some(id) = rec.field(&["processid"]).filter(|id| id.starts_with("0x")) else { continue };
+            let Some(plain) = logon::number(id).filter(|n| *n > 4) else { continue };
+            for (written, field) in [(plain.to_string(), "ProcessId"), (id.to_owned(), "NewProcessId")] {
+                let condition = json!([{"field": field, "op": "eq", "value": written}]);
+                for (from, to, order, limit) in
+                    [(edge(-3600), edge(1), "time_desc", 30), (edge(0), edge(900), "time", 60)]
+                {
+                    let near = json!({"where": condition, "from": from, "to": to, "order": order, "limit": limit, "include_fields": true});
+                    requests.push(call("search", &near));
+                }
+            }
+        }
+        self.unasked(requests, 12)
     }
 
     /// The processes, connections, sessions and rare values of what hangs together with the alert.

@@ -6,6 +6,8 @@ use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
 use super::rec::Rec;
 
+mod windows;
+
 /// Records with the same text here are the same kind of activity, done again.
 pub(super) fn kind_of_activity(rec: &Rec) -> String {
     let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
@@ -44,7 +46,12 @@ pub(super) fn family(rec: &Rec) -> String {
     let what = match rec.class() {
         Class::ProcessStart => format!("{}|{}", facet(Facet::Process), facet(Facet::Parent)),
         Class::HttpRequest => format!("{}|{}|{}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::HttpMethod)),
-        Class::FileCreate | Class::FileDelete => facet(Facet::Process),
+        Class::FileCreate
+        | Class::FileDelete
+        | Class::ProcessAccess
+        | Class::ImageLoad
+        | Class::RegistryChange
+        | Class::FileRead => facet(Facet::Process),
         Class::DnsQuery => facet(Facet::SrcIp),
         _ => return kind_of_activity(rec),
     };
@@ -144,6 +151,9 @@ fn denied(rec: &Rec) -> bool {
 }
 
 fn sentence(rec: &Rec) -> String {
+    if let Some(text) = windows::sentence(rec) {
+        return text;
+    }
     let get = |facet| named(rec, facet, 160);
     let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
     let wire =
@@ -206,8 +216,9 @@ fn sentence(rec: &Rec) -> String {
             format!("{}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
         }
         Class::FileCreate | Class::FileDelete => format!(
-            "{} wrote or removed {}{by}{on}",
+            "{} {} {}{by}{on}",
             get(Facet::Process).unwrap_or_else(|| "a process".into()),
+            if rec.class() == Class::FileCreate { "wrote" } else { "removed" },
             object.unwrap_or_default()
         ),
         _ if rec.fields.len() <= 3
