@@ -84,16 +84,19 @@ fn desktop(rec: &Rec) -> bool {
 pub(super) fn arrival(rec: &Rec, alerted: &[&Rec], anchor: Option<Timestamp>) -> bool {
     let (Some(at), Some(anchor), Some(user)) = (rec.time, anchor, rec.facets.get(Facet::User)) else { return false };
     let network = event(rec) == "4624" && rec.field(&["logontype"]) == Some("3");
-    if rec.class() != Class::Authentication || !(network || desktop(rec)) || account::of_system(user) {
+    // The domain controller writes of the ticket, and names the account of the host it is for.
+    let ticket = event(rec) == "4769";
+    if rec.class() != Class::Authentication || !(network || ticket || desktop(rec)) || account::of_system(user) {
         return false;
     }
     let from = rec.facets.get(Facet::SrcIp).and_then(|a| a.parse::<std::net::IpAddr>().ok());
     let remote = from.is_some_and(|a| !a.is_loopback());
-    let longest = if network { NETWORK_SECONDS } else { DESKTOP_SECONDS };
+    let longest = if desktop(rec) { DESKTOP_SECONDS } else { NETWORK_SECONDS };
     // A log that writes whole seconds may put the sign-in after what it led to.
     let before = (-1.0..=longest as f64).contains(&seconds(anchor, at));
+    let for_host = |h: &str| rec.field(&["servicename"]).is_some_and(|s| account::bare(s) == format!("{h}$"));
     let same = |core: &&Rec| {
-        host(core).is_some_and(|h| Some(h) == host(rec))
+        host(core).is_some_and(|h| if ticket { for_host(&h) } else { Some(h) == host(rec) })
             && core.facets.get(Facet::User).is_some_and(|u| account::bare(u) == account::bare(user))
     };
     remote && before && alerted.iter().any(same)
@@ -162,6 +165,23 @@ mod tests {
         assert_eq!(keys(&opened), keys(&used));
         let elsewhere = rec("2024-03-01T10:00:05Z", &[("SubjectLogonId", "0x51a2b"), ("Hostname", "FS2")]);
         assert_ne!(keys(&opened), keys(&elsewhere));
+    }
+
+    #[test]
+    fn a_ticket_for_the_alerted_host_is_an_arrival() {
+        let alerted = rec("2024-03-01T10:00:00Z", &[("EventID", "1"), ("User", "CORP\\mara"), ("Hostname", "FS1")]);
+        let ticket = |service: &str| {
+            let fields = [
+                ("EventID", "4769"),
+                ("TargetUserName", "mara@CORP.EXAMPLE"),
+                ("ServiceName", service),
+                ("Hostname", "DC1"),
+                ("IpAddress", "::ffff:192.0.2.7"),
+            ];
+            arrival(&rec("2024-03-01T09:59:58Z", &fields), &[&alerted], alerted.time)
+        };
+        assert!(ticket("FS1$"));
+        assert!(!ticket("FS2$"));
     }
 
     #[test]

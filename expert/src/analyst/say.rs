@@ -134,6 +134,11 @@ fn named(rec: &Rec, facet: Facet, max: usize) -> Option<String> {
 
 /// The main object of a record in a few words.
 fn label(rec: &Rec) -> String {
+    if !matches!(rec.class(), Class::ProcessStart | Class::NetworkConnection)
+        && let Some(words) = windows::words(rec)
+    {
+        return named(rec, Facet::Object, 120).map_or_else(|| words.to_owned(), |object| format!("{words} {object}"));
+    }
     let order: &[Facet] = match rec.class() {
         Class::ProcessStart => &[Facet::Command, Facet::Process],
         Class::NetworkConnection | Class::TlsSession => &[Facet::DstIp],

@@ -76,6 +76,9 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         let few = case.recs.iter().filter(|r| r.source == rec.source).count() <= 150;
         return (near > 0 && (quiet && few || doubt)).then_some(40 + told / 4);
     }
+    // Of what tells of one session, that which says where it came from.
+    let origin = if logon::of_session(rec) && rec.facets.get(Facet::SrcIp).is_some() { 20 } else { 0 };
+    let near = near + origin;
     (close + told > 0).then_some(close + told + near)
 }
 

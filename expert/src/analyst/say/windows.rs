@@ -99,19 +99,27 @@ fn word(list: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
     list.iter().find(|(known, _)| *known == key).map(|(_, words)| *words)
 }
 
+/// What happened, without who did it to what.
+pub(super) fn words(rec: &Rec) -> Option<&'static str> {
+    let id = event_id(&rec.fields)?;
+    let desktop = || {
+        let head: String = rec.raw.chars().take(4096).collect();
+        head.contains("TerminalServices").then(|| word(DESKTOP, id)).flatten()
+    };
+    word(EVENTS, id).or_else(desktop)
+}
+
 /// None where the number says nothing, or the class of the record is told as that of any sensor.
 pub(super) fn sentence(rec: &Rec) -> Option<String> {
     let id = event_id(&rec.fields)?;
-    let head: String = rec.raw.chars().take(4096).collect();
     let field = |names: &[&str]| rec.field(names).filter(|v| *v != "-").map(|v| quote(v, 160));
     let get = |facet| named(rec, facet, 160);
     let on = get(Facet::Host).map(|h| format!(" on {h}")).unwrap_or_default();
-    if let Some(text) = sysmon(rec, id) {
+    if let Some(text) = sysmon(rec, id).or_else(|| powershell(rec, id)) {
         let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
         return Some(format!("{text}{by}{on}"));
     }
-    let desktop = || head.contains("TerminalServices").then(|| word(DESKTOP, id)).flatten();
-    let what = word(EVENTS, id).or_else(desktop)?;
+    let what = words(rec)?;
     if matches!(rec.class(), Class::ProcessStart | Class::NetworkConnection) {
         return None;
     }
@@ -144,6 +152,9 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
 /// What the kinds of record that only this sensor has tell.
 fn sysmon(rec: &Rec, id: &str) -> Option<String> {
     let field = |names: &[&str], max| rec.field(names).filter(|v| *v != "-").map(|v| quote(v, max));
+    if let (Class::ScheduledTask, "19" | "20" | "21") = (rec.class(), id) {
+        return subscription(rec, id);
+    }
     let image = field(&["image", "sourceimage"], 160)?;
     let target = |names: &[&str]| field(names, 160);
     Some(match (rec.class(), id) {
@@ -162,6 +173,40 @@ fn sysmon(rec: &Rec, id: &str) -> Option<String> {
         (_, "18") => format!("{image} connected to the pipe {}", target(&["pipename"])?),
         _ => return None,
     })
+}
+
+/// A part of a permanent subscription to events of WMI. The sensor writes its values in quotation marks.
+fn subscription(rec: &Rec, id: &str) -> Option<String> {
+    let field = |names: &[&str]| {
+        let value = rec.field(names)?.trim_matches([' ', '"']);
+        (!value.is_empty() && value != "-").then(|| quote(value, 120))
+    };
+    let done = field(&["operation"]).map(|o| format!(" {o}")).unwrap_or_default();
+    let of = |value: Option<String>, before: &str| value.map(|v| format!("{before}{v}")).unwrap_or_default();
+    Some(match id {
+        "19" => format!("WMI event filter{done}{}{}", of(field(&["name"]), ": "), of(field(&["query"]), " on ")),
+        "20" => format!(
+            "WMI event consumer{done}{}{}{}",
+            of(field(&["name"]), ": "),
+            of(field(&["type"]), " of the type "),
+            of(field(&["destination"]), " that runs ")
+        ),
+        _ => format!(
+            "WMI event filter bound to a consumer{done}{}{}",
+            of(field(&["filter"]), ": "),
+            of(field(&["consumer"]), " to ")
+        ),
+    })
+}
+
+/// What an interpreter wrote of what it ran.
+fn powershell(rec: &Rec, id: &str) -> Option<String> {
+    let what = match id {
+        "4104" => rec.field(&["scriptblocktext"])?,
+        "4103" => rec.field(&["payload"]).or_else(|| rec.field(&["message"]))?,
+        _ => return None,
+    };
+    (rec.class() == Class::Script).then(|| format!("PowerShell ran {}", quote(what, 200)))
 }
 
 #[cfg(test)]
@@ -228,6 +273,22 @@ mod tests {
                 ("Computer", "PC1"),
             ],
             r"`C:\Tools\t.exe` opened `C:\Windows\System32\spoolsv.exe` with the right `0x1400` on `PC1`",
+        );
+    }
+
+    #[test]
+    fn a_subscription_and_its_consumer_are_told() {
+        check(
+            &[
+                ("Channel", "Microsoft-Windows-Sysmon/Operational"),
+                ("EventID", "20"),
+                ("Operation", "Created"),
+                ("Name", " \"Keeper\""),
+                ("Type", "Script"),
+                ("Destination", " \"run()\""),
+                ("User", "CORP\\mara"),
+            ],
+            "WMI event consumer `Created`: `Keeper` of the type `Script` that runs `run()` as `CORP\\mara`",
         );
     }
 
