@@ -17,7 +17,7 @@ use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
 use super::link::{Kin, flow_keys, process_keys, seconds};
 use super::rec::Rec;
-use super::{Case, logon, say};
+use super::{Case, account, logon, say};
 
 /// Findings of one Expert in one round, the most telling first.
 const MOST: usize = 40;
@@ -106,7 +106,8 @@ fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
     let (Some(first), Some(last)) = (times().min(), times().max()) else { return Vec::new() };
     let users: BTreeSet<&str> = case.core.iter().filter_map(|i| case.recs.get(*i)?.facets.get(Facet::User)).collect();
     let own = |rec: &&Rec| {
-        rec.facets.get(Facet::User).is_some_and(|u| users.contains(u))
+        !logon::upkeep(rec)
+            && rec.facets.get(Facet::User).is_some_and(|u| users.contains(u) && !account::of_system(u))
             && matches!(
                 rec.class(),
                 Class::Authentication

@@ -91,6 +91,11 @@ impl Facets {
         let mut paths: Vec<(&String, &String)> = fields.iter().collect();
         // What a record says in a field of its own goes before what is read out of the text of one.
         paths.sort_by_key(|(path, _)| path.matches('.').count());
+        // What watches processes runs as the system, and its records name that account beside the actor's.
+        let watched = text.contains("Microsoft-Windows-Sysmon");
+        let writer =
+            |path: &str| path.starts_with("winlog.user.") || matches!(last(path, 1).as_str(), "userid" | "accountname");
+        paths.retain(|(path, _)| !(watched && writer(path)));
         let names: Vec<(String, String, &str)> =
             paths.into_iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
         for (facet, wanted) in NAMES {
@@ -222,5 +227,12 @@ mod tests {
         check(&[("IpAddress", "fe80::ffff:1")], Facet::SrcIp, Some("fe80::ffff:1"));
         check(&[("UserData.EventXML.Address", "192.0.2.9")], Facet::SrcIp, Some("192.0.2.9"));
         check(&[("UserData.EventXML.Address", "LOCAL")], Facet::SrcIp, None);
+    }
+    #[test]
+    fn who_writes_a_record_is_not_who_acted() {
+        let fields = [("UserID", "S-1-5-18"), ("AccountName", "SYSTEM"), ("Image", "C:\\a.exe")];
+        let fields: BTreeMap<String, String> = fields.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        assert_eq!(Facets::read(&fields, "Microsoft-Windows-Sysmon").get(Facet::User), None);
+        assert_eq!(Facets::read(&fields, "PowerShell").get(Facet::User), Some("S-1-5-18"));
     }
 }

@@ -67,6 +67,11 @@ pub(super) fn of_session(rec: &Rec) -> bool {
     rec.class() == Class::Authentication && !ids(rec).collect::<Vec<_>>().is_empty()
 }
 
+/// Handles closed and copied, privileges switched on and off: what any program does all the time.
+pub(super) fn upkeep(rec: &Rec) -> bool {
+    matches!(event(rec), "4658" | "4690" | "4703")
+}
+
 fn event(rec: &Rec) -> &str {
     event_id(&rec.fields).unwrap_or_default()
 }

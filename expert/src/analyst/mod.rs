@@ -63,15 +63,16 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             3 => search.scan(case.anchor),
             4 | 5 => {
                 let mut requests = search.expand(&case.recs, &case.links, case.anchor);
-                if turn == 4 && task.round == 1 {
-                    requests.extend(search.again(case.anchor));
-                }
-                if turn == 4 && task.round == 1 {
-                    requests.extend(search.origin(&case.alerted(), case.anchor));
-                    requests.extend(absent::traces(&view.alert, case.anchor));
-                }
-                if turn == 5 && task.round == 1 {
-                    requests.extend(absent::search(&view.alert, case.anchor));
+                if task.round == 1 {
+                    if turn == 4 {
+                        requests.extend(search.origin(&case.alerted(), case.anchor));
+                        requests.extend(absent::traces(&view.alert, case.anchor));
+                    } else {
+                        requests.extend(search.of_the_grave(&case.recs));
+                        requests.extend(absent::search(&view.alert, case.anchor));
+                    }
+                    let room = plan::TURN_MOST.saturating_sub(requests.len());
+                    requests.extend(search.again(case.anchor, room));
                 }
                 requests
             }

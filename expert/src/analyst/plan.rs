@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{CallStatus, Timestamp, Weight};
+use casebook_protocol::{Bearing, CallStatus, Timestamp, Weight};
 use serde_json::{Map, Value, json};
 
 use super::behaviour;
-use super::facet::Facet;
+use super::facet::{Class, Facet};
 use super::link::{Links, flow_keys, process_keys, seconds, session_keys};
 use super::logon;
 use super::rec::Rec;
@@ -25,8 +25,8 @@ const LIMIT: u64 = 120;
 const TERMS: usize = 14;
 /// Records that a search for one term of a cut search asks for.
 const AGAIN: u64 = 30;
-/// Searches of this kind in one task.
-const AGAIN_MOST: usize = 80;
+/// Calls that one turn may make.
+pub(crate) const TURN_MOST: usize = 60;
 
 /// What was learned of the sources.
 #[derive(Debug, Default)]
@@ -133,7 +133,7 @@ impl Search<'_> {
 
     /// A search for many terms returns the first records only, which the commonest of them fill. What
     /// would weigh most is searched for by itself then.
-    pub(crate) fn again(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
+    pub(crate) fn again(&self, anchor: Option<Timestamp>, most: usize) -> Vec<CallRequest> {
         let cut = self.done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered);
         let cut = cut.filter_map(|d| {
             let asked: Value = serde_json::from_str(&d.call.arguments).ok()?;
@@ -146,7 +146,37 @@ impl Search<'_> {
         book.sort_by_key(|b| std::cmp::Reverse(b.weight));
         let mut seen = BTreeSet::new();
         let terms = book.iter().flat_map(|b| &b.terms).filter(|t| cut.contains(*t) && seen.insert(*t));
-        self.unasked(terms.map(|term| self.search(&[term], anchor, AGAIN)).collect(), AGAIN_MOST)
+        let mut requests: Vec<CallRequest> = book.iter().filter_map(|b| self.by_file(b, anchor)).collect();
+        requests.extend(terms.map(|term| self.search(&[term], anchor, AGAIN)));
+        self.unasked(requests, most)
+    }
+
+    /// A file is known by the whole of its name: a kind of file is in many more records than are of one.
+    fn by_file(&self, behaviour: &behaviour::Behaviour, anchor: Option<Timestamp>) -> Option<CallRequest> {
+        let mut arguments = self.window(anchor);
+        let condition = json!([{"field": "TargetFilename", "op": "regex", "value": behaviour.file_name()?}]);
+        arguments.insert("where".into(), condition);
+        arguments.insert("terms".into(), json!(behaviour.terms));
+        arguments.insert("mode".into(), json!("any"));
+        arguments.insert("include_fields".into(), json!(true));
+        arguments.insert("limit".into(), json!(AGAIN));
+        Some(call("search", &Value::Object(arguments)))
+    }
+
+    /// What the processes of grave records reached and wrote, which nothing else ties to the alert: they
+    /// run as the system where it is the system that was made to start them.
+    pub(crate) fn of_the_grave(&self, recs: &[Rec]) -> Vec<CallRequest> {
+        let grave = |rec: &&Rec| {
+            rec.class() == Class::ProcessStart
+                && rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
+        };
+        let own = recs.iter().filter(grave).flat_map(|rec| process_keys(rec).0).filter(|key| !key.contains('#'));
+        let what =
+            own.flat_map(|key| ["DestinationIp", "TargetFilename", "QueryName"].map(|field| (key.clone(), field)));
+        let requests = what.map(|(key, field)| {
+            call("search", &json!({"terms": [key, field], "mode": "all", "limit": AGAIN, "include_fields": true}))
+        });
+        self.unasked(requests.collect(), 18)
     }
 
     /// What opened the sessions of the alerted records, and what else their processes did.

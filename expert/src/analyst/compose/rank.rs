@@ -25,7 +25,7 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             | Class::FileRead
             | Class::FileDelete
             | Class::Certificate
-    );
+    ) || logon::upkeep(rec);
     // What only the host ties to the alert has to weigh more: on one machine many things go on.
     let tied = kin != Kin::Near || case.round > 1 || case.shares_actor(rec);
     let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
@@ -37,7 +37,9 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     if noise && !grave && !alike {
         return None;
     }
-    if kin >= Kin::Between && !grave && to_itself(rec) {
+    let of_system = rec.facets.get(Facet::User).is_some_and(account::of_system);
+    let idle = to_itself(rec) || rec.class() == Class::Authentication;
+    if kin >= Kin::Between && !grave && of_system && idle {
         return None;
     }
     let weight = |w: Option<Weight>| match w {
@@ -93,11 +95,9 @@ pub(super) fn program(rec: &Rec) -> String {
     first.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// A service of a host that talks to the host itself: that has neither an actor nor another end.
+/// A host that talks to itself: there is no other end.
 fn to_itself(rec: &Rec) -> bool {
     let address = |facet| rec.facets.get(facet).and_then(|a| a.parse::<IpAddr>().ok());
     let (Some(from), Some(to)) = (address(Facet::SrcIp), address(Facet::DstIp)) else { return false };
-    rec.class() == Class::NetworkConnection
-        && (from == to || from.is_loopback() && to.is_loopback())
-        && rec.facets.get(Facet::User).is_some_and(account::of_system)
+    rec.class() == Class::NetworkConnection && (from == to || from.is_loopback() && to.is_loopback())
 }

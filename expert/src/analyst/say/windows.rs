@@ -178,7 +178,7 @@ fn sysmon(rec: &Rec, id: &str) -> Option<String> {
 /// A part of a permanent subscription to events of WMI. The sensor writes its values in quotation marks.
 fn subscription(rec: &Rec, id: &str) -> Option<String> {
     let field = |names: &[&str]| {
-        let value = rec.field(names)?.trim_matches([' ', '"']);
+        let value = rec.field(names)?.trim_matches([' ', '"', '\\']);
         (!value.is_empty() && value != "-").then(|| quote(value, 120))
     };
     let done = field(&["operation"]).map(|o| format!(" {o}")).unwrap_or_default();
