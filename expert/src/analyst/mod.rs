@@ -62,16 +62,20 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             2 => search.begin(&case.follow),
             3 => search.scan(case.anchor),
             4 | 5 => {
-                let mut requests = search.expand(&case.recs, &case.links, case.anchor);
-                if task.round == 1 {
-                    if turn == 4 {
-                        requests.extend(search.origin(&case.alerted(), case.anchor));
-                        requests.extend(absent::traces(&view.alert, case.anchor));
-                    } else {
-                        requests.extend(search.of_the_grave(&case.recs));
-                        requests.extend(absent::search(&view.alert, case.anchor));
-                    }
-                    let room = plan::TURN_MOST.saturating_sub(requests.len());
+                let first = task.round == 1;
+                let mut requests =
+                    if first && turn == 4 { search.origin(&case.alerted(), case.anchor) } else { Vec::new() };
+                requests.extend(search.expand(&case.recs, &case.links, case.anchor));
+                if first && turn == 4 {
+                    requests.extend(absent::traces(&view.alert, case.anchor));
+                }
+                if first && turn == 5 {
+                    requests.extend(absent::search(&view.alert, case.anchor));
+                    requests.extend(search.of_the_grave(&case.recs));
+                }
+                if first {
+                    let used = done.len() + requests.len();
+                    let room = (task.allowance.tool_calls as usize).saturating_sub(used + plan::kept_for(turn));
                     requests.extend(search.again(case.anchor, room));
                 }
                 requests

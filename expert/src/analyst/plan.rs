@@ -22,11 +22,14 @@ const WINDOW: i64 = 12 * 3600;
 /// Records that one search asks for.
 const LIMIT: u64 = 120;
 /// Terms that one search of behaviours asks for.
-const TERMS: usize = 14;
+const TERMS: usize = 18;
 /// Records that a search for one term of a cut search asks for.
 const AGAIN: u64 = 30;
-/// Calls that one turn may make.
-pub(crate) const TURN_MOST: usize = 60;
+
+/// Calls that the turns after this one need: a task without any left has to answer at once.
+pub(crate) const fn kept_for(turn: u32) -> usize {
+    if turn == 4 { 40 } else { 12 }
+}
 
 /// What was learned of the sources.
 #[derive(Debug, Default)]
@@ -128,7 +131,7 @@ impl Search<'_> {
         let terms: Vec<&str> =
             book.iter().flat_map(|b| &b.terms).map(String::as_str).filter(|t| seen.insert(*t)).collect();
         requests.extend(terms.chunks(TERMS).map(|chunk| self.search(chunk, anchor, LIMIT)));
-        self.unasked(requests, 60)
+        self.unasked(requests, 52)
     }
 
     /// A search for many terms returns the first records only, which the commonest of them fill. What
