@@ -238,3 +238,6 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod windows;

@@ -230,7 +230,15 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     let below =
         |above: &Rec, own: &[String], parents: &[String]| wraps(above) && own.iter().any(|k| parents.contains(k));
     let becomes = || below(a, &keys_a.0, &keys_b.1) || below(b, &keys_b.0, &keys_a.1);
+    // The audit writes whole seconds, and names the creator's account where another sensor names the new
+    // process's; a program loads its libraries one after the other.
+    let once = || {
+        a.class() == b.class()
+            && matches!(a.class(), Class::ProcessStart | Class::ImageLoad)
+            && keys_a.0.iter().any(|k| keys_b.0.contains(k))
+    };
     (apart <= 0.05 && (flow() || command()))
+        || (apart <= 1.0 && once())
         || (apart <= 0.02 && becomes())
         || (apart <= 0.015 && actor())
         || (whole_seconds && actor() && command())

@@ -278,3 +278,35 @@ impl Links {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::CallId;
+
+    use super::super::facet::Facets;
+    use super::*;
+
+    fn rec(fields: &[(&str, &str)]) -> Rec {
+        let fields: BTreeMap<String, String> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, "");
+        Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets)
+    }
+
+    #[test]
+    fn a_process_has_one_key_whichever_sensor_writes_its_id() {
+        let audit = rec(&[("EventID", "4688"), ("Hostname", "PC1"), ("NewProcessId", "0x270"), ("ProcessId", "0x1a4")]);
+        assert_eq!(process_keys(&audit), (vec!["pc1#624".into()], vec!["pc1#420".into()]));
+        let sensor = rec(&[("EventID", "11"), ("Hostname", "PC1"), ("ProcessId", "624"), ("winlog.process.pid", "9")]);
+        assert_eq!(process_keys(&sensor), (vec!["pc1#624".into()], Vec::new()));
+        let none = rec(&[("EventID", "4624"), ("Hostname", "PC1"), ("ProcessId", "0x0"), ("ExecutionProcessID", "7")]);
+        assert_eq!(process_keys(&none), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn sessions_of_the_system_join_nothing() {
+        let guid = ("LogonGuid", "{11111111-2222-3333-4444-555555555555}");
+        assert_eq!(session_keys(&rec(&[guid, ("User", "CORP\\mara")])).len(), 1);
+        assert_eq!(session_keys(&rec(&[guid, ("User", "NT AUTHORITY\\SYSTEM")])).len(), 0);
+    }
+}
