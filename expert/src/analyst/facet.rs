@@ -104,7 +104,9 @@ impl Facets {
                 // Windows writes `LOCAL` where a session has no address.
                 let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
                     && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
-                if value.is_empty() || value == "-" || value == "null" || nowhere {
+                // A text that only the host that wrote the record could have filled in.
+                let unfilled = value.strip_prefix("%%").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+                if value.is_empty() || value == "-" || value == "null" || nowhere || unfilled {
                     continue;
                 }
                 let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
