@@ -130,6 +130,19 @@ impl Behaviour {
     }
 }
 
+impl Behaviour {
+    /// The name of the file by whose writing alone it is known.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        if self.class != [Class::FileCreate] {
+            return None;
+        }
+        self.all_of.iter().find_map(|condition| match &condition.test {
+            Test::Matches(pattern) if condition.facet == Facet::Object && !condition.not => Some(pattern.text.as_str()),
+            _ => None,
+        })
+    }
+}
+
 impl Condition {
     fn holds(&self, facets: &Facets) -> bool {
         let value = facets.get(self.facet);
@@ -225,3 +238,6 @@ mod tests {
         }
     }
 }
+
+#[cfg(test)]
+mod windows;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::facet::{Class, Facet, last};
+use super::facet::{Class, Facet, event_id, last};
 
 type Values = BTreeMap<Facet, String>;
 
@@ -47,9 +47,10 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
 }
 
 fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
-    let id = fields.iter().find(|(k, _)| last(k, 1) == "eventid").map(|(_, v)| v.as_str())?;
+    let id = event_id(fields)?;
     let head = text.get(..text.len().min(4096)).unwrap_or(text);
-    if head.to_ascii_lowercase().contains("sysmon") {
+    // Another log may name the sensor's program: its own numbers have two digits at most.
+    if id.len() <= 2 && head.to_ascii_lowercase().contains("sysmon") {
         return Some(match id {
             "1" => Class::ProcessStart,
             "5" => Class::ProcessEnd,
@@ -67,12 +68,15 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
             _ => Class::Other,
         });
     }
+    // Small numbers are used by many providers.
+    if head.contains("TerminalServices") && matches!(id, "21" | "22" | "23" | "24" | "25" | "39" | "40" | "1149") {
+        return Some(Class::Authentication);
+    }
     Some(match id {
         "4688" => Class::ProcessStart,
         "4689" => Class::ProcessEnd,
-        "4624" | "4634" | "4647" | "4648" | "4672" | "4768" | "4769" | "4770" | "4776" | "4778" | "21" | "25" => {
-            Class::Authentication
-        }
+        "4624" | "4634" | "4647" | "4648" | "4672" | "4768" | "4769" | "4770" | "4776" | "4778" | "4779" | "4800"
+        | "4801" => Class::Authentication,
         "4625" | "4771" | "4740" => Class::LogonFailure,
         "4720" | "4722" | "4723" | "4724" | "4725" | "4726" | "4728" | "4729" | "4732" | "4733" | "4738" | "4741"
         | "4742" | "4756" | "4767" | "4781" => Class::AccountChange,

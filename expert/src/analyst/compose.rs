@@ -8,14 +8,16 @@ use casebook_protocol::claim;
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight, one_line};
 
 mod cite;
+mod rank;
 
 use cite::{cite, corpus, entities, time};
+use rank::{program, rank, wraps};
 
 use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
 use super::link::{Kin, flow_keys, process_keys, seconds};
 use super::rec::Rec;
-use super::{Case, say};
+use super::{Case, account, logon, say};
 
 /// Findings of one Expert in one round, the most telling first.
 const MOST: usize = 40;
@@ -121,76 +123,6 @@ fn is_instruction(behaviour: &Behaviour) -> bool {
     behaviour.id.contains("instruction") || behaviour.id.contains("prompt-injection")
 }
 
-/// How much a record matters; none when it is left out.
-fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
-    let telling = |bearing: Bearing| rec.shows.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
-    let against = telling(Bearing::Incriminating);
-    let noise = matches!(
-        rec.class(),
-        Class::ProcessEnd
-            | Class::ProcessAccess
-            | Class::ImageLoad
-            | Class::RegistryChange
-            | Class::FileRead
-            | Class::FileDelete
-            | Class::Certificate
-    );
-    // What only the host ties to the alert has to weigh more: on one machine many things go on.
-    let tied = kin != Kin::Near || case.round > 1 || case.shares_actor(rec);
-    let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
-    if kin == Kin::Core {
-        return Some(1000);
-    }
-    if noise && !grave {
-        return None;
-    }
-    let weight = |w: Option<Weight>| match w {
-        Some(Weight::Decisive) => 400,
-        Some(Weight::Strong) => 300,
-        Some(Weight::Moderate) => 200,
-        Some(Weight::Weak) => 60,
-        None => 0,
-    };
-    let close = match kin {
-        Kin::Core | Kin::Same => 150,
-        Kin::Ancestor => 220,
-        Kin::Descendant => 100,
-        Kin::Again | Kin::Between | Kin::Named => 120,
-        Kin::Near => 0,
-    };
-    let told = weight(against).max(weight(telling(Bearing::Exonerating)));
-    if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.contains(&program(rec).as_str()) {
-        return Some(130);
-    }
-    let near = match (rec.time, case.anchor) {
-        (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= 120.0 => 30,
-        _ => 0,
-    };
-    if kin == Kin::Near && !grave {
-        let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
-        let telling = matches!(
-            rec.class(),
-            Class::Script | Class::PackageOperation | Class::AccountChange | Class::ServiceChange | Class::KernelModule
-        );
-        let quiet =
-            telling || (matches!(rec.class(), Class::Authentication | Class::ScheduledTask) && case.shares_actor(rec));
-        let few = case.recs.iter().filter(|r| r.source == rec.source).count() <= 150;
-        return (near > 0 && (quiet && few || doubt)).then_some(40 + told / 4);
-    }
-    (close + told > 0).then_some(close + told + near)
-}
-
-/// A program that only starts another one as somebody else.
-fn wraps(rec: &Rec) -> bool {
-    ["sudo", "su", "doas", "pkexec", "runuser", "env", "nohup"].contains(&program(rec).as_str())
-}
-
-/// The program that a command names first, without its path.
-fn program(rec: &Rec) -> String {
-    let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
-    first.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase()
-}
-
 /// The last record of the subject before its burst of activity and the first after it: what came
 /// before, and whether anything followed.
 fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
@@ -199,7 +131,8 @@ fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
     let (Some(first), Some(last)) = (times().min(), times().max()) else { return Vec::new() };
     let users: BTreeSet<&str> = case.core.iter().filter_map(|i| case.recs.get(*i)?.facets.get(Facet::User)).collect();
     let own = |rec: &&Rec| {
-        rec.facets.get(Facet::User).is_some_and(|u| users.contains(u))
+        !logon::upkeep(rec)
+            && rec.facets.get(Facet::User).is_some_and(|u| users.contains(u) && !account::of_system(u))
             && matches!(
                 rec.class(),
                 Class::Authentication
@@ -307,7 +240,12 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     let command = || a.class() == Class::ProcessStart && b.class() == Class::ProcessStart && same(Facet::Command);
     // A network sensor names itself as the host: there only the address says who acted.
     let nobody = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
+    // A session is opened once, and what is done in it are other occurrences.
+    let opens = logon::of_session(a) != logon::of_session(b);
     let actor = || {
+        if opens {
+            return false;
+        }
         same(Facet::SrcIp)
             || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || nobody))
             || (same(Facet::User) && a.facets.get(Facet::Host).is_none())
@@ -318,7 +256,15 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     let below =
         |above: &Rec, own: &[String], parents: &[String]| wraps(above) && own.iter().any(|k| parents.contains(k));
     let becomes = || below(a, &keys_a.0, &keys_b.1) || below(b, &keys_b.0, &keys_a.1);
+    // The audit writes whole seconds, and names the creator's account where another sensor names the new
+    // process's; a program loads its libraries one after the other.
+    let once = || {
+        a.class() == b.class()
+            && matches!(a.class(), Class::ProcessStart | Class::ImageLoad)
+            && keys_a.0.iter().any(|k| keys_b.0.contains(k))
+    };
     (apart <= 0.05 && (flow() || command()))
+        || (apart <= 1.0 && once())
         || (apart <= 0.02 && becomes())
         || (apart <= 0.015 && actor())
         || (whole_seconds && actor() && command())

@@ -3,6 +3,7 @@
 //! names are.
 
 mod names;
+mod outcome;
 
 use std::collections::BTreeMap;
 
@@ -104,14 +105,22 @@ impl Facets {
         let mut paths: Vec<(&String, &String)> = fields.iter().collect();
         // What a record says in a field of its own goes before what is read out of the text of one.
         paths.sort_by_key(|(path, _)| path.matches('.').count());
+        // What watches processes runs as the system, and its records name that account beside the actor's.
+        let watched = text.contains("Microsoft-Windows-Sysmon");
+        let writer =
+            |path: &str| path.starts_with("winlog.user.") || matches!(last(path, 1).as_str(), "userid" | "accountname");
+        paths.retain(|(path, _)| !(watched && writer(path)));
         let names: Vec<(String, String, &str)> =
             paths.into_iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
         for (facet, wanted) in NAMES {
             for (one, two, value) in &names {
                 let value = value.trim();
+                // Windows writes `LOCAL` where a session has no address.
                 let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
-                    && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0");
-                if value.is_empty() || value == "-" || value == "null" || nowhere {
+                    && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
+                // A text that only the host that wrote the record could have filled in.
+                let unfilled = value.strip_prefix("%%").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+                if value.is_empty() || value == "-" || value == "null" || nowhere || unfilled {
                     continue;
                 }
                 let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
@@ -123,9 +132,14 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
-        let failed = values.get(&Facet::Outcome).map(|o| failure(o));
-        if let Some(failed) = failed {
-            values.insert(Facet::Outcome, if failed { "failure" } else { "success" }.to_owned());
+        let stated = values.get(&Facet::Outcome).map(|o| if outcome::failed(o) { "failure" } else { "success" });
+        if let Some(outcome) = outcome::audited(fields).or(stated) {
+            values.insert(Facet::Outcome, outcome.to_owned());
+        }
+        for facet in [Facet::SrcIp, Facet::DstIp] {
+            if let Some(plain) = values.get(&facet).and_then(|v| mapped(v)) {
+                values.insert(facet, plain);
+            }
         }
         values.insert(Facet::Text, unescaped(text, fields));
         let class = super::class::of(&values, fields, text);
@@ -154,28 +168,16 @@ fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[(String, String
     }
 }
 
-fn failure(outcome: &str) -> bool {
-    let outcome = outcome.to_ascii_lowercase();
-    let good = matches!(
-        outcome.as_str(),
-        "success"
-            | "succeeded"
-            | "true"
-            | "yes"
-            | "ok"
-            | "0"
-            | "allow"
-            | "allowed"
-            | "accepted"
-            | "granted"
-            | "permitted"
-            | "none"
-    );
-    let number = outcome.parse::<u32>().ok();
-    !(good
-        || number.is_some_and(|n| (200..400).contains(&n))
-        || outcome.starts_with("success")
-        || outcome.starts_with("pass"))
+/// The IPv4 address that is written as an IPv6 one, as domain controllers write those of their clients.
+fn mapped(address: &str) -> Option<String> {
+    let rest = address.strip_prefix("::ffff:").or_else(|| address.strip_prefix("::FFFF:"))?;
+    rest.parse::<std::net::Ipv4Addr>().ok().map(|plain| plain.to_string())
+}
+
+/// The number of an event of Windows, under the names that its collectors give it.
+pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
+    let named = |wanted: &str, n| fields.iter().find(|(path, _)| last(path, n) == wanted).map(|(_, id)| id.as_str());
+    named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2))
 }
 
 /// The last `n` parts of a path in lower case, without positions in arrays and without everything but
@@ -221,5 +223,32 @@ mod tests {
         check(&[("errorCode", "AccessDenied")], Facet::Outcome, Some("failure"));
         check(&[("User", "-")], Facet::User, None);
         check(&[("message.USER", "root"), ("user", "jonas")], Facet::User, Some("jonas"));
+    }
+    #[test]
+    fn an_outcome_of_windows_is_read_in_each_notation() {
+        for success in ["0x0", "0x00000000", "0", "Audit Success", "AUDIT_SUCCESS"] {
+            check(&[("Status", success)], Facet::Outcome, Some("success"));
+        }
+        check(&[("Status", "0xC000006D")], Facet::Outcome, Some("failure"));
+        check(&[("Status", "0x18")], Facet::Outcome, Some("failure"));
+        check(&[("winlog.keywords.0", "Audit Failure")], Facet::Outcome, Some("failure"));
+        check(&[("Keywords", "0x8010000000000000"), ("Status", "0x0")], Facet::Outcome, Some("failure"));
+        check(&[("Keywords", "-9214364837600034816")], Facet::Outcome, Some("success"));
+        check(&[("EventType", "INFO")], Facet::Outcome, None);
+    }
+
+    #[test]
+    fn an_address_that_is_mapped_is_told_as_what_it_is() {
+        check(&[("IpAddress", "::ffff:192.0.2.7")], Facet::SrcIp, Some("192.0.2.7"));
+        check(&[("IpAddress", "fe80::ffff:1")], Facet::SrcIp, Some("fe80::ffff:1"));
+        check(&[("UserData.EventXML.Address", "192.0.2.9")], Facet::SrcIp, Some("192.0.2.9"));
+        check(&[("UserData.EventXML.Address", "LOCAL")], Facet::SrcIp, None);
+    }
+    #[test]
+    fn who_writes_a_record_is_not_who_acted() {
+        let fields = [("UserID", "S-1-5-18"), ("AccountName", "SYSTEM"), ("Image", "C:\\a.exe")];
+        let fields: BTreeMap<String, String> = fields.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        assert_eq!(Facets::read(&fields, "Microsoft-Windows-Sysmon").get(Facet::User), None);
+        assert_eq!(Facets::read(&fields, "PowerShell").get(Facet::User), Some("S-1-5-18"));
     }
 }

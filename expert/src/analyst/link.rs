@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::Timestamp;
 
+use super::account;
 use super::facet::{Class, Facet, last};
+use super::logon;
 use super::rec::Rec;
 
 /// How a record hangs together with the alert, closest first.
@@ -45,27 +47,36 @@ pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
     let host = rec.facets.get(Facet::Host).unwrap_or("").to_ascii_lowercase();
     let mut own = Vec::new();
     let mut parent = Vec::new();
+    // In the Security log's own record of a start, `ProcessId` is the process that started the new one.
+    let started = rec.field(&["newprocessid"]).is_some();
     for (path, value) in &rec.fields {
         let value = value.trim();
-        if value.is_empty() || value == "0" || value == "-" {
+        if value.is_empty() || value == "0" || value == "0x0" || value == "-" || by_the_writer(path) {
             continue;
         }
         let (one, two) = (last(path, 1), last(path, 2));
+        // The Security log writes process ids in hexadecimal, other sensors do not.
+        let id = || logon::number(value).map_or_else(|| value.to_owned(), |n| n.to_string());
         match one.as_str() {
+            "processid" if started => parent.push(format!("{host}#{}", id())),
             "processguid" | "sourceprocessguid" => own.push(value.to_ascii_lowercase()),
             "parentprocessguid" => parent.push(value.to_ascii_lowercase()),
             "execid" if two != "parent.execid" => own.push(value.to_owned()),
             "parentexecid" if two != "parent.parentexecid" => parent.push(value.to_owned()),
-            "pid" | "processid" | "newprocessid"
-                if !matches!(two.as_str(), "execution.processid" | "parent.pid" | "container.pid") =>
-            {
-                own.push(format!("{host}#{value}"))
+            "pid" | "processid" | "newprocessid" if !matches!(two.as_str(), "parent.pid" | "container.pid") => {
+                own.push(format!("{host}#{}", id()))
             }
-            "ppid" | "parentprocessid" | "parentpid" => parent.push(format!("{host}#{value}")),
+            "ppid" | "parentprocessid" | "parentpid" | "creatorprocessid" => parent.push(format!("{host}#{}", id())),
             _ => {}
         }
     }
     (own, parent)
+}
+
+/// Windows notes with each record the process that wrote it, which is the logging service's.
+fn by_the_writer(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.contains("execution") || path.contains("winlog.process")
 }
 
 /// The keys of the connections that a record is about.
@@ -110,6 +121,9 @@ pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
             "accesskeyid" | "sessionid" | "externalsessionid" | "logonguid" | "uniquetokenidentifier" | "signinid"
         )
     };
+    if rec.facets.get(Facet::User).is_some_and(account::of_system) {
+        return Vec::new();
+    }
     let zero = |value: &str| value.chars().all(|c| matches!(c, '0' | '-' | '{' | '}'));
     rec.fields.iter().filter(|(k, v)| named(k) && v.len() >= 6 && !zero(v)).map(|(_, v)| v.clone()).collect()
 }
@@ -159,6 +173,7 @@ impl Links {
         links.processes(recs, core, &keys, anchor);
         links.shared(recs, core, flow_keys);
         links.shared(recs, core, session_keys);
+        links.sessions(recs, core);
         for (index, rec) in recs.iter().enumerate() {
             if names.iter().any(|n| rec.names(n)) {
                 links.add(index, Kin::Named);
@@ -171,6 +186,17 @@ impl Links {
         let of_core: BTreeSet<String> = core.iter().filter_map(|i| recs.get(*i)).flat_map(keys).collect();
         for (index, rec) in recs.iter().enumerate() {
             if keys(rec).iter().any(|k| of_core.contains(k)) {
+                self.add(index, Kin::Same);
+            }
+        }
+    }
+
+    /// What tells of the logon session itself belongs to the alerted record; what else was done in it
+    /// shares no more than the account.
+    fn sessions(&mut self, recs: &[Rec], core: &BTreeSet<usize>) {
+        let of_core: BTreeSet<String> = core.iter().filter_map(|i| recs.get(*i)).flat_map(logon::keys).collect();
+        for (index, rec) in recs.iter().enumerate() {
+            if logon::of_session(rec) && logon::keys(rec).iter().any(|k| of_core.contains(k)) {
                 self.add(index, Kin::Same);
             }
         }
@@ -268,5 +294,37 @@ impl Links {
                 self.add(index, Kin::Between);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::CallId;
+
+    use super::super::facet::Facets;
+    use super::*;
+
+    fn rec(fields: &[(&str, &str)]) -> Rec {
+        let fields: BTreeMap<String, String> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, "");
+        Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets)
+    }
+
+    #[test]
+    fn a_process_has_one_key_whichever_sensor_writes_its_id() {
+        let audit = rec(&[("EventID", "4688"), ("Hostname", "PC1"), ("NewProcessId", "0x270"), ("ProcessId", "0x1a4")]);
+        assert_eq!(process_keys(&audit), (vec!["pc1#624".into()], vec!["pc1#420".into()]));
+        let sensor = rec(&[("EventID", "11"), ("Hostname", "PC1"), ("ProcessId", "624"), ("winlog.process.pid", "9")]);
+        assert_eq!(process_keys(&sensor), (vec!["pc1#624".into()], Vec::new()));
+        let none = rec(&[("EventID", "4624"), ("Hostname", "PC1"), ("ProcessId", "0x0"), ("ExecutionProcessID", "7")]);
+        assert_eq!(process_keys(&none), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn sessions_of_the_system_join_nothing() {
+        let guid = ("LogonGuid", "{11111111-2222-3333-4444-555555555555}");
+        assert_eq!(session_keys(&rec(&[guid, ("User", "CORP\\mara")])).len(), 1);
+        assert_eq!(session_keys(&rec(&[guid, ("User", "NT AUTHORITY\\SYSTEM")])).len(), 0);
     }
 }

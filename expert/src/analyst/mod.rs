@@ -10,11 +10,13 @@ use casebook_agent::worker::{answer, call};
 use casebook_protocol::{Alert, Answer, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
 
 mod absent;
+mod account;
 mod behaviour;
 mod class;
 mod compose;
 mod facet;
 mod link;
+mod logon;
 mod plan;
 pub(crate) mod raise;
 mod rec;
@@ -61,16 +63,22 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             2 => search.begin(&case.follow),
             3 => search.scan(case.anchor),
             4 | 5 => {
-                let mut requests = search.expand(&case.recs, &case.links, case.anchor);
+                let first = task.round == 1;
+                let mut requests =
+                    if first && turn == 4 { search.origin(&case.alerted(), case.anchor) } else { Vec::new() };
+                if first && turn == 4 {
+                    requests.extend(series::ask(&case));
+                }
+                requests.extend(search.expand(&case.recs, &case.links, case.anchor));
                 if turn == 4 {
                     requests.extend(search.look(case.anchor));
                 }
-                if turn == 4 && task.round == 1 {
+                if first && turn == 4 {
                     requests.extend(absent::traces(&view.alert, case.anchor));
-                    requests.extend(series::ask(&case));
                 }
-                if turn == 5 && task.round == 1 {
+                if first && turn == 5 {
                     requests.extend(absent::search(&view.alert, case.anchor));
+                    requests.extend(search.of_the_grave(&case.recs));
                 }
                 requests
             }
@@ -112,6 +120,10 @@ struct Case {
 }
 
 impl Case {
+    fn alerted(&self) -> Vec<&Rec> {
+        self.core.iter().filter_map(|i| self.recs.get(*i)).collect()
+    }
+
     fn shares_actor(&self, rec: &Rec) -> bool {
         self.actors.iter().any(|a| rec.names(a))
     }
@@ -127,7 +139,13 @@ impl Case {
         let ground = plan::ground(done);
         let seeds = seed::of(&view.alert);
         let follow: Vec<Seed> =
-            view.question.follow.iter().map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
+            // Everything on a host runs as its system: to follow that account is to copy the log.
+            view.question
+            .follow
+            .iter()
+            .filter(|text| !account::of_system(text))
+            .map(|text| Seed { text: text.clone(), kind: EntityKind::Other })
+            .collect();
         let recs = rec::collect(done);
         let specific = specific(&seeds, done, &ground);
         let core = plan::core(&recs, &seeds, &specific);
@@ -150,7 +168,10 @@ impl Case {
             .map(str::to_owned)
             .chain(host)
             .collect::<BTreeSet<_>>();
-        let actors = subjects(&recs, &core, &seeds).into_iter().filter(|s| !hosts.contains(s) && s != "root").collect();
+        let actors = subjects(&recs, &core, &seeds)
+            .into_iter()
+            .filter(|s| !hosts.contains(s) && s != "root" && !account::of_system(s))
+            .collect();
         let programs = absent::programs(&view.alert);
         let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
         let mut case = Self {
@@ -178,7 +199,10 @@ impl Case {
 
 /// The names of the alert that few records share: these tell its activity from the rest.
 fn specific(seeds: &Seeds, done: &[Done], ground: &Ground) -> Vec<String> {
-    let telling = |s: &&Seed| !matches!(s.kind, EntityKind::Host) && !s.text.chars().all(|c| c.is_ascii_digit());
+    let telling = |s: &&Seed| {
+        let nobody = s.kind == EntityKind::User && account::of_system(&s.text);
+        !matches!(s.kind, EntityKind::Host) && !nobody && !s.text.chars().all(|c| c.is_ascii_digit())
+    };
     seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, ground)).map(|s| s.text.clone()).collect()
 }
 
@@ -196,7 +220,8 @@ fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
         .iter()
         .filter_map(|i| recs.get(*i))
         .flat_map(|r| [UserAgent, SrcIp, DstIp].into_iter().filter_map(|f| r.facets.get(f)));
-    let rare = |v: &&str| v.len() >= 7 && recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
+    let own = |v: &str| v.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
+    let rare = |v: &&str| v.len() >= 7 && !own(v) && recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
     values.filter(rare).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
@@ -211,5 +236,6 @@ fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<Str
         .iter()
         .filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address))
         .map(|s| s.text.as_str());
-    own.chain(named).filter(|v| v.len() >= 3).map(str::to_owned).collect()
+    let somebody = |v: &&str| v.len() >= 3 && !account::of_system(v);
+    own.chain(named).filter(somebody).map(str::to_owned).collect()
 }

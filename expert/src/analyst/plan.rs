@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{CallStatus, EntityKind, Timestamp};
+use casebook_protocol::{Bearing, CallStatus, EntityKind, Timestamp, Weight};
 use serde_json::{Map, Value, json};
 
 use super::behaviour;
-use super::facet::Facet;
+use super::facet::{Class, Facet};
 use super::link::{Links, flow_keys, process_keys, seconds, session_keys};
+use super::logon;
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
 
@@ -27,10 +28,14 @@ const RARE: u64 = 40;
 /// Searches for terms that are rare, and for those that are not.
 const RARE_SEARCHES: usize = 14;
 const COMMON_SEARCHES: usize = 14;
+/// Searches for files by the whole of their names.
+const FILE_SEARCHES: usize = 6;
 /// Records that a search for a common term asks for.
 const NEAREST: u64 = 40;
 /// Terms that one search of behaviours counts.
 const TERMS: usize = 450;
+/// Records that a search for a file, or for what one process did, asks for.
+const AGAIN: u64 = 30;
 
 /// What was learned of the sources.
 #[derive(Debug, Default)]
@@ -171,7 +176,8 @@ impl Search<'_> {
                 call("search", &json!({"terms": [term], "near": at, "limit": NEAREST, "include_fields": true}))
             }));
         }
-        self.unasked(requests, RARE_SEARCHES + COMMON_SEARCHES)
+        requests.extend(behaviour::all().iter().filter_map(|b| self.by_file(b, anchor)));
+        self.unasked(requests, RARE_SEARCHES + COMMON_SEARCHES + FILE_SEARCHES)
     }
 
     /// How many records hold each term of the book.
@@ -182,6 +188,56 @@ impl Search<'_> {
             (found.get("returned")?.as_u64()? == 0).then(|| found.get("by_term").cloned())?
         });
         by_term.filter_map(|by_term| serde_json::from_value::<BTreeMap<String, u64>>(by_term).ok()).flatten().collect()
+    }
+
+    /// A file is known by the whole of its name: a kind of file is in many more records than are of one.
+    fn by_file(&self, behaviour: &behaviour::Behaviour, anchor: Option<Timestamp>) -> Option<CallRequest> {
+        let mut arguments = self.window(anchor);
+        let condition = json!([{"field": "TargetFilename", "op": "regex", "value": behaviour.file_name()?}]);
+        arguments.insert("where".into(), condition);
+        arguments.insert("terms".into(), json!(behaviour.terms));
+        arguments.insert("mode".into(), json!("any"));
+        arguments.insert("include_fields".into(), json!(true));
+        arguments.insert("limit".into(), json!(AGAIN));
+        Some(call("search", &Value::Object(arguments)))
+    }
+
+    /// What the processes of grave records reached and wrote, which nothing else ties to the alert: they
+    /// run as the system where it is the system that was made to start them.
+    pub(crate) fn of_the_grave(&self, recs: &[Rec]) -> Vec<CallRequest> {
+        let grave = |rec: &&Rec| {
+            rec.class() == Class::ProcessStart
+                && rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
+        };
+        let own = recs.iter().filter(grave).flat_map(|rec| process_keys(rec).0).filter(|key| !key.contains('#'));
+        let what =
+            own.flat_map(|key| ["DestinationIp", "TargetFilename", "QueryName"].map(|field| (key.clone(), field)));
+        let requests = what.map(|(key, field)| {
+            call("search", &json!({"terms": [key, field], "mode": "all", "limit": AGAIN, "include_fields": true}))
+        });
+        self.unasked(requests.collect(), 18)
+    }
+
+    /// What opened the sessions of the alerted records, and what else their processes did.
+    pub(crate) fn origin(&self, alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
+        let mut requests = logon::searches(alerted, anchor);
+        let Some(anchor) = anchor else { return self.unasked(requests, 12) };
+        let edge = |by: i64| Timestamp::from_second(anchor.as_second().saturating_add(by)).ok();
+        for rec in alerted {
+            // The Security log and other sensors of one host write the same id in two notations.
+            let Some(id) = rec.field(&["processid"]).filter(|id| id.starts_with("0x")) else { continue };
+            let Some(plain) = logon::number(id).filter(|n| *n > 4) else { continue };
+            for (written, field) in [(plain.to_string(), "ProcessId"), (id.to_owned(), "NewProcessId")] {
+                let condition = json!([{"field": field, "op": "eq", "value": written}]);
+                for (from, to, order, limit) in
+                    [(edge(-3600), edge(1), "time_desc", 30), (edge(0), edge(900), "time", 60)]
+                {
+                    let near = json!({"where": condition, "from": from, "to": to, "order": order, "limit": limit, "include_fields": true});
+                    requests.push(call("search", &near));
+                }
+            }
+        }
+        self.unasked(requests, 12)
     }
 
     /// The processes, connections, sessions and rare values of what hangs together with the alert.

@@ -6,6 +6,8 @@ use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
 use super::rec::Rec;
 
+mod windows;
+
 /// Records with the same text here are the same kind of activity, done again.
 pub(super) fn kind_of_activity(rec: &Rec) -> String {
     let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
@@ -47,7 +49,12 @@ pub(super) fn family(rec: &Rec) -> String {
             let shown = rec.shows.iter().max_by_key(|b| b.weight).map_or("", |b| b.id.as_str());
             format!("{}|{}|{}|{shown}", facet(Facet::SrcIp), facet(Facet::DstIp), facet(Facet::HttpMethod))
         }
-        Class::FileCreate | Class::FileDelete => facet(Facet::Process),
+        Class::FileCreate
+        | Class::FileDelete
+        | Class::ProcessAccess
+        | Class::ImageLoad
+        | Class::RegistryChange
+        | Class::FileRead => facet(Facet::Process),
         Class::DnsQuery => facet(Facet::SrcIp),
         _ => return kind_of_activity(rec),
     };
@@ -130,6 +137,11 @@ fn named(rec: &Rec, facet: Facet, max: usize) -> Option<String> {
 
 /// The main object of a record in a few words.
 fn label(rec: &Rec) -> String {
+    if !matches!(rec.class(), Class::ProcessStart | Class::NetworkConnection)
+        && let Some(words) = windows::words(rec)
+    {
+        return named(rec, Facet::Object, 120).map_or_else(|| words.to_owned(), |object| format!("{words} {object}"));
+    }
     let order: &[Facet] = match rec.class() {
         Class::ProcessStart => &[Facet::Command, Facet::Process],
         Class::NetworkConnection | Class::TlsSession => &[Facet::DstIp],
@@ -147,6 +159,9 @@ fn denied(rec: &Rec) -> bool {
 }
 
 fn sentence(rec: &Rec) -> String {
+    if let Some(text) = windows::sentence(rec) {
+        return text;
+    }
     let get = |facet| named(rec, facet, 160);
     let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
     let wire =
@@ -209,8 +224,9 @@ fn sentence(rec: &Rec) -> String {
             format!("{}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
         }
         Class::FileCreate | Class::FileDelete => format!(
-            "{} wrote or removed {}{by}{on}",
+            "{} {} {}{by}{on}",
             get(Facet::Process).unwrap_or_else(|| "a process".into()),
+            if rec.class() == Class::FileCreate { "wrote" } else { "removed" },
             object.unwrap_or_default()
         ),
         _ if rec.fields.len() <= 3

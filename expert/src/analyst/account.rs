@@ -1,0 +1,50 @@
+//! Names of accounts: what is one account under several notations, and which are nobody in particular.
+
+/// The account without its domain, in lower case: `CORP\\mara`, `mara@corp.example` and `mara` are one.
+pub(crate) fn bare(name: &str) -> String {
+    let name = name.rsplit('\\').next().unwrap_or(name);
+    name.split('@').next().unwrap_or(name).trim().to_lowercase()
+}
+
+/// An account under which a Windows system itself and all its services run, or the account of a machine:
+/// that two records share it does not say that they belong together.
+pub(crate) fn of_system(name: &str) -> bool {
+    let domain = name.rsplit_once('\\').map(|(domain, _)| domain.to_ascii_lowercase()).unwrap_or_default();
+    let bare = bare(name);
+    let numbered = |prefix: &str| bare.strip_prefix(prefix).is_some_and(|n| n.parse::<u32>().is_ok());
+    matches!(
+        bare.as_str(),
+        "system"
+            | "localsystem"
+            | "local system"
+            | "local service"
+            | "localservice"
+            | "network service"
+            | "networkservice"
+            | "anonymous logon"
+            | "s-1-5-18"
+            | "s-1-5-19"
+            | "s-1-5-20"
+            | "s-1-5-7"
+            | "s-1-0-0"
+    ) || matches!(domain.as_str(), "nt service" | "window manager" | "font driver host" | "nt virtual machine")
+        || numbered("dwm-")
+        || numbered("umfd-")
+        || (bare.len() > 1 && bare.ends_with('$'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_of_the_system_are_nobody_in_particular() {
+        for name in ["NT AUTHORITY\\SYSTEM", "S-1-5-19", "WEB01$", "corp\\web01$@CORP", "Window Manager\\DWM-3"] {
+            assert!(of_system(name), "{name}");
+        }
+        for name in ["CORP\\mara", "systemadmin", "dwm-mara", "svc_backup", "root"] {
+            assert!(!of_system(name), "{name}");
+        }
+        assert_eq!(bare("CORP\\Mara"), bare("mara@corp.example"));
+    }
+}

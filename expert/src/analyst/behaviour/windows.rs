@@ -1,0 +1,139 @@
+//! What the book makes of small records of Windows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::facet::Facets;
+use super::*;
+
+fn shown(fields: &[(&str, &str)]) -> BTreeSet<&'static str> {
+    let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+    let fields: BTreeMap<String, String> =
+        fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let facets = Facets::read(&fields, &raw);
+    let lower = facets.get(Facet::Text).unwrap_or_default().to_lowercase();
+    all().iter().filter(|b| b.matches(&facets, &lower)).map(|b| b.id.as_str()).collect()
+}
+
+#[track_caller]
+fn check(fields: &[(&str, &str)], id: &str, expect: bool) {
+    let shown = shown(fields);
+    assert_eq!(shown.contains(id), expect, "{shown:?}");
+}
+
+const SYSMON: (&str, &str) = ("Channel", "Microsoft-Windows-Sysmon/Operational");
+
+#[test]
+fn only_a_share_is_an_administrative_share() {
+    let id = "smb-executable-to-share";
+    let handle = [
+        ("EventID", "4656"),
+        ("SubjectUserName", "SRVDC$"),
+        ("ObjectName", r"\REGISTRY\MACHINE\SYSTEM\CurrentControlSet\Control\Lsa"),
+        ("ProcessName", r"C:\Windows\System32\lsass.exe"),
+        ("Accesses", "WRITE_DAC"),
+    ];
+    check(&handle, id, false);
+    let share = [
+        ("EventID", "5145"),
+        ("ShareName", r"\\*\C$"),
+        ("RelativeTargetName", r"Windows\Temp\run.exe"),
+        ("AccessList", "%%4417 %%4418"),
+    ];
+    check(&share, id, true);
+    check(&[share[0], share[1], share[2], ("AccessList", "%%4416")], id, false);
+}
+
+#[test]
+fn a_dump_of_the_logon_process_is_told_from_a_crash_report() {
+    let id = "win-lsass-dump-file-by-program";
+    let dump = |image, file| [SYSMON, ("EventID", "11"), ("Image", image), ("TargetFilename", file)];
+    check(&dump(r"C:\Windows\System32\Taskmgr.exe", r"C:\Users\mara\AppData\Local\Temp\lsass (2).DMP"), id, true);
+    check(&dump(r"C:\Windows\System32\WerFault.exe", r"C:\CrashDumps\lsass.exe.712.dmp"), id, false);
+    check(&dump(r"C:\Tools\x.exe", r"C:\Temp\notlsass.dmp"), id, false);
+}
+
+#[test]
+fn every_right_on_the_logon_process_weighs_by_who_asks() {
+    let id = "win-lsass-full-access-by-person";
+    let handle = |sid, right| {
+        [
+            ("EventID", "4656"),
+            ("ObjectName", r"\Device\HarddiskVolume3\Windows\System32\lsass.exe"),
+            ("ProcessName", r"C:\Users\mara\x.exe"),
+            ("SubjectUserSid", sid),
+            ("AccessMask", right),
+        ]
+    };
+    check(&handle("S-1-5-21-1-2-3-1001", "0x1fffff"), id, true);
+    check(&handle("S-1-5-18", "0x1fffff"), id, false);
+    check(&handle("S-1-5-21-1-2-3-1001", "0x1400"), id, false);
+}
+
+#[test]
+fn a_consumer_that_runs_something_is_no_part_of_windows() {
+    let consumer = |name, kind| {
+        [
+            SYSMON,
+            ("EventID", "20"),
+            ("EventType", "WmiConsumerEvent"),
+            ("Operation", "Created"),
+            ("Name", name),
+            ("Type", kind),
+        ]
+    };
+    check(&consumer("Keeper", "Command Line"), "wmi-event-subscription", true);
+    check(&consumer("SCM Event Log Consumer", "NT Event Log"), "wmi-event-subscription", false);
+    let host = r"C:\Windows\System32\wbem\scrcons.exe";
+    let connects =
+        [SYSMON, ("EventID", "3"), ("Image", host), ("DestinationIp", "192.0.2.9"), ("DestinationPort", "80")];
+    check(&connects, "wmi-script-host-connects", true);
+}
+
+#[test]
+fn what_a_web_server_is_made_to_do_is_known() {
+    let start = |command| {
+        [
+            SYSMON,
+            ("EventID", "1"),
+            ("ParentImage", r"C:\Windows\System32\inetsrv\w3wp.exe"),
+            ("Image", r"C:\Windows\System32\cmd.exe"),
+            ("CommandLine", command),
+        ]
+    };
+    check(&start("cmd.exe /c whoami /all"), "web-server-asks-who-it-is", true);
+    check(&start("cmd.exe /c convert in.png out.jpg"), "web-server-asks-who-it-is", false);
+    let written =
+        |image| [SYSMON, ("EventID", "11"), ("Image", image), ("TargetFilename", r"C:\inetpub\wwwroot\shop\up.aspx")];
+    check(&written(r"C:\Windows\Temp\a.exe"), "web-script-file-written-windows", true);
+    check(&written(r"C:\Windows\System32\msiexec.exe"), "web-script-file-written-windows", false);
+    let cmdlet = |url| [("EventID", "1"), ("Message", url)];
+    let id = "exchange-url-holds-script";
+    check(
+        &cmdlet("Cmdlet Set-OwaVirtualDirectory, parameters -InternalUrl http://x/<script>eval(1)</script>"),
+        id,
+        true,
+    );
+    check(&cmdlet("Cmdlet Set-OwaVirtualDirectory, parameters -ExternalUrl https://mail.corp.example/owa"), id, false);
+}
+
+#[test]
+fn a_program_of_a_user_at_a_management_port_is_told_from_an_installed_one() {
+    let id = "user-folder-program-reaches-management-port";
+    let connects = |image, port| {
+        [SYSMON, ("EventID", "3"), ("Image", image), ("DestinationIp", "192.0.2.9"), ("DestinationPort", port)]
+    };
+    check(&connects(r"C:\Users\mara\Downloads\t.exe", "445"), id, true);
+    check(&connects(r"C:\Users\mara\Downloads\t.exe", "443"), id, false);
+    check(&connects(r"C:\Users\mara\AppData\Local\Microsoft\OneDrive\OneDrive.exe", "445"), id, false);
+    check(&connects(r"C:\Program Files\Tool\t.exe", "445"), id, false);
+}
+
+#[test]
+fn a_check_of_credentials_that_succeeded_is_no_failed_sign_in() {
+    let id = "win-logon-failure";
+    let checked = |keywords, status| {
+        [("EventID", "4776"), ("Keywords", keywords), ("Status", status), ("Message", "Failure Code: none")]
+    };
+    check(&checked("Audit Success", "0x0"), id, false);
+    check(&checked("Audit Failure", "0xc000006a"), id, true);
+}

@@ -1,0 +1,103 @@
+//! How much a record matters to the alert.
+
+use std::net::IpAddr;
+
+use casebook_protocol::{Bearing, Weight};
+
+use crate::analyst::facet::{Class, Facet};
+use crate::analyst::link::{Kin, seconds};
+use crate::analyst::rec::Rec;
+use crate::analyst::{Case, account, logon};
+
+/// The sign-in from which the actor came: more than what is merely near, less than what is grave.
+const ARRIVAL: u32 = 160;
+
+/// How much a record matters; none when it is left out.
+pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
+    let telling = |bearing: Bearing| rec.shows.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
+    let against = telling(Bearing::Incriminating);
+    let noise = matches!(
+        rec.class(),
+        Class::ProcessEnd
+            | Class::ProcessAccess
+            | Class::ImageLoad
+            | Class::RegistryChange
+            | Class::FileRead
+            | Class::FileDelete
+            | Class::Certificate
+    ) || logon::upkeep(rec);
+    // What only the host ties to the alert has to weigh more: on one machine many things go on.
+    let tied = kin != Kin::Near || case.round > 1 || case.shares_actor(rec);
+    let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
+    if kin == Kin::Core {
+        return Some(1000);
+    }
+    // Of the kind that was alerted, what the same program did besides says whether the alerted is its habit.
+    let alike = kin == Kin::Same && case.alerted().iter().any(|core| core.class() == rec.class());
+    if noise && !grave && !alike {
+        return None;
+    }
+    let of_system = rec.facets.get(Facet::User).is_some_and(account::of_system);
+    let idle = to_itself(rec) || rec.class() == Class::Authentication;
+    if kin >= Kin::Between && !grave && of_system && idle {
+        return None;
+    }
+    let weight = |w: Option<Weight>| match w {
+        Some(Weight::Decisive) => 400,
+        Some(Weight::Strong) => 300,
+        Some(Weight::Moderate) => 200,
+        Some(Weight::Weak) => 60,
+        None => 0,
+    };
+    let close = match kin {
+        Kin::Core | Kin::Same => 150,
+        Kin::Ancestor => 220,
+        Kin::Descendant => 100,
+        Kin::Again | Kin::Between | Kin::Named => 120,
+        Kin::Near => 0,
+    };
+    let told = weight(against).max(weight(telling(Bearing::Exonerating)));
+    if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.contains(&program(rec).as_str()) {
+        return Some(130);
+    }
+    if kin >= Kin::Named && logon::arrival(rec, &case.alerted(), case.anchor) {
+        return Some(ARRIVAL);
+    }
+    let near = match (rec.time, case.anchor) {
+        (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= 120.0 => 30,
+        _ => 0,
+    };
+    if kin == Kin::Near && !grave {
+        let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
+        let telling = matches!(
+            rec.class(),
+            Class::Script | Class::PackageOperation | Class::AccountChange | Class::ServiceChange | Class::KernelModule
+        );
+        let quiet =
+            telling || (matches!(rec.class(), Class::Authentication | Class::ScheduledTask) && case.shares_actor(rec));
+        let few = case.recs.iter().filter(|r| r.source == rec.source).count() <= 150;
+        return (near > 0 && (quiet && few || doubt)).then_some(40 + told / 4);
+    }
+    // Of what tells of one session, that which says where it came from.
+    let origin = if logon::of_session(rec) && rec.facets.get(Facet::SrcIp).is_some() { 20 } else { 0 };
+    let near = near + origin;
+    (close + told > 0).then_some(close + told + near)
+}
+
+/// A program that only starts another one as somebody else.
+pub(super) fn wraps(rec: &Rec) -> bool {
+    ["sudo", "su", "doas", "pkexec", "runuser", "env", "nohup"].contains(&program(rec).as_str())
+}
+
+/// The program that a command names first, without its path.
+pub(super) fn program(rec: &Rec) -> String {
+    let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
+    first.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// A host that talks to itself: there is no other end.
+fn to_itself(rec: &Rec) -> bool {
+    let address = |facet| rec.facets.get(facet).and_then(|a| a.parse::<IpAddr>().ok());
+    let (Some(from), Some(to)) = (address(Facet::SrcIp), address(Facet::DstIp)) else { return false };
+    rec.class() == Class::NetworkConnection && (from == to || from.is_loopback() && to.is_loopback())
+}

@@ -1,0 +1,303 @@
+//! What a record of a Windows event log tells, in words: who did what, to what, with which program. The
+//! number of an event says what happened; the names are those in the record.
+
+use super::{named, quote};
+use crate::analyst::facet::{Class, Facet, event_id};
+use crate::analyst::rec::Rec;
+
+/// Events of the Security log and others that have a number to themselves.
+const EVENTS: &[(&str, &str)] = &[
+    ("1102", "audit log cleared"),
+    ("4624", "sign-in"),
+    ("4625", "failed sign-in"),
+    ("4634", "sign-out"),
+    ("4647", "sign-out"),
+    ("4648", "credentials of an account given explicitly"),
+    ("4656", "handle to an object requested"),
+    ("4657", "registry value changed"),
+    ("4658", "handle to an object closed"),
+    ("4660", "object deleted"),
+    ("4661", "handle to a directory object requested"),
+    ("4662", "directory object accessed"),
+    ("4663", "object accessed"),
+    ("4670", "permissions on an object changed"),
+    ("4672", "special privileges given to a sign-in"),
+    ("4673", "privileged service called"),
+    ("4674", "operation on a privileged object"),
+    ("4689", "process ended"),
+    ("4690", "handle to an object duplicated"),
+    ("4697", "service installed"),
+    ("4698", "scheduled task created"),
+    ("4699", "scheduled task deleted"),
+    ("4700", "scheduled task enabled"),
+    ("4701", "scheduled task disabled"),
+    ("4702", "scheduled task changed"),
+    ("4703", "privileges of a token adjusted"),
+    ("4719", "audit policy changed"),
+    ("4720", "account created"),
+    ("4722", "account enabled"),
+    ("4723", "change of a password"),
+    ("4724", "reset of a password"),
+    ("4725", "account disabled"),
+    ("4726", "account deleted"),
+    ("4728", "member added to a global group"),
+    ("4729", "member removed from a global group"),
+    ("4732", "member added to a local group"),
+    ("4733", "member removed from a local group"),
+    ("4738", "account changed"),
+    ("4740", "account locked"),
+    ("4741", "computer account created"),
+    ("4742", "computer account changed"),
+    ("4743", "computer account deleted"),
+    ("4756", "member added to a universal group"),
+    ("4757", "member removed from a universal group"),
+    ("4767", "account unlocked"),
+    ("4768", "Kerberos sign-in ticket requested"),
+    ("4769", "Kerberos service ticket requested"),
+    ("4770", "Kerberos service ticket renewed"),
+    ("4771", "failed Kerberos sign-in"),
+    ("4776", "check of credentials"),
+    ("4778", "session reconnected"),
+    ("4779", "session disconnected"),
+    ("4781", "account renamed"),
+    ("4798", "groups of an account listed"),
+    ("4799", "members of a group listed"),
+    ("4800", "session locked"),
+    ("4801", "session unlocked"),
+    ("5136", "directory object changed"),
+    ("5137", "directory object created"),
+    ("5140", "network share opened"),
+    ("5141", "directory object deleted"),
+    ("5142", "network share created"),
+    ("5145", "file on a network share accessed"),
+    ("5379", "stored credentials read"),
+    ("5861", "WMI event consumer registered for good"),
+    ("7045", "service installed"),
+];
+
+/// Small numbers that mean this in the logs of the terminal services only.
+const DESKTOP: &[(&str, &str)] = &[
+    ("1149", "remote desktop authentication"),
+    ("21", "remote desktop session opened"),
+    ("23", "remote desktop session closed"),
+    ("24", "remote desktop session disconnected"),
+    ("25", "remote desktop session reconnected"),
+];
+
+const LOGON_TYPES: &[(&str, &str)] = &[
+    ("2", " at the console"),
+    ("3", " over the network"),
+    ("4", " of a batch job"),
+    ("5", " of a service"),
+    ("7", " that unlocked a session"),
+    ("8", " over the network with a clear-text password"),
+    ("9", " with other credentials for the network"),
+    ("10", " by remote desktop"),
+];
+
+fn word(list: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
+    list.iter().find(|(known, _)| *known == key).map(|(_, words)| *words)
+}
+
+/// What happened, without who did it to what.
+pub(super) fn words(rec: &Rec) -> Option<&'static str> {
+    let id = event_id(&rec.fields)?;
+    let desktop = || {
+        let head: String = rec.raw.chars().take(4096).collect();
+        head.contains("TerminalServices").then(|| word(DESKTOP, id)).flatten()
+    };
+    word(EVENTS, id).or_else(desktop)
+}
+
+/// None where the number says nothing, or the class of the record is told as that of any sensor.
+pub(super) fn sentence(rec: &Rec) -> Option<String> {
+    let id = event_id(&rec.fields)?;
+    let field = |names: &[&str]| rec.field(names).filter(|v| *v != "-").map(|v| quote(v, 160));
+    let get = |facet| named(rec, facet, 160);
+    let on = get(Facet::Host).map(|h| format!(" on {h}")).unwrap_or_default();
+    if let Some(text) = sysmon(rec, id).or_else(|| powershell(rec, id)) {
+        let by = get(Facet::User).map(|u| format!(" as {u}")).unwrap_or_default();
+        return Some(format!("{text}{by}{on}"));
+    }
+    let what = words(rec)?;
+    if matches!(rec.class(), Class::ProcessStart | Class::NetworkConnection) {
+        return None;
+    }
+    let kind = rec.field(&["logontype"]).and_then(|kind| word(LOGON_TYPES, kind)).unwrap_or_default();
+    // The account that acts and the one that is acted on are two.
+    let user = get(Facet::User);
+    let subject = field(&["subjectusername"]).filter(|s| Some(s) != user.as_ref());
+    let who = match (rec.class(), user, subject) {
+        (Class::AccountChange, Some(user), Some(subject)) => format!(" of {user} by {subject}"),
+        (_, Some(user), Some(subject)) if id == "4648" => format!(" of {user} by {subject}"),
+        (Class::Authentication | Class::LogonFailure, Some(user), _) => format!(" of {user}"),
+        (_, Some(user), _) => format!(" by {user}"),
+        _ => String::new(),
+    };
+    let object = get(Facet::Object).map(|o| format!(": {o}")).unwrap_or_default();
+    let service = field(&["servicename"]).filter(|_| matches!(id, "4769" | "4697" | "7045"));
+    let service = service.map(|s| format!(" for {s}")).unwrap_or_default();
+    let file = field(&["imagepath", "servicefilename"]).map(|f| format!(" running {f}")).unwrap_or_default();
+    let share = field(&["sharename"]).map(|s| format!(" of {s}")).unwrap_or_default();
+    let right = field(&["accessmask"]).filter(|_| matches!(id, "4656" | "4662" | "4663"));
+    let right = right.map(|r| format!(" with the right {r}")).unwrap_or_default();
+    let process = field(&["processname", "processimage"]).map(|p| format!(" with {p}")).unwrap_or_default();
+    let from = get(Facet::SrcIp).map(|a| format!(" from {a}")).unwrap_or_default();
+    let failed = rec.facets.get(Facet::Outcome) == Some("failure") && !what.starts_with("failed");
+    let outcome = if failed { ", which failed" } else { "" };
+    let number = quote(id, 20);
+    Some(format!("{what}{kind}{object}{share}{service}{file}{right}{who}{process}{from}{on}{outcome} (event {number})"))
+}
+
+/// What the kinds of record that only this sensor has tell.
+fn sysmon(rec: &Rec, id: &str) -> Option<String> {
+    let field = |names: &[&str], max| rec.field(names).filter(|v| *v != "-").map(|v| quote(v, max));
+    if let (Class::ScheduledTask, "19" | "20" | "21") = (rec.class(), id) {
+        return subscription(rec, id);
+    }
+    let image = field(&["image", "sourceimage"], 160)?;
+    let target = |names: &[&str]| field(names, 160);
+    Some(match (rec.class(), id) {
+        (Class::ProcessAccess, "10") => {
+            let right = field(&["grantedaccess"], 40).map(|r| format!(" with the right {r}")).unwrap_or_default();
+            format!("{image} opened {}{right}", target(&["targetimage"])?)
+        }
+        (Class::ProcessAccess, "8") => format!("{image} started a thread in {}", target(&["targetimage"])?),
+        (Class::ImageLoad, _) => format!("{image} loaded {}", target(&["imageloaded"])?),
+        (Class::RegistryChange, "13") => {
+            let to = field(&["details"], 120).map(|d| format!(" to {d}")).unwrap_or_default();
+            format!("{image} set {}{to}", target(&["targetobject"])?)
+        }
+        (Class::RegistryChange, "12" | "14") => format!("{image} changed {}", target(&["targetobject"])?),
+        (_, "17") => format!("{image} created the pipe {}", target(&["pipename"])?),
+        (_, "18") => format!("{image} connected to the pipe {}", target(&["pipename"])?),
+        _ => return None,
+    })
+}
+
+/// A part of a permanent subscription to events of WMI. The sensor writes its values in quotation marks.
+fn subscription(rec: &Rec, id: &str) -> Option<String> {
+    let field = |names: &[&str]| {
+        let value = rec.field(names)?.trim_matches([' ', '"', '\\']);
+        (!value.is_empty() && value != "-").then(|| quote(value, 120))
+    };
+    let done = field(&["operation"]).map(|o| format!(" {o}")).unwrap_or_default();
+    let of = |value: Option<String>, before: &str| value.map(|v| format!("{before}{v}")).unwrap_or_default();
+    Some(match id {
+        "19" => format!("WMI event filter{done}{}{}", of(field(&["name"]), ": "), of(field(&["query"]), " on ")),
+        "20" => format!(
+            "WMI event consumer{done}{}{}{}",
+            of(field(&["name"]), ": "),
+            of(field(&["type"]), " of the type "),
+            of(field(&["destination"]), " that runs ")
+        ),
+        _ => format!(
+            "WMI event filter bound to a consumer{done}{}{}",
+            of(field(&["filter"]), ": "),
+            of(field(&["consumer"]), " to ")
+        ),
+    })
+}
+
+/// What an interpreter wrote of what it ran.
+fn powershell(rec: &Rec, id: &str) -> Option<String> {
+    let what = match id {
+        "4104" => rec.field(&["scriptblocktext"])?,
+        "4103" => rec.field(&["payload"]).or_else(|| rec.field(&["message"]))?,
+        _ => return None,
+    };
+    (rec.class() == Class::Script).then(|| format!("PowerShell ran {}", quote(what, 200)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use casebook_protocol::CallId;
+
+    use super::*;
+    use crate::analyst::facet::Facets;
+
+    #[track_caller]
+    fn check(fields: &[(&str, &str)], expect: &str) {
+        let raw = fields.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
+        let fields: BTreeMap<String, String> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, &raw);
+        let mut rec = Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets);
+        rec.raw = raw;
+        assert_eq!(super::super::claim(&rec, &[], None, false, &|_| true), expect);
+    }
+
+    #[test]
+    fn the_number_of_an_event_is_told_in_words() {
+        check(
+            &[
+                ("EventID", "4663"),
+                ("SubjectUserName", "mara"),
+                ("ObjectName", r"C:\Secret\plan.docx"),
+                ("ProcessName", r"C:\Tools\copy.exe"),
+                ("AccessMask", "0x1"),
+                ("Hostname", "FS1"),
+                ("Message", "An attempt was made to access an object."),
+                ("Keywords", "Audit Success"),
+            ],
+            r"Object accessed: `C:\Secret\plan.docx` with the right `0x1` by `mara` with `C:\Tools\copy.exe` on `FS1` (event `4663`)",
+        );
+        check(
+            &[
+                ("EventID", "4624"),
+                ("LogonType", "3"),
+                ("TargetUserName", "mara"),
+                ("IpAddress", "::ffff:192.0.2.7"),
+                ("Computer", "FS1"),
+                ("Status", "0x0"),
+            ],
+            "Sign-in over the network of `mara` from `192.0.2.7` on `FS1` (event `4624`)",
+        );
+        check(
+            &[("EventID", "4720"), ("TargetUserName", "helper"), ("SubjectUserName", "mara"), ("Computer", "DC1")],
+            "Account created of `helper` by `mara` on `DC1` (event `4720`)",
+        );
+    }
+
+    #[test]
+    fn what_a_sensor_of_processes_saw_is_told() {
+        check(
+            &[
+                ("Channel", "Microsoft-Windows-Sysmon/Operational"),
+                ("EventID", "10"),
+                ("SourceImage", r"C:\Tools\t.exe"),
+                ("TargetImage", r"C:\Windows\System32\spoolsv.exe"),
+                ("GrantedAccess", "0x1400"),
+                ("Computer", "PC1"),
+            ],
+            r"`C:\Tools\t.exe` opened `C:\Windows\System32\spoolsv.exe` with the right `0x1400` on `PC1`",
+        );
+    }
+
+    #[test]
+    fn a_subscription_and_its_consumer_are_told() {
+        check(
+            &[
+                ("Channel", "Microsoft-Windows-Sysmon/Operational"),
+                ("EventID", "20"),
+                ("Operation", "Created"),
+                ("Name", " \"Keeper\""),
+                ("Type", "Script"),
+                ("Destination", " \"run()\""),
+                ("User", "CORP\\mara"),
+            ],
+            "WMI event consumer `Created`: `Keeper` of the type `Script` that runs `run()` as `CORP\\mara`",
+        );
+    }
+
+    /// A small number means something else in each log.
+    #[test]
+    fn a_small_number_of_another_log_is_not_a_remote_desktop() {
+        check(
+            &[("EventID", "25"), ("Channel", "Application"), ("Message", "Index rebuilt."), ("Computer", "PC1")],
+            "Recorded on `PC1`: `Index rebuilt.`",
+        );
+    }
+}
