@@ -80,6 +80,9 @@ pub(crate) struct Facets {
     pub(crate) class: Option<Class>,
 }
 
+/// Characters of the name of an action.
+const ACTION_MAX: usize = 120;
+
 impl Facets {
     pub(crate) fn get(&self, facet: Facet) -> Option<&str> {
         self.values.get(&facet).map(String::as_str)
@@ -120,7 +123,9 @@ impl Facets {
                     && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
                 // A text that only the host that wrote the record could have filled in.
                 let unfilled = value.strip_prefix("%%").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-                if value.is_empty() || value == "-" || value == "null" || nowhere || unfilled {
+                // A sentence tells of an action and is none.
+                let sentence = *facet == Facet::Action && value.len() > ACTION_MAX;
+                if value.is_empty() || value == "-" || value == "null" || nowhere || unfilled || sentence {
                     continue;
                 }
                 let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
@@ -129,10 +134,10 @@ impl Facets {
                 }
             }
         }
+        let stated = best.remove(&Facet::Outcome).and_then(|(rank, value)| outcome::stated(outcome_field(rank), value));
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
-        let stated = values.get(&Facet::Outcome).map(|o| if outcome::failed(o) { "failure" } else { "success" });
         if let Some(outcome) = outcome::audited(fields).or(stated) {
             values.insert(Facet::Outcome, outcome.to_owned());
         }
@@ -166,6 +171,12 @@ fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[(String, String
     if let (Some(binary), Some(arguments)) = (find("parent.binary"), find("parent.arguments")) {
         values.insert(Facet::ParentCommand, format!("{binary} {arguments}"));
     }
+}
+
+/// The name of the field of this rank among those that tell an outcome.
+fn outcome_field(rank: usize) -> &'static str {
+    let known = NAMES.iter().find(|(facet, _)| *facet == Facet::Outcome);
+    known.and_then(|(_, names)| names.get(rank)).copied().unwrap_or_default()
 }
 
 /// The IPv4 address that is written as an IPv6 one, as domain controllers write those of their clients.

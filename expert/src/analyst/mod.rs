@@ -3,11 +3,11 @@
 //! alert names through the sources, knows behaviours of the field, and cites every record that it
 //! speaks of. It judges nothing that takes judgement.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{Done, Thought};
 use casebook_agent::worker::{answer, call};
-use casebook_protocol::{Alert, Answer, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
+use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
 
 mod absent;
 mod account;
@@ -189,11 +189,34 @@ impl Case {
             round,
         };
         if round == 1 {
+            settle(&mut case);
             let mut places = series::places(&case, done);
             places.extend(series::named(&case));
+            places.extend(series::led_to(&case, done));
             case.links.again(&case.recs, &places);
         }
         case
+    }
+}
+
+/// What very many records of the activity show sets none of them apart: it is kept on the first, the last and the
+/// alerted one, so that what was done once is seen among it.
+fn settle(case: &mut Case) {
+    const MANY: usize = 8;
+    let mut showing: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, rec) in case.recs.iter().enumerate().filter(|(i, _)| case.links.kin(*i).is_some()) {
+        for behaviour in rec.shows.iter().filter(|b| b.bearing == Bearing::Incriminating) {
+            showing.entry(behaviour.id.as_str()).or_default().push(index);
+        }
+    }
+    for (id, mut all) in showing.into_iter().filter(|(_, all)| all.len() > MANY) {
+        all.sort_by_key(|i| case.recs.get(*i).map(|r| (r.time, r.file.clone(), r.line)));
+        let inner = all.get(1..all.len() - 1).unwrap_or_default();
+        for index in inner.iter().filter(|i| !case.core.contains(i)) {
+            if let Some(rec) = case.recs.get_mut(*index) {
+                rec.shows.retain(|b| b.id != id);
+            }
+        }
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) fn family(rec: &Rec) -> String {
         | Class::RegistryChange
         | Class::FileRead => facet(Facet::Process),
         Class::DnsQuery => facet(Facet::SrcIp),
+        // Calls that show nothing by themselves are one kind for each service.
+        Class::ApiCall if rec.shows.is_empty() => facet(Facet::Service),
         _ => return kind_of_activity(rec),
     };
     format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
@@ -211,7 +213,9 @@ fn sentence(rec: &Rec) -> String {
             let status = get(Facet::HttpStatus).map(|s| format!(", answered {s}")).unwrap_or_default();
             format!("HTTP request {what}{from}{to}{status}")
         }
-        Class::DnsQuery => format!("DNS query for {}{from}", get(Facet::DomainName).unwrap_or_default()),
+        Class::DnsQuery if get(Facet::DomainName).is_some() => {
+            format!("DNS query for {}{from}", get(Facet::DomainName).unwrap_or_default())
+        }
         Class::ApiCall
         | Class::TokenEvent
         | Class::AccountChange

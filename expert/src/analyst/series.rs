@@ -40,6 +40,8 @@ enum Kind {
     Scan,
     /// Connections that were refused or not answered.
     Refused,
+    /// Names below one domain.
+    Names,
     /// Anything else that is done again.
     Repeat,
 }
@@ -51,6 +53,8 @@ struct Series {
     actor: Vec<Is>,
     /// What is counted.
     act: Vec<Is>,
+    /// The field with a name, and the domain that it lies below.
+    below: Option<Is>,
     /// The field with the account.
     user: Option<String>,
     address: Option<String>,
@@ -64,6 +68,7 @@ fn of(rec: &Rec) -> Option<Series> {
     let is = |facet| rec.facets.stands_in(facet, &rec.fields);
     let all = |facets: &[Facet]| facets.iter().map(|f| is(*f)).collect::<Option<Vec<Is>>>();
     let mut act: Vec<Is> = Vec::new();
+    let mut below = None;
     let (kind, actor) = match rec.class() {
         Class::LogonFailure => {
             act.extend([Facet::Outcome, Facet::Action].into_iter().filter_map(is));
@@ -81,6 +86,11 @@ fn of(rec: &Rec) -> Option<Series> {
             let kind = if state.is_some() { Kind::Refused } else { Kind::Repeat };
             (kind, all(&[Facet::SrcIp, Facet::DstIp, Facet::DstPort])?)
         }
+        Class::DnsQuery => {
+            let (path, name) = is(Facet::DomainName)?;
+            below = Some((path, domain(&name)?));
+            (Kind::Names, all(&[Facet::SrcIp])?)
+        }
         Class::ProcessStart => (Kind::Repeat, all(&[Facet::Host, Facet::Command])?),
         Class::ProcessAccess => (Kind::Repeat, all(&[Facet::Host, Facet::Process, Facet::Action])?),
         Class::ApiCall | Class::TokenEvent | Class::AccountChange => {
@@ -93,6 +103,10 @@ fn of(rec: &Rec) -> Option<Series> {
     let again = match rec.class() {
         Class::HttpRequest => "requests".to_owned(),
         Class::NetworkConnection => format!("connections to {} port {}", value(Facet::DstIp), value(Facet::DstPort)),
+        Class::DnsQuery => {
+            let domain = below.as_ref().map_or("", |(_, domain)| domain.trim_start_matches('.'));
+            format!("look-ups of names below `{domain}`")
+        }
         Class::ProcessStart => format!("starts of {}", value(Facet::Command)),
         Class::ProcessAccess => format!("accesses to processes by {}", value(Facet::Process)),
         _ => format!("records of {} by {}", value(Facet::Action), value(Facet::User)),
@@ -101,6 +115,7 @@ fn of(rec: &Rec) -> Option<Series> {
         again,
         kind,
         act,
+        below,
         user: is(Facet::User).map(|(path, _)| path),
         address: rec.facets.get(Facet::SrcIp).map(str::to_owned),
         sshd: rec.raw.contains("sshd"),
@@ -114,28 +129,49 @@ fn refused(path: &str, state: &str) -> bool {
     super::facet::last(path, 1) == "connstate" && matches!(state, "REJ" | "S0" | "RSTOS0" | "RSTRH" | "SH")
 }
 
-fn conditions(all: &[Is]) -> Value {
-    all.iter().map(|(field, value)| json!({"field": field, "op": "eq", "value": value})).collect()
+/// The domain below which a name lies, with its dot: the last two parts, or three where the last two are what
+/// everybody in a country has. None for the names of addresses.
+fn domain(name: &str) -> Option<String> {
+    let name = name.trim_end_matches('.');
+    let parts: Vec<&str> = name.rsplit('.').collect();
+    let shared = matches!(parts.get(1), Some(&("co" | "com" | "org" | "net" | "gov" | "ac" | "edu")));
+    let own = if shared && parts.first().is_some_and(|last| last.len() == 2) { 3 } else { 2 };
+    let of_address = parts.first().is_some_and(|last| last.eq_ignore_ascii_case("arpa"));
+    if of_address || parts.len() <= own {
+        return None;
+    }
+    let kept: Vec<&str> = parts.iter().take(own).rev().copied().collect();
+    Some(format!(".{}", kept.join(".")))
 }
 
 impl Series {
+    fn conditions(&self, all: &[Is]) -> Value {
+        let below = self.below.iter().map(|(field, end)| json!({"field": field, "op": "ends_with", "value": end}));
+        all.iter().map(|(field, value)| json!({"field": field, "op": "eq", "value": value})).chain(below).collect()
+    }
+
     fn end(&self, order: &str) -> CallRequest {
         call(
             "search",
-            &json!({"where": conditions(&self.actor), "order": order, "limit": ENDS, "include_fields": true}),
+            &json!({"where": self.conditions(&self.actor), "order": order, "limit": ENDS, "include_fields": true}),
         )
     }
 
     fn count(&self) -> CallRequest {
-        call("count_by", &json!({"field": "$minute", "where": conditions(&self.act), "top": 1000}))
+        call("count_by", &json!({"field": "$minute", "where": self.conditions(&self.act), "top": 1000}))
     }
 
-    /// The accounts that were tried around the alert.
+    /// The accounts that were tried, or the names that were asked for, around the alert.
     fn accounts(&self) -> Option<CallRequest> {
-        let (user, at) = (self.user.as_ref().filter(|_| self.kind == Kind::Guess)?, self.at?);
+        let field = match self.kind {
+            Kind::Guess => self.user.as_ref(),
+            Kind::Names => self.below.as_ref().map(|(field, _)| field),
+            _ => None,
+        };
+        let (field, at) = (field?, self.at?);
         let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
         let (from, to) = (edge(-AROUND)?, edge(AROUND)?);
-        let arguments = json!({"field": user, "where": conditions(&self.act), "from": from, "to": to, "top": 20});
+        let arguments = json!({"field": field, "where": self.conditions(&self.act), "from": from, "to": to, "top": 20});
         Some(call("count_by", &arguments))
     }
 
@@ -146,7 +182,7 @@ impl Series {
             let (limit, order) = (FEW, "time");
             call(
                 "search",
-                &json!({"terms": words, "mode": "any", "where": conditions(&self.actor), "order": order, "limit": limit, "include_fields": true}),
+                &json!({"terms": words, "mode": "any", "where": self.conditions(&self.actor), "order": order, "limit": limit, "include_fields": true}),
             )
         })
     }
@@ -166,7 +202,9 @@ impl Series {
 
 /// What is asked of the series that the alerted record belongs to.
 pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
-    alerted(case).map_or_else(Vec::new, |series| series.asked())
+    let mut all = alerted(case).map_or_else(Vec::new, |series| series.asked());
+    all.extend(case.core.iter().filter_map(|i| signed_in_before(case.recs.get(*i)?)).take(1));
+    all
 }
 
 fn alerted(case: &Case) -> Option<Series> {
@@ -232,6 +270,36 @@ pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).collect()
 }
 
+/// Who had signed in over SSH last, where the alerted record is of a system's own log.
+fn signed_in_before(rec: &Rec) -> Option<CallRequest> {
+    let own =
+        rec.field(&["program"]).is_some() && rec.class() != Class::LogonFailure && rec.class() != Class::Authentication;
+    let at = rec.time.filter(|_| own)?;
+    Some(call(
+        "search",
+        &json!({"terms": ACCEPTED, "mode": "any", "to": at, "order": "time_desc", "limit": 1, "include_fields": true}),
+    ))
+}
+
+/// What led to the alerted record: the sign-in before it, and the command that ran just before it.
+pub(super) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    const JUST_BEFORE: f64 = 5.0;
+    let alerted = || case.core.iter().filter_map(|i| case.recs.get(*i));
+    let arrival = alerted().filter_map(signed_in_before).filter_map(|r| answer(&r, done)?.places().next());
+    let before = |core: &Rec| {
+        let at = core.time.filter(|_| core.class() != Class::ProcessStart)?;
+        let ran = case.recs.iter().filter(|r| {
+            let apart = r.time.map_or(f64::INFINITY, |t| super::link::seconds(at, t));
+            r.class() == Class::ProcessStart
+                && r.file == core.file
+                && r.line < core.line
+                && (0.0..=JUST_BEFORE).contains(&apart)
+        });
+        ran.max_by_key(|r| (r.time, r.line)).map(|r| (r.file.clone(), r.line))
+    };
+    arrival.chain(alerted().filter_map(before)).collect()
+}
+
 /// What an alerted address is called and what it says of itself: the first look-up, session and request that name it.
 pub(super) fn named(case: &Case) -> BTreeSet<(String, u64)> {
     let connection = |i: &usize| case.recs.get(*i).filter(|r| r.class() == Class::NetworkConnection);
@@ -272,7 +340,8 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     if tried > 1
         && let Some(cited) = accounts.as_ref().and_then(|a| a.cited("distinct"))
     {
-        claim.push_str(&format!(", {tried} accounts around the alert"));
+        let of = if series.kind == Kind::Names { "names" } else { "accounts" };
+        claim.push_str(&format!(", {tried} {of} around the alert"));
         citations.push(cited);
     }
     if !amounts_to.is_empty() {
@@ -372,10 +441,17 @@ fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Judged> {
             Weight::Moderate,
             None,
         ),
-        Kind::Refused | Kind::Repeat if total >= 3 => {
+        // A tunnel makes a name for every piece that it sends.
+        Kind::Names if tried >= 50 => against(
+            "",
+            "so many names below one domain carry data or are made by a program",
+            Weight::Strong,
+            Some("T1071.004"),
+        ),
+        Kind::Refused | Kind::Repeat | Kind::Names if total >= 3 => {
             Some(Judged { what: "", amounts_to: "", bearing: Bearing::Neutral, weight: Weight::Weak, technique: None })
         }
-        Kind::Refused | Kind::Repeat => None,
+        Kind::Refused | Kind::Repeat | Kind::Names => None,
     }
 }
 

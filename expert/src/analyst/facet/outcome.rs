@@ -25,31 +25,68 @@ pub(super) fn audited(fields: &BTreeMap<String, String>) -> Option<&'static str>
     })
 }
 
-pub(super) fn failed(outcome: &str) -> bool {
+/// What the field of this name says, if it says how something ended: a state such as `New` or `S0` does not.
+pub(super) fn stated(name: &str, outcome: &str) -> Option<&'static str> {
+    const GOOD: &[&str] = &["true", "yes", "ok", "allow", "allowed", "accepted", "granted", "permitted", "none"];
+    const BAD: &[&str] = &[
+        "fail",
+        "denied",
+        "deny",
+        "error",
+        "exception",
+        "invalid",
+        "refus",
+        "reject",
+        "unauthori",
+        "forbid",
+        "block",
+        "abort",
+        "not allowed",
+        "not in sudoers",
+        "incorrect",
+        "required",
+        "timed out",
+        "timeout",
+        "expired",
+        "locked",
+        "false",
+    ];
     let outcome = outcome.to_ascii_lowercase();
-    let good = matches!(
-        outcome.as_str(),
-        "success"
-            | "succeeded"
-            | "true"
-            | "yes"
-            | "ok"
-            | "allow"
-            | "allowed"
-            | "accepted"
-            | "granted"
-            | "permitted"
-            | "none"
-            | "audit_success"
-    );
     // Windows writes status codes in hexadecimal; nothing but zeros is success in either notation.
     let digits = outcome.strip_prefix("0x").unwrap_or(&outcome);
     let zero = !digits.is_empty() && digits.bytes().all(|b| b == b'0');
-    let number = outcome.parse::<u32>().ok();
-    !(good
-        || zero
-        || number.is_some_and(|n| (200..400).contains(&n))
-        || outcome.starts_with("success")
-        || outcome.starts_with("audit success")
-        || outcome.starts_with("pass"))
+    let good = GOOD.contains(&outcome.as_str())
+        || ["success", "succeeded", "audit success", "audit_success", "pass"].iter().any(|w| outcome.starts_with(w));
+    // Only what failed has a code of its failure.
+    let code = name == "errorcode" || outcome.starts_with("0x");
+    match outcome.parse::<u32>() {
+        _ if good || zero => Some("success"),
+        Ok(200..400) => Some("success"),
+        Ok(_) => Some("failure"),
+        Err(_) if code || BAD.iter().any(|word| outcome.contains(word)) => Some("failure"),
+        Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outcome_is_what_says_how_something_ended() {
+        let check = |name: &str, outcome: &str, expect: Option<&str>| {
+            assert_eq!(stated(name, outcome), expect, "{name} {outcome}");
+        };
+        for good in ["Success", "0", "0x0", "Accepted", "200", "AUDIT_SUCCESS", "true", "passed"] {
+            check("status", good, Some("success"));
+        }
+        for bad in ["Failed", "Invalid", "AccessDenied", "403", "50126", "0xC000006D", "user NOT in sudoers", "false"] {
+            check("status", bad, Some("failure"));
+        }
+        for state in ["New", "InProgress", "Resolved", "S0", "established", "Created"] {
+            check("status", state, None);
+        }
+        check("errorcode", "TrailNotFound", Some("failure"));
+        check("errorcode", "None", Some("success"));
+    }
 }
