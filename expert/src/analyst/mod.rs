@@ -205,7 +205,7 @@ fn settle(case: &mut Case) {
     const MANY: usize = 8;
     let mut showing: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, rec) in case.recs.iter().enumerate().filter(|(i, _)| case.links.kin(*i).is_some()) {
-        for behaviour in rec.shows.iter().filter(|b| b.bearing == Bearing::Incriminating) {
+        for behaviour in rec.shows.iter().filter(|b| b.bearing != Bearing::Neutral) {
             showing.entry(behaviour.id.as_str()).or_default().push(index);
         }
     }

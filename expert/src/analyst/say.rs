@@ -1,6 +1,6 @@
 //! Sentences about a record, made of what it says of itself.
 
-use casebook_protocol::one_line;
+use casebook_protocol::{Bearing, one_line};
 
 use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
@@ -56,8 +56,12 @@ pub(super) fn family(rec: &Rec) -> String {
         | Class::RegistryChange
         | Class::FileRead => facet(Facet::Process),
         Class::DnsQuery => facet(Facet::SrcIp),
-        // Calls that show nothing by themselves are one kind for each service.
-        Class::ApiCall if rec.shows.is_empty() => facet(Facet::Service),
+        // Looks at settings that show nothing by themselves are one kind for each service, whatever they look at.
+        Class::ApiCall if !rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating) => {
+            let action = facet(Facet::Action);
+            let looks = ["describe", "list", "getbucket", "head"].iter().any(|verb| action.starts_with(verb));
+            format!("{}|{}", facet(Facet::Service), if looks { "looks" } else { &action })
+        }
         _ => return kind_of_activity(rec),
     };
     format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))

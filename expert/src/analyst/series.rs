@@ -15,6 +15,10 @@ use super::Case;
 use super::facet::{Class, Facet};
 use super::rec::Rec;
 
+mod beside;
+
+pub(super) use beside::{led_to, named};
+
 /// Records of each end of a series.
 const ENDS: u64 = 2;
 /// Sign-ins that are told one by one; of more, none stands out.
@@ -203,7 +207,7 @@ impl Series {
 /// What is asked of the series that the alerted record belongs to.
 pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     let mut all = alerted(case).map_or_else(Vec::new, |series| series.asked());
-    all.extend(case.core.iter().filter_map(|i| signed_in_before(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| beside::signed_in_before(case.recs.get(*i)?)).take(1));
     all
 }
 
@@ -268,49 +272,6 @@ pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     };
     let signed = [few(series.signed_in()), few(series.others())].into_iter().flatten();
     ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).collect()
-}
-
-/// Who had signed in over SSH last, where the alerted record is of a system's own log.
-fn signed_in_before(rec: &Rec) -> Option<CallRequest> {
-    let own =
-        rec.field(&["program"]).is_some() && rec.class() != Class::LogonFailure && rec.class() != Class::Authentication;
-    let at = rec.time.filter(|_| own)?;
-    Some(call(
-        "search",
-        &json!({"terms": ACCEPTED, "mode": "any", "to": at, "order": "time_desc", "limit": 1, "include_fields": true}),
-    ))
-}
-
-/// What led to the alerted record: the sign-in before it, and the command that ran just before it.
-pub(super) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
-    const JUST_BEFORE: f64 = 5.0;
-    let alerted = || case.core.iter().filter_map(|i| case.recs.get(*i));
-    let arrival = alerted().filter_map(signed_in_before).filter_map(|r| answer(&r, done)?.places().next());
-    let before = |core: &Rec| {
-        let at = core.time.filter(|_| core.class() != Class::ProcessStart)?;
-        let ran = case.recs.iter().filter(|r| {
-            let apart = r.time.map_or(f64::INFINITY, |t| super::link::seconds(at, t));
-            r.class() == Class::ProcessStart
-                && r.file == core.file
-                && r.line < core.line
-                && (0.0..=JUST_BEFORE).contains(&apart)
-        });
-        ran.max_by_key(|r| (r.time, r.line)).map(|r| (r.file.clone(), r.line))
-    };
-    arrival.chain(alerted().filter_map(before)).collect()
-}
-
-/// What an alerted address is called and what it says of itself: the first look-up, session and request that name it.
-pub(super) fn named(case: &Case) -> BTreeSet<(String, u64)> {
-    let connection = |i: &usize| case.recs.get(*i).filter(|r| r.class() == Class::NetworkConnection);
-    let Some(address) = case.core.iter().filter_map(connection).find_map(|r| r.facets.get(Facet::DstIp)) else {
-        return BTreeSet::new();
-    };
-    let first = |class: Class| {
-        let of = case.recs.iter().filter(|r| r.class() == class && r.names(address));
-        of.min_by_key(|r| (r.time, r.key())).map(|r| (r.file.clone(), r.line))
-    };
-    [Class::DnsQuery, Class::TlsSession, Class::HttpRequest].into_iter().filter_map(first).collect()
 }
 
 /// The records of sign-ins from an address that had guessed before.

@@ -5,6 +5,7 @@ use casebook_protocol::{Alert, ArtifactId, CallId, Exhibits, ExpertView, Questio
 use serde_json::{Map, Value};
 
 use super::super::{Case, rec};
+use super::beside::signed_in_before;
 use super::*;
 
 /// A case of one alerted record, whose requests were answered with these texts.
@@ -69,22 +70,16 @@ impl Scene {
     fn done(&self) -> Vec<Done> {
         let alerted = call("get_record", &json!({"file": "auth.log", "line": 5}));
         let first = done(0, &alerted, &self.alerted);
-        let asked = of(&rec::collect(std::slice::from_ref(&first))[0]).unwrap().asked();
+        let rec = &rec::collect(std::slice::from_ref(&first))[0];
+        let mut asked = of(rec).map_or_else(Vec::new, |series| series.asked());
+        asked.extend(signed_in_before(rec));
         let answers = asked.iter().zip(&self.answers).zip(1..).map(|((request, answer), n)| done(n, request, answer));
         std::iter::once(first).chain(answers).collect()
     }
 
     fn case(&self) -> (Case, Vec<Done>) {
         let done = self.done();
-        let alert = br#"{"id":"a","title":"Failed logins","event_ref":{"file":"auth.log","line":5}}"#;
-        let view = ExpertView {
-            alert: Alert::parse(alert).unwrap(),
-            journal: Vec::new(),
-            question: Question { text: "?".into(), follow: Vec::new(), to: Vec::new() },
-            toolset: Toolset { name: "evidence".into(), about: String::new(), tools: Vec::new() },
-            sources: Vec::new(),
-        };
-        (Case::of(&view, &done, 1), done)
+        (Case::of(&view(), &done, 1), done)
     }
 
     /// The findings, each with what the check of its citations says.
@@ -97,6 +92,17 @@ impl Scene {
             assert!(exhibits.check(finding).valid(), "{finding:?}: {:?}", exhibits.check(finding));
         }
         all
+    }
+}
+
+fn view() -> ExpertView {
+    let alert = br#"{"id":"a","title":"Failed logins","event_ref":{"file":"auth.log","line":5}}"#;
+    ExpertView {
+        alert: Alert::parse(alert).unwrap(),
+        journal: Vec::new(),
+        question: Question { text: "?".into(), follow: Vec::new(), to: Vec::new() },
+        toolset: Toolset { name: "evidence".into(), about: String::new(), tools: Vec::new() },
+        sources: Vec::new(),
     }
 }
 
@@ -181,4 +187,79 @@ fn a_sign_in_after_guesses_is_told_and_points_to_an_attack() {
     for end in ["2026-03-01T10:00:00Z", "2026-03-01T10:20:00Z"] {
         assert!(times.iter().any(|at| at == end), "where it began and ended: {times:?}");
     }
+}
+
+#[test]
+fn many_names_below_one_domain_are_no_look_ups() {
+    let query = |line: u64, name: &str| {
+        record(line, "2026-03-01T10:00:00Z", name, &[("qname", name), ("qtype", "TXT"), ("src_ip", "10.0.0.5")])
+    };
+    let scene = |names: u64| Scene {
+        alerted: query(5, "aaaa.t.example"),
+        answers: vec![
+            found(&[query(1, "first.t.example")]),
+            found(&[query(9, "last.t.example")]),
+            counted(&[("2026-03-01T10:00:00Z", names)]),
+            json!({"total": names, "distinct": names, "groups": [], "searched": ["auth"], "window": {"from": null, "to": null}}),
+        ],
+    };
+    check(
+        &scene(60),
+        &[(
+            "60 look-ups of names below `t.example` from `10.0.0.5`, 60 names around the alert: so many names below one \
+             domain carry data or are made by a program",
+            Weight::Strong,
+        )],
+    );
+    check(
+        &scene(4),
+        &[("4 look-ups of names below `t.example` from `10.0.0.5`, 4 names around the alert", Weight::Weak)],
+    );
+}
+
+#[test]
+fn the_domain_of_a_name_is_what_somebody_owns() {
+    let check = |name: &str, expect: Option<&str>| assert_eq!(domain(name).as_deref(), expect, "{name}");
+    check("a.b.example.org.", Some(".example.org"));
+    check("www.shop.co.uk", Some(".shop.co.uk"));
+    check("shop.co.uk", None);
+    check("example.org", None);
+    check("5.0.0.10.in-addr.arpa", None);
+}
+
+#[test]
+fn the_sign_in_and_the_command_before_the_alerted_record_are_told() {
+    let made = |line: u64| {
+        record(line, "2026-03-01T10:10:00Z", "useradd[3]: new user: name=x", &[("program", "useradd"), ("user", "x")])
+    };
+    let sudo = record(
+        4,
+        "2026-03-01T10:09:58Z",
+        "sudo: mara : COMMAND=/root/make.sh",
+        &[("program", "sudo"), ("user", "mara"), ("command", "/root/make.sh")],
+    );
+    let scene =
+        Scene { alerted: made(5), answers: vec![found(&[accepted(2, "2026-03-01T09:00:00Z", "198.51.100.2")])] };
+    let mut all = scene.done();
+    all.push(done(9, &call("around", &json!({})), &found(&[sudo])));
+    let view_done = scene.case().0;
+    let case = Case { recs: rec::collect(&all), ..view_done };
+    let core = case.recs.iter().position(|r| r.line == 5).unwrap();
+    let case = Case { core: BTreeSet::from([core]), ..case };
+    let lines: Vec<u64> = led_to(&case, &all).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(lines, [2, 4]);
+}
+
+#[test]
+fn what_very_many_records_show_sets_none_of_them_apart() {
+    let lines: Vec<Value> = (1..=20).map(|n| failed(n, &format!("2026-03-01T10:00:{n:02}Z"))).collect();
+    let scene = guesses(&[("2026-03-01T10:00:00Z", 20)], &[("root", 20)], &[]);
+    let mut all = scene.done();
+    all.push(done(9, &call("around", &json!({})), &found(&lines)));
+    let alert =
+        br#"{"id":"a","title":"Failed logins","src_ip":"203.0.113.9","event_ref":{"file":"auth.log","line":5}}"#;
+    let view = ExpertView { alert: Alert::parse(alert).unwrap(), ..view() };
+    let case = Case::of(&view, &all, 1);
+    let showing = case.recs.iter().filter(|r| r.shows.iter().any(|b| b.id == "ssh-failed-password"));
+    assert_eq!(showing.map(|r| r.line).collect::<Vec<_>>(), [1, 5, 9], "the first, the alerted, the last");
 }

@@ -110,7 +110,11 @@ fn by_name(key: &str) -> Class {
         "createdat" | "created" | "start" | "starttime" | "begin" | "begintime" | "rt" | "startdate" => Class::Own(6),
         "timegenerated" | "unixtime" => Class::Weak,
         "end" | "endtime" | "enddate" | "stop" | "finish" | "stagetimestamp" => Class::Own(2),
+        // The window of a search, whatever is in it.
+        _ if key.contains("query") => Class::Other,
         _ if key.contains("creat") => Class::Soft,
+        _ if key.contains("utc") && key.contains("end") => Class::Own(2),
+        _ if key.contains("utc") && key.contains("start") => Class::Own(6),
         _ if key.contains("utc") => Class::Utc,
         _ if key.contains("timestamp") || key.contains("eventtime") => Class::Own(5),
         _ if key.contains("time") || key.contains("date") => Class::Own(4),
@@ -131,6 +135,8 @@ mod tests {
     #[test]
     fn names_suggest() {
         assert_eq!(class("UtcTime"), Class::Utc);
+        assert_eq!(class("Properties.Query End Time UTC"), Class::Other);
+        assert_eq!(class("StartTimeUtc"), Class::Own(6));
         assert_eq!(class("SyslogMessage.audit.time"), Class::Utc);
         assert_eq!(class("eventTime"), Class::Own(8));
         assert_eq!(class("userIdentity.sessionContext.attributes.creationDate"), Class::Soft);
