@@ -305,16 +305,21 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         claim.push_str(&format!(", {tried} {of} around the alert"));
         citations.push(cited);
     }
+    let nobody = never_let_in(&series, done);
+    if nobody.is_some() {
+        claim.push_str("; no record of it says `Accepted`");
+        citations.extend(nobody);
+    }
     if !amounts_to.is_empty() {
         claim.push_str(&format!(": {amounts_to}"));
     }
     let entities: Vec<Entity> =
         series.address.iter().map(|a| Entity { kind: EntityKind::Address, value: a.clone() }).collect();
-    let mut all = vec![FindingDraft {
+    vec![FindingDraft {
         kind: FindingKind::Aggregate,
         claim,
         time: None,
-        entities: entities.clone(),
+        entities,
         bearing,
         weight,
         about_alert: true,
@@ -322,35 +327,15 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         confidence: Score::clamped(0.9),
         citations,
         look_next: None,
-    }];
-    all.extend(never_let_in(&series, done, entities));
-    all
+    }]
 }
 
 /// Nobody was let in from the address, as far as sshd's log goes.
-fn never_let_in(series: &Series, done: &[Done], entities: Vec<Entity>) -> Option<FindingDraft> {
+fn never_let_in(series: &Series, done: &[Done]) -> Option<Citation> {
     let searched = series.signed_in().filter(|_| series.sshd).and_then(|r| answer(&r, done))?;
-    let address = series.address.as_ref().filter(|_| searched.number("total") == Some(0))?;
+    let at = Locator::Pointer("/total".into());
     let call = searched.done.call.id.clone();
-    Some(FindingDraft {
-        kind: FindingKind::Absence,
-        claim: format!("No sign-in from `{address}` succeeded: no record of it says `Accepted`"),
-        time: None,
-        entities,
-        bearing: Bearing::Neutral,
-        weight: Weight::Moderate,
-        about_alert: true,
-        technique: None,
-        confidence: Score::clamped(0.8),
-        citations: vec![Citation::Absence {
-            call,
-            at: Locator::Pointer("/total".into()),
-            from: None,
-            to: None,
-            again: None,
-        }],
-        look_next: None,
-    })
+    (searched.number("total") == Some(0)).then_some(Citation::Absence { call, at, from: None, to: None, again: None })
 }
 
 /// What a series amounts to.
