@@ -142,6 +142,6 @@ mod tests {
         let at = |input_tokens| budget.headroom(&Usage { input_tokens, ..Usage::default() }, 0, 0);
         assert_eq!(at(0), Headroom::Enough, "two calls are for the report, and nobody has asked a model yet");
         assert_eq!(at(949), Headroom::Near("tokens: 949 of 1000".into()));
-        assert_eq!(at(950), Headroom::Spent("tokens: 950 of 1000".into()));
+        assert_eq!(at(950), Headroom::Spent("tokens: 950 of 1000 (the rest is kept for the report)".into()));
     }
 }

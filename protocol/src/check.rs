@@ -247,6 +247,11 @@ impl Exhibits {
                     let told = exhibit.told(found);
                     return Err(format!("the citation says that nothing is there, the result says {told}"));
                 }
+                // A search that was asked for no records returns none, whatever it found.
+                let total = exhibit.json.as_ref().and_then(|json| json.get("total")).and_then(Value::as_u64);
+                if let Some(total) = total.filter(|total| *total > 0 && !exhibit.served()) {
+                    return Err(format!("the citation says that nothing is there, the query found {total} records"));
+                }
                 if exhibit.served() {
                     served::window(exhibit, [*from, *to], times)?;
                 } else {

@@ -167,6 +167,8 @@ impl Case {
             .filter_map(|i| recs.get(*i)?.facets.get(facet::Facet::Host))
             .map(str::to_owned)
             .chain(host)
+            .flat_map(|host| [seed::short(&host).map(str::to_owned), Some(host)])
+            .flatten()
             .collect::<BTreeSet<_>>();
         let actors = subjects(&recs, &core, &seeds)
             .into_iter()
@@ -205,7 +207,7 @@ fn settle(case: &mut Case) {
     const MANY: usize = 8;
     let mut showing: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, rec) in case.recs.iter().enumerate().filter(|(i, _)| case.links.kin(*i).is_some()) {
-        for behaviour in rec.shows.iter().filter(|b| b.bearing != Bearing::Neutral) {
+        for behaviour in rec.shows.iter().filter(|b| b.bearing == Bearing::Incriminating) {
             showing.entry(behaviour.id.as_str()).or_default().push(index);
         }
     }
@@ -254,11 +256,12 @@ fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<Str
         .iter()
         .filter_map(|i| recs.get(*i))
         .flat_map(|r| [Host, SrcIp, User].into_iter().filter_map(|f| r.facets.get(f)));
+    let called = core.iter().filter_map(|i| seed::short(recs.get(*i)?.facets.get(Host)?));
     let named = seeds
         .names
         .iter()
         .filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address))
         .map(|s| s.text.as_str());
     let somebody = |v: &&str| v.len() >= 3 && !account::of_system(v);
-    own.chain(named).filter(somebody).map(str::to_owned).collect()
+    own.chain(called).chain(named).filter(somebody).map(str::to_owned).collect()
 }

@@ -170,6 +170,7 @@ fn text_seeds(
         let mut parts = text.split(['/', '\\']).filter(|p| p.len() >= 5);
         match kind {
             EntityKind::User => parts.for_each(|part| add(part, kind)),
+            EntityKind::Host => short(text).into_iter().for_each(|part| add(part, kind)),
             EntityKind::File | EntityKind::Process => parts.next_back().into_iter().for_each(|part| add(part, kind)),
             _ => {}
         }
@@ -185,6 +186,12 @@ fn text_seeds(
             }
         }
     }
+}
+
+/// The name of a host without its domain, as other hosts call it.
+pub(super) fn short(host: &str) -> Option<&str> {
+    let (name, _) = host.split_once('.')?;
+    (name.len() >= 4 && host.parse::<std::net::IpAddr>().is_err()).then_some(name)
 }
 
 /// Words that are in every log.

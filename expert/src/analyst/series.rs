@@ -100,6 +100,11 @@ fn of(rec: &Rec) -> Option<Series> {
         Class::ApiCall | Class::TokenEvent | Class::AccountChange => {
             (Kind::Repeat, all(&[Facet::User, Facet::Action])?)
         }
+        Class::ConfigChange | Class::ServiceChange | Class::ScheduledTask | Class::KernelModule => {
+            let mut all = all(&[Facet::Action])?;
+            all.extend([Facet::Host, Facet::User].into_iter().filter_map(is));
+            (Kind::Repeat, all)
+        }
         _ => return None,
     };
     act.splice(0..0, actor.iter().cloned());
@@ -113,6 +118,7 @@ fn of(rec: &Rec) -> Option<Series> {
         }
         Class::ProcessStart => format!("starts of {}", value(Facet::Command)),
         Class::ProcessAccess => format!("accesses to processes by {}", value(Facet::Process)),
+        _ if is(Facet::User).is_none() => format!("records of {}", value(Facet::Action)),
         _ => format!("records of {} by {}", value(Facet::Action), value(Facet::User)),
     };
     Some(Series {

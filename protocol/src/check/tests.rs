@@ -25,7 +25,7 @@ const FROM: &str = "2024-01-01T00:00:00Z";
 const TO: &str = "2024-01-02T00:00:00Z";
 
 fn exhibits() -> Exhibits {
-    let found = json!({"total": 2, "total_is_exact": true, "window": {"from": null, "to": null}, "searched": ["auth", "edr"], "records": [
+    let found = json!({"total": 2, "returned": 0, "total_is_exact": true, "window": {"from": null, "to": null}, "searched": ["auth", "edr"], "records": [
         {"source": "auth", "file": "auth.log", "line": 7, "time": "2024-01-01T10:00:00.5Z", "time_basis": "record", "raw": "sshd: Accepted publickey for mara from 10.1.2.3"},
         {"source": "flow", "file": "flow.csv", "line": 3, "time": "2024-01-01T10:00:00Z", "time_basis": "aggregation", "raw": "10.1.2.3,22,376"}]})
     .to_string();
@@ -133,6 +133,9 @@ fn an_absence_holds_only_over_the_window_that_was_searched() {
     check(&finding("no `insmod`", vec![absence(None, TO)]), beyond);
     let found = Citation::Absence { call: id("t.0"), at: at("/total"), from: None, to: None, again: Some(id("t.1")) };
     check(&finding("x", vec![found]), "fails: the citation says that nothing is there, the result says 2");
+    // A search that was asked for no records returns none.
+    let none = Citation::Absence { call: id("t.0"), at: at("/returned"), from: None, to: None, again: Some(id("t.1")) };
+    check(&finding("x", vec![none]), "fails: the citation says that nothing is there, the query found 2 records");
 }
 
 #[test]

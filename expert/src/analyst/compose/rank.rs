@@ -56,7 +56,9 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         Kin::Again | Kin::Between | Kin::Named => 120,
         Kin::Near => 0,
     };
-    let told = weight(against).max(weight(telling(Bearing::Exonerating)));
+    // A weak explanation makes nothing worth telling.
+    let explains = telling(Bearing::Exonerating).filter(|w| *w > Weight::Weak);
+    let told = weight(against).max(weight(explains));
     if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.contains(&program(rec).as_str()) {
         return Some(130);
     }

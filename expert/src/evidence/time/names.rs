@@ -58,6 +58,8 @@ const INGESTION: &str = "ingest receive receipt index insert collect processed a
     observed exported";
 const STATE: &str = "modified access changed lastlog lastseen firstseen pwd password install update creationutc \
     creationdate previous sessionstart boot issued";
+/// Of a process or program beside the one that the record is about.
+const OTHERS: &str = "image initiating parent lastwrite petimestamp";
 /// Within a description of some other thing a time belongs to that thing.
 const THINGS: &str = "session cert parent file attributes process policy target objectref requestobject responseobject \
     requestparameters responseelements metadata device flow tls";
@@ -83,7 +85,7 @@ pub(crate) fn class(path: &str) -> Class {
         return Class::Ingestion;
     }
     let of_file = matches!(key.as_str(), "mtime" | "atime" | "ctime" | "crtime" | "btime");
-    if has(STATE) || of_file || ["last", "first", "original"].iter().any(|word| key.starts_with(word)) {
+    if has(STATE) || has(OTHERS) || of_file || ["last", "first", "original"].iter().any(|word| key.starts_with(word)) {
         return Class::Soft;
     }
     let own = by_name(&key);
@@ -107,7 +109,16 @@ fn by_name(key: &str) -> Class {
         | "createddatetime" | "creationtime" | "timecreated" | "systemtime" | "published" | "occurred"
         | "occurredat" | "eventdate" | "devicetime" => Class::Own(8),
         "ts" | "timestamp" | "time" | "datetime" | "when" | "logtime" | "date" | "isotime" => Class::Own(7),
-        "createdat" | "created" | "start" | "starttime" | "begin" | "begintime" | "rt" | "startdate" => Class::Own(6),
+        "createdprocesscreationtime"
+        | "processcreationtime"
+        | "createdat"
+        | "created"
+        | "start"
+        | "starttime"
+        | "begin"
+        | "begintime"
+        | "rt"
+        | "startdate" => Class::Own(6),
         "timegenerated" | "unixtime" => Class::Weak,
         "end" | "endtime" | "enddate" | "stop" | "finish" | "stagetimestamp" => Class::Own(2),
         // The window of a search, whatever is in it.
@@ -137,6 +148,9 @@ mod tests {
         assert_eq!(class("UtcTime"), Class::Utc);
         assert_eq!(class("Properties.Query End Time UTC"), Class::Other);
         assert_eq!(class("StartTimeUtc"), Class::Own(6));
+        assert_eq!(class("InitiatingProcessImagePeTimestampUtc"), Class::Soft);
+        assert_eq!(class("CreatedProcessParentCreationTimeUtc"), Class::Soft);
+        assert_eq!(class("CreatedProcessCreationTime"), Class::Own(6));
         assert_eq!(class("SyslogMessage.audit.time"), Class::Utc);
         assert_eq!(class("eventTime"), Class::Own(8));
         assert_eq!(class("userIdentity.sessionContext.attributes.creationDate"), Class::Soft);

@@ -108,7 +108,9 @@ impl Server {
         let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let url = line.trim_end().strip_prefix("casebook mcp ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        // `casebook mcp` and `casebook evidence` each begin with their own name.
+        let url = line.trim_end().rsplit(' ').next().filter(|url| url.starts_with("http://"));
+        let url = url.unwrap_or_else(|| panic!("{line:?}")).to_owned();
         Self { child, url }
     }
 }
