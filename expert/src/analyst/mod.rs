@@ -78,7 +78,7 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
                 }
                 if first && turn == 5 {
                     requests.extend(absent::search(&view.alert, case.anchor));
-                    requests.extend(search.of_the_grave(&case.recs));
+                    requests.extend(search.of_the_grave(&case.recs, case.anchor));
                 }
                 requests
             }
@@ -138,14 +138,9 @@ impl Case {
     fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
         let ground = plan::ground(done);
         let seeds = seed::of(&view.alert);
-        let follow: Vec<Seed> =
-            // Everything on a host runs as its system: to follow that account is to copy the log.
-            view.question
-            .follow
-            .iter()
-            .filter(|text| !account::of_system(text))
-            .map(|text| Seed { text: text.clone(), kind: EntityKind::Other })
-            .collect();
+        // Everything on a host runs as its system: to follow that account is to copy the log.
+        let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
+        let follow: Vec<Seed> = follow.map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
         let recs = rec::collect(done);
         let specific = specific(&seeds, done, &ground);
         let core = plan::core(&recs, &seeds, &specific);

@@ -110,6 +110,16 @@ impl Search<'_> {
         call("search", &Value::Object(arguments))
     }
 
+    /// The records that name `term`, those nearest the alert first.
+    fn nearest(&self, term: &str, anchor: Timestamp, limit: u64) -> CallRequest {
+        let mut arguments = self.window(Some(anchor));
+        arguments.insert("terms".into(), json!([term]));
+        arguments.insert("near".into(), json!(anchor));
+        arguments.insert("include_fields".into(), json!(true));
+        arguments.insert("limit".into(), json!(limit));
+        call("search", &Value::Object(arguments))
+    }
+
     fn unasked(&self, requests: Vec<CallRequest>, most: usize) -> Vec<CallRequest> {
         let mut asked: BTreeSet<(String, String)> =
             self.done.iter().map(|d| (d.call.tool.clone(), d.call.arguments.clone())).collect();
@@ -142,9 +152,7 @@ impl Search<'_> {
             // What a name is most often seen with, lies anywhere; what matters of it, near the alert.
             let common = self.seeds.names.iter().filter(|s| s.kind != EntityKind::Host);
             let common = common.filter(|s| total_of(self.done, &s.text).is_some_and(|total| total > LIMIT));
-            requests.extend(common.take(6).map(|seed| {
-                call("search", &json!({"terms": [seed.text], "near": at, "limit": LIMIT, "include_fields": true}))
-            }));
+            requests.extend(common.take(6).map(|seed| self.nearest(&seed.text, at, LIMIT)));
         }
         requests.push(self.search(super::steer::TERMS, anchor, LIMIT));
         requests.extend(book().chunks(TERMS).map(|chunk| self.search(chunk, anchor, 0)));
@@ -172,9 +180,7 @@ impl Search<'_> {
         }
         requests.truncate(RARE_SEARCHES);
         if let Some(at) = anchor {
-            requests.extend(common.iter().take(COMMON_SEARCHES).map(|(term, _)| {
-                call("search", &json!({"terms": [term], "near": at, "limit": NEAREST, "include_fields": true}))
-            }));
+            requests.extend(common.iter().take(COMMON_SEARCHES).map(|(term, _)| self.nearest(term, at, NEAREST)));
         }
         requests.extend(behaviour::all().iter().filter_map(|b| self.by_file(b, anchor)));
         self.unasked(requests, RARE_SEARCHES + COMMON_SEARCHES + FILE_SEARCHES)
@@ -204,7 +210,7 @@ impl Search<'_> {
 
     /// What the processes of grave records reached and wrote, which nothing else ties to the alert: they
     /// run as the system where it is the system that was made to start them.
-    pub(crate) fn of_the_grave(&self, recs: &[Rec]) -> Vec<CallRequest> {
+    pub(crate) fn of_the_grave(&self, recs: &[Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let grave = |rec: &&Rec| {
             rec.class() == Class::ProcessStart
                 && rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
@@ -213,7 +219,11 @@ impl Search<'_> {
         let what =
             own.flat_map(|key| ["DestinationIp", "TargetFilename", "QueryName"].map(|field| (key.clone(), field)));
         let requests = what.map(|(key, field)| {
-            call("search", &json!({"terms": [key, field], "mode": "all", "limit": AGAIN, "include_fields": true}))
+            let mut arguments = self.window(anchor);
+            arguments.insert("terms".into(), json!([key, field]));
+            arguments.insert("include_fields".into(), json!(true));
+            arguments.insert("limit".into(), json!(AGAIN));
+            call("search", &Value::Object(arguments))
         });
         self.unasked(requests.collect(), 18)
     }

@@ -154,9 +154,7 @@ fn draft(rec: &Rec, text: &Text) -> FindingDraft {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use casebook_protocol::{ArtifactId, CallId, CallStatus, Exhibits, Timestamp, ToolCall};
+    use casebook_protocol::Exhibits;
     use serde_json::json;
 
     use super::super::rec;
@@ -171,18 +169,7 @@ mod tests {
         };
         let records: Vec<Value> = agents.iter().zip(1..).map(record).collect();
         let result = json!({"total": agents.len(), "records": records}).to_string();
-        let call = ToolCall {
-            id: CallId::new("r1.investigate.network.t1.0").unwrap(),
-            domain: None,
-            tool: "search".into(),
-            arguments: "{}".into(),
-            status: CallStatus::Answered,
-            result: ArtifactId::of(result.as_bytes()),
-            bytes: result.len() as u64,
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::UNIX_EPOCH,
-        };
-        Done { call, result: Arc::from(result) }
+        Rec::answered("r1.investigate.network.t1.0", "search", "{}", &result)
     }
 
     #[test]

@@ -68,6 +68,23 @@ impl Rec {
         }
     }
 
+    /// A call of a tool that answered with `result`, for tests.
+    #[cfg(test)]
+    pub(crate) fn answered(id: &str, tool: &str, arguments: &str, result: &str) -> Done {
+        let call = ToolCall {
+            id: CallId::new(id).unwrap_or_else(|error| panic!("{error}")),
+            domain: None,
+            tool: tool.into(),
+            arguments: arguments.into(),
+            status: CallStatus::Answered,
+            result: casebook_protocol::ArtifactId::of(result.as_bytes()),
+            bytes: result.len() as u64,
+            started: Timestamp::UNIX_EPOCH,
+            ended: Timestamp::UNIX_EPOCH,
+        };
+        Done { call, result: std::sync::Arc::from(result) }
+    }
+
     pub(crate) fn key(&self) -> (&str, u64) {
         (&self.file, self.line)
     }

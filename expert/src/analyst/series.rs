@@ -6,8 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_protocol::{
-    Bearing, CallStatus, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight,
-    one_line,
+    CallStatus, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line,
 };
 use serde_json::{Value, json};
 
@@ -16,8 +15,10 @@ use super::facet::{Class, Facet};
 use super::rec::Rec;
 
 mod beside;
+mod judged;
 
 pub(super) use beside::{led_to, named};
+use judged::{DENSE, Judged, Kind, judge, pursued};
 
 /// Records of each end of a series.
 const ENDS: u64 = 2;
@@ -25,8 +26,8 @@ const ENDS: u64 = 2;
 const FEW: u64 = 8;
 /// Half of the window in which accounts are counted, in seconds.
 const AROUND: i64 = 600;
-/// The span of the densest part of a series, in minutes.
-const DENSE: i64 = 10;
+/// So many failures before a sign-in are more than somebody who mistypes makes.
+const GUESSES: u64 = 5;
 /// Words that sign-ins that succeeded have in them, in logs of several makes.
 const SIGNED_IN: &[&str] = &["Accepted", "UserLoggedIn", "4624", "ConsoleLogin", "user.session.start"];
 /// What sshd writes when it lets somebody in.
@@ -34,21 +35,6 @@ const ACCEPTED: &[&str] = &["Accepted password", "Accepted publickey", "Accepted
 
 /// A condition: a field and its value.
 type Is = (String, String);
-
-/// What makes it one series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// Sign-ins that failed.
-    Guess,
-    /// Requests for what is not there.
-    Scan,
-    /// Connections that were refused or not answered.
-    Refused,
-    /// Names below one domain.
-    Names,
-    /// Anything else that is done again.
-    Repeat,
-}
 
 /// What the alerted record is one of.
 struct Series {
@@ -185,6 +171,12 @@ impl Series {
         Some(call("count_by", &arguments))
     }
 
+    /// How many accounts or names that were, as far as it was counted.
+    fn tried(&self, done: &[Done]) -> u64 {
+        let counted = self.accounts().and_then(|request| answer(&request, done)?.number("distinct"));
+        counted.unwrap_or(1)
+    }
+
     /// Whether the address that guessed signed in.
     fn signed_in(&self) -> Option<CallRequest> {
         (self.kind == Kind::Guess).then(|| {
@@ -256,16 +248,25 @@ impl Answer<'_> {
             .filter_map(|record| Some((record.get("file")?.as_str()?.to_owned(), record.get("line")?.as_u64()?)))
     }
 
+    /// How many there were in each minute, counted from 1970.
+    fn minutes(&self) -> BTreeMap<i64, u64> {
+        let groups = self.json.get("groups").and_then(Value::as_array).into_iter().flatten();
+        let minute = |group: &Value| {
+            let at: Timestamp = group.get("value")?.as_str()?.parse().ok()?;
+            Some((at.as_second().div_euclid(60), group.get("count")?.as_u64()?))
+        };
+        groups.filter_map(minute).collect()
+    }
+
     /// The most records in so many minutes one after the other.
     fn densest(&self) -> u64 {
-        let groups = self.json.get("groups").and_then(Value::as_array).into_iter().flatten();
-        let minutes: BTreeMap<i64, u64> = groups
-            .filter_map(|group| {
-                let at: Timestamp = group.get("value")?.as_str()?.parse().ok()?;
-                Some((at.as_second() / 60, group.get("count")?.as_u64()?))
-            })
-            .collect();
+        let minutes = self.minutes();
         minutes.keys().map(|from| minutes.range(*from..*from + DENSE).map(|(_, n)| n).sum()).max().unwrap_or(0)
+    }
+
+    /// How many there were up to the minute of this moment.
+    fn until(&self, at: Timestamp) -> u64 {
+        self.minutes().range(..=at.as_second().div_euclid(60)).map(|(_, n)| n).sum()
     }
 }
 
@@ -280,12 +281,17 @@ pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).collect()
 }
 
-/// The records of sign-ins from an address that had guessed before.
+/// The records of sign-ins from an address that had guessed before them.
 pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
-    let guessed = |s: &Series| answer(&s.count(), done).and_then(|a| a.number("total")).is_some_and(|n| n >= 5);
-    let Some(series) = alerted(case).filter(guessed) else { return BTreeSet::new() };
-    let answers = series.signed_in().and_then(|r| answer(&r, done));
-    answers.map_or_else(BTreeSet::new, |a| a.places().collect())
+    let Some(series) = alerted(case).filter(|s| s.kind == Kind::Guess) else { return BTreeSet::new() };
+    let counted = answer(&series.count(), done).filter(|c| pursued(c.densest(), series.tried(done)));
+    let (Some(counted), Some(found)) = (counted, series.signed_in().and_then(|r| answer(&r, done))) else {
+        return BTreeSet::new();
+    };
+    let places: BTreeSet<(String, u64)> = found.places().collect();
+    let after = |rec: &&Rec| rec.time.is_some_and(|at| counted.until(at) >= GUESSES);
+    let of = |rec: &Rec| (rec.file.clone(), rec.line);
+    case.recs.iter().filter(after).map(of).filter(|place| places.contains(place)).collect()
 }
 
 /// How often it was done, what that amounts to, and whether it succeeded.
@@ -294,7 +300,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let Some(counted) = answer(&series.count(), done) else { return Vec::new() };
     let (Some(total), Some(count)) = (counted.number("total"), counted.cited("total")) else { return Vec::new() };
     let accounts = series.accounts().and_then(|r| answer(&r, done));
-    let tried = accounts.as_ref().and_then(|a| a.number("distinct")).unwrap_or(1);
+    let tried = series.tried(done);
     let Some(Judged { what, amounts_to, bearing, weight, technique }) =
         judge(series.kind, total, counted.densest(), tried)
     else {
@@ -342,69 +348,6 @@ fn never_let_in(series: &Series, done: &[Done]) -> Option<Citation> {
     let at = Locator::Pointer("/total".into());
     let call = searched.done.call.id.clone();
     (searched.number("total") == Some(0)).then_some(Citation::Absence { call, at, from: None, to: None, again: None })
-}
-
-/// What a series amounts to.
-struct Judged {
-    what: &'static str,
-    amounts_to: &'static str,
-    bearing: Bearing,
-    weight: Weight,
-    technique: Option<&'static str>,
-}
-
-/// `dense` is the most that was done in [`DENSE`] minutes, `tried` the accounts that were tried.
-fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Judged> {
-    let against = |what, amounts_to, weight, technique| {
-        Some(Judged { what, amounts_to, bearing: Bearing::Incriminating, weight, technique })
-    };
-    match kind {
-        Kind::Guess => {
-            let what = if total == 1 { "failed sign-in" } else { "failed sign-ins" };
-            let technique = Some(if tried >= 5 { "T1110.003" } else { "T1110.001" });
-            // One account alone may be a program with an old password.
-            match (dense, tried) {
-                (100.., 2..) => {
-                    against(what, "passwords guessed at a pace that no person keeps", Weight::Decisive, technique)
-                }
-                (_, 5..) => against(what, "one address tried the accounts of many", Weight::Strong, technique),
-                (20.., 2..) => against(what, "passwords guessed", Weight::Strong, technique),
-                (10.., _) => against(
-                    what,
-                    "repeated, by somebody who guesses or a program with an old password",
-                    Weight::Moderate,
-                    technique,
-                ),
-                _ => None,
-            }
-        }
-        Kind::Scan => {
-            let what = "requests for what is not there or not allowed";
-            let scan = "searched through by a program";
-            match dense {
-                200.. => against(what, scan, Weight::Strong, Some("T1595.003")),
-                50.. => against(what, scan, Weight::Moderate, Some("T1595.003")),
-                _ => None,
-            }
-        }
-        Kind::Refused if dense >= 50 => against(
-            "connections that nobody took",
-            "a program calls a host that does not take it",
-            Weight::Moderate,
-            None,
-        ),
-        // A tunnel makes a name for every piece that it sends.
-        Kind::Names if tried >= 50 => against(
-            "",
-            "so many names below one domain carry data or are made by a program",
-            Weight::Strong,
-            Some("T1071.004"),
-        ),
-        Kind::Refused | Kind::Repeat | Kind::Names if total >= 3 => {
-            Some(Judged { what: "", amounts_to: "", bearing: Bearing::Neutral, weight: Weight::Weak, technique: None })
-        }
-        Kind::Refused | Kind::Repeat | Kind::Names => None,
-    }
 }
 
 #[cfg(test)]

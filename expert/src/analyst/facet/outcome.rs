@@ -28,6 +28,8 @@ pub(super) fn audited(fields: &BTreeMap<String, String>) -> Option<&'static str>
 /// What the field of this name says, if it says how something ended: a state such as `New` or `S0` does not.
 pub(super) fn stated(name: &str, outcome: &str) -> Option<&'static str> {
     const GOOD: &[&str] = &["true", "yes", "ok", "allow", "allowed", "accepted", "granted", "permitted", "none"];
+    const GOOD_START: &[&str] =
+        &["success", "succeeded", "audit success", "audit_success", "pass", "no error", "noerror", "unlock", "unblock"];
     const BAD: &[&str] = &[
         "fail",
         "denied",
@@ -55,8 +57,7 @@ pub(super) fn stated(name: &str, outcome: &str) -> Option<&'static str> {
     // Windows writes status codes in hexadecimal; nothing but zeros is success in either notation.
     let digits = outcome.strip_prefix("0x").unwrap_or(&outcome);
     let zero = !digits.is_empty() && digits.bytes().all(|b| b == b'0');
-    let good = GOOD.contains(&outcome.as_str())
-        || ["success", "succeeded", "audit success", "audit_success", "pass"].iter().any(|w| outcome.starts_with(w));
+    let good = GOOD.contains(&outcome.as_str()) || GOOD_START.iter().any(|word| outcome.starts_with(word));
     // Only what failed has a code of its failure.
     let code = name == "errorcode" || outcome.starts_with("0x");
     match outcome.parse::<u32>() {
@@ -77,7 +78,8 @@ mod tests {
         let check = |name: &str, outcome: &str, expect: Option<&str>| {
             assert_eq!(stated(name, outcome), expect, "{name} {outcome}");
         };
-        for good in ["Success", "0", "0x0", "Accepted", "200", "AUDIT_SUCCESS", "true", "passed"] {
+        for good in ["Success", "0", "0x0", "Accepted", "200", "AUDIT_SUCCESS", "true", "passed", "NOERROR", "unlocked"]
+        {
             check("status", good, Some("success"));
         }
         for bad in ["Failed", "Invalid", "AccessDenied", "403", "50126", "0xC000006D", "user NOT in sudoers", "false"] {

@@ -1,6 +1,4 @@
-use std::sync::Arc;
-
-use casebook_protocol::{Alert, ArtifactId, CallId, ToolCall};
+use casebook_protocol::Alert;
 
 use super::super::{rec, seed};
 use super::*;
@@ -12,18 +10,7 @@ fn recs(lines: &[(&str, &str)]) -> Vec<Rec> {
     };
     let records: Vec<Value> = lines.iter().zip(1..).map(record).collect();
     let result = json!({"total": records.len(), "records": records}).to_string();
-    let call = ToolCall {
-        id: CallId::new("r1.investigate.network.t2.0").unwrap(),
-        domain: None,
-        tool: "search".into(),
-        arguments: "{}".into(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(result.as_bytes()),
-        bytes: result.len() as u64,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    };
-    rec::collect(&[Done { call, result: Arc::from(result) }])
+    rec::collect(&[Rec::answered("r1.investigate.network.t2.0", "search", "{}", &result)])
 }
 
 #[track_caller]

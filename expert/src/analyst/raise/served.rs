@@ -92,26 +92,14 @@ fn draft(call: &CallId, at: Locator, text: &str, wants: &str) -> FindingDraft {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use casebook_protocol::{ArtifactId, Exhibits, Timestamp, ToolCall};
+    use casebook_protocol::Exhibits;
     use serde_json::json;
 
     use super::*;
+    use crate::analyst::rec::Rec;
 
     fn done(tool: &str, result: &str) -> Done {
-        let call = ToolCall {
-            id: CallId::new("r1.investigate.cloud.t1.0").unwrap(),
-            domain: None,
-            tool: tool.into(),
-            arguments: "{}".into(),
-            status: CallStatus::Answered,
-            result: ArtifactId::of(result.as_bytes()),
-            bytes: result.len() as u64,
-            started: Timestamp::UNIX_EPOCH,
-            ended: Timestamp::UNIX_EPOCH,
-        };
-        Done { call, result: Arc::from(result) }
+        Rec::answered("r1.investigate.cloud.t1.0", tool, "{}", result)
     }
 
     #[test]

@@ -1,7 +1,5 @@
-use std::sync::Arc;
-
 use casebook_agent::mind::Done;
-use casebook_protocol::{Alert, ArtifactId, CallId, Exhibits, ExpertView, Question, Timestamp, ToolCall, Toolset};
+use casebook_protocol::{Alert, Bearing, Exhibits, ExpertView, Question, Toolset, Weight};
 use serde_json::{Map, Value};
 
 use super::super::{Case, rec};
@@ -15,19 +13,8 @@ struct Scene {
 }
 
 fn done(number: usize, request: &CallRequest, result: &Value) -> Done {
-    let result = result.to_string();
-    let call = ToolCall {
-        id: CallId::new(format!("r1.investigate.identity.t4.{number}")).unwrap(),
-        domain: None,
-        tool: request.tool.clone(),
-        arguments: request.arguments.clone(),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(result.as_bytes()),
-        bytes: result.len() as u64,
-        started: Timestamp::UNIX_EPOCH,
-        ended: Timestamp::UNIX_EPOCH,
-    };
-    Done { call, result: Arc::from(result) }
+    let id = format!("r1.investigate.identity.t4.{number}");
+    Rec::answered(&id, &request.tool, &request.arguments, &result.to_string())
 }
 
 fn record(line: u64, time: &str, raw: &str, fields: &[(&str, &str)]) -> Value {
@@ -171,6 +158,15 @@ fn a_sign_in_after_guesses_is_told_and_points_to_an_attack() {
     assert_eq!(told.len(), 1, "{all:?}");
     assert_eq!((told[0].bearing, told[0].weight, told[0].about_alert), (Bearing::Incriminating, Weight::Strong, true));
     assert!(!all.iter().any(|f| f.claim.contains("no record of it says")), "somebody was let in: {all:?}");
+    // Who signed in before anybody guessed, or after a few mistypes, is not told as one who guessed.
+    let marked = |scene: &Scene| {
+        let (case, done) = scene.case();
+        after_guesses(&case, &done).len()
+    };
+    assert_eq!(marked(&guesses(&minute, &[("root", 30)], &in_at_last)), 1);
+    assert_eq!(marked(&guesses(&minute, &[("root", 30)], &[accepted(8, "2026-03-01T10:05:00Z", "203.0.113.9")])), 0);
+    let few = [("2026-03-01T10:10:00Z", 6)];
+    assert_eq!(marked(&guesses(&few, &[("root", 6)], &in_at_last)), 0);
     let times: Vec<String> = all.iter().filter_map(|f| Some(f.time.as_ref()?.at.to_string())).collect();
     for end in ["2026-03-01T10:00:00Z", "2026-03-01T10:20:00Z"] {
         assert!(times.iter().any(|at| at == end), "where it began and ended: {times:?}");
@@ -250,4 +246,45 @@ fn what_very_many_records_show_sets_none_of_them_apart() {
     let case = Case::of(&view, &all, 1);
     let showing = case.recs.iter().filter(|r| r.shows.iter().any(|b| b.id == "ssh-failed-password"));
     assert_eq!(showing.map(|r| r.line).collect::<Vec<_>>(), [1, 5, 9], "the first, the alerted, the last");
+}
+
+#[test]
+fn what_an_alerted_address_is_called_is_told_once_for_each_kind_of_record() {
+    let line = |line: u64, fields: &[(&str, &str)]| record(line, "2026-03-01T10:00:00Z", "198.51.100.7", fields);
+    let flow = [("src_ip", "10.0.0.5"), ("dest_ip", "198.51.100.7"), ("dest_port", "443")];
+    let look_up = [("rrname", "cdn.example"), ("qtype", "A"), ("src_ip", "10.0.0.5")];
+    let session = [("sni", "cdn.example"), ("cipher", "x"), ("src_ip", "10.0.0.5")];
+    let all = [line(5, &flow), line(7, &look_up), line(8, &look_up), line(9, &session)];
+    let done = [done(1, &call("around", &json!({})), &found(&all))];
+    let case = Case::of(&view(), &done, 1);
+    let lines: Vec<u64> = named(&case).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(lines, [7, 9]);
+}
+
+/// A record of this kind is noise where nothing ties it to the alert, or only its process does.
+#[test]
+fn the_first_and_the_last_of_the_same_are_told_whatever_sort_of_record_they_are() {
+    let opened = |line: u64, time: &str| {
+        let fields = [
+            ("Channel", "Microsoft-Windows-Sysmon/Operational"),
+            ("EventID", "10"),
+            ("Hostname", "PC1"),
+            ("SourceImage", r"C:\Tools\watch.exe"),
+            ("TargetImage", r"C:\Windows\explorer.exe"),
+        ];
+        let raw = fields.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
+        record(line, time, &raw, &fields)
+    };
+    let scene = Scene {
+        alerted: opened(5, "2026-03-01T10:10:00Z"),
+        answers: vec![
+            found(&[opened(1, "2026-03-01T10:00:00Z")]),
+            found(&[opened(9, "2026-03-01T10:20:00Z")]),
+            counted(&[("2026-03-01T10:00:00Z", 3)]),
+        ],
+    };
+    let (case, done) = scene.case();
+    let all = super::super::compose::findings(&case, &done);
+    let times: Vec<String> = all.iter().filter_map(|f| Some(f.time.as_ref()?.at.to_string())).collect();
+    assert_eq!(times, ["2026-03-01T10:00:00Z", "2026-03-01T10:10:00Z", "2026-03-01T10:20:00Z"]);
 }

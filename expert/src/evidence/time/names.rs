@@ -122,7 +122,7 @@ fn by_name(key: &str) -> Class {
         "timegenerated" | "unixtime" => Class::Weak,
         "end" | "endtime" | "enddate" | "stop" | "finish" | "stagetimestamp" => Class::Own(2),
         // The window of a search, whatever is in it.
-        _ if key.contains("query") => Class::Other,
+        _ if key.contains("query") && (key.contains("start") || key.contains("end")) => Class::Other,
         _ if key.contains("creat") => Class::Soft,
         _ if key.contains("utc") && key.contains("end") => Class::Own(2),
         _ if key.contains("utc") && key.contains("start") => Class::Own(6),
@@ -147,6 +147,7 @@ mod tests {
     fn names_suggest() {
         assert_eq!(class("UtcTime"), Class::Utc);
         assert_eq!(class("Properties.Query End Time UTC"), Class::Other);
+        assert_eq!(class("query_time"), Class::Own(4), "when a name was asked for");
         assert_eq!(class("StartTimeUtc"), Class::Own(6));
         assert_eq!(class("InitiatingProcessImagePeTimestampUtc"), Class::Soft);
         assert_eq!(class("CreatedProcessParentCreationTimeUtc"), Class::Soft);

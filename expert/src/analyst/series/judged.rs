@@ -1,0 +1,89 @@
+//! What a series amounts to, by its numbers.
+
+use casebook_protocol::{Bearing, Weight};
+
+/// The span of the densest part of a series, in minutes.
+pub(super) const DENSE: i64 = 10;
+
+/// What makes it one series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Sign-ins that failed.
+    Guess,
+    /// Requests for what is not there.
+    Scan,
+    /// Connections that were refused or not answered.
+    Refused,
+    /// Names below one domain.
+    Names,
+    /// Anything else that is done again.
+    Repeat,
+}
+
+/// What a series amounts to.
+pub(super) struct Judged {
+    pub(super) what: &'static str,
+    pub(super) amounts_to: &'static str,
+    pub(super) bearing: Bearing,
+    pub(super) weight: Weight,
+    pub(super) technique: Option<&'static str>,
+}
+
+/// Whether somebody is after something: a program with an old password goes on for one account, and slowly.
+pub(super) const fn pursued(dense: u64, tried: u64) -> bool {
+    dense >= 20 || tried >= 5
+}
+
+/// `dense` is the most that was done in [`DENSE`] minutes, `tried` the accounts that were tried.
+pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Judged> {
+    let against = |what, amounts_to, weight, technique| {
+        Some(Judged { what, amounts_to, bearing: Bearing::Incriminating, weight, technique })
+    };
+    match kind {
+        Kind::Guess => {
+            let what = if total == 1 { "failed sign-in" } else { "failed sign-ins" };
+            let technique = Some(if tried >= 5 { "T1110.003" } else { "T1110.001" });
+            // One account alone may be a program with an old password.
+            match (dense, tried) {
+                (100.., 2..) => {
+                    against(what, "passwords guessed at a pace that no person keeps", Weight::Decisive, technique)
+                }
+                (_, 5..) => against(what, "one address tried the accounts of many", Weight::Strong, technique),
+                (20.., 2..) => against(what, "passwords guessed", Weight::Strong, technique),
+                (10.., _) => against(
+                    what,
+                    "repeated, by somebody who guesses or a program with an old password",
+                    Weight::Moderate,
+                    technique,
+                ),
+                _ => None,
+            }
+        }
+        Kind::Scan => {
+            let what = "requests for what is not there or not allowed";
+            let scan = "searched through by a program";
+            match dense {
+                200.. => against(what, scan, Weight::Strong, Some("T1595.003")),
+                50.. => against(what, scan, Weight::Moderate, Some("T1595.003")),
+                _ => None,
+            }
+        }
+        Kind::Refused if dense >= 50 => against(
+            "connections that nobody took",
+            "a program calls a host that does not take it",
+            Weight::Moderate,
+            None,
+        ),
+        // A tunnel makes a name for every piece that it sends.
+        Kind::Names if tried >= 50 => against(
+            "",
+            "so many names below one domain carry data or are made by a program",
+            Weight::Strong,
+            Some("T1071.004"),
+        ),
+        Kind::Refused | Kind::Repeat | Kind::Names if total >= 3 => {
+            Some(Judged { what: "", amounts_to: "", bearing: Bearing::Neutral, weight: Weight::Weak, technique: None })
+        }
+        Kind::Refused | Kind::Repeat | Kind::Names => None,
+    }
+}
