@@ -10,6 +10,8 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
     let has = |facet| values.contains_key(&facet);
     let action = values.get(&Facet::Action).map(|a| a.to_ascii_lowercase()).unwrap_or_default();
     numbered(fields, text)
+        .or_else(|| audited(values, fields))
+        .or_else(|| fields.keys().find_map(|path| traced(path)))
         .or_else(|| named(&action, text))
         .or_else(|| {
             let names: Vec<String> = fields.keys().map(|k| last(k, 1)).collect();
@@ -91,63 +93,120 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
     })
 }
 
+/// By the name that Tetragon puts around the whole of a record.
+fn traced(path: &str) -> Option<Class> {
+    Some(match path.split('.').next()? {
+        "process_exec" => Class::ProcessStart,
+        "process_exit" => Class::ProcessEnd,
+        "process_connect" | "process_accept" | "process_listen" | "process_close" => Class::NetworkConnection,
+        "process_loader" => Class::ImageLoad,
+        _ => return None,
+    })
+}
+
+/// By the type of a record of the kernel's audit system.
+fn audited(values: &Values, fields: &BTreeMap<String, String>) -> Option<Class> {
+    fields.get("audit.serial").or_else(|| fields.iter().find(|(k, _)| last(k, 2) == "audit.serial").map(|(_, v)| v))?;
+    let kind = fields.iter().find(|(path, _)| last(path, 1) == "type")?.1.as_str();
+    let failed = values.get(&Facet::Outcome).is_some_and(|o| o == "failure");
+    Some(match kind {
+        "EXECVE" | "USER_CMD" | "PROCTITLE" => Class::ProcessStart,
+        "SYSCALL" if values.contains_key(&Facet::Command) => Class::ProcessStart,
+        "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" if failed => Class::LogonFailure,
+        "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" | "USER_START" | "USER_END" | "USER_LOGOUT"
+        | "CRED_ACQ" | "CRED_DISP" | "CRED_REFR" => Class::Authentication,
+        "ADD_USER" | "DEL_USER" | "ADD_GROUP" | "DEL_GROUP" | "USER_MGMT" | "GRP_MGMT" | "USER_CHAUTHTOK"
+        | "ACCT_LOCK" | "ACCT_UNLOCK" => Class::AccountChange,
+        "SERVICE_START" | "SERVICE_STOP" => Class::ServiceChange,
+        "CONFIG_CHANGE" | "DAEMON_START" | "DAEMON_END" | "DAEMON_CONFIG" | "DAEMON_ABORT" | "MAC_STATUS"
+        | "MAC_CONFIG_CHANGE" | "MAC_POLICY_LOAD" | "NETFILTER_CFG" => Class::ConfigChange,
+        "KERN_MODULE" => Class::KernelModule,
+        _ => return None,
+    })
+}
+
 fn named(action: &str, text: &str) -> Option<Class> {
     let any = |wanted: &[&str]| wanted.iter().any(|w| action.contains(w));
-    Some(if any(&["process_start", "process_exec", "process_create", "processcreate", "execve", "auoms_execve"]) {
-        Class::ProcessStart
-    } else if any(&["process_exit", "process_end", "process_terminat"]) {
-        Class::ProcessEnd
-    } else if any(&[
-        "init_module",
-        "finit_module",
-        "free_module",
-        "delete_module",
-        "module_request",
-        "find_module",
-        "kernel_module",
-    ]) || (any(&["security_kernel_read_file"]) && text.contains(".ko"))
-    {
-        Class::KernelModule
-    } else if any(&[
-        "failed_login",
-        "login_failed",
-        "logon_failed",
-        "userloginfailed",
-        "challenge_failure",
-        "authentication_failed",
-    ]) {
-        Class::LogonFailure
-    } else if any(&[
-        "consolelogin",
-        "user.login",
-        "userloggedin",
-        "sign-in",
-        "sign_in",
-        "signin",
-        "user.session.start",
-        "new_device",
-        "user.logout",
-        "two_factor",
-        "device_verification",
-    ]) {
-        Class::Authentication
-    } else if any(&["access_token", "oauth_", "api_key", "credential", "accesskey"]) {
-        Class::TokenEvent
-    } else if any(&[
-        "add_member",
-        "createuser",
-        "create_user",
-        "reset_password",
-        "add member",
-        "update user",
-        "add user",
-    ]) {
-        Class::AccountChange
-    } else if any(&["network_connect", "connect", "connection"]) {
-        Class::NetworkConnection
-    } else {
-        return None;
-    })
+    Some(
+        if any(&[
+            "process_start",
+            "process_exec",
+            "process_create",
+            "processcreate",
+            "processrollup",
+            "processstart",
+            "execve",
+            "auoms_execve",
+        ]) {
+            Class::ProcessStart
+        } else if any(&["process_exit", "process_end", "process_terminat"]) {
+            Class::ProcessEnd
+        } else if any(&[
+            "init_module",
+            "finit_module",
+            "free_module",
+            "delete_module",
+            "module_request",
+            "find_module",
+            "kernel_module",
+        ]) || (any(&["security_kernel_read_file"]) && text.contains(".ko"))
+        {
+            Class::KernelModule
+        } else if any(&[
+            "failed_login",
+            "login_failed",
+            "logon_failed",
+            "userloginfailed",
+            "challenge_failure",
+            "authentication_failed",
+        ]) {
+            Class::LogonFailure
+        } else if any(&[
+            "consolelogin",
+            "user.login",
+            "userloggedin",
+            "sign-in",
+            "sign_in",
+            "signin",
+            "user.session.start",
+            "new_device",
+            "user.logout",
+            "two_factor",
+            "device_verification",
+        ]) {
+            Class::Authentication
+        } else if any(&["access_token", "oauth_", "api_key", "credential", "accesskey"]) {
+            Class::TokenEvent
+        } else if any(&[
+            "add_member",
+            "createuser",
+            "create_user",
+            "reset_password",
+            "add member",
+            "update user",
+            "add user",
+        ]) {
+            Class::AccountChange
+        } else if any(&["filecreat", "file_create", "filemodif", "filerenam", "file_write"]) {
+            Class::FileCreate
+        } else if any(&["filedelet", "file_delete"]) {
+            Class::FileDelete
+        } else if any(&["registryvalue", "registrykey", "registry_"]) {
+            Class::RegistryChange
+        } else if any(&["imageload", "image_load", "moduleload"]) {
+            Class::ImageLoad
+        } else if any(&["logonfail", "logon_fail"]) {
+            Class::LogonFailure
+        } else if any(&["logonsuccess", "logonattempt", "logon_success"]) {
+            Class::Authentication
+        } else if any(&["powershellcommand", "scriptcontent", "scriptexec"]) {
+            Class::Script
+        } else if any(&["network_connect", "connect", "connection"]) {
+            Class::NetworkConnection
+        } else {
+            return None;
+        },
+    )
 }
 
 /// For logs of sentences: the words that the well-known programs write.

@@ -4,6 +4,7 @@
 
 mod names;
 mod outcome;
+mod roles;
 
 use std::collections::BTreeMap;
 
@@ -113,19 +114,22 @@ impl Facets {
         let writer =
             |path: &str| path.starts_with("winlog.user.") || matches!(last(path, 1).as_str(), "userid" | "accountname");
         paths.retain(|(path, _)| !(watched && writer(path)));
+        let above: Vec<bool> = paths.iter().map(|(path, _)| of_parent(path)).collect();
         let names: Vec<(String, String, &str)> =
             paths.into_iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
         for (facet, wanted) in NAMES {
-            for (one, two, value) in &names {
+            let parents = matches!(facet, Facet::Parent | Facet::ParentCommand);
+            for ((one, two, value), above) in names.iter().zip(&above) {
                 let value = value.trim();
+                if *above && !parents {
+                    continue;
+                }
                 // Windows writes `LOCAL` where a session has no address.
                 let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
                     && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
-                // A text that only the host that wrote the record could have filled in.
-                let unfilled = value.strip_prefix("%%").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
                 // A sentence tells of an action and is none.
                 let sentence = *facet == Facet::Action && value.len() > ACTION_MAX;
-                if value.is_empty() || value == "-" || value == "null" || nowhere || unfilled || sentence {
+                if !usable(value) || nowhere || sentence {
                     continue;
                 }
                 let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
@@ -138,9 +142,12 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
+        roles::acting(&mut values, &names);
+        roles::ends(&mut values, &names);
         if let Some(outcome) = outcome::audited(fields).or(stated) {
             values.insert(Facet::Outcome, outcome.to_owned());
         }
+        roles::audited(&mut values, &names);
         for facet in [Facet::SrcIp, Facet::DstIp] {
             if let Some(plain) = values.get(&facet).and_then(|v| mapped(v)) {
                 values.insert(facet, plain);
@@ -150,6 +157,18 @@ impl Facets {
         let class = super::class::of(&values, fields, text);
         Self { values, class: Some(class) }
     }
+}
+
+/// It stands below what tells of the program above, such as `process.parent.arguments`.
+fn of_parent(path: &str) -> bool {
+    let mut parts = path.split('.').rev().skip(1);
+    parts.any(|part| matches!(part.to_ascii_lowercase().as_str(), "parent" | "ancestors" | "parent_process"))
+}
+
+/// It says something, and is no text that only the host that wrote the record could have filled in.
+fn usable(value: &str) -> bool {
+    let unfilled = value.strip_prefix("%%").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+    !(value.is_empty() || value == "-" || value == "null" || unfilled)
 }
 
 /// The whole record as text for conditions: as written, and with the escapes of its fields undone.
@@ -228,6 +247,11 @@ mod tests {
             Some("/usr/sbin/insmod x.ko"),
         );
         check(&[("process_kprobe.parent.binary", "/usr/bin/sudo")], Facet::Parent, Some("/usr/bin/sudo"));
+        check(
+            &[("process_exec.process.binary", "/bin/bash"), ("process_exec.parent.arguments", "--root /run")],
+            Facet::Command,
+            None,
+        );
         check(&[("id.orig_h", "10.0.0.1")], Facet::SrcIp, Some("10.0.0.1"));
         check(&[("id_resp_p", "445")], Facet::DstPort, Some("445"));
         check(&[("userIdentity.arn", "arn:x"), ("userIdentity.userName", "mara")], Facet::User, Some("arn:x"));

@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::Timestamp;
 
-use super::account;
-use super::facet::{Class, Facet, last};
+use super::facet::{Class, Facet};
 use super::logon;
 use super::rec::Rec;
+
+mod keys;
+
+use keys::moved_into;
+pub(crate) use keys::{brought, flow_keys, process_keys, session_keys};
 
 /// How a record hangs together with the alert, closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,92 +44,6 @@ pub(crate) const FOLLOWED_SECONDS: f64 = 24.0 * 3600.0;
 
 pub(crate) fn seconds(a: Timestamp, b: Timestamp) -> f64 {
     (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
-}
-
-/// The keys of the process that a record is about, and of its parent.
-pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
-    let host = rec.facets.get(Facet::Host).unwrap_or("").to_ascii_lowercase();
-    let mut own = Vec::new();
-    let mut parent = Vec::new();
-    // In the Security log's own record of a start, `ProcessId` is the process that started the new one.
-    let started = rec.field(&["newprocessid"]).is_some();
-    for (path, value) in &rec.fields {
-        let value = value.trim();
-        if value.is_empty() || value == "0" || value == "0x0" || value == "-" || by_the_writer(path) {
-            continue;
-        }
-        let (one, two) = (last(path, 1), last(path, 2));
-        // The Security log writes process ids in hexadecimal, other sensors do not.
-        let id = || logon::number(value).map_or_else(|| value.to_owned(), |n| n.to_string());
-        match one.as_str() {
-            "processid" if started => parent.push(format!("{host}#{}", id())),
-            "processguid" | "sourceprocessguid" => own.push(value.to_ascii_lowercase()),
-            "parentprocessguid" => parent.push(value.to_ascii_lowercase()),
-            "execid" if two != "parent.execid" => own.push(value.to_owned()),
-            "parentexecid" if two != "parent.parentexecid" => parent.push(value.to_owned()),
-            "pid" | "processid" | "newprocessid" if !matches!(two.as_str(), "parent.pid" | "container.pid") => {
-                own.push(format!("{host}#{}", id()))
-            }
-            "ppid" | "parentprocessid" | "parentpid" | "creatorprocessid" => parent.push(format!("{host}#{}", id())),
-            _ => {}
-        }
-    }
-    (own, parent)
-}
-
-/// Windows notes with each record the process that wrote it, which is the logging service's.
-fn by_the_writer(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    path.contains("execution") || path.contains("winlog.process")
-}
-
-/// The keys of the connections that a record is about.
-pub(crate) fn flow_keys(rec: &Rec) -> Vec<String> {
-    let mut keys = Vec::new();
-    for (path, value) in &rec.fields {
-        let long = value.len() >= 10 && !value.chars().all(|c| c.is_ascii_digit());
-        if long
-            && matches!(
-                last(path, 1).as_str(),
-                "uid" | "fuid" | "certchainfuids" | "respfuids" | "origfuids" | "connuids" | "flowid" | "communityid"
-            )
-        {
-            keys.push(value.clone());
-        }
-        if long && last(path, 1) == "id" && rec.fields.keys().any(|k| last(k, 1) == "ts") {
-            keys.push(value.clone());
-        }
-    }
-    if let (Some(a), Some(b)) = (endpoint(rec, true), endpoint(rec, false)) {
-        keys.push(if a < b { format!("{a}<>{b}") } else { format!("{b}<>{a}") });
-    }
-    keys
-}
-
-/// Address and port of one end of the connection.
-fn endpoint(rec: &Rec, source: bool) -> Option<String> {
-    let ip = rec.facets.get(if source { Facet::SrcIp } else { Facet::DstIp })?;
-    let ports: &[&str] = if source {
-        &["sourceport", "srcport", "sport", "idorigp", "origp"]
-    } else {
-        &["destinationport", "destport", "dstport", "dport", "idrespp", "respp"]
-    };
-    Some(format!("{ip}:{}", rec.field(ports)?))
-}
-
-/// The session of an account that a record belongs to.
-pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
-    let named = |path: &str| {
-        matches!(
-            last(path, 1).as_str(),
-            "accesskeyid" | "sessionid" | "externalsessionid" | "logonguid" | "uniquetokenidentifier" | "signinid"
-        )
-    };
-    if rec.facets.get(Facet::User).is_some_and(account::of_system) {
-        return Vec::new();
-    }
-    let zero = |value: &str| value.chars().all(|c| matches!(c, '0' | '-' | '{' | '}'));
-    rec.fields.iter().filter(|(k, v)| named(k) && v.len() >= 6 && !zero(v)).map(|(_, v)| v.clone()).collect()
 }
 
 /// A process id is used again: of the processes that had it, the one above is the last that started
@@ -219,12 +137,21 @@ impl Links {
                 .flat_map(|(own, parent)| if parents { parent } else { own })
                 .collect()
         };
-        let own = pick(core, false);
+        let mut own = pick(core, false);
         let mut below: BTreeSet<usize> = BTreeSet::new();
         let mut above = pick(core, true);
         let mut reach = own.clone();
+        // Who starts a thread in a process acts in it from then on.
+        let moved: Vec<(usize, String)> =
+            recs.iter().enumerate().filter_map(|(i, rec)| Some((i, moved_into(rec)?))).collect();
         for _ in 0..16 {
             let before = (below.len(), above.len());
+            for (index, into) in &moved {
+                if (own.contains(into) || above.contains(into)) && self.add(*index, Kin::Same) {
+                    own.extend(keys.get(*index).into_iter().flat_map(|(mine, _)| mine));
+                    reach.extend(own.iter());
+                }
+            }
             for (index, (mine, parent)) in keys.iter().enumerate() {
                 let Some(rec) = recs.get(index).filter(|r| in_time(r)) else { continue };
                 let is_start = rec.class() == Class::ProcessStart;
@@ -259,6 +186,26 @@ impl Links {
             if places.iter().any(|(file, line)| rec.key() == (file.as_str(), *line)) {
                 self.add(index, Kin::Again);
                 self.ends.insert(index);
+            }
+        }
+    }
+
+    /// The names of close programs that lie where any user may write: what brought them there names them.
+    pub(crate) fn brought(&self, recs: &[Rec]) -> BTreeSet<String> {
+        let close = recs.iter().enumerate().filter(|(i, _)| self.kin(*i).is_some_and(|k| k <= Kin::Ancestor));
+        let there = close.filter_map(|(_, rec)| rec.facets.get(Facet::Process)).filter(|path| brought(path));
+        there
+            .filter_map(|path| path.rsplit(['/', '\\']).next().map(str::to_lowercase))
+            .filter(|n| n.len() >= 4)
+            .collect()
+    }
+
+    /// Marks what brought the programs of these names to the host.
+    pub(crate) fn arrived(&mut self, recs: &[Rec], names: &BTreeSet<String>) {
+        let brings = |rec: &Rec| matches!(rec.class(), Class::FileCreate | Class::HttpRequest | Class::ProcessStart);
+        for (index, rec) in recs.iter().enumerate().filter(|(_, rec)| brings(rec)) {
+            if names.iter().any(|name| rec.names(name)) {
+                self.add(index, Kin::Named);
             }
         }
     }
@@ -312,19 +259,37 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_one_key_whichever_sensor_writes_its_id() {
-        let audit = rec(&[("EventID", "4688"), ("Hostname", "PC1"), ("NewProcessId", "0x270"), ("ProcessId", "0x1a4")]);
-        assert_eq!(process_keys(&audit), (vec!["pc1#624".into()], vec!["pc1#420".into()]));
-        let sensor = rec(&[("EventID", "11"), ("Hostname", "PC1"), ("ProcessId", "624"), ("winlog.process.pid", "9")]);
-        assert_eq!(process_keys(&sensor), (vec!["pc1#624".into()], Vec::new()));
-        let none = rec(&[("EventID", "4624"), ("Hostname", "PC1"), ("ProcessId", "0x0"), ("ExecutionProcessID", "7")]);
-        assert_eq!(process_keys(&none), (Vec::new(), Vec::new()));
+    fn who_starts_a_thread_in_the_process_above_is_followed_with_what_it_did() {
+        let sysmon = |fields: &[(&str, &str)]| {
+            let fields: BTreeMap<String, String> =
+                fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let text = "Microsoft-Windows-Sysmon";
+            Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields.clone(), Facets::read(&fields, text))
+        };
+        let alerted = [("EventID", "1"), ("CommandLine", "dump"), ("ProcessGuid", "{C}"), ("ParentProcessGuid", "{B}")];
+        let thread = [("EventID", "8"), ("SourceProcessGuid", "{A}"), ("TargetProcessGuid", "{B}")];
+        let reached = [("EventID", "3"), ("ProcessGuid", "{A}"), ("DestinationIp", "192.0.2.9")];
+        let child = [("EventID", "1"), ("CommandLine", "id"), ("ProcessGuid", "{D}"), ("ParentProcessGuid", "{A}")];
+        let other = [("EventID", "3"), ("ProcessGuid", "{E}"), ("DestinationIp", "192.0.2.9")];
+        let mut recs = [&alerted[..], &thread, &reached, &child, &other].map(sysmon);
+        let kin = |recs: &[Rec]| {
+            let links = Links::follow(recs, &BTreeSet::from([0]), &[], None);
+            [1, 2, 3, 4].map(|i| links.kin(i))
+        };
+        assert_eq!(kin(&recs), [None; 4], "a thread that shows nothing ties nothing");
+        let shown = crate::analyst::behaviour::all().iter().filter(|b| b.id == "remote-thread-injection");
+        recs[1].shows.extend(shown);
+        assert_eq!(kin(&recs), [Some(Kin::Same), Some(Kin::Same), Some(Kin::Descendant), None]);
     }
 
     #[test]
-    fn sessions_of_the_system_join_nothing() {
-        let guid = ("LogonGuid", "{11111111-2222-3333-4444-555555555555}");
-        assert_eq!(session_keys(&rec(&[guid, ("User", "CORP\\mara")])).len(), 1);
-        assert_eq!(session_keys(&rec(&[guid, ("User", "NT AUTHORITY\\SYSTEM")])).len(), 0);
+    fn what_brought_a_program_from_a_folder_of_users_is_looked_for() {
+        let recs = [
+            rec(&[("EventID", "4688"), ("NewProcessName", "C:\\Users\\mara\\Downloads\\Tool.exe")]),
+            rec(&[("ActionType", "FileCreated"), ("FileName", "x"), ("InitiatingProcessFileName", "b.exe")]),
+        ];
+        let links = Links::follow(&recs, &BTreeSet::from([0]), &[], None);
+        assert_eq!(links.brought(&recs), BTreeSet::from(["tool.exe".to_owned()]));
+        assert!(!brought("C:\\Windows\\System32\\svchost.exe"));
     }
 }

@@ -128,6 +128,13 @@ impl Case {
         self.actors.iter().any(|a| rec.names(a))
     }
 
+    /// The program of the record, or the one that started it, is one to follow.
+    fn follows_program_of(&self, rec: &Rec) -> bool {
+        let programs = [facet::Facet::Process, facet::Facet::Parent].into_iter().filter_map(|f| rec.facets.get(f));
+        let is = |program: &str| self.follow.iter().any(|seed| seed.text.eq_ignore_ascii_case(program));
+        programs.into_iter().any(is)
+    }
+
     /// In a later round only what is asked for is answered: the record names something to follow.
     fn asked_for(&self, rec: &Rec) -> bool {
         self.round == 1 || self.follow.iter().any(|seed| rec.names(&seed.text))
@@ -152,7 +159,9 @@ impl Case {
             names = followed.iter().filter(|n| rare(done, n, &ground)).cloned().collect();
         }
         let mut links = Links::follow(&recs, &core, &names, anchor);
-        links.near(&recs, &subjects(&recs, &core, &seeds), anchor, link::NEAR_SECONDS);
+        links.arrived(&recs, &links.brought(&recs));
+        let within = if ground.few() { link::FOLLOWED_SECONDS } else { link::NEAR_SECONDS };
+        links.near(&recs, &subjects(&recs, &core, &seeds), anchor, within);
         links.near(&recs, &followed, anchor, link::FOLLOWED_SECONDS);
         links.between(&recs, &followed, &subjects(&recs, &core, &seeds), anchor);
         let host: BTreeSet<String> =

@@ -17,6 +17,8 @@ use super::seed::{Seed, Seeds};
 
 /// Evidence of at most so many records is searched whole; larger evidence around the alert.
 const SMALL: u64 = 20_000;
+/// So few records are no whole log of a host.
+const FEW: u64 = 100;
 /// How far around the alert larger evidence is searched, in seconds.
 const WINDOW: i64 = 12 * 3600;
 /// Records that one search asks for.
@@ -42,6 +44,13 @@ const AGAIN: u64 = 30;
 pub(crate) struct Ground {
     pub(crate) records: u64,
     pub(crate) files: Vec<String>,
+}
+
+impl Ground {
+    /// So little evidence was put together for the alert: it needs less to belong to it.
+    pub(crate) const fn few(&self) -> bool {
+        self.records <= FEW
+    }
 }
 
 pub(crate) fn ground(done: &[Done]) -> Ground {
@@ -274,6 +283,7 @@ impl Search<'_> {
                 terms.extend(rec.facets.get(facet).filter(|v| v.len() <= 300).map(str::to_owned));
             }
         }
+        terms.extend(links.brought(recs));
         let mut seen = BTreeSet::new();
         terms.retain(|t| t.len() >= 2 && seen.insert(t.clone()));
         requests.extend(terms.iter().map(|t| self.search(&[t], anchor, 80)));
@@ -289,11 +299,14 @@ impl Search<'_> {
                 .iter()
                 .find(|(path, _)| wanted.contains(&super::facet::last(path, 1).as_str()) && !path.contains("parent"))
         };
-        let own = field(&["pid", "processid", "newprocessid"]);
-        let parent = rec
-            .fields
-            .iter()
-            .find(|(path, _)| matches!(super::facet::last(path, 1).as_str(), "ppid" | "parentprocessid" | "parentpid"));
+        let own = field(&["createdprocessid", "targetprocessid", "tgtprocpid"])
+            .or_else(|| field(&["pid", "processid", "newprocessid"]));
+        let parent = rec.fields.iter().find(|(path, _)| {
+            matches!(
+                super::facet::last(path, 1).as_str(),
+                "ppid" | "parentprocessid" | "parentpid" | "initiatingprocessid" | "actingprocessid" | "srcprocpid"
+            )
+        });
         let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
         let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) =
             (own, parent, edge(-3600), edge(900))

@@ -3,7 +3,7 @@
 use casebook_protocol::{Bearing, one_line};
 
 use super::behaviour::Behaviour;
-use super::facet::{Class, Facet};
+use super::facet::{Class, Facet, last};
 use super::rec::Rec;
 
 mod windows;
@@ -77,6 +77,10 @@ pub(super) fn claim(
     stands: &dyn Fn(&str) -> bool,
 ) -> String {
     let mut text = sentence(main);
+    // A sensor that writes a program and its arguments apart has the command nowhere as one text.
+    if !stands(&text) && main.class() == Class::ProcessStart {
+        text = started(main, apart(main).unwrap_or_default());
+    }
     let answers = answers(main, others);
     if answers.len() > 1 && stands(&text) {
         text = format!("{text}, then {}", answers.get(1..).unwrap_or_default().join(", "));
@@ -164,6 +168,32 @@ fn denied(rec: &Rec) -> bool {
     rec.field(&["outcome"]).map(str::to_ascii_lowercase).is_some_and(|outcome| SO.iter().any(|so| outcome.contains(so)))
 }
 
+/// A program and its arguments, each as written.
+fn apart(rec: &Rec) -> Option<String> {
+    let program = named(rec, Facet::Process, 160)?;
+    let own = |path: &&String| last(path, 2) == "process.arguments";
+    let arguments = rec.fields.iter().find(|(path, _)| own(path)).map(|(_, v)| v).filter(|v| !v.is_empty());
+    Some(arguments.map_or_else(|| program.clone(), |arguments| format!("{program} with {}", quote(arguments, 160))))
+}
+
+/// Who started `what`, as whom and where.
+fn started(rec: &Rec, what: String) -> String {
+    let get = |facet| named(rec, facet, 160);
+    let parent = get(Facet::Parent).map_or_else(String::new, |p| format!("{p} started "));
+    let ran = match (denied(rec), parent.is_empty()) {
+        (true, true) => "tried to run ",
+        (false, true) => "ran ",
+        (_, false) => "",
+    };
+    let by = match (get(Facet::User), rec.field(&["targetuser"])) {
+        (Some(user), Some(other)) => format!(" by {user} as {}", quote(other, 160)),
+        (user, _) => user.map(|u| format!(" as {u}")).unwrap_or_default(),
+    };
+    let on = get(Facet::Host).map(|h| format!(" on {h}")).unwrap_or_default();
+    let denied = if denied(rec) { ", which was denied" } else { "" };
+    format!("{parent}{ran}{what}{by}{on}{denied}")
+}
+
 fn sentence(rec: &Rec) -> String {
     if let Some(text) = windows::sentence(rec) {
         return text;
@@ -188,21 +218,7 @@ fn sentence(rec: &Rec) -> String {
         _ => "",
     };
     match rec.class() {
-        Class::ProcessStart => {
-            let what = get(Facet::Command).or_else(|| get(Facet::Process)).unwrap_or_default();
-            let parent = get(Facet::Parent).map_or_else(String::new, |p| format!("{p} started "));
-            let ran = match (denied(rec), parent.is_empty()) {
-                (true, true) => "tried to run ",
-                (false, true) => "ran ",
-                (_, false) => "",
-            };
-            let by = match (get(Facet::User), rec.field(&["targetuser"])) {
-                (Some(user), Some(other)) => format!(" by {user} as {}", quote(other, 160)),
-                _ => by,
-            };
-            let denied = if denied(rec) { ", which was denied" } else { "" };
-            format!("{parent}{ran}{what}{by}{on}{denied}")
-        }
+        Class::ProcessStart => started(rec, get(Facet::Command).or_else(|| get(Facet::Process)).unwrap_or_default()),
         Class::NetworkConnection => {
             // A capture has each packet, also those of the answer: none of them says who connected.
             let what = if rec.field(&["tcpflags"]).is_some() { "packet" } else { "connection" };
@@ -283,6 +299,18 @@ mod tests {
         check(&[rec(&sudo)], "Ran `/usr/bin/id` by `mara` as `root`");
         let denied = [&sudo[..], &[("outcome", "user NOT in sudoers")]].concat();
         check(&[rec(&denied)], "Tried to run `/usr/bin/id` by `mara` as `root`, which was denied");
+    }
+
+    #[test]
+    fn a_program_and_arguments_that_stand_apart_are_told_apart() {
+        let exec = rec(&[
+            ("process_exec.process.binary", "/usr/bin/nsenter"),
+            ("process_exec.process.arguments", "-t 1 -m bash"),
+            ("process_exec.parent.binary", "/bin/bash"),
+        ]);
+        let together = |text: &str| !text.contains("nsenter -t");
+        let told = claim(&exec, &[], None, false, &together);
+        assert_eq!(told, "`/bin/bash` started `/usr/bin/nsenter` with `-t 1 -m bash`");
     }
 
     #[test]

@@ -242,7 +242,17 @@ fn kind_by_name(name: &str) -> Option<EntityKind> {
         | "serial" => EntityKind::Session,
         "domain" | "dnsname" | "query" | "sni" | "url" | "uri" | "servername" => EntityKind::Name,
         "command" | "commandline" | "cmdline" | "arguments" | "sub" | "name" | "useragent" => EntityKind::Other,
-        _ => return None,
+        // Sensors that name several of a kind put before it whose it is.
+        _ => {
+            let ends: [(&[&str], EntityKind); 5] = [
+                (&["accountname", "username", "accountupn", "principalemail"], EntityKind::User),
+                (&["hostname", "computername", "computerdnsname", "devicename", "machinename"], EntityKind::Host),
+                (&["processname", "processfilename", "processpath"], EntityKind::Process),
+                (&["processguid", "logonid"], EntityKind::Session),
+                (&["commandline", "cmdline"], EntityKind::Other),
+            ];
+            ends.into_iter().find(|(ends, _)| ends.iter().any(|end| name.ends_with(end)))?.1
+        }
     })
 }
 

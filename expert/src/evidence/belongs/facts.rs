@@ -48,6 +48,13 @@ impl<'a> Facts<'a> {
         names.split_whitespace().filter(|name| self.names.contains(*name)).count()
     }
 
+    /// How many fields speak of processes, under whatever name the sensor gives them.
+    pub(crate) fn of_processes(&self) -> usize {
+        const WHAT: [&str; 6] = ["commandline", "name", "id", "path", "filename", "accountname"];
+        let of = |n: &&String| n.contains("process") && !n.contains('.') && WHAT.iter().any(|what| n.ends_with(what));
+        self.names.iter().filter(of).count()
+    }
+
     /// The values of a field, by its plain path or the end of it: each record's first.
     pub(crate) fn values<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.sample.iter().filter_map(move |fields| {

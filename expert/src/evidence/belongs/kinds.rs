@@ -27,7 +27,7 @@ pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
         _ if facts.all(&["realtimetimestamp", "message"]) => return by_program(facts),
         _ => {}
     }
-    let (process, flow) = (facts.some(PROCESS), facts.some(FLOW));
+    let (process, flow) = (facts.some(PROCESS).max(facts.of_processes()), facts.some(FLOW));
     let (account, request) = (facts.some(ACCOUNT), facts.some(REQUEST));
     if process >= 3 && process >= flow {
         let reason = "its records name processes with their ids and programs";

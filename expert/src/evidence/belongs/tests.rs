@@ -58,6 +58,11 @@ fn known_logs() {
         "network network-log",
     );
     check(json, &[r#"{"time":"x","pid":1,"ppid":2,"exe":"/bin/sh","cmdline":"sh -c x"}"#], "endpoint endpoint-log");
+    check(
+        json,
+        &[r#"{"CreatedProcessName":"a","CreatedProcessCommandLine":"a -b","InitiatingProcessId":7,"ReportTime":"x"}"#],
+        "endpoint endpoint-log",
+    );
     check(Format::Auditd, &[r#"type=EXECVE msg=audit(1.5:2): argc=1 a0="ls""#], "endpoint auditd");
 }
 

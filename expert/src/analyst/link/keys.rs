@@ -1,0 +1,198 @@
+//! The keys by which records belong together: of processes, connections and sessions.
+
+use crate::analyst::facet::{Class, Facet, last};
+use crate::analyst::rec::Rec;
+use crate::analyst::{account, logon};
+
+/// The keys of the process that a record is about, and of its parent.
+pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
+    let host = rec.facets.get(Facet::Host).unwrap_or("").to_ascii_lowercase();
+    let mut own = Vec::new();
+    let mut parent = Vec::new();
+    // In the Security log's own record of a start, `ProcessId` is the process that started the new one.
+    let started = rec.field(&["newprocessid"]).is_some();
+    let starts = rec.class() == Class::ProcessStart;
+    for (path, value) in &rec.fields {
+        let value = value.trim();
+        if value.is_empty() || value == "0" || value == "0x0" || value == "-" || by_the_writer(path) {
+            continue;
+        }
+        let (one, two) = (last(path, 1), last(path, 2));
+        // The Security log writes process ids in hexadecimal, other sensors do not.
+        let id = || logon::number(value).map_or_else(|| value.to_owned(), |n| n.to_string());
+        match one.as_str() {
+            "processid" if started => parent.push(format!("{host}#{}", id())),
+            "processguid" | "sourceprocessguid" => own.push(value.to_ascii_lowercase()),
+            "parentprocessguid" => parent.push(value.to_ascii_lowercase()),
+            "execid" if two != "parent.execid" => own.push(value.to_owned()),
+            "parentexecid" if two != "parent.parentexecid" => parent.push(value.to_owned()),
+            // Others have a target that was there before.
+            "targetprocessid" | "tgtprocpid" if starts => own.push(format!("{host}#{}", id())),
+            // The program that acts, in the records of sensors that name it beside what it acts on.
+            "initiatingprocessid" | "actingprocessid" | "srcprocpid" if starts => {
+                parent.push(format!("{host}#{}", id()))
+            }
+            "pid"
+            | "processid"
+            | "newprocessid"
+            | "createdprocessid"
+            | "initiatingprocessid"
+            | "actingprocessid"
+            | "srcprocpid"
+                if !matches!(two.as_str(), "parent.pid" | "container.pid") =>
+            {
+                own.push(format!("{host}#{}", id()))
+            }
+            "ppid" | "parentprocessid" | "parentpid" | "creatorprocessid" | "createdprocessparentid" => {
+                parent.push(format!("{host}#{}", id()))
+            }
+            _ => {}
+        }
+    }
+    (own, parent)
+}
+
+/// Windows notes with each record the process that wrote it, which is the logging service's.
+fn by_the_writer(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.contains("execution") || path.contains("winlog.process")
+}
+
+/// The keys of the connections that a record is about.
+pub(crate) fn flow_keys(rec: &Rec) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (path, value) in &rec.fields {
+        let long = value.len() >= 10 && !value.chars().all(|c| c.is_ascii_digit());
+        if long
+            && matches!(
+                last(path, 1).as_str(),
+                "uid" | "fuid" | "certchainfuids" | "respfuids" | "origfuids" | "connuids" | "flowid" | "communityid"
+            )
+        {
+            keys.push(value.clone());
+        }
+        if long && last(path, 1) == "id" && rec.fields.keys().any(|k| last(k, 1) == "ts") {
+            keys.push(value.clone());
+        }
+    }
+    if let (Some(a), Some(b)) = (endpoint(rec, true), endpoint(rec, false)) {
+        keys.push(if a < b { format!("{a}<>{b}") } else { format!("{b}<>{a}") });
+    }
+    keys
+}
+
+/// Address and port of one end of the connection.
+fn endpoint(rec: &Rec, source: bool) -> Option<String> {
+    let ip = rec.facets.get(if source { Facet::SrcIp } else { Facet::DstIp })?;
+    let ports: &[&str] = if source {
+        &["sourceport", "srcport", "sport", "idorigp", "origp"]
+    } else {
+        &["destinationport", "destport", "dstport", "dport", "idrespp", "respp"]
+    };
+    Some(format!("{ip}:{}", rec.field(ports)?))
+}
+
+/// The session of an account that a record belongs to.
+pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
+    let named = |path: &str| {
+        matches!(
+            last(path, 1).as_str(),
+            "accesskeyid" | "sessionid" | "externalsessionid" | "logonguid" | "uniquetokenidentifier" | "signinid"
+        )
+    };
+    if rec.facets.get(Facet::User).is_some_and(account::of_system) {
+        return Vec::new();
+    }
+    let zero = |value: &str| value.chars().all(|c| matches!(c, '0' | '-' | '{' | '}'));
+    let mut keys: Vec<String> =
+        rec.fields.iter().filter(|(k, v)| named(k) && v.len() >= 6 && !zero(v)).map(|(_, v)| v.clone()).collect();
+    keys.extend(audit_keys(rec));
+    keys
+}
+
+/// The event that a record of the kernel's audit system is a part of, and the sign-in that it goes back to,
+/// as its log writes both.
+fn audit_keys(rec: &Rec) -> Vec<String> {
+    const NOBODY: &[&str] = &["4294967295", "-1", "unset"];
+    let field = |wanted: &str| rec.fields.iter().find(|(path, _)| last(path, 2) == wanted).map(|(_, v)| v.as_str());
+    let (Some(time), Some(serial)) = (field("audit.time"), field("audit.serial")) else { return Vec::new() };
+    let session = rec.field(&["ses"]).filter(|id| !NOBODY.contains(id)).map(|id| format!("ses={id} "));
+    std::iter::once(format!("audit({time}:{serial})")).chain(session).collect()
+}
+
+/// It lies where any user may write.
+pub(crate) fn brought(path: &str) -> bool {
+    const FOLDERS: [&str; 9] = [
+        "\\users\\",
+        "\\temp\\",
+        "\\programdata\\",
+        "\\perflogs\\",
+        "/tmp/",
+        "/dev/shm/",
+        "/home/",
+        "/users/",
+        "/downloads/",
+    ];
+    let path = path.to_lowercase();
+    FOLDERS.iter().any(|folder| path.contains(folder))
+}
+
+/// The process in which another started a thread that shows as an injection.
+pub(super) fn moved_into(rec: &Rec) -> Option<String> {
+    let injects = rec.class() == Class::ProcessAccess && rec.shows.iter().any(|b| b.id == "remote-thread-injection");
+    injects.then(|| rec.field(&["targetprocessguid"]).map(str::to_ascii_lowercase))?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use casebook_protocol::CallId;
+
+    use super::*;
+    use crate::analyst::facet::Facets;
+
+    fn rec(fields: &[(&str, &str)]) -> Rec {
+        let fields: BTreeMap<String, String> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, "");
+        Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets)
+    }
+
+    #[test]
+    fn a_process_has_one_key_whichever_sensor_writes_its_id() {
+        let audit = rec(&[("EventID", "4688"), ("Hostname", "PC1"), ("NewProcessId", "0x270"), ("ProcessId", "0x1a4")]);
+        assert_eq!(process_keys(&audit), (vec!["pc1#624".into()], vec!["pc1#420".into()]));
+        let sensor = rec(&[("EventID", "11"), ("Hostname", "PC1"), ("ProcessId", "624"), ("winlog.process.pid", "9")]);
+        assert_eq!(process_keys(&sensor), (vec!["pc1#624".into()], Vec::new()));
+        let none = rec(&[("EventID", "4624"), ("Hostname", "PC1"), ("ProcessId", "0x0"), ("ExecutionProcessID", "7")]);
+        assert_eq!(process_keys(&none), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn the_acting_program_is_above_what_it_starts_and_does_the_rest_itself() {
+        let ids = [("InitiatingProcessId", "7"), ("DeviceName", "PC1"), ("InitiatingProcessFileName", "a.exe")];
+        let start = [&ids[..], &[("ProcessCommandLine", "b -c"), ("ProcessId", "9"), ("FileName", "b.exe")]].concat();
+        assert_eq!(process_keys(&rec(&start)), (vec!["pc1#9".into()], vec!["pc1#7".into()]));
+        let wrote = [&ids[..], &[("ActionType", "FileCreated"), ("FileName", "b.exe")]].concat();
+        assert_eq!(process_keys(&rec(&wrote)), (vec!["pc1#7".into()], Vec::new()));
+        // What is opened was there before and is no part of what the opener did.
+        let opened = [("SourceProcessGUID", "{A}"), ("TargetProcessId", "9"), ("EventID", "10"), ("Hostname", "PC1")];
+        assert_eq!(process_keys(&rec(&opened)), (vec!["{a}".into()], Vec::new()));
+    }
+
+    #[test]
+    fn records_of_one_audit_event_and_of_one_sign_in_belong_together() {
+        let fields = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "237")];
+        assert_eq!(session_keys(&rec(&fields)), ["audit(1.5:7)", "ses=237 "]);
+        let nobody = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "4294967295")];
+        assert_eq!(session_keys(&rec(&nobody)), ["audit(1.5:7)"]);
+    }
+
+    #[test]
+    fn sessions_of_the_system_join_nothing() {
+        let guid = ("LogonGuid", "{11111111-2222-3333-4444-555555555555}");
+        assert_eq!(session_keys(&rec(&[guid, ("User", "CORP\\mara")])).len(), 1);
+        assert_eq!(session_keys(&rec(&[guid, ("User", "NT AUTHORITY\\SYSTEM")])).len(), 0);
+    }
+}
