@@ -140,15 +140,35 @@ impl Alert {
                 "/rule_name",
                 "/signature",
                 "/alert/signature",
+                "/AlertName",
+                "/DisplayName",
+                "/AlertDisplayName",
+                "/search_name",
+                "/kibana.alert.rule.name",
+                "/record/AlertName",
+                "/record/DisplayName",
                 "/record/note",
                 "/description",
                 "/message",
             ],
         )
         .unwrap_or_else(|| id.to_string());
-        let severity = first_text(&value, &["/severity", "/rule/level", "/rule/severity", "/level", "/priority"])
-            .and_then(|text| Severity::read(&text))
-            .unwrap_or(Severity::Medium);
+        let severity = first_text(
+            &value,
+            &[
+                "/severity",
+                "/rule/level",
+                "/rule/severity",
+                "/level",
+                "/priority",
+                "/AlertSeverity",
+                "/Severity",
+                "/kibana.alert.severity",
+                "/record/AlertSeverity",
+            ],
+        )
+        .and_then(|text| Severity::read(&text))
+        .unwrap_or(Severity::Medium);
         Ok(Self { id, title: one_line(&title, 120), severity, body })
     }
 
@@ -230,6 +250,8 @@ mod tests {
     fn alerts_are_read_or_refused_with_a_reason() {
         check(r#"{"id":"a-1","rule":{"title":"Shell","level":"high"}}"#, "a-1 | Shell | High");
         check(r#"{"id":7,"title":"x\u202ey","severity":"LOW"}"#, "7 | x y | Low");
+        check(r#"{"id":8,"AlertName":"Odd sign-in","AlertSeverity":"High"}"#, "8 | Odd sign-in | High");
+        check(r#"{"id":9,"record":{"AlertName":"Odd sign-in","AlertSeverity":"Low"}}"#, "9 | Odd sign-in | Low");
         check("[1]", "alert is JSON but an array, not an object: send one alert as {\"id\": …, …}");
         check("{\"id\":", "alert is not JSON: EOF while parsing a value at line 1, column 6");
         let big = format!("{{\"x\":\"{}\"}}", "a".repeat(MAX_ALERT_BYTES));

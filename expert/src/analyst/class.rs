@@ -9,6 +9,9 @@ type Values = BTreeMap<Facet, String>;
 pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str) -> Class {
     let has = |facet| values.contains_key(&facet);
     let action = values.get(&Facet::Action).map(|a| a.to_ascii_lowercase()).unwrap_or_default();
+    if judged(fields) {
+        return Class::Alert;
+    }
     numbered(fields, text)
         .or_else(|| audited(values, fields))
         .or_else(|| fields.keys().find_map(|path| traced(path)))
@@ -29,13 +32,18 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                     Class::ApiCall
                 } else if any(&["qtypename", "qtype", "queryname", "rrname"]) {
                     Class::DnsQuery
+                } else if any(&["cipher"]) && any(&["requesttype"]) {
+                    // A Kerberos ticket, which names its cipher as sessions of TLS do.
+                    Class::Authentication
                 } else if any(&["ja3", "cipher", "validationstatus"]) {
                     Class::TlsSession
                 } else if any(&["certificateserial", "certificatesubject"]) {
                     Class::Certificate
                 } else if has(Facet::HttpMethod) && has(Facet::Url) {
                     Class::HttpRequest
-                } else if has(Facet::Command) && (has(Facet::Parent) || any(&["ppid", "argc", "execid"])) {
+                } else if has(Facet::Command)
+                    && (has(Facet::Parent) || has(Facet::ParentCommand) || any(&["ppid", "argc", "execid"]))
+                {
                     Class::ProcessStart
                 } else if has(Facet::DstIp) && has(Facet::DstPort) {
                     Class::NetworkConnection
@@ -91,6 +99,14 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
         "1102" | "104" | "4719" => Class::ConfigChange,
         _ => return None,
     })
+}
+
+/// It names an alert, and how grave whoever raised it took it to be.
+fn judged(fields: &BTreeMap<String, String>) -> bool {
+    let names: Vec<String> = fields.keys().map(|path| last(path, 1)).collect();
+    let any = |wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
+    any(&["alertseverity", "severity", "alertseveritylevel"])
+        && any(&["alertname", "alerttitle", "systemalertid", "alertid", "alerttype", "vendororiginalid"])
 }
 
 /// By the name that Tetragon puts around the whole of a record.

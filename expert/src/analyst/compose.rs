@@ -172,10 +172,10 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
         if same.len() > ONE_BY_ONE {
             let last = same.pop();
             let mut first = true;
-            let most = same.iter().map(|p| sent(p.rec)).max().filter(|bytes| *bytes >= MUCH);
+            let most = much(&same.iter().map(|p| p.rec).collect::<Vec<_>>());
             same.retain(|p| {
                 std::mem::take(&mut first)
-                    || Some(sent(p.rec)) == most
+                    || most.contains(&sent(p.rec))
                     || p.kin <= Kin::Core
                     || p.kin == Kin::Ancestor
                     // The family of a request has what it shows in its name.
@@ -188,8 +188,18 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
     kept
 }
 
+/// The most that was sent, where it sets its connections apart from their like: a whole megabyte, or many times what
+/// is usual among them.
+pub(super) fn much(same: &[&Rec]) -> Vec<u64> {
+    let mut sorted: Vec<u64> = same.iter().map(|rec| sent(rec)).collect();
+    sorted.sort_unstable();
+    let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+    let apart = |bytes: &u64| *bytes >= MUCH || (*bytes >= MUCH / 10 && *bytes >= usual.saturating_mul(20));
+    sorted.into_iter().rev().take(2).filter(apart).collect()
+}
+
 /// Bytes that left with a connection.
-fn sent(rec: &Rec) -> u64 {
+pub(super) fn sent(rec: &Rec) -> u64 {
     rec.facets.get(Facet::BytesOut).and_then(|b| b.parse().ok()).unwrap_or(0)
 }
 
@@ -315,11 +325,22 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
         weight,
         about_alert: !circumstance
             && (close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating)),
-        technique: shown.and_then(|b| b.technique.clone()),
+        technique: shown.and_then(|b| b.technique.clone().or_else(|| stated(main.rec))),
         confidence: Score::clamped(confidence),
         citations: cited.iter().map(|p| cite(p.rec)).collect(),
         look_next: shown.and_then(|b| b.look_next.clone()),
     })
+}
+
+/// The technique that an alert of another product names.
+fn stated(rec: &Rec) -> Option<String> {
+    let named = rec.field(&["techniques", "attacktechniques", "technique", "mitretechniques"])?;
+    let (_, from) = named
+        .match_indices('T')
+        .map(|(at, _)| named.split_at(at))
+        .find(|(_, rest)| rest.len() >= 5 && rest.bytes().skip(1).take(4).all(|b| b.is_ascii_digit()))?;
+    let id: String = from.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '.').collect();
+    (rec.class() == Class::Alert).then(|| id.trim_end_matches('.').to_owned())
 }
 
 /// What the group's records show, the gravest first.

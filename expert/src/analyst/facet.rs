@@ -71,6 +71,8 @@ pub(crate) enum Class {
     ConfigChange,
     Usb,
     Certificate,
+    /// Another product's alert: a judgement about what happened, not the happening.
+    Alert,
     Other,
 }
 

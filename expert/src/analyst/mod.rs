@@ -199,6 +199,7 @@ impl Case {
             let mut places = series::places(&case, done);
             places.extend(series::named(&case));
             places.extend(series::led_to(&case, done));
+            places.extend(series::spread(&case, done));
             case.links.again(&case.recs, &places);
         }
         case
@@ -209,9 +210,17 @@ impl Case {
 /// alerted one, so that what was done once is seen among it.
 fn settle(case: &mut Case) {
     const MANY: usize = 8;
+    // That it was raised is no evidence for what an alert says.
+    for index in &case.core {
+        if let Some(rec) = case.recs.get_mut(*index).filter(|rec| rec.class() == facet::Class::Alert) {
+            rec.shows.retain(|b| b.bearing != Bearing::Incriminating);
+        }
+    }
     let mut showing: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, rec) in case.recs.iter().enumerate().filter(|(i, _)| case.links.kin(*i).is_some()) {
-        for behaviour in rec.shows.iter().filter(|b| b.bearing == Bearing::Incriminating) {
+        // Alerts are of one kind in nothing but that they are alerts.
+        let alert = rec.class() == facet::Class::Alert;
+        for behaviour in rec.shows.iter().filter(|b| b.bearing == Bearing::Incriminating && !alert) {
             showing.entry(behaviour.id.as_str()).or_default().push(index);
         }
     }
@@ -250,8 +259,21 @@ fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
         .filter_map(|i| recs.get(*i))
         .flat_map(|r| [UserAgent, SrcIp, DstIp].into_iter().filter_map(|f| r.facets.get(f)));
     let own = |v: &str| v.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
-    let rare = |v: &&str| v.len() >= 7 && !own(v) && recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
-    values.filter(rare).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+    let made = core.iter().filter_map(|i| made(recs.get(*i)?));
+    let few = |v: &&str| recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
+    let rare = |v: &&str| v.len() >= 7 && !own(v) && few(v);
+    values.filter(rare).chain(made.filter(few)).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// What an account, a service or a task was made as: what else is done with it names it.
+fn made(rec: &Rec) -> Option<&str> {
+    use facet::Class::{AccountChange, ScheduledTask, ServiceChange};
+    let name = match rec.class() {
+        AccountChange => rec.field(&["targetusername", "targetuser"]),
+        ScheduledTask | ServiceChange => rec.facets.get(facet::Facet::Object),
+        _ => None,
+    };
+    name.filter(|name| name.len() >= 4 && !account::of_system(name))
 }
 
 fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<String> {
@@ -268,4 +290,27 @@ fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<Str
         .map(|s| s.text.as_str());
     let somebody = |v: &&str| v.len() >= 3 && !account::of_system(v);
     own.chain(called).chain(named).filter(somebody).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::CallId;
+
+    use super::*;
+    use facet::Facets;
+
+    #[test]
+    fn what_was_made_is_what_else_is_done_with_it() {
+        let made_as = |fields: &[(&str, &str)]| {
+            let fields: BTreeMap<String, String> =
+                fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let facets = Facets::read(&fields, "");
+            let call = CallId::new("r1.investigate.identity.t1.0").unwrap_or_else(|error| panic!("{error}"));
+            made(&Rec::of(call, fields, facets)).map(str::to_owned)
+        };
+        let account = [("EventID", "4720"), ("TargetUserName", "helper"), ("SubjectUserName", "mara")];
+        assert_eq!(made_as(&account).as_deref(), Some("helper"));
+        assert_eq!(made_as(&[("EventID", "4624"), ("TargetUserName", "helper")]), None);
+        assert_eq!(made_as(&[("EventID", "4720"), ("TargetUserName", "WEB01$")]), None);
+    }
 }

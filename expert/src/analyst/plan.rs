@@ -305,7 +305,7 @@ impl Search<'_> {
             matches!(
                 super::facet::last(path, 1).as_str(),
                 "ppid" | "parentprocessid" | "parentpid" | "initiatingprocessid" | "actingprocessid" | "srcprocpid"
-            )
+            ) || super::facet::last(path, 2) == "columns.parent"
         });
         let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
         let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) =

@@ -8,6 +8,9 @@ use super::rec::Rec;
 
 mod windows;
 
+/// So many bytes sent in one connection are worth their number.
+const TOLD_BYTES: u64 = 100_000;
+
 /// Records with the same text here are the same kind of activity, done again.
 pub(super) fn kind_of_activity(rec: &Rec) -> String {
     let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
@@ -179,7 +182,8 @@ fn apart(rec: &Rec) -> Option<String> {
 /// Who started `what`, as whom and where.
 fn started(rec: &Rec, what: String) -> String {
     let get = |facet| named(rec, facet, 160);
-    let parent = get(Facet::Parent).map_or_else(String::new, |p| format!("{p} started "));
+    let above = get(Facet::Parent).or_else(|| get(Facet::ParentCommand));
+    let parent = above.map_or_else(String::new, |p| format!("{p} started "));
     let ran = match (denied(rec), parent.is_empty()) {
         (true, true) => "tried to run ",
         (false, true) => "ran ",
@@ -222,7 +226,14 @@ fn sentence(rec: &Rec) -> String {
         Class::NetworkConnection => {
             // A capture has each packet, also those of the answer: none of them says who connected.
             let what = if rec.field(&["tcpflags"]).is_some() { "packet" } else { "connection" };
-            format!("{}{what}{from}{to}{on}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
+            let much = get(Facet::BytesOut).filter(|_| super::compose::sent(rec) >= TOLD_BYTES);
+            let much = much.map(|bytes| format!(", sending {bytes} bytes")).unwrap_or_default();
+            format!("{}{what}{from}{to}{on}{much}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
+        }
+        Class::Alert => {
+            let of = named(rec, Facet::Service, 80).map(|p| format!(" of {p}")).unwrap_or_default();
+            let about = get(Facet::User).map(|u| format!(" about {u}")).unwrap_or_default();
+            format!("alert {}{of}{about}{from}{on}", action.unwrap_or_default())
         }
         Class::TlsSession => format!("TLS session{from}{to}"),
         Class::HttpRequest => {
@@ -321,6 +332,22 @@ mod tests {
             &[rec(&[&packet[..], &[("tcp_flags", "24")]].concat())],
             "Packet from `192.0.2.5` to `192.0.2.6` port `8080`",
         );
+    }
+
+    #[test]
+    fn a_connection_that_carries_much_says_so_and_an_alert_says_whose_it_is() {
+        let sent = |bytes: &str| {
+            rec(&[("id.orig_h", "192.0.2.5"), ("id.resp_h", "192.0.2.6"), ("id.resp_p", "443"), ("orig_bytes", bytes)])
+        };
+        check(&[sent("718478")], "Connection from `192.0.2.5` to `192.0.2.6` port `443`, sending `718478` bytes");
+        check(&[sent("900")], "Connection from `192.0.2.5` to `192.0.2.6` port `443`");
+        let alert = [
+            ("AlertName", "Password Spray"),
+            ("AlertSeverity", "High"),
+            ("ProviderName", "IPC"),
+            ("UserPrincipalName", "mara@corp.example"),
+        ];
+        check(&[rec(&alert)], "Alert `Password Spray` of `IPC` about `mara@corp.example`");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::rec::Rec;
 mod beside;
 mod judged;
 
-pub(super) use beside::{led_to, named};
+pub(super) use beside::{led_to, named, spread};
 use judged::{DENSE, Judged, Kind, judge, pursued};
 
 /// Records of each end of a series.
@@ -206,6 +206,7 @@ impl Series {
 pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     let mut all = alerted(case).map_or_else(Vec::new, |series| series.asked());
     all.extend(case.core.iter().filter_map(|i| beside::signed_in_before(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| beside::reached(case.recs.get(*i)?)).take(1));
     all
 }
 

@@ -137,3 +137,38 @@ fn a_check_of_credentials_that_succeeded_is_no_failed_sign_in() {
     check(&checked("Audit Success", "0x0"), id, false);
     check(&checked("Audit Failure", "0xc000006a"), id, true);
 }
+
+#[test]
+fn the_database_and_the_key_of_the_federation_service_are_its_own() {
+    let pipe = |image| {
+        [
+            SYSMON,
+            ("EventID", "18"),
+            ("Image", image),
+            ("PipeName", r"\MICROSOFT##WID\tsql\query"),
+            ("User", "CORP\\mara"),
+        ]
+    };
+    let shell = r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe";
+    check(&pipe(shell), "adfs-database-read", true);
+    check(&pipe(r"C:\Windows\ADFS\Microsoft.IdentityServer.Servicehost.exe"), "adfs-database-read", false);
+    let key = |user| {
+        [
+            ("EventID", "4662"),
+            ("SubjectUserName", user),
+            ("Properties", "%%7684 {8d3bca50-1d7e-11d0-a081-00aa006c33ed} {5cb41ed0-0e4c-11d0-a286-00aa003049e2}"),
+        ]
+    };
+    check(&key("mara"), "adfs-key-read", true);
+    check(&key("ADFS01$"), "adfs-key-read", false);
+}
+
+#[test]
+fn an_alert_weighs_by_its_severity_and_never_by_its_words() {
+    let alert =
+        |severity| [("AlertName", "'Mimikatz' HackTool:Win32/Mimikatz was prevented"), ("AlertSeverity", severity)];
+    for (severity, id) in [("High", "alert-of-high-severity"), ("Medium", "alert-of-medium-severity")] {
+        assert_eq!(shown(&alert(severity)), BTreeSet::from([id]));
+    }
+    assert_eq!(shown(&alert("Informational")), BTreeSet::new());
+}

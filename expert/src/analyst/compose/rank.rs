@@ -12,6 +12,9 @@ use crate::analyst::{Case, account, logon};
 /// The sign-in from which the actor came: more than what is merely near, less than what is grave.
 const ARRIVAL: u32 = 160;
 
+/// How far from the alert the alerts of other products are looked at.
+const ALERTS_SECONDS: f64 = 3.0 * 24.0 * 3600.0;
+
 /// How much a record matters; none when it is left out.
 pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     let telling = |bearing: Bearing| rec.shows.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
@@ -31,6 +34,11 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
     if kin == Kin::Core {
         return Some(1000);
+    }
+    // A table of alerts holds those of a whole company: weeks apart they are not of one matter.
+    let far = matches!((rec.time, case.anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() > ALERTS_SECONDS);
+    if rec.class() == Class::Alert && far {
+        return None;
     }
     // The window of a program without one: it comes with each of them.
     if rec.class() == Class::ProcessStart && program(rec) == "conhost.exe" && against.is_none() {

@@ -182,6 +182,24 @@ mod tests {
     }
 
     #[test]
+    fn what_surrounds_a_record_says_what_it_is() {
+        check(
+            &[("process_exec.process.binary", "/bin/a"), ("process_exec.parent.binary", "/bin/b")],
+            Class::ProcessStart,
+            &[(Facet::Process, Some("/bin/a")), (Facet::Parent, Some("/bin/b"))],
+        );
+        check(&[("process_connect.process.binary", "/bin/a")], Class::NetworkConnection, &[]);
+        check(
+            &[("columns.cmdline", "shred -u -"), ("columns.pcmdline", "logrotate a"), ("columns.parent", "7")],
+            Class::ProcessStart,
+            &[(Facet::ParentCommand, Some("logrotate a")), (Facet::Parent, None)],
+        );
+        let alert = [("AlertName", "Spray"), ("AlertSeverity", "High"), ("CommandLine", "x"), ("ParentImage", "y")];
+        check(&alert, Class::Alert, &[(Facet::Action, Some("Spray"))]);
+        check(&[("cipher", "rc4-hmac"), ("request_type", "TGS")], Class::Authentication, &[]);
+    }
+
+    #[test]
     fn the_remote_end_is_where_a_connection_goes_to_or_comes_from() {
         let fields = |action| {
             [

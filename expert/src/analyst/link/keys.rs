@@ -46,6 +46,8 @@ pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
             "ppid" | "parentprocessid" | "parentpid" | "creatorprocessid" | "createdprocessparentid" => {
                 parent.push(format!("{host}#{}", id()))
             }
+            // Of osquery's table of processes.
+            "parent" if two == "columns.parent" => parent.push(format!("{host}#{}", id())),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What stands beside the alerted record: the sign-in and the command before it, and what an address is called.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::{ACCEPTED, answer};
 use crate::analyst::Case;
+use crate::analyst::compose::{much, sent};
 use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::seconds;
 use crate::analyst::rec::Rec;
@@ -21,6 +22,53 @@ pub(super) fn signed_in_before(rec: &Rec) -> Option<CallRequest> {
         "search",
         &json!({"terms": ACCEPTED, "mode": "any", "to": at, "order": "time_desc", "limit": 1, "include_fields": true}),
     ))
+}
+
+/// Ports by which one host runs something on another.
+const MANAGEMENT: &[&str] = &["22", "23", "135", "139", "445", "3389", "5900", "5985", "5986"];
+
+/// To which other hosts the same one connected in the same way, where that is a way to manage hosts.
+pub(super) fn reached(rec: &Rec) -> Option<CallRequest> {
+    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let (from, port) = (is(Facet::SrcIp)?, is(Facet::DstPort)?);
+    let managed = rec.class() == Class::NetworkConnection && MANAGEMENT.contains(&port.1.as_str());
+    let at = rec.time.filter(|_| managed)?;
+    let conditions: Vec<_> =
+        [from, port].iter().map(|(field, value)| json!({"field": field, "op": "eq", "value": value})).collect();
+    Some(call("search", &json!({"where": conditions, "near": at, "limit": 60, "include_fields": true})))
+}
+
+/// The first connection to each other host that was reached in the same way, of very many none, and those to the same
+/// host that carried most.
+pub(in crate::analyst) fn spread(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    const FEW: usize = 5;
+    let alerted = || case.core.iter().filter_map(|i| case.recs.get(*i));
+    let places: BTreeSet<(String, u64)> = alerted()
+        .filter_map(reached)
+        .filter_map(|r| answer(&r, done))
+        .flat_map(|a| a.places().collect::<Vec<_>>())
+        .collect();
+    let known: BTreeSet<&str> = alerted().filter_map(|r| r.facets.get(Facet::DstIp)).collect();
+    let mut first: BTreeMap<&str, &Rec> = BTreeMap::new();
+    for rec in case.recs.iter().filter(|r| places.contains(&(r.file.clone(), r.line))) {
+        let Some(to) = rec.facets.get(Facet::DstIp).filter(|to| !known.contains(to)) else { continue };
+        let earlier = first.get(to).is_none_or(|f| (rec.time, rec.key()) < (f.time, f.key()));
+        if earlier {
+            first.insert(to, rec);
+        }
+    }
+    if first.len() > FEW {
+        first.clear();
+    }
+    let same: Vec<&Rec> = case
+        .recs
+        .iter()
+        .filter(|r| r.facets.get(Facet::DstIp).is_some_and(|to| known.contains(to)))
+        .filter(|r| places.contains(&(r.file.clone(), r.line)))
+        .collect();
+    let most = much(&same);
+    let carried = same.into_iter().filter(|r| most.contains(&sent(r)));
+    first.into_values().chain(carried).map(|r| (r.file.clone(), r.line)).collect()
 }
 
 /// What led to the alerted record: the sign-in before it, and the command that ran just before it.

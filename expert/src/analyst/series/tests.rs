@@ -3,7 +3,7 @@ use casebook_protocol::{Alert, Bearing, Exhibits, ExpertView, Question, Toolset,
 use serde_json::{Map, Value};
 
 use super::super::{Case, rec};
-use super::beside::signed_in_before;
+use super::beside::{reached, signed_in_before};
 use super::*;
 
 /// A case of one alerted record, whose requests were answered with these texts.
@@ -60,6 +60,7 @@ impl Scene {
         let rec = &rec::collect(std::slice::from_ref(&first))[0];
         let mut asked = of(rec).map_or_else(Vec::new, |series| series.asked());
         asked.extend(signed_in_before(rec));
+        asked.extend(reached(rec));
         let answers = asked.iter().zip(&self.answers).zip(1..).map(|((request, answer), n)| done(n, request, answer));
         std::iter::once(first).chain(answers).collect()
     }
@@ -287,4 +288,42 @@ fn the_first_and_the_last_of_the_same_are_told_whatever_sort_of_record_they_are(
     let all = super::super::compose::findings(&case, &done);
     let times: Vec<String> = all.iter().filter_map(|f| Some(f.time.as_ref()?.at.to_string())).collect();
     assert_eq!(times, ["2026-03-01T10:00:00Z", "2026-03-01T10:10:00Z", "2026-03-01T10:20:00Z"]);
+}
+
+fn managed(line: u64, time: &str, to: &str, bytes: &str) -> Value {
+    let fields = [("src_ip", "10.0.0.5"), ("dst_ip", to), ("dst_port", "5985"), ("orig_bytes", bytes)];
+    record(line, time, &format!("10.0.0.5 {to} 5985 {bytes}"), &fields)
+}
+
+#[test]
+fn where_else_a_host_was_managed_from_and_what_carried_most_is_told() {
+    let at = |line: u64, to: &str, bytes: &str| managed(line, &format!("2026-03-01T10:{line:02}:00Z"), to, bytes);
+    let all: Vec<Value> = (10..20).map(|line| at(line, "10.0.0.9", "700")).collect();
+    let few = [at(30, "10.0.0.9", "900000"), at(31, "10.0.0.7", "1"), at(32, "10.0.0.7", "1"), at(33, "10.0.0.8", "1")];
+    let scene = |records: &[Value]| {
+        let ends = [found(&[at(5, "10.0.0.9", "1")]), found(&[at(5, "10.0.0.9", "1")]), counted(&[])];
+        Scene { alerted: at(5, "10.0.0.9", "1"), answers: ends.into_iter().chain([found(records)]).collect() }
+    };
+    let told = |scene: &Scene| {
+        let (case, done) = scene.case();
+        spread(&case, &done).into_iter().map(|(_, line)| line).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&scene(&[&all[..], &few].concat())), [30, 31, 33]);
+    let many: Vec<Value> = (1..9).map(|n| at(40 + n, &format!("10.0.1.{n}"), "1")).collect();
+    assert_eq!(told(&scene(&many)), [0; 0], "of many none stands out");
+}
+
+#[test]
+fn that_it_was_raised_is_no_evidence_for_what_an_alert_says() {
+    let alert = |line: u64, severity: &str| {
+        let fields = [("AlertName", "Password spray"), ("AlertSeverity", severity), ("user", "mara")];
+        let raw = format!(r#"{{"AlertName":"Password spray","AlertSeverity":"{severity}","user":"mara"}}"#);
+        record(line, "2026-03-01T10:00:00Z", &raw, &fields)
+    };
+    let scene = Scene { alerted: alert(5, "High"), answers: Vec::new() };
+    let mut done = scene.done();
+    done.push(super::tests::done(9, &call("search", &json!({"terms": ["mara"]})), &found(&[alert(7, "High")])));
+    let case = Case::of(&view(), &done, 1);
+    let shows: Vec<(u64, usize)> = case.recs.iter().map(|r| (r.line, r.shows.len())).collect();
+    assert_eq!(shows, [(5, 0), (7, 1)]);
 }

@@ -85,6 +85,18 @@ fn a_shippers_time_is_ingestion_where_the_event_has_its_own() {
 }
 
 #[test]
+fn nothing_begins_after_it_was_received() {
+    let line = |start: &str| {
+        let start = start.to_owned();
+        many(move |i| format!(r#"{{"TimeGenerated":"2024-01-01T10:00:{i:02}Z","Start_Time":"{start}:{i:02}Z"}}"#))
+    };
+    check(&line("2024-01-01T10:09"), "2024-01-01T10:00:00Z Record Second TimeGenerated");
+    check(&line("2024-01-01T09:58"), "2024-01-01T09:58:00Z Record Second Start_Time");
+    // Two hours are a zone that is not named.
+    check(&line("2024-01-01T12:00"), "2024-01-01T12:00:00Z Record Second Start_Time");
+}
+
+#[test]
 fn a_capture_that_was_read_later_has_its_times_in_its_flows() {
     check(
         &many(|i| {

@@ -49,6 +49,7 @@ pub(crate) fn assign(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
     prefer_varying(&mut candidates);
     prefer_finer(&mut candidates);
     prefer_earlier(&mut candidates);
+    prefer_possible(&mut candidates);
     give_roles(&mut candidates);
     candidates
 }
@@ -194,6 +195,24 @@ fn prefer_earlier(candidates: &mut [Candidate]) {
     });
     if let Some(at) = earlier {
         raise(candidates, at + 1);
+    }
+}
+
+/// Nothing begins after it was received: where the first field says so, it is the beginning of something else. Whole
+/// quarters of an hour between the two are a zone that one of them does not name.
+fn prefer_possible(candidates: &mut [Candidate]) {
+    const ZONES: i64 = 15 * 60 * SECOND;
+    let Some(first) = candidates.first().filter(|c| c.class == Class::Own(6)) else { return };
+    let received = candidates.iter().position(|other| {
+        let diffs = first.minus(other);
+        let impossible = |d: &&i64| **d > 10 * SECOND && (**d + SAME_EVENT).rem_euclid(ZONES) > 2 * SAME_EVENT;
+        other.class == Class::Weak
+            && other.filled >= first.filled
+            && !diffs.is_empty()
+            && diffs.iter().filter(impossible).count() * 10 >= diffs.len() * 9
+    });
+    if let Some(at) = received {
+        raise(candidates, at);
     }
 }
 
