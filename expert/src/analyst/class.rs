@@ -101,6 +101,12 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
     })
 }
 
+/// The system call is one that starts a program, by name or by its number on x86, x86-64 or ARM.
+fn starts(fields: &BTreeMap<String, String>) -> bool {
+    let call = fields.iter().find(|(path, _)| last(path, 1) == "syscall").map(|(_, call)| call.as_str());
+    matches!(call, Some("11" | "59" | "221" | "322" | "execve" | "execveat"))
+}
+
 /// It names an alert, and how grave whoever raised it took it to be.
 fn judged(fields: &BTreeMap<String, String>) -> bool {
     let names: Vec<String> = fields.keys().map(|path| last(path, 1)).collect();
@@ -127,7 +133,7 @@ fn audited(values: &Values, fields: &BTreeMap<String, String>) -> Option<Class> 
     let failed = values.get(&Facet::Outcome).is_some_and(|o| o == "failure");
     Some(match kind {
         "EXECVE" | "USER_CMD" | "PROCTITLE" => Class::ProcessStart,
-        "SYSCALL" if values.contains_key(&Facet::Command) => Class::ProcessStart,
+        "SYSCALL" if values.contains_key(&Facet::Command) || starts(fields) => Class::ProcessStart,
         "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" if failed => Class::LogonFailure,
         "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" | "USER_START" | "USER_END" | "USER_LOGOUT"
         | "CRED_ACQ" | "CRED_DISP" | "CRED_REFR" => Class::Authentication,

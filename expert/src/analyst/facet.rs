@@ -170,7 +170,8 @@ fn of_parent(path: &str) -> bool {
 /// It says something, and is no text that only the host that wrote the record could have filled in.
 fn usable(value: &str) -> bool {
     let unfilled = value.strip_prefix("%%").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-    !(value.is_empty() || value == "-" || value == "null" || unfilled)
+    // The kernel's audit writes `(null)`.
+    !(value.is_empty() || value == "-" || value == "null" || value.starts_with("(null") || unfilled)
 }
 
 /// The whole record as text for conditions: as written, and with the escapes of its fields undone.

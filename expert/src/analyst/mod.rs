@@ -254,10 +254,15 @@ fn rare(done: &[Done], name: &str, ground: &Ground) -> bool {
 /// Values of the alerted record itself that few of the collected records share.
 fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
     use facet::Facet::{DstIp, SrcIp, UserAgent};
+    let inside = |v: &str| v.parse::<std::net::Ipv4Addr>().is_ok_and(|a| a.is_private());
     let values = core
         .iter()
         .filter_map(|i| recs.get(*i))
-        .flat_map(|r| [UserAgent, SrcIp, DstIp].into_iter().filter_map(|f| r.facets.get(f)));
+        // On a host of one's own many things go on: its address says as little as its name.
+        .flat_map(|r| {
+            let near = r.facets.get(SrcIp).filter(|v| !inside(v));
+            [UserAgent, DstIp].into_iter().filter_map(|f| r.facets.get(f)).chain(near)
+        });
     let own = |v: &str| v.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
     let made = core.iter().filter_map(|i| made(recs.get(*i)?));
     let few = |v: &&str| recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();

@@ -264,6 +264,9 @@ mod tests {
                 (Facet::Outcome, Some("failure")),
             ],
         );
+        let call =
+            [&audit[..], &[("type", "SYSCALL"), ("syscall", "59"), ("exe", "/usr/bin/id"), ("key", "(null")]].concat();
+        check(&call, Class::ProcessStart, &[(Facet::Process, Some("/usr/bin/id")), (Facet::Object, None)]);
         let command = [&audit[..], &[("type", "USER_CMD"), ("cmd", "auditctl -l"), ("exe", "/usr/bin/sudo")]].concat();
         check(&command, Class::ProcessStart, &[(Facet::Command, Some("auditctl -l"))]);
     }
