@@ -15,9 +15,9 @@ use casebook_agent::worker::Env;
 use casebook_expert::analyst;
 use casebook_expert::bound::Bound;
 use casebook_expert::crew::{self, Crew, CrewError};
-use casebook_expert::evidence::Catalog;
+use casebook_expert::evidence::{Catalog, Hint};
 use casebook_hub::{Case, HubHandle, Run, archive};
-use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report, Timestamp};
+use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
 
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure, store_failure};
@@ -166,8 +166,8 @@ pub async fn resume(
     if ground.evidence.is_none() && !recorded.is_empty() && !recorded.starts_with(SERVED) {
         ground.evidence = Some(PathBuf::from(recorded));
     }
-    let near = state.case.as_ref().and_then(|case| analyst::when(&case.alert));
-    let (crew, _) = seated(&ground, home, near, observer, stop).await?;
+    let hint = state.case.as_ref().and_then(|case| analyst::when(&case.alert));
+    let (crew, _) = seated(&ground, home, hint, observer, stop).await?;
     same_evidence(home, id, &crew.seats).await?;
     let team = Team::start(home, crew, minds).await?;
     team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
@@ -194,7 +194,7 @@ async fn tell_who_played(
 async fn seated(
     ground: &Ground,
     home: &Home,
-    near: Option<Timestamp>,
+    hint: Option<Hint>,
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<(Crew, String), Failure> {
@@ -203,7 +203,7 @@ async fn seated(
     let catalog = match &evidence {
         None => None,
         Some(evidence) => {
-            let catalog = load(evidence, &home.folder, near, stop, &mut |loading| observer.loading(loading)).await?;
+            let catalog = load(evidence, &home.folder, hint, stop, &mut |loading| observer.loading(loading)).await?;
             observer.loaded(&catalog);
             Some(catalog)
         }

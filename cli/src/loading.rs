@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_expert::evidence::{Catalog, LoadError, Progress};
-use casebook_protocol::Timestamp;
+use casebook_expert::evidence::{Catalog, Hint, LoadError, Progress};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::{Exit, Failure};
@@ -24,15 +23,15 @@ pub struct Loading {
     pub total: u64,
 }
 
-/// Loads `evidence`, with its index in the folder `data`. Other processes may load it there at the same time. `near`
-/// is when what is investigated happened, for logs that write no year.
+/// Loads `evidence`, with its index in the folder `data`. Other processes may load it there at the same time. `hint`
+/// is what is known of the matter, for logs that write no year or no zone.
 ///
 /// # Errors
 /// The evidence cannot be loaded, the index not written; or someone asked to stop.
 pub async fn load(
     evidence: &Path,
     data: &Path,
-    near: Option<Timestamp>,
+    hint: Option<Hint>,
     stop: &mut Stop,
     show: &mut (dyn FnMut(&Loading) + Send),
 ) -> Result<Arc<Catalog>, Failure> {
@@ -52,7 +51,7 @@ pub async fn load(
             });
         };
         // Nobody waits any more when someone asked to stop.
-        let _ = finish.send(Catalog::open_in(&folder, &index, near, &mut progress));
+        let _ = finish.send(Catalog::open_in(&folder, &index, hint.as_ref(), &mut progress));
     });
     started.map_err(|e| Failure::failed(format!("cannot start a thread: {e}"), "free some memory"))?;
     loop {

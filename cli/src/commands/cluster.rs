@@ -7,9 +7,10 @@ use std::time::Duration;
 use casebook_agent::broker::{Broker, Options};
 use casebook_agent::nats::{self, Connection};
 use casebook_agent::service::signals::Stop;
+use casebook_expert::evidence::Hint;
 use casebook_expert::{analyst, crew};
 use casebook_hub::archive;
-use casebook_protocol::{Domain, InvestigationId, Timestamp};
+use casebook_protocol::{Domain, InvestigationId};
 use tokio::sync::mpsc;
 
 use crate::args::{Cluster, LogForm};
@@ -45,8 +46,8 @@ pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut 
     }
     let (mut stop, mut at_once) = Stop::listen_twice().map_err(stop::failed)?;
     let place = Place::open(data)?;
-    let near = alert.as_ref().and_then(|(_, alert)| analyst::when(alert));
-    let domains = domains(data, args, ground.team.as_deref(), &place, near, screen, &mut stop).await?;
+    let hint = alert.as_ref().and_then(|(_, alert)| analyst::when(alert));
+    let domains = domains(data, args, ground.team.as_deref(), &place, hint, screen, &mut stop).await?;
     let server = server().await?;
     let board = Board::stderr(alert.is_none());
     server.notes.iter().for_each(|note| board.say(&paint(DIM, safe(note, 300))));
@@ -78,7 +79,7 @@ async fn domains(
     args: &Cluster,
     team: Option<&crew::Team>,
     place: &Place,
-    near: Option<Timestamp>,
+    hint: Option<Hint>,
     screen: &mut Screen,
     stop: &mut Stop,
 ) -> Result<Vec<Domain>, Failure> {
@@ -86,7 +87,7 @@ async fn domains(
     let mut bar = Bar::stderr();
     let catalog = match &evidence {
         Some(evidence) => {
-            let catalog = load(evidence, data, near, stop, &mut |loading| bar.show(loading)).await;
+            let catalog = load(evidence, data, hint, stop, &mut |loading| bar.show(loading)).await;
             bar.end();
             let catalog = catalog?;
             super::investigate::loaded(&catalog, screen);

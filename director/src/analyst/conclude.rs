@@ -58,7 +58,10 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         let because = format!("Behaviour was recorded that is practically never legitimate ({}).", ids(&decisive));
         return (Verdict::TruePositive, because);
     }
-    if !strong.is_empty() && distinct.len() >= 2 && (on_alert || strong.len() >= 2) {
+    // Two independent signs of one technique on the alerted activity itself say as much as two techniques around it.
+    let signs: BTreeSet<&str> =
+        strong.iter().filter(|n| n.about_alert).map(|n| n.claim.rsplit(": ").next().unwrap_or_default()).collect();
+    if !strong.is_empty() && (distinct.len() >= 2 && (on_alert || strong.len() >= 2) || signs.len() >= 2) {
         let because = format!(
             "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity \
              ({}).",

@@ -123,7 +123,8 @@ impl Facets {
             let parents = matches!(facet, Facet::Parent | Facet::ParentCommand);
             for ((one, two, value), above) in names.iter().zip(&above) {
                 let value = value.trim();
-                if *above && !parents {
+                // As whom a task will run is not who made it.
+                if *above && !parents || (*facet == Facet::User && two.starts_with("principal")) {
                     continue;
                 }
                 // Windows writes `LOCAL` where a session has no address.
@@ -288,5 +289,7 @@ mod tests {
         let fields: BTreeMap<String, String> = fields.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         assert_eq!(Facets::read(&fields, "Microsoft-Windows-Sysmon").get(Facet::User), None);
         assert_eq!(Facets::read(&fields, "PowerShell").get(Facet::User), Some("S-1-5-18"));
+        let task = [("TaskContent.Principals.Principal.UserId", "S-1-5-18"), ("SubjectUserName", "mara")];
+        check(&task, Facet::User, Some("mara"));
     }
 }

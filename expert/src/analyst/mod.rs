@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::evidence::Hint;
 use casebook_agent::mind::{Done, Thought};
 use casebook_agent::worker::{answer, call};
 use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
@@ -37,10 +38,11 @@ pub(crate) fn ready() {
     steer::known();
 }
 
-/// When the alerted activity happened, as the alert says, before when the alert itself was made.
+/// When the alerted activity happened, as the alert says, before when the alert itself was made; and its record.
 #[must_use]
-pub fn when(alert: &Alert) -> Option<Timestamp> {
-    seed::of(alert).times.first().copied()
+pub fn when(alert: &Alert) -> Option<Hint> {
+    let seeds = seed::of(alert);
+    Some(Hint { at: *seeds.times.first()?, record: seeds.records.into_iter().next() })
 }
 
 /// The analyst's next move in an `investigate` task.

@@ -14,6 +14,7 @@ use super::link::{Links, flow_keys, process_keys, seconds, session_keys};
 use super::logon;
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
+use crate::evidence::same_file;
 
 /// Evidence of at most so many records is searched whole; larger evidence around the alert.
 const SMALL: u64 = 20_000;
@@ -332,11 +333,6 @@ impl Search<'_> {
         let requests = above.flat_map(|(_, rec)| self.process(rec).into_iter().take(1)).collect();
         self.unasked(requests, 4)
     }
-}
-
-fn same_file(known: &str, named: &str) -> bool {
-    let base = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    known == named || named.ends_with(&format!("/{known}")) || base(known) == base(named)
 }
 
 /// The records that the alert is about: those that it points to; failing these, what names the most

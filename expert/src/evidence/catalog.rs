@@ -14,8 +14,10 @@ use rusqlite::{Connection, OptionalExtension};
 use super::body::Hashing;
 use super::cut::OVERSIZE_KEPT;
 use super::fields::Shape;
-use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
+use super::hint::Hint;
+use super::index::{self, ENTRY, Entry, Guess, Manifest, Meta, Stored};
 use super::load::{build, spool_folder};
+use super::time::clock::quarters;
 use super::walk::{Found, walk};
 use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
 
@@ -70,32 +72,42 @@ impl Catalog {
     fn opened(
         evidence_dir: &Path,
         index_path: &Path,
-        near: Option<i64>,
+        hint: Option<&Hint>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
         let (found, skipped) = walk(evidence_dir, index_path)?;
-        let meta = match index::meta(index_path) {
-            Some(meta)
-                if meta.guessed.is_none_or(|guess| guess.holds(near)) && unchanged(&meta, &found, index_path) =>
-            {
-                meta
+        if let Some(meta) = index::meta(index_path).filter(|meta| meta.guessed.holds(hint))
+            && unchanged(&meta, &found, index_path)
+        {
+            let guessed = meta.guessed.clone();
+            let there = Self::new(evidence_dir, index_path, meta);
+            if hint.is_none_or(|hint| there.agrees(&guessed, hint)) {
+                return Ok(there);
             }
-            _ => build(evidence_dir, index_path, found, skipped, near, progress)?,
-        };
+        }
+        let meta = build(evidence_dir, index_path, found, skipped, hint, progress)?;
         Ok(Self::new(evidence_dir, index_path, meta))
     }
 
+    /// The record that `hint` points to is not whole quarters of an hour from its moment, or says its zone itself.
+    fn agrees(&self, guessed: &Guess, hint: &Hint) -> bool {
+        let Some((file, line)) = guessed.zoneless.iter().find_map(|file| Some((file, hint.line_of(file)?))) else {
+            return true;
+        };
+        let time = self.record(file, line).ok().and_then(|record| record.time);
+        time.and_then(|at| i64::try_from(at.as_nanosecond()).ok()).is_none_or(|at| quarters(hint.ns() - at).is_none())
+    }
+
     /// The same with the index in `folder`, shared with any other process that keeps it there: one at a
-    /// time builds it, the others wait and find it. A log that writes no year, where no other evidence tells
-    /// it, lies in the year that brings it nearest to `near`, a moment that the investigation is about; whoever
-    /// names none takes the index as it is there.
+    /// time builds it, the others wait and find it. Years and zones that a log does not write, and no other evidence
+    /// tells, are taken from `hint`; whoever has none takes the index as it is there.
     ///
     /// # Errors
     /// As [`Catalog::open`], and when the folder cannot be written.
     pub fn open_in(
         evidence_dir: &Path,
         folder: &Path,
-        near: Option<Timestamp>,
+        hint: Option<&Hint>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Self, LoadError> {
         let failed = |path: &Path| {
@@ -108,8 +120,7 @@ impl Catalog {
         let lock = index.with_extension("lock");
         let held = File::create(&lock).map_err(failed(&lock))?;
         held.lock().map_err(failed(&lock))?;
-        let near = near.and_then(|near| i64::try_from(near.as_nanosecond()).ok());
-        Self::opened(&evidence, &index, near, progress)
+        Self::opened(&evidence, &index, hint, progress)
     }
 
     fn new(root: &Path, index: &Path, meta: Meta) -> Self {

@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 
 use super::LoadError;
 use super::fields::Shape;
+use super::hint::Hint;
 use super::source::{Skipped, Source};
 use super::time::year;
 
 /// Raised with every change of what is stored or of how it is found out.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 
 /// One source as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -45,21 +46,26 @@ pub(crate) struct Meta {
     pub(crate) manifest: Vec<Manifest>,
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) sources: Vec<Stored>,
-    /// Where years rest on nothing in the evidence: the moment by which they were chosen, in nanoseconds, or none
-    /// where files' times of change had to do.
-    pub(crate) guessed: Option<Guess>,
+    /// What rests on nothing in the evidence.
+    pub(crate) guessed: Guess,
 }
 
-/// By what the years of a log that writes none were chosen, where no evidence says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What was chosen where no evidence says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Guess {
+    /// There are times without years.
+    pub(crate) years: bool,
+    /// The moment by which years were chosen, in nanoseconds; none where files' times of change had to do.
     pub(crate) near: Option<i64>,
+    /// The files whose times say no zone, and by nothing in the evidence.
+    pub(crate) zoneless: Vec<String>,
 }
 
 impl Guess {
-    /// Whether `near` would lead to the same years.
-    pub(crate) fn holds(self, near: Option<i64>) -> bool {
-        near.is_none_or(|near| self.near.is_some_and(|used| year::of(used) == year::of(near)))
+    /// Whether `hint` would lead to the same years.
+    pub(crate) fn holds(&self, hint: Option<&Hint>) -> bool {
+        let same = |hint: &Hint| self.near.is_some_and(|used| year::of(used) == year::of(hint.ns()));
+        !self.years || hint.is_none_or(same)
     }
 }
 

@@ -11,7 +11,8 @@ use casebook_protocol::{Precision, TimeBasis, Timestamp};
 use super::body::{self, Hashing, Look};
 use super::cut::{Cutter, Piece};
 use super::fields::{self, Shape};
-use super::index::{Block, Entry, Guess, Manifest, Meta, Stored, VERSION, Writer};
+use super::hint::Hint;
+use super::index::{Block, Entry, Manifest, Meta, Stored, VERSION, Writer};
 use super::prepare::{self, Prepared};
 use super::profile::Profile;
 use super::readings::{self, Grams};
@@ -58,7 +59,7 @@ pub(crate) fn build(
     index: &Path,
     found: Vec<Found>,
     mut skipped: Vec<Skipped>,
-    near: Option<i64>,
+    hint: Option<&Hint>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -89,7 +90,7 @@ pub(crate) fn build(
     if prepared.is_empty() {
         return Err(nothing(root, &skipped));
     }
-    let guessed = prepare::share(&mut prepared, near).then_some(Guess { near });
+    let guessed = prepare::share(&mut prepared, hint);
     let sources = run(prepared, &writer, &mut manifest, progress)?;
     if sources.iter().all(|s| s.source.records == 0) {
         return Err(nothing(root, &skipped));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 
 use super::LoadError;
 use super::belongs::{Belongs, Facts};
@@ -10,6 +10,8 @@ use super::body::{Body, head};
 use super::cut::{Cut, Cutter};
 use super::detect::{Detected, detect};
 use super::fields::{self, Shape};
+use super::hint::Hint;
+use super::index::Guess;
 use super::source::{Format, TimeField};
 use super::time::clock::{self, Offset};
 use super::time::plan::{PAIR, TimePlan, find_pair, join_pair};
@@ -44,6 +46,8 @@ pub(crate) struct Prepared {
     hints: Option<(i64, i64)>,
     /// First and last time in the sample, where they have none.
     yearless: Option<(i64, i64)>,
+    /// Its times say no zone, and nothing in it does.
+    zoneless: bool,
 }
 
 impl Prepared {
@@ -70,11 +74,12 @@ impl Prepared {
         let of_record: Vec<String> = sample.iter().map(|fields| plan.host_of(fields)).collect();
         plan.offsets = clock::offsets(&candidates, &of_record);
         notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
-        notes.extend(zone_note(&plan, &candidates));
+        let zoneless = zoneless(&plan, &candidates);
         let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
         Ok(Self {
             range: range(&candidates),
             yearless: yearless(&candidates),
+            zoneless,
             hints: hints(&sample),
             time_fields: time_fields(&candidates, &plan),
             machines: of_record.into_iter().collect(),
@@ -88,6 +93,37 @@ impl Prepared {
         })
     }
 
+    /// The zone in which the record that `hint` points to happened when `hint` says, if this is its source. Its times say
+    /// none themselves.
+    fn zone_by(&self, hint: &Hint) -> Option<Offset> {
+        let line = hint.line_of(&self.found.file).filter(|_| self.zoneless)?;
+        let mut fields = self.line(line)?;
+        let host = self.plan.host_of(&fields);
+        let (own, moment) = self.plan.written(&mut fields)?;
+        let at = if moment.dated {
+            moment.ns
+        } else {
+            let year = self.plan.year?;
+            let near = |at: &i64| hint.ns().abs_diff(*at);
+            [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
+        };
+        let add = clock::quarters(hint.ns() - at).filter(|_| !moment.zoned)?;
+        let (field, path) = (own.key.clone(), own.path.clone());
+        Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
+    }
+
+    /// The fields of what stands on a line of a file of lines.
+    fn line(&self, number: u64) -> Option<Fields> {
+        let lines = matches!(self.detected.cut, Cut::Lines(_));
+        let mut reader = BufReader::new(File::open(&self.body.path).ok().filter(|_| lines)?);
+        let mut bytes = Vec::new();
+        for _ in 0..number {
+            bytes.clear();
+            reader.read_until(b'\n', &mut bytes).ok().filter(|read| *read > 0)?;
+        }
+        Some(fields::parse(&self.detected.shape, bytes.trim_ascii_end()).fields)
+    }
+
     /// What wrote the source, with the host where it is only one.
     pub(crate) fn sensor(&self) -> String {
         match self.hosts.as_slice() {
@@ -97,10 +133,11 @@ impl Prepared {
     }
 }
 
-/// Shares among all sources what only some of them show: clocks of hosts, and the year. `near` is a moment that the
-/// investigation is about, for a year that nothing in the evidence tells; whether there is such a year.
-pub(crate) fn share(all: &mut [Prepared], near: Option<i64>) -> bool {
-    let mut guessed = false;
+/// Shares among all sources what only some of them show: clocks of hosts, and the year. What nothing in the evidence
+/// tells is taken from `hint`; what that is.
+pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>) -> Guess {
+    let near = hint.map(Hint::ns);
+    let mut guessed = Guess { near, ..Guess::default() };
     let mut offsets: Vec<Offset> = Vec::new();
     for offset in all.iter().flat_map(|p| &p.plan.offsets) {
         let known = offsets.iter_mut().find(|o| o.host == offset.host && o.field == offset.field);
@@ -111,7 +148,7 @@ pub(crate) fn share(all: &mut [Prepared], near: Option<i64>) -> bool {
         }
     }
     let ranges: Vec<(i64, i64)> = all.iter().filter_map(|p| p.range).collect();
-    for prepared in all {
+    for prepared in all.iter_mut() {
         prepared.plan.adopt(&offsets);
         let mine = |o: &&Offset| prepared.machines.contains(&o.host);
         let offsets: Vec<Offset> = prepared.plan.offsets.iter().filter(mine).cloned().collect();
@@ -122,7 +159,7 @@ pub(crate) fn share(all: &mut [Prepared], near: Option<i64>) -> bool {
             None => match prepared.hints {
                 Some(near) => (year::of_first(first, last, near), "dates in its own texts"),
                 None => {
-                    guessed = true;
+                    guessed.years = true;
                     let changed = || year::before_change(prepared.found.mtime);
                     let from = match near {
                         Some(_) => "the time of the alert",
@@ -136,6 +173,30 @@ pub(crate) fn share(all: &mut [Prepared], near: Option<i64>) -> bool {
         if let Some(year) = year {
             prepared.notes.push(format!("its times have no year: {year} for the first record, by {from}"));
         }
+    }
+    for prepared in all.iter_mut() {
+        let own = prepared.plan.own.first();
+        let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key));
+        prepared.zoneless &= !shown;
+        if prepared.zoneless {
+            guessed.zoneless.push(prepared.found.file.clone());
+        }
+    }
+    if let Some(offset) = hint.and_then(|hint| all.iter().find_map(|p| p.zone_by(hint))) {
+        let same = |p: &&mut Prepared| p.zoneless && p.machines.contains(&offset.host);
+        for prepared in all.iter_mut().filter(same) {
+            let shown = prepared.plan.own.first().map(|own| (own.key.clone(), own.path.clone()));
+            let Some((field, path)) = shown else { continue };
+            let offset = Offset { field, path, ..offset.clone() };
+            prepared.notes.extend(clock::notes(std::slice::from_ref(&offset)));
+            prepared.plan.offsets.push(offset);
+            prepared.zoneless = false;
+        }
+    }
+    for prepared in all.iter_mut().filter(|p| p.zoneless) {
+        let fields = prepared.plan.own.first().map(|own| own.path.clone());
+        let note = |path: String| format!("the times of {path} say no zone: they are read as UTC");
+        prepared.notes.extend(fields.map(note));
     }
     guessed
 }
@@ -222,11 +283,10 @@ fn hints(sample: &[Fields]) -> Option<(i64, i64)> {
     Some((middle, middle))
 }
 
-fn zone_note(plan: &TimePlan, candidates: &[Candidate]) -> Option<String> {
-    let own = candidates.first().filter(|_| !plan.own.is_empty())?;
-    let open = own.moments.iter().flatten().any(|m| !m.zoned);
-    let known = own.class == super::time::Class::Utc || plan.offsets.iter().any(|o| o.path == own.path);
-    (open && !known).then(|| format!("the times of {} say no zone: they are read as UTC", own.path))
+/// Its own times say no zone, and no other of its times does.
+fn zoneless(plan: &TimePlan, candidates: &[Candidate]) -> bool {
+    let own = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
+    own.is_some_and(|own| own.class != super::time::Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
 }
 
 fn time_fields(candidates: &[Candidate], plan: &TimePlan) -> Vec<TimeField> {

@@ -172,3 +172,14 @@ fn an_alert_weighs_by_its_severity_and_never_by_its_words() {
     }
     assert_eq!(shown(&alert("Informational")), BTreeSet::new());
 }
+
+#[test]
+fn a_task_among_those_of_windows_is_put_there_by_windows() {
+    let id = "win-task-among-those-of-windows";
+    let made = |name, user| [("EventID", "4698"), ("TaskName", name), ("SubjectUserName", user)];
+    check(&made(r"\Microsoft\Windows\Defrag\CacheManager", "mara"), id, true);
+    check(&made(r"\Microsoft\Windows\Defrag\CacheManager", "WEB01$"), id, false);
+    check(&made(r"\Backup\Nightly", "mara"), id, false);
+    let command = r"schtasks /create /F /tn \Microsoft\Windows\Defrag\CacheManager /tr cmd.exe";
+    check(&[("EventID", "4688"), ("CommandLine", command), ("SubjectUserName", "mara")], id, true);
+}

@@ -2,7 +2,7 @@
 //! number of an event says what happened; the names are those in the record.
 
 use super::{named, quote};
-use crate::analyst::facet::{Class, Facet, event_id};
+use crate::analyst::facet::{Class, Facet, event_id, last};
 use crate::analyst::rec::Rec;
 
 /// Events of the Security log and others that have a number to themselves.
@@ -138,6 +138,7 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
     let service = field(&["servicename"]).filter(|_| matches!(id, "4769" | "4697" | "7045"));
     let service = service.map(|s| format!(" for {s}")).unwrap_or_default();
     let file = field(&["imagepath", "servicefilename"]).map(|f| format!(" running {f}")).unwrap_or_default();
+    let file = if matches!(id, "4698" | "4702") { task(rec) } else { file };
     let share = field(&["sharename"]).map(|s| format!(" of {s}")).unwrap_or_default();
     let right = field(&["accessmask"]).filter(|_| matches!(id, "4656" | "4662" | "4663"));
     let right = right.map(|r| format!(" with the right {r}")).unwrap_or_default();
@@ -147,6 +148,13 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
     let outcome = if failed { ", which failed" } else { "" };
     let number = quote(id, 20);
     Some(format!("{what}{kind}{object}{share}{service}{file}{right}{who}{process}{from}{on}{outcome} (event {number})"))
+}
+
+/// What a scheduled task will run.
+fn task(rec: &Rec) -> String {
+    let of = |wanted: &str| rec.fields.iter().find(|(path, _)| last(path, 2) == wanted).map(|(_, v)| quote(v, 160));
+    let arguments = of("exec.arguments").map(|a| format!(" with {a}")).unwrap_or_default();
+    of("exec.command").map(|command| format!(" that runs {command}{arguments}")).unwrap_or_default()
 }
 
 /// What the kinds of record that only this sensor has tell.

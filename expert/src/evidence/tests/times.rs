@@ -137,8 +137,8 @@ fn the_alert_tells_the_year_where_nothing_else_does() {
     let folder = Folder::of("auth.log", &lines);
     let index = tempfile::tempdir().unwrap();
     let year = |near: Option<&str>| {
-        let near = near.map(|text| text.parse().unwrap());
-        let catalog = Catalog::open_in(&folder.evidence(), index.path(), near, &mut |_| {}).unwrap();
+        let hint = near.map(|text| Hint { at: text.parse().unwrap(), record: None });
+        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint.as_ref(), &mut |_| {}).unwrap();
         catalog.record("auth.log", 1).unwrap().time.unwrap().to_string()
     };
     assert_eq!(year(Some("2019-03-04T06:00:00Z")), "2019-03-04T05:06:07Z");
@@ -258,4 +258,35 @@ fn a_time_named_utc_goes_first_also_where_only_some_records_have_it() {
     assert_eq!(line(&catalog, "a.log", 2), "2020-05-02T02:55:01Z ClockCorrected Second EventTime");
     let notes = catalog.sources()[0].notes.join("; ");
     assert!(notes.contains("+4:00:00 makes it UTC") && !notes.contains("read as UTC"), "{notes}");
+}
+
+#[test]
+fn the_alert_tells_the_zone_where_nothing_else_does() {
+    let local =
+        (0..9).map(|i| format!("Mar  4 10:06:0{i} web sshd[1]: Failed password for root from 203.0.113.9 port 22"));
+    let folder = Folder::of("auth.log", &local.collect::<Vec<_>>().join("\n"));
+    let index = tempfile::tempdir().unwrap();
+    let zoned = |hint: Option<(&str, u64)>| {
+        let hint = hint
+            .map(|(at, line)| Hint { at: at.parse().unwrap(), record: Some(("evidence/auth.log".to_owned(), line)) });
+        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint.as_ref(), &mut |_| {}).unwrap();
+        (catalog.record("auth.log", 1).unwrap().time.unwrap().to_string(), catalog.sources()[0].notes.join("; "))
+    };
+    let (time, notes) = zoned(Some(("2024-03-04T04:36:02Z", 3)));
+    assert_eq!(time, "2024-03-04T04:36:00Z");
+    assert!(notes.contains("-5:30:00 makes it UTC, by the alert's own time"), "{notes}");
+    assert_eq!(zoned(None).0, "2024-03-04T04:36:00Z", "as the index was built");
+    // Another alert of the same host, and one whose moment is no zone away.
+    for other in [("2024-03-04T04:36:07Z", 8), ("2024-03-04T04:40:11Z", 8)] {
+        assert_eq!(zoned(Some(other)).0, "2024-03-04T04:36:00Z");
+    }
+    let (time, notes) = zoned(Some(("2024-03-04T10:06:02Z", 3)));
+    assert_eq!(time, "2024-03-04T10:06:00Z");
+    assert!(notes.contains("say no zone: they are read as UTC"), "{notes}");
+    let written =
+        Folder::of("auth.log", "2024-03-04T10:06:00Z web sshd[1]: Failed password for root from 203.0.113.9\n");
+    let hint = Hint { at: "2024-03-04T08:06:00Z".parse().unwrap(), record: Some(("auth.log".to_owned(), 1)) };
+    let catalog = Catalog::open_in(&written.evidence(), index.path(), Some(&hint), &mut |_| {}).unwrap();
+    let time = catalog.record("auth.log", 1).unwrap().time.unwrap().to_string();
+    assert_eq!(time, "2024-03-04T10:06:00Z", "a zone that is written stands");
 }

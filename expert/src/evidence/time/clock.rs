@@ -151,6 +151,12 @@ fn zone_of(diffs: &[i64]) -> Option<(i64, usize)> {
     (add != 0 && add.abs() <= 15 * 3600 * SECOND && near * 10 >= sorted.len() * 9).then_some((add, near))
 }
 
+/// The whole quarters of an hour that two times are apart, if they are: a zone.
+pub(crate) fn quarters(apart: i64) -> Option<i64> {
+    let add = (apart + QUARTER / 2).div_euclid(QUARTER) * QUARTER;
+    (add != 0 && add.abs() <= 15 * 3600 * SECOND && (apart - add).abs() <= 2 * SECOND).then_some(add)
+}
+
 /// Clocks are off by whole minutes, or by whatever they are off, to the second.
 fn rounded(add: i64) -> i64 {
     for unit in [60 * SECOND, SECOND] {

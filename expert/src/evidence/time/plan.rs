@@ -107,6 +107,14 @@ impl TimePlan {
         Reading { day_first: self.day_first, numbers: false }
     }
 
+    /// What the first of the fields says, as it is written.
+    pub(crate) fn written(&self, fields: &mut Fields) -> Option<(&Own, Moment)> {
+        join_pair(self.pair.as_ref(), fields);
+        let own = self.own.first()?;
+        let reading = Reading { numbers: own.numbers, ..self.reading() };
+        Some((own, parse(get(fields, &own.path)?, reading)?))
+    }
+
     /// The host of a record in lower case, without its domain.
     pub(crate) fn host_of(&self, fields: &Fields) -> String {
         let host = self.host.as_ref().and_then(|path| get(fields, path)).unwrap_or_default();
