@@ -202,6 +202,7 @@ impl Case {
             places.extend(series::named(&case));
             places.extend(series::led_to(&case, done));
             places.extend(series::spread(&case, done));
+            places.extend(series::changed(&case, done));
             case.links.again(&case.recs, &places);
         }
         case

@@ -256,7 +256,12 @@ fn sentence(rec: &Rec) -> String {
             if action.is_some() =>
         {
             let agent = get(Facet::UserAgent).map(|a| format!(" with {a}")).unwrap_or_default();
-            format!("{}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
+            // Kubernetes names the kind of an object beside it.
+            let kind =
+                rec.fields.iter().find(|(path, _)| last(path, 2) == "objectref.resource").map(|(_, v)| quote(v, 80));
+            let kind = kind.filter(|kind| object.as_ref() != Some(kind)).map(|kind| format!(" of {kind}"));
+            let kind = kind.unwrap_or_default();
+            format!("{}{kind}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
         }
         Class::FileCreate | Class::FileDelete => format!(
             "{} {} {}{by}{on}",

@@ -17,7 +17,7 @@ use super::rec::Rec;
 mod beside;
 mod judged;
 
-pub(super) use beside::{led_to, named, spread};
+pub(super) use beside::{changed, led_to, named, spread};
 use judged::{DENSE, Judged, Kind, judge, pursued};
 
 /// Records of each end of a series.
@@ -207,6 +207,7 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     let mut all = alerted(case).map_or_else(Vec::new, |series| series.asked());
     all.extend(case.core.iter().filter_map(|i| beside::signed_in_before(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::reached(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| beside::changes(case.recs.get(*i)?)).take(1));
     all
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{ACCEPTED, answer};
 use crate::analyst::Case;
 use crate::analyst::compose::{much, sent};
-use crate::analyst::facet::{Class, Facet};
+use crate::analyst::facet::{Class, Facet, last};
 use crate::analyst::link::seconds;
 use crate::analyst::rec::Rec;
 
@@ -69,6 +69,40 @@ pub(in crate::analyst) fn spread(case: &Case, done: &[Done]) -> BTreeSet<(String
     let most = much(&same);
     let carried = same.into_iter().filter(|r| most.contains(&sent(r)));
     first.into_values().chain(carried).map(|r| (r.file.clone(), r.line)).collect()
+}
+
+/// What else was changed of the object of an alerted call.
+pub(super) fn changes(rec: &Rec) -> Option<CallRequest> {
+    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let (object, action) = (is(Facet::Object)?, is(Facet::Action)?);
+    let at = rec.time.filter(|_| rec.class() == Class::ApiCall && object.1.len() >= 4)?;
+    let conditions = json!([
+        {"field": object.0, "op": "eq", "value": object.1},
+        {"field": action.0, "op": "regex", "value": CHANGES},
+    ]);
+    Some(call("search", &json!({"where": conditions, "near": at, "limit": CHANGED, "include_fields": true})))
+}
+
+/// Changes of one object of which the kinds are told.
+const CHANGED: u64 = 40;
+/// How calls begin that change something.
+const CHANGES: &str = "(?i)^(create|update|patch|delete|put|add|remove|set|attach|detach|modify|enable|disable)";
+
+/// The first of each kind of change of the object of an alerted call, where they are few: an object that is changed all
+/// the time has no story.
+pub(in crate::analyst) fn changed(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    let alerted = case.core.iter().filter_map(|i| changes(case.recs.get(*i)?));
+    let few = alerted.filter_map(|r| answer(&r, done)).filter(|a| a.number("total").is_some_and(|n| n <= CHANGED));
+    let places: BTreeSet<(String, u64)> = few.flat_map(|a| a.places().collect::<Vec<_>>()).collect();
+    let mut first: BTreeMap<(&str, &str), &Rec> = BTreeMap::new();
+    for rec in case.recs.iter().filter(|r| places.contains(&(r.file.clone(), r.line))) {
+        let kind = rec.fields.iter().find(|(path, _)| last(path, 2) == "objectref.resource").map_or("", |(_, v)| v);
+        let what = (rec.facets.get(Facet::Action).unwrap_or_default(), kind);
+        if first.get(&what).is_none_or(|f| (rec.time, rec.key()) < (f.time, f.key())) {
+            first.insert(what, rec);
+        }
+    }
+    first.into_values().map(|r| (r.file.clone(), r.line)).collect()
 }
 
 /// What led to the alerted record: the sign-in before it, and the command that ran just before it.

@@ -3,7 +3,7 @@ use casebook_protocol::{Alert, Bearing, Exhibits, ExpertView, Question, Toolset,
 use serde_json::{Map, Value};
 
 use super::super::{Case, rec};
-use super::beside::{reached, signed_in_before};
+use super::beside::{changes, reached, signed_in_before};
 use super::*;
 
 /// A case of one alerted record, whose requests were answered with these texts.
@@ -61,6 +61,7 @@ impl Scene {
         let mut asked = of(rec).map_or_else(Vec::new, |series| series.asked());
         asked.extend(signed_in_before(rec));
         asked.extend(reached(rec));
+        asked.extend(changes(rec));
         let answers = asked.iter().zip(&self.answers).zip(1..).map(|((request, answer), n)| done(n, request, answer));
         std::iter::once(first).chain(answers).collect()
     }
@@ -326,4 +327,29 @@ fn that_it_was_raised_is_no_evidence_for_what_an_alert_says() {
     let case = Case::of(&view(), &done, 1);
     let shows: Vec<(u64, usize)> = case.recs.iter().map(|r| (r.line, r.shows.len())).collect();
     assert_eq!(shows, [(5, 0), (7, 1)]);
+}
+
+#[test]
+fn what_else_was_changed_of_the_alerted_object_is_told_once_for_each_kind() {
+    let call = |line: u64, verb: &str, kind: &str| {
+        let fields = [
+            ("auditID", "1"),
+            ("user.username", "mara"),
+            ("verb", verb),
+            ("objectRef.resource", kind),
+            ("objectRef.name", "gate"),
+        ];
+        record(line, &format!("2026-03-01T10:{line:02}:00Z"), &format!("{verb} {kind} gate"), &fields)
+    };
+    let changes = [call(7, "create", "roles"), call(9, "create", "roles"), call(8, "delete", "roles")];
+    let told = |total: usize| {
+        let mut answer = found(&changes);
+        answer["total"] = json!(total);
+        let ends = [found(&[call(5, "update", "hooks")]), found(&[call(5, "update", "hooks")]), counted(&[])];
+        let scene = Scene { alerted: call(5, "update", "hooks"), answers: ends.into_iter().chain([answer]).collect() };
+        let (case, done) = scene.case();
+        changed(&case, &done).into_iter().map(|(_, line)| line).collect::<Vec<_>>()
+    };
+    assert_eq!(told(3), [7, 8]);
+    assert_eq!(told(4000), [0; 0], "an object that is changed all the time");
 }
