@@ -32,9 +32,12 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                     Class::ApiCall
                 } else if any(&["qtypename", "qtype", "queryname", "rrname"]) {
                     Class::DnsQuery
-                } else if any(&["cipher"]) && any(&["requesttype"]) {
-                    // A Kerberos ticket, which names its cipher as sessions of TLS do.
-                    Class::Authentication
+                } else if any(&["cipher"]) && any(&["requesttype"]) || any(&["authsuccess"]) {
+                    // A Kerberos ticket, which names its cipher as sessions of TLS do, or a session of SSH.
+                    match values.get(&Facet::Outcome).map(String::as_str) {
+                        Some("failure") => Class::LogonFailure,
+                        _ => Class::Authentication,
+                    }
                 } else if any(&["ja3", "cipher", "validationstatus"]) {
                     Class::TlsSession
                 } else if any(&["certificateserial", "certificatesubject"]) {
@@ -107,12 +110,14 @@ fn starts(fields: &BTreeMap<String, String>) -> bool {
     matches!(call, Some("11" | "59" | "221" | "322" | "execve" | "execveat"))
 }
 
-/// It names an alert, and how grave whoever raised it took it to be.
+/// It names an alert, and mostly how grave whoever raised it took it to be.
 fn judged(fields: &BTreeMap<String, String>) -> bool {
     let names: Vec<String> = fields.keys().map(|path| last(path, 1)).collect();
     let any = |wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
-    any(&["alertseverity", "severity", "alertseveritylevel"])
-        && any(&["alertname", "alerttitle", "systemalertid", "alertid", "alerttype", "vendororiginalid"])
+    let graded = any(&["alertseverity", "severity", "alertseveritylevel"])
+        && any(&["alertname", "alerttitle", "systemalertid", "alertid", "alerttype", "vendororiginalid"]);
+    // What Zeek's scripts take notice of has no grade.
+    graded || any(&["note"]) && any(&["suppressfor"])
 }
 
 /// By the name that Tetragon puts around the whole of a record.

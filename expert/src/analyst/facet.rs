@@ -123,8 +123,9 @@ impl Facets {
             let parents = matches!(facet, Facet::Parent | Facet::ParentCommand);
             for ((one, two, value), above) in names.iter().zip(&above) {
                 let value = value.trim();
-                // As whom a task will run is not who made it.
-                if *above && !parents || (*facet == Facet::User && two.starts_with("principal")) {
+                // As whom a task will run is not who made it, and the program of a client is nobody.
+                let nobody = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
+                if *above && !parents || (*facet == Facet::User && nobody) {
                     continue;
                 }
                 // Windows writes `LOCAL` where a session has no address.

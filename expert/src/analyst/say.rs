@@ -233,7 +233,7 @@ fn sentence(rec: &Rec) -> String {
         Class::Alert => {
             let of = named(rec, Facet::Service, 80).map(|p| format!(" of {p}")).unwrap_or_default();
             let about = get(Facet::User).map(|u| format!(" about {u}")).unwrap_or_default();
-            format!("alert {}{of}{about}{from}{on}", action.unwrap_or_default())
+            format!("alert {}{of}{about}{from}{to}{on}", action.unwrap_or_default())
         }
         Class::TlsSession => format!("TLS session{from}{to}"),
         Class::HttpRequest => {
@@ -262,6 +262,12 @@ fn sentence(rec: &Rec) -> String {
             let kind = kind.filter(|kind| object.as_ref() != Some(kind)).map(|kind| format!(" of {kind}"));
             let kind = kind.unwrap_or_default();
             format!("{}{kind}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
+        }
+        // What watches the network sees that somebody signed in, and not always who.
+        Class::Authentication | Class::LogonFailure if get(Facet::SrcIp).is_some() && !to.is_empty() => {
+            let of = get(Facet::User).map(|u| format!(" of {u}")).unwrap_or_default();
+            let outcome = if rec.facets.get(Facet::Outcome) == Some("success") { ", which succeeded" } else { outcome };
+            format!("sign-in{of}{from}{to}{outcome}")
         }
         Class::FileCreate | Class::FileDelete => format!(
             "{} {} {}{by}{on}",
@@ -346,6 +352,14 @@ mod tests {
         };
         check(&[sent("718478")], "Connection from `192.0.2.5` to `192.0.2.6` port `443`, sending `718478` bytes");
         check(&[sent("900")], "Connection from `192.0.2.5` to `192.0.2.6` port `443`");
+        let ssh = [
+            ("id.orig_h", "192.0.2.5"),
+            ("id.resp_h", "192.0.2.6"),
+            ("id.resp_p", "22"),
+            ("auth_success", "true"),
+            ("client", "SSH-2.0-PuTTY_Release_0.62"),
+        ];
+        check(&[rec(&ssh)], "Sign-in from `192.0.2.5` to `192.0.2.6` port `22`, which succeeded");
         let alert = [
             ("AlertName", "Password Spray"),
             ("AlertSeverity", "High"),

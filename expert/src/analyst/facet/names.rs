@@ -416,6 +416,7 @@ pub(super) const NAMES: &[(Facet, &[&str])] = &[
             "resulttype",
             "responseelements.consolelogin",
             "success",
+            "authsuccess",
             "errorcode",
             "status",
             "resultstatus",

@@ -196,6 +196,8 @@ mod tests {
         );
         let alert = [("AlertName", "Spray"), ("AlertSeverity", "High"), ("CommandLine", "x"), ("ParentImage", "y")];
         check(&alert, Class::Alert, &[(Facet::Action, Some("Spray"))]);
+        let notice = [("note", "SSH::Interesting_Hostname_Login"), ("suppress_for", "3600"), ("src", "192.0.2.5")];
+        check(&notice, Class::Alert, &[(Facet::Action, Some("SSH::Interesting_Hostname_Login"))]);
         check(&[("cipher", "rc4-hmac"), ("request_type", "TGS")], Class::Authentication, &[]);
     }
 

@@ -126,7 +126,8 @@ pub(in crate::analyst) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String
 
 /// What an alerted address is called and what it says of itself: the first look-up, session and request that name it.
 pub(in crate::analyst) fn named(case: &Case) -> BTreeSet<(String, u64)> {
-    let connection = |i: &usize| case.recs.get(*i).filter(|r| r.class() == Class::NetworkConnection);
+    let wire = |r: &&Rec| matches!(r.class(), Class::NetworkConnection | Class::Alert);
+    let connection = |i: &usize| case.recs.get(*i).filter(wire);
     let Some(address) = case.core.iter().filter_map(connection).find_map(|r| r.facets.get(Facet::DstIp)) else {
         return BTreeSet::new();
     };
