@@ -251,13 +251,6 @@ mod tests {
     use super::super::facet::Facets;
     use super::*;
 
-    fn rec(fields: &[(&str, &str)]) -> Rec {
-        let fields: BTreeMap<String, String> =
-            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let facets = Facets::read(&fields, "");
-        Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets)
-    }
-
     #[test]
     fn who_starts_a_thread_in_the_process_above_is_followed_with_what_it_did() {
         let sysmon = |fields: &[(&str, &str)]| {
@@ -285,8 +278,8 @@ mod tests {
     #[test]
     fn what_brought_a_program_from_a_folder_of_users_is_looked_for() {
         let recs = [
-            rec(&[("EventID", "4688"), ("NewProcessName", "C:\\Users\\mara\\Downloads\\Tool.exe")]),
-            rec(&[("ActionType", "FileCreated"), ("FileName", "x"), ("InitiatingProcessFileName", "b.exe")]),
+            Rec::with(&[("EventID", "4688"), ("NewProcessName", "C:\\Users\\mara\\Downloads\\Tool.exe")]),
+            Rec::with(&[("ActionType", "FileCreated"), ("FileName", "x"), ("InitiatingProcessFileName", "b.exe")]),
         ];
         let links = Links::follow(&recs, &BTreeSet::from([0]), &[], None);
         assert_eq!(links.brought(&recs), BTreeSet::from(["tool.exe".to_owned()]));

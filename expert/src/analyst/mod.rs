@@ -302,20 +302,11 @@ fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<Str
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::CallId;
-
     use super::*;
-    use facet::Facets;
 
     #[test]
     fn what_was_made_is_what_else_is_done_with_it() {
-        let made_as = |fields: &[(&str, &str)]| {
-            let fields: BTreeMap<String, String> =
-                fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let facets = Facets::read(&fields, "");
-            let call = CallId::new("r1.investigate.identity.t1.0").unwrap_or_else(|error| panic!("{error}"));
-            made(&Rec::of(call, fields, facets)).map(str::to_owned)
-        };
+        let made_as = |fields: &[(&str, &str)]| made(&Rec::with(fields)).map(str::to_owned);
         let account = [("EventID", "4720"), ("TargetUserName", "helper"), ("SubjectUserName", "mara")];
         assert_eq!(made_as(&account).as_deref(), Some("helper"));
         assert_eq!(made_as(&[("EventID", "4624"), ("TargetUserName", "helper")]), None);

@@ -68,6 +68,16 @@ impl Rec {
         }
     }
 
+    /// A record with nothing but these fields, for tests.
+    #[cfg(test)]
+    pub(crate) fn with(fields: &[(&str, &str)]) -> Self {
+        let fields: BTreeMap<String, String> =
+            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facets = Facets::read(&fields, "");
+        let call = CallId::new("r1.investigate.endpoint.t1.0").unwrap_or_else(|error| panic!("{error}"));
+        Self::of(call, fields, facets)
+    }
+
     /// A call of a tool that answered with `result`, for tests.
     #[cfg(test)]
     pub(crate) fn answered(id: &str, tool: &str, arguments: &str, result: &str) -> Done {

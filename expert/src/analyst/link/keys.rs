@@ -147,27 +147,18 @@ pub(super) fn moved_into(rec: &Rec) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use casebook_protocol::CallId;
-
     use super::*;
-    use crate::analyst::facet::Facets;
-
-    fn rec(fields: &[(&str, &str)]) -> Rec {
-        let fields: BTreeMap<String, String> =
-            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let facets = Facets::read(&fields, "");
-        Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets)
-    }
 
     #[test]
     fn a_process_has_one_key_whichever_sensor_writes_its_id() {
-        let audit = rec(&[("EventID", "4688"), ("Hostname", "PC1"), ("NewProcessId", "0x270"), ("ProcessId", "0x1a4")]);
+        let audit =
+            Rec::with(&[("EventID", "4688"), ("Hostname", "PC1"), ("NewProcessId", "0x270"), ("ProcessId", "0x1a4")]);
         assert_eq!(process_keys(&audit), (vec!["pc1#624".into()], vec!["pc1#420".into()]));
-        let sensor = rec(&[("EventID", "11"), ("Hostname", "PC1"), ("ProcessId", "624"), ("winlog.process.pid", "9")]);
+        let sensor =
+            Rec::with(&[("EventID", "11"), ("Hostname", "PC1"), ("ProcessId", "624"), ("winlog.process.pid", "9")]);
         assert_eq!(process_keys(&sensor), (vec!["pc1#624".into()], Vec::new()));
-        let none = rec(&[("EventID", "4624"), ("Hostname", "PC1"), ("ProcessId", "0x0"), ("ExecutionProcessID", "7")]);
+        let none =
+            Rec::with(&[("EventID", "4624"), ("Hostname", "PC1"), ("ProcessId", "0x0"), ("ExecutionProcessID", "7")]);
         assert_eq!(process_keys(&none), (Vec::new(), Vec::new()));
     }
 
@@ -175,26 +166,26 @@ mod tests {
     fn the_acting_program_is_above_what_it_starts_and_does_the_rest_itself() {
         let ids = [("InitiatingProcessId", "7"), ("DeviceName", "PC1"), ("InitiatingProcessFileName", "a.exe")];
         let start = [&ids[..], &[("ProcessCommandLine", "b -c"), ("ProcessId", "9"), ("FileName", "b.exe")]].concat();
-        assert_eq!(process_keys(&rec(&start)), (vec!["pc1#9".into()], vec!["pc1#7".into()]));
+        assert_eq!(process_keys(&Rec::with(&start)), (vec!["pc1#9".into()], vec!["pc1#7".into()]));
         let wrote = [&ids[..], &[("ActionType", "FileCreated"), ("FileName", "b.exe")]].concat();
-        assert_eq!(process_keys(&rec(&wrote)), (vec!["pc1#7".into()], Vec::new()));
+        assert_eq!(process_keys(&Rec::with(&wrote)), (vec!["pc1#7".into()], Vec::new()));
         // What is opened was there before and is no part of what the opener did.
         let opened = [("SourceProcessGUID", "{A}"), ("TargetProcessId", "9"), ("EventID", "10"), ("Hostname", "PC1")];
-        assert_eq!(process_keys(&rec(&opened)), (vec!["{a}".into()], Vec::new()));
+        assert_eq!(process_keys(&Rec::with(&opened)), (vec!["{a}".into()], Vec::new()));
     }
 
     #[test]
     fn records_of_one_audit_event_and_of_one_sign_in_belong_together() {
         let fields = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "237")];
-        assert_eq!(session_keys(&rec(&fields)), ["audit(1.5:7)", "ses=237 "]);
+        assert_eq!(session_keys(&Rec::with(&fields)), ["audit(1.5:7)", "ses=237 "]);
         let nobody = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "4294967295")];
-        assert_eq!(session_keys(&rec(&nobody)), ["audit(1.5:7)"]);
+        assert_eq!(session_keys(&Rec::with(&nobody)), ["audit(1.5:7)"]);
     }
 
     #[test]
     fn sessions_of_the_system_join_nothing() {
         let guid = ("LogonGuid", "{11111111-2222-3333-4444-555555555555}");
-        assert_eq!(session_keys(&rec(&[guid, ("User", "CORP\\mara")])).len(), 1);
-        assert_eq!(session_keys(&rec(&[guid, ("User", "NT AUTHORITY\\SYSTEM")])).len(), 0);
+        assert_eq!(session_keys(&Rec::with(&[guid, ("User", "CORP\\mara")])).len(), 1);
+        assert_eq!(session_keys(&Rec::with(&[guid, ("User", "NT AUTHORITY\\SYSTEM")])).len(), 0);
     }
 }

@@ -49,14 +49,7 @@ pub(in crate::analyst) fn spread(case: &Case, done: &[Done]) -> BTreeSet<(String
         .flat_map(|a| a.places().collect::<Vec<_>>())
         .collect();
     let known: BTreeSet<&str> = alerted().filter_map(|r| r.facets.get(Facet::DstIp)).collect();
-    let mut first: BTreeMap<&str, &Rec> = BTreeMap::new();
-    for rec in case.recs.iter().filter(|r| places.contains(&(r.file.clone(), r.line))) {
-        let Some(to) = rec.facets.get(Facet::DstIp).filter(|to| !known.contains(to)) else { continue };
-        let earlier = first.get(to).is_none_or(|f| (rec.time, rec.key()) < (f.time, f.key()));
-        if earlier {
-            first.insert(to, rec);
-        }
-    }
+    let mut first = first_of(case, &places, |rec| rec.facets.get(Facet::DstIp).filter(|to| !known.contains(to)));
     if first.len() > FEW {
         first.clear();
     }
@@ -69,6 +62,22 @@ pub(in crate::analyst) fn spread(case: &Case, done: &[Done]) -> BTreeSet<(String
     let most = much(&same);
     let carried = same.into_iter().filter(|r| most.contains(&sent(r)));
     first.into_values().chain(carried).map(|r| (r.file.clone(), r.line)).collect()
+}
+
+/// Of the records at these places, the first of each that `what` tells apart.
+fn first_of<'c, K: Ord>(
+    case: &'c Case,
+    places: &BTreeSet<(String, u64)>,
+    what: impl Fn(&'c Rec) -> Option<K>,
+) -> BTreeMap<K, &'c Rec> {
+    let mut first: BTreeMap<K, &Rec> = BTreeMap::new();
+    for rec in case.recs.iter().filter(|r| places.contains(&(r.file.clone(), r.line))) {
+        let Some(what) = what(rec) else { continue };
+        if first.get(&what).is_none_or(|f| (rec.time, rec.key()) < (f.time, f.key())) {
+            first.insert(what, rec);
+        }
+    }
+    first
 }
 
 /// What else was changed of the object of an alerted call.
@@ -94,14 +103,9 @@ pub(in crate::analyst) fn changed(case: &Case, done: &[Done]) -> BTreeSet<(Strin
     let alerted = case.core.iter().filter_map(|i| changes(case.recs.get(*i)?));
     let few = alerted.filter_map(|r| answer(&r, done)).filter(|a| a.number("total").is_some_and(|n| n <= CHANGED));
     let places: BTreeSet<(String, u64)> = few.flat_map(|a| a.places().collect::<Vec<_>>()).collect();
-    let mut first: BTreeMap<(&str, &str), &Rec> = BTreeMap::new();
-    for rec in case.recs.iter().filter(|r| places.contains(&(r.file.clone(), r.line))) {
-        let kind = rec.fields.iter().find(|(path, _)| last(path, 2) == "objectref.resource").map_or("", |(_, v)| v);
-        let what = (rec.facets.get(Facet::Action).unwrap_or_default(), kind);
-        if first.get(&what).is_none_or(|f| (rec.time, rec.key()) < (f.time, f.key())) {
-            first.insert(what, rec);
-        }
-    }
+    let kind =
+        |rec: &Rec| rec.fields.iter().find(|(path, _)| last(path, 2) == "objectref.resource").map(|(_, v)| v.clone());
+    let first = first_of(case, &places, |rec| Some((rec.facets.get(Facet::Action)?.to_owned(), kind(rec))));
     first.into_values().map(|r| (r.file.clone(), r.line)).collect()
 }
 
