@@ -87,9 +87,11 @@ fn noted(view: &TimelineView, findings: &[FindingId], such: fn(&EntryDraft) -> b
 fn scene(finding: &Reviewed) -> Option<Scene> {
     let draft = &finding.finding.draft;
     let time = draft.time.clone()?;
-    let telling = draft.entities.iter().filter(|e| !matches!(e.kind, EntityKind::Host));
-    let mut names: BTreeSet<String> = telling.map(|e| base(&e.value)).collect();
-    names.extend(quoted(&draft.claim));
+    // Everything on one host shares its name.
+    let (hosts, telling): (Vec<_>, Vec<_>) = draft.entities.iter().partition(|e| e.kind == EntityKind::Host);
+    let hosts: BTreeSet<String> = hosts.into_iter().map(|e| base(&e.value)).collect();
+    let mut names: BTreeSet<String> = telling.into_iter().map(|e| base(&e.value)).collect();
+    names.extend(quoted(&draft.claim).difference(&hosts).cloned());
     Some(Scene {
         at: time.at,
         description: draft.claim.clone(),

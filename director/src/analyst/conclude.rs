@@ -47,6 +47,9 @@ fn ids(notes: &[&Note]) -> String {
     notes.iter().take(3).map(|n| n.finding.as_str()).collect::<Vec<_>>().join(", ")
 }
 
+/// What the Expert says of a record that is another product's alert (`expert/src/analyst/behaviours.toml`).
+const JUDGEMENT: &str = "alert of another product";
+
 /// The verdict and the reason for it.
 fn judge(notes: &[Note]) -> (Verdict, String) {
     let of = |weight: Weight| notes.iter().filter(move |n| n.against && n.weight == weight);
@@ -58,10 +61,16 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         let because = format!("Behaviour was recorded that is practically never legitimate ({}).", ids(&decisive));
         return (Verdict::TruePositive, because);
     }
-    // Two independent signs of one technique on the alerted activity itself say as much as two techniques around it.
-    let signs: BTreeSet<&str> =
-        strong.iter().filter(|n| n.about_alert).map(|n| n.claim.rsplit(": ").next().unwrap_or_default()).collect();
-    if !strong.is_empty() && (distinct.len() >= 2 && (on_alert || strong.len() >= 2) || signs.len() >= 2) {
+    let judged = |n: &&Note| n.claim.contains(JUDGEMENT);
+    let recorded = strong.iter().any(|n| !judged(n));
+    // Judgements of other products are no records: three kinds of them have to agree.
+    let several = distinct.len() >= if recorded { 2 } else { 3 } && (on_alert || strong.len() >= 2);
+    // A record of it and a count of how often say of one technique what two techniques around it say.
+    let on_it = |n: &&&Note| n.about_alert && !judged(n);
+    let counted = strong.iter().filter(|n| n.counted).filter(on_it);
+    let both = counted.flat_map(|c| strong.iter().filter(on_it).map(move |r| (c, r)));
+    let signs = both.into_iter().any(|(c, r)| !r.counted && r.technique == c.technique && r.technique != "-");
+    if !strong.is_empty() && (several || signs) {
         let because = format!(
             "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity \
              ({}).",
@@ -148,4 +157,45 @@ fn open_questions(view: &DirectorView, verdict: Verdict) -> Vec<String> {
     let mut seen: BTreeSet<String> = open.iter().cloned().collect();
     open.extend(looks.filter(|l| seen.insert(l.clone())).take(5));
     open
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::FindingId;
+
+    use super::*;
+
+    fn note(number: u32, technique: &str, claim: &str, counted: bool) -> Note {
+        Note {
+            finding: FindingId::new(format!("r1-network-{number}")).unwrap(),
+            against: true,
+            about_alert: true,
+            weight: Weight::Strong,
+            technique: technique.into(),
+            absence: false,
+            counted,
+            claim: claim.into(),
+        }
+    }
+
+    #[test]
+    fn a_record_and_a_count_of_one_technique_settle_it_and_two_records_of_it_do_not() {
+        let record = note(1, "T1071.004", "DNS query: coded label", false);
+        let count = note(2, "T1071.004", "222 look-ups: so many", true);
+        let again = note(3, "T1071.004", "DNS query: of a type that tunnels use", false);
+        let other = note(4, "T1046", "300 connections: searched through", true);
+        let of = |notes: &[&Note]| judge(&notes.iter().map(|n| (*n).clone()).collect::<Vec<_>>()).0;
+        assert_eq!(of(&[&record, &count]), Verdict::TruePositive);
+        assert_eq!(of(&[&record, &again]), Verdict::Inconclusive);
+        assert_eq!(of(&[&count]), Verdict::Inconclusive);
+        assert_eq!(of(&[&record, &other]), Verdict::TruePositive, "two techniques");
+    }
+
+    #[test]
+    fn judgements_of_other_products_settle_it_where_three_kinds_agree() {
+        let alert = |number, technique| note(number, technique, &format!("Alert: {JUDGEMENT}, high"), false);
+        let (one, two, three) = (alert(1, "T1078"), alert(2, "T1110"), alert(3, "T1566"));
+        assert_eq!(judge(&[one.clone(), two.clone()]).0, Verdict::Inconclusive);
+        assert_eq!(judge(&[one, two, three]).0, Verdict::TruePositive);
+    }
 }

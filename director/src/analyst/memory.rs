@@ -21,6 +21,8 @@ pub(super) struct Note {
     pub(super) technique: String,
     /// It says that something is not there.
     pub(super) absence: bool,
+    /// It says how often something was done.
+    pub(super) counted: bool,
     pub(super) claim: String,
 }
 
@@ -43,6 +45,7 @@ impl Note {
             weight: draft.weight,
             technique: draft.technique.clone().unwrap_or_else(|| "-".into()),
             absence: draft.kind == FindingKind::Absence,
+            counted: draft.kind == FindingKind::Aggregate,
             claim: one_line(&draft.claim, 400),
         })
     }
@@ -51,7 +54,11 @@ impl Note {
     pub(super) fn entry(&self) -> EntryDraft {
         let what = if self.against { AGAINST } else { EXPLAINS };
         let about = if self.about_alert { "alerted activity" } else { "nearby" };
-        let kind = if self.absence { "absence" } else { "record" };
+        let kind = match (self.absence, self.counted) {
+            (true, _) => "absence",
+            (_, true) => "count",
+            _ => "record",
+        };
         let weight = format!("{:?}", self.weight).to_lowercase();
         let priority = match (self.against, self.weight) {
             (true, Weight::Decisive) => Priority::Critical,
@@ -82,7 +89,8 @@ impl Note {
             _ => Weight::Weak,
         };
         let about_alert = parts.next()? == "alerted activity";
-        let absence = parts.next()? == "absence";
+        let kind = parts.next()?;
+        let (absence, counted) = (kind == "absence", kind == "count");
         let technique = parts.next()?.to_owned();
         Some(Self {
             finding: entry.citations.first()?.clone(),
@@ -91,6 +99,7 @@ impl Note {
             weight,
             technique,
             absence,
+            counted,
             claim: claim.to_owned(),
         })
     }
@@ -202,6 +211,7 @@ mod tests {
             weight: Weight::Decisive,
             technique: "T1059.004".into(),
             absence: false,
+            counted: true,
             claim: "`java` started (a) `bash`): and more".into(),
         };
         assert_eq!(Note::read(&note.entry()), Some(note));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::facet::roles::{audit_prefix, outer};
 use super::facet::{Class, Facet, event_id, last};
 
 type Values = BTreeMap<Facet, String>;
@@ -104,20 +105,27 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
     })
 }
 
-/// The system call is one that starts a program, by name or by its number on x86, x86-64 or ARM.
+/// The system call is one that starts a program, by name or by its number on x86-64, ARM and x86.
 fn starts(fields: &BTreeMap<String, String>) -> bool {
-    let call = fields.iter().find(|(path, _)| last(path, 1) == "syscall").map(|(_, call)| call.as_str());
-    matches!(call, Some("11" | "59" | "221" | "322" | "execve" | "execveat"))
+    let field = |wanted: &str| fields.iter().find(|(path, _)| last(path, 1) == wanted).map(|(_, v)| v.as_str());
+    let call = field("syscall").unwrap_or_default();
+    match field("arch").unwrap_or_default() {
+        "c000003e" | "x86_64" => matches!(call, "59" | "322" | "execve" | "execveat"),
+        "c00000b7" | "aarch64" => matches!(call, "221" | "281" | "execve" | "execveat"),
+        "40000003" | "i386" => matches!(call, "11" | "358" | "execve" | "execveat"),
+        _ => matches!(call, "execve" | "execveat"),
+    }
 }
 
 /// It names an alert, and mostly how grave whoever raised it took it to be.
 fn judged(fields: &BTreeMap<String, String>) -> bool {
-    let names: Vec<String> = fields.keys().map(|path| last(path, 1)).collect();
+    let names: Vec<String> = fields.keys().filter(|path| outer(path)).map(|path| last(path, 1)).collect();
     let any = |wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
     let graded = any(&["alertseverity", "severity", "alertseveritylevel"])
         && any(&["alertname", "alerttitle", "systemalertid", "alertid", "alerttype", "vendororiginalid"]);
-    // What Zeek's scripts take notice of has no grade.
-    graded || any(&["note"]) && any(&["suppressfor"])
+    // What Zeek's scripts take notice of has no grade. A call of an interface that names an alert is a call.
+    let called = any(&["auditid", "eventsource", "objectref", "protopayload", "eventname", "operationname", "channel"]);
+    (graded || any(&["note"]) && any(&["suppressfor"])) && !called
 }
 
 /// By the name that Tetragon puts around the whole of a record.
@@ -133,12 +141,12 @@ fn traced(path: &str) -> Option<Class> {
 
 /// By the type of a record of the kernel's audit system.
 fn audited(values: &Values, fields: &BTreeMap<String, String>) -> Option<Class> {
-    fields.get("audit.serial").or_else(|| fields.iter().find(|(k, _)| last(k, 2) == "audit.serial").map(|(_, v)| v))?;
-    let kind = fields.iter().find(|(path, _)| last(path, 1) == "type")?.1.as_str();
+    let prefix = audit_prefix(fields)?;
+    let kind = fields.get(&format!("{prefix}type"))?.as_str();
     let failed = values.get(&Facet::Outcome).is_some_and(|o| o == "failure");
     Some(match kind {
-        "EXECVE" | "USER_CMD" | "PROCTITLE" => Class::ProcessStart,
-        "SYSCALL" if values.contains_key(&Facet::Command) || starts(fields) => Class::ProcessStart,
+        "EXECVE" | "USER_CMD" => Class::ProcessStart,
+        "SYSCALL" if starts(fields) => Class::ProcessStart,
         "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" if failed => Class::LogonFailure,
         "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" | "USER_START" | "USER_END" | "USER_LOGOUT"
         | "CRED_ACQ" | "CRED_DISP" | "CRED_REFR" => Class::Authentication,
@@ -166,7 +174,7 @@ fn named(action: &str, text: &str) -> Option<Class> {
             "auoms_execve",
         ]) {
             Class::ProcessStart
-        } else if any(&["process_exit", "process_end", "process_terminat"]) {
+        } else if any(&["process_exit", "process_end", "process_terminat", "processterminat", "processexit"]) {
             Class::ProcessEnd
         } else if any(&[
             "init_module",
@@ -214,6 +222,8 @@ fn named(action: &str, text: &str) -> Option<Class> {
             "add user",
         ]) {
             Class::AccountChange
+        } else if any(&["processapicall", "threadapicall", "remotethread"]) {
+            Class::ProcessAccess
         } else if any(&["filecreat", "file_create", "filemodif", "filerenam", "file_write"]) {
             Class::FileCreate
         } else if any(&["filedelet", "file_delete"]) {

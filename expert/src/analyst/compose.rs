@@ -339,8 +339,8 @@ fn stated(rec: &Rec) -> Option<String> {
         .match_indices('T')
         .map(|(at, _)| named.split_at(at))
         .find(|(_, rest)| rest.len() >= 5 && rest.bytes().skip(1).take(4).all(|b| b.is_ascii_digit()))?;
-    let id: String = from.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '.').collect();
-    (rec.class() == Class::Alert).then(|| id.trim_end_matches('.').to_owned())
+    let part = from.get(5..9).filter(|p| p.starts_with('.') && p.bytes().skip(1).all(|b| b.is_ascii_digit()));
+    (rec.class() == Class::Alert).then(|| format!("{}{}", from.get(..5).unwrap_or_default(), part.unwrap_or_default()))
 }
 
 /// What the group's records show, the gravest first.

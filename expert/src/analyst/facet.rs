@@ -4,7 +4,7 @@
 
 mod names;
 mod outcome;
-mod roles;
+pub(crate) mod roles;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +35,7 @@ pub(crate) enum Facet {
     Outcome,
     PrincipalType,
     Direction,
+    Severity,
     BytesOut,
     BytesIn,
     Text,
@@ -137,7 +138,9 @@ impl Facets {
                     continue;
                 }
                 let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
-                if best.get(facet).is_none_or(|(known, _)| rank < *known) {
+                // Whoever asks may put addresses before the last one.
+                let later = one == "sourceips";
+                if best.get(facet).is_none_or(|(known, _)| rank < *known || later && rank == *known) {
                     best.insert(*facet, (rank, value));
                 }
             }
@@ -146,12 +149,25 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
-        roles::acting(&mut values, &names);
-        roles::ends(&mut values, &names);
+        let own: Vec<(String, String, &str)> = fields
+            .iter()
+            .filter(|(path, _)| roles::outer(path))
+            .map(|(path, value)| (last(path, 1), last(path, 2), value.as_str()))
+            .collect();
+        roles::acting(&mut values, &own);
+        roles::ends(&mut values, &own);
         if let Some(outcome) = outcome::audited(fields).or(stated) {
             values.insert(Facet::Outcome, outcome.to_owned());
         }
-        roles::audited(&mut values, &names);
+        if let Some(prefix) = roles::audit_prefix(fields) {
+            let inside = |path: &str| path.strip_prefix(prefix).is_some_and(|rest| !rest.contains('.'));
+            let names: Vec<(String, String, &str)> = fields
+                .iter()
+                .filter(|(path, _)| inside(path))
+                .map(|(path, value)| (last(path, 1), last(path, 2), value.as_str()))
+                .collect();
+            roles::audited(&mut values, &names, !prefix.is_empty());
+        }
         for facet in [Facet::SrcIp, Facet::DstIp] {
             if let Some(plain) = values.get(&facet).and_then(|v| mapped(v)) {
                 values.insert(facet, plain);

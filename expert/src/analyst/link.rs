@@ -142,10 +142,15 @@ impl Links {
         let mut above = pick(core, true);
         let mut reach = own.clone();
         // Who starts a thread in a process acts in it from then on.
-        let moved: Vec<(usize, String)> =
-            recs.iter().enumerate().filter_map(|(i, rec)| Some((i, moved_into(rec)?))).collect();
+        let before_it = |rec: &Rec| !matches!((rec.time, anchor), (Some(at), Some(anchor)) if at > anchor);
+        let moved: Vec<(usize, String)> = recs
+            .iter()
+            .enumerate()
+            .filter(|(_, rec)| in_time(rec) && before_it(rec))
+            .filter_map(|(i, rec)| Some((i, moved_into(rec)?)))
+            .collect();
         for _ in 0..16 {
-            let before = (below.len(), above.len());
+            let before = (below.len(), above.len(), own.len());
             for (index, into) in &moved {
                 if (own.contains(into) || above.contains(into)) && self.add(*index, Kin::Same) {
                     own.extend(keys.get(*index).into_iter().flat_map(|(mine, _)| mine));
@@ -169,7 +174,7 @@ impl Links {
                 }
             }
             reach.extend(pick(&below, false));
-            if (below.len(), above.len()) == before {
+            if (below.len(), above.len(), own.len()) == before {
                 break;
             }
         }
@@ -201,8 +206,14 @@ impl Links {
     }
 
     /// Marks what brought the programs of these names to the host.
-    pub(crate) fn arrived(&mut self, recs: &[Rec], names: &BTreeSet<String>) {
-        let brings = |rec: &Rec| matches!(rec.class(), Class::FileCreate | Class::HttpRequest | Class::ProcessStart);
+    pub(crate) fn arrived(&mut self, recs: &[Rec], names: &BTreeSet<String>, anchor: Option<Timestamp>) {
+        // A name that is everywhere, such as that of an interpreter, says nothing of one program.
+        let few = |name: &&String| recs.iter().filter(|r| r.names(name)).count() * 4 <= recs.len();
+        let names: Vec<&String> = names.iter().filter(few).collect();
+        let brings = |rec: &Rec| {
+            let later = matches!((rec.time, anchor), (Some(at), Some(anchor)) if at > anchor);
+            !later && matches!(rec.class(), Class::FileCreate | Class::HttpRequest | Class::ProcessStart)
+        };
         for (index, rec) in recs.iter().enumerate().filter(|(_, rec)| brings(rec)) {
             if names.iter().any(|name| rec.names(name)) {
                 self.add(index, Kin::Named);

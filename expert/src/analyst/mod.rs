@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evidence::Hint;
+use crate::evidence::{Hint, Told};
 use casebook_agent::mind::{Done, Thought};
 use casebook_agent::worker::{answer, call};
 use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
@@ -42,7 +42,11 @@ pub(crate) fn ready() {
 #[must_use]
 pub fn when(alert: &Alert) -> Option<Hint> {
     let seeds = seed::of(alert);
-    Some(Hint { at: *seeds.times.first()?, record: seeds.records.into_iter().next() })
+    // Only what the alert itself says of the event, at its top, is told of the record: the record's own fields may be copied
+    // into it, and when the alert was made is another time.
+    let record = seeds.records.first().zip(seed::event_time(alert));
+    let record = record.map(|((file, line), at)| Told { file: file.clone(), line: *line, at });
+    Some(Hint { at: *seeds.times.first()?, record })
 }
 
 /// The analyst's next move in an `investigate` task.
@@ -161,7 +165,7 @@ impl Case {
             names = followed.iter().filter(|n| rare(done, n, &ground)).cloned().collect();
         }
         let mut links = Links::follow(&recs, &core, &names, anchor);
-        links.arrived(&recs, &links.brought(&recs));
+        links.arrived(&recs, &links.brought(&recs), anchor);
         let within = if ground.few() { link::FOLLOWED_SECONDS } else { link::NEAR_SECONDS };
         links.near(&recs, &subjects(&recs, &core, &seeds), anchor, within);
         links.near(&recs, &followed, anchor, link::FOLLOWED_SECONDS);

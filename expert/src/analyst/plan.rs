@@ -277,7 +277,7 @@ impl Search<'_> {
                 requests.extend(self.process(rec));
             }
             terms.extend(flow_keys(rec).into_iter().filter(|k| !k.contains("<>")));
-            terms.extend(session_keys(rec));
+            terms.extend(session_keys(rec).into_iter().map(|key| key.rsplit('#').next().unwrap_or(&key).to_owned()));
         }
         for (_, rec) in close.iter().filter(|(i, _)| links.kin(*i) == Some(super::link::Kin::Core)) {
             for facet in [Facet::UserAgent, Facet::DstIp, Facet::SrcIp, Facet::User, Facet::Object] {

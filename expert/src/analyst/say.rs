@@ -3,6 +3,7 @@
 use casebook_protocol::{Bearing, one_line};
 
 use super::behaviour::Behaviour;
+use super::facet::roles::audit_prefix;
 use super::facet::{Class, Facet, last};
 use super::rec::Rec;
 
@@ -81,8 +82,11 @@ pub(super) fn claim(
 ) -> String {
     let mut text = sentence(main);
     // A sensor that writes a program and its arguments apart has the command nowhere as one text.
-    if !stands(&text) && main.class() == Class::ProcessStart {
-        text = started(main, apart(main).unwrap_or_default());
+    if !stands(&text)
+        && main.class() == Class::ProcessStart
+        && let Some(what) = apart(main)
+    {
+        text = started(main, what);
     }
     let answers = answers(main, others);
     if answers.len() > 1 && stands(&text) {
@@ -168,15 +172,19 @@ fn label(rec: &Rec) -> String {
 /// The record says that what it tells of was not allowed: that is no command that ran.
 fn denied(rec: &Rec) -> bool {
     const SO: &[&str] = &["not in sudoers", "not allowed", "incorrect password", "password is required", "denied"];
-    rec.field(&["outcome"]).map(str::to_ascii_lowercase).is_some_and(|outcome| SO.iter().any(|so| outcome.contains(so)))
+    let said = rec.field(&["outcome"]).map(str::to_ascii_lowercase);
+    // The kernel's audit has the call of a start that was refused.
+    let refused = rec.class() == Class::ProcessStart && audit_prefix(&rec.fields).is_some();
+    said.is_some_and(|outcome| SO.iter().any(|so| outcome.contains(so)))
+        || refused && rec.facets.get(Facet::Outcome) == Some("failure")
 }
 
 /// A program and its arguments, each as written.
 fn apart(rec: &Rec) -> Option<String> {
     let program = named(rec, Facet::Process, 160)?;
     let own = |path: &&String| last(path, 2) == "process.arguments";
-    let arguments = rec.fields.iter().find(|(path, _)| own(path)).map(|(_, v)| v).filter(|v| !v.is_empty());
-    Some(arguments.map_or_else(|| program.clone(), |arguments| format!("{program} with {}", quote(arguments, 160))))
+    let (_, arguments) = rec.fields.iter().find(|(path, _)| own(path))?;
+    Some(if arguments.is_empty() { program } else { format!("{program} with {}", quote(arguments, 160)) })
 }
 
 /// Who started `what`, as whom and where.
@@ -191,6 +199,8 @@ fn started(rec: &Rec, what: String) -> String {
     };
     let by = match (get(Facet::User), rec.field(&["targetuser"])) {
         (Some(user), Some(other)) => format!(" by {user} as {}", quote(other, 160)),
+        // Who signed in, whatever it became since.
+        (Some(user), _) if audit_prefix(&rec.fields).is_some() => format!(" by {user}"),
         (user, _) => user.map(|u| format!(" as {u}")).unwrap_or_default(),
     };
     let on = get(Facet::Host).map(|h| format!(" on {h}")).unwrap_or_default();

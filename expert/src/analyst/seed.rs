@@ -61,6 +61,16 @@ pub(crate) fn of(alert: &Alert) -> Seeds {
     seeds
 }
 
+/// When the event happened, as the alert says at its top.
+pub(super) fn event_time(alert: &Alert) -> Option<Timestamp> {
+    const NAMES: &[&str] = &["eventtime", "timestamp", "time", "ts", "occurredat", "eventtimestamp", "eventtimeepoch"];
+    let body = alert.json();
+    let own = body.as_object()?.iter().find(|(key, _)| NAMES.contains(&last(key, 1).as_str()))?;
+    let (mut times, mut names, mut records) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+    walk(own.1, &format!(".{}", own.0), 1, &mut records, &mut names, &mut times);
+    times.into_values().flatten().next()
+}
+
 /// The kinds that tell most come first: a session is one, a host is many.
 const fn rank(kind: EntityKind) -> u8 {
     match kind {
@@ -248,7 +258,7 @@ fn kind_by_name(name: &str) -> Option<EntityKind> {
                 (&["accountname", "username", "accountupn", "principalemail"], EntityKind::User),
                 (&["hostname", "computername", "computerdnsname", "devicename", "machinename"], EntityKind::Host),
                 (&["processname", "processfilename", "processpath"], EntityKind::Process),
-                (&["processguid", "logonid"], EntityKind::Session),
+                (&["processguid"], EntityKind::Session),
                 (&["commandline", "cmdline"], EntityKind::Other),
             ];
             ends.into_iter().find(|(ends, _)| ends.iter().any(|end| name.ends_with(end)))?.1

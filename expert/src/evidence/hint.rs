@@ -7,24 +7,49 @@ use casebook_protocol::Timestamp;
 pub struct Hint {
     /// When the alerted activity happened. A log that writes no year lies in the year that brings it nearest.
     pub at: Timestamp,
-    /// The record that the alert points to, by its file and line. Where that log writes no zone, and the record is whole
-    /// quarters of an hour from `at`, it is in the zone that makes both one moment.
-    pub record: Option<(String, u64)>,
+    /// The record that the alert points to, by its file and line, and its time as the alert itself tells it. Where that
+    /// log writes no zone, and the record is a zone away from that time to the second, it is in that zone.
+    pub record: Option<Told>,
+}
+
+/// A record and when it happened, as an alert tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// The file, as the alert writes it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// When it happened.
+    pub at: Timestamp,
 }
 
 impl Hint {
-    pub(crate) fn ns(&self) -> i64 {
-        i64::try_from(self.at.as_nanosecond()).unwrap_or(i64::MAX)
+    /// Nanoseconds; none outside the years that they reach.
+    pub(crate) fn ns(&self) -> Option<i64> {
+        nanoseconds(self.at)
     }
+}
 
-    /// The line that it points to in `file`.
-    pub(crate) fn line_of(&self, file: &str) -> Option<u64> {
-        self.record.as_ref().filter(|(named, _)| same_file(file, named)).map(|(_, line)| *line)
+impl Told {
+    pub(crate) fn ns(&self) -> Option<i64> {
+        nanoseconds(self.at)
     }
+}
+
+fn nanoseconds(at: Timestamp) -> Option<i64> {
+    i64::try_from(at.as_nanosecond()).ok()
+}
+
+/// Which of `known` an alert means by `named`: that file, or the one whose path ends so, or the only one of that name.
+pub(crate) fn pointed<'f>(known: &[&'f str], named: &str) -> Option<&'f str> {
+    let ends = |known: &&&str| named.ends_with(&format!("/{known}"));
+    let base = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let mut alike = known.iter().filter(|k| base(k) == base(named));
+    let only = alike.next().filter(|_| alike.next().is_none());
+    known.iter().find(|k| **k == named).or_else(|| known.iter().find(ends)).or(only).copied()
 }
 
 /// Whether `named`, as an alert writes it, is `known`, as it lies in the folder of the evidence.
 pub(crate) fn same_file(known: &str, named: &str) -> bool {
-    let base = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
-    known == named || named.ends_with(&format!("/{known}")) || base(known) == base(named)
+    pointed(&[known], named).is_some()
 }

@@ -13,6 +13,7 @@ use super::LoadError;
 use super::fields::Shape;
 use super::hint::Hint;
 use super::source::{Skipped, Source};
+use super::time::clock::Offset;
 use super::time::year;
 
 /// Raised with every change of what is stored or of how it is found out.
@@ -59,12 +60,24 @@ pub(crate) struct Guess {
     pub(crate) near: Option<i64>,
     /// The files whose times say no zone, and by nothing in the evidence.
     pub(crate) zoneless: Vec<String>,
+    /// What alerts told of such files: each was looked at once, and stays.
+    pub(crate) told: Vec<Looked>,
+}
+
+/// A record that an alert pointed to, when it happened by the alert, and the zone that follows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Looked {
+    pub(crate) file: String,
+    pub(crate) line: u64,
+    pub(crate) at: i64,
+    pub(crate) zone: Option<Offset>,
 }
 
 impl Guess {
     /// Whether `hint` would lead to the same years.
     pub(crate) fn holds(&self, hint: Option<&Hint>) -> bool {
-        let same = |hint: &Hint| self.near.is_some_and(|used| year::of(used) == year::of(hint.ns()));
+        let same =
+            |hint: &Hint| self.near.is_some_and(|used| hint.ns().is_none_or(|ns| year::of(used) == year::of(ns)));
         !self.years || hint.is_none_or(same)
     }
 }

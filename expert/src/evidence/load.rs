@@ -12,7 +12,7 @@ use super::body::{self, Hashing, Look};
 use super::cut::{Cutter, Piece};
 use super::fields::{self, Shape};
 use super::hint::Hint;
-use super::index::{Block, Entry, Manifest, Meta, Stored, VERSION, Writer};
+use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer};
 use super::prepare::{self, Prepared};
 use super::profile::Profile;
 use super::readings::{self, Grams};
@@ -60,6 +60,7 @@ pub(crate) fn build(
     found: Vec<Found>,
     mut skipped: Vec<Skipped>,
     hint: Option<&Hint>,
+    told: &[Looked],
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -90,7 +91,7 @@ pub(crate) fn build(
     if prepared.is_empty() {
         return Err(nothing(root, &skipped));
     }
-    let guessed = prepare::share(&mut prepared, hint);
+    let guessed = prepare::share(&mut prepared, hint, told);
     let sources = run(prepared, &writer, &mut manifest, progress)?;
     if sources.iter().all(|s| s.source.records == 0) {
         return Err(nothing(root, &skipped));

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use super::LoadError;
 use super::belongs::{Belongs, Facts};
@@ -10,8 +10,8 @@ use super::body::{Body, head};
 use super::cut::{Cut, Cutter};
 use super::detect::{Detected, detect};
 use super::fields::{self, Shape};
-use super::hint::Hint;
-use super::index::Guess;
+use super::hint::{Hint, pointed};
+use super::index::{Guess, Looked};
 use super::source::{Format, TimeField};
 use super::time::clock::{self, Offset};
 use super::time::plan::{PAIR, TimePlan, find_pair, join_pair};
@@ -74,7 +74,8 @@ impl Prepared {
         let of_record: Vec<String> = sample.iter().map(|fields| plan.host_of(fields)).collect();
         plan.offsets = clock::offsets(&candidates, &of_record);
         notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
-        let zoneless = zoneless(&plan, &candidates);
+        // The extended log format of the W3C is in UTC.
+        let zoneless = detected.shape.format != Format::W3c && zoneless(&plan, &candidates);
         let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
         Ok(Self {
             range: range(&candidates),
@@ -93,35 +94,37 @@ impl Prepared {
         })
     }
 
-    /// The zone in which the record that `hint` points to happened when `hint` says, if this is its source. Its times say
-    /// none themselves.
-    fn zone_by(&self, hint: &Hint) -> Option<Offset> {
-        let line = hint.line_of(&self.found.file).filter(|_| self.zoneless)?;
-        let mut fields = self.line(line)?;
+    /// The zone in which the record on `line` happened at `told`, if there is one. Its times say none themselves.
+    fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
+        let mut fields = self.line(line).filter(|_| self.zoneless)?;
         let host = self.plan.host_of(&fields);
         let (own, moment) = self.plan.written(&mut fields)?;
         let at = if moment.dated {
             moment.ns
         } else {
             let year = self.plan.year?;
-            let near = |at: &i64| hint.ns().abs_diff(*at);
+            let near = |at: &i64| told.abs_diff(*at);
             [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
         };
-        let add = clock::quarters(hint.ns() - at).filter(|_| !moment.zoned)?;
+        let add = clock::zone(told, at).filter(|_| !moment.zoned)?;
         let (field, path) = (own.key.clone(), own.path.clone());
         Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
     }
 
-    /// The fields of what stands on a line of a file of lines.
+    /// The fields of the record that starts on a line.
     fn line(&self, number: u64) -> Option<Fields> {
-        let lines = matches!(self.detected.cut, Cut::Lines(_));
-        let mut reader = BufReader::new(File::open(&self.body.path).ok().filter(|_| lines)?);
+        let mut file = File::open(&self.body.path).ok()?;
+        file.seek(SeekFrom::Start(self.detected.skip)).ok()?;
+        let mut cutter = Cutter::new(file, &self.detected.cut, 0, 1);
         let mut bytes = Vec::new();
-        for _ in 0..number {
-            bytes.clear();
-            reader.read_until(b'\n', &mut bytes).ok().filter(|read| *read > 0)?;
+        loop {
+            let piece = cutter.next(&mut bytes).ok()??;
+            match piece.line.cmp(&number) {
+                std::cmp::Ordering::Less => {}
+                std::cmp::Ordering::Equal => return Some(fields::parse(&self.detected.shape, &bytes).fields),
+                std::cmp::Ordering::Greater => return None,
+            }
         }
-        Some(fields::parse(&self.detected.shape, bytes.trim_ascii_end()).fields)
     }
 
     /// What wrote the source, with the host where it is only one.
@@ -134,9 +137,9 @@ impl Prepared {
 }
 
 /// Shares among all sources what only some of them show: clocks of hosts, and the year. What nothing in the evidence
-/// tells is taken from `hint`; what that is.
-pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>) -> Guess {
-    let near = hint.map(Hint::ns);
+/// tells is taken from `hint`, and from what earlier alerts `told`; what that is.
+pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked]) -> Guess {
+    let near = hint.and_then(Hint::ns);
     let mut guessed = Guess { near, ..Guess::default() };
     let mut offsets: Vec<Offset> = Vec::new();
     for offset in all.iter().flat_map(|p| &p.plan.offsets) {
@@ -182,23 +185,46 @@ pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>) -> Guess {
             guessed.zoneless.push(prepared.found.file.clone());
         }
     }
-    if let Some(offset) = hint.and_then(|hint| all.iter().find_map(|p| p.zone_by(hint))) {
-        let same = |p: &&mut Prepared| p.zoneless && p.machines.contains(&offset.host);
+    guessed.told = looked(all, hint, told);
+    for looked in &guessed.told {
+        let Some(offset) = &looked.zone else { continue };
+        // Where no host is named, a file speaks for itself alone.
+        let same = |p: &&mut Prepared| {
+            p.zoneless && p.machines.contains(&offset.host) && (!offset.host.is_empty() || p.found.file == looked.file)
+        };
         for prepared in all.iter_mut().filter(same) {
             let shown = prepared.plan.own.first().map(|own| (own.key.clone(), own.path.clone()));
             let Some((field, path)) = shown else { continue };
             let offset = Offset { field, path, ..offset.clone() };
+            if prepared.plan.offsets.iter().any(|o| o.host == offset.host && o.field == offset.field) {
+                continue;
+            }
             prepared.notes.extend(clock::notes(std::slice::from_ref(&offset)));
             prepared.plan.offsets.push(offset);
-            prepared.zoneless = false;
+            // Of other hosts in the same file nothing is known.
+            prepared.zoneless = prepared.machines.len() > 1;
         }
     }
     for prepared in all.iter_mut().filter(|p| p.zoneless) {
         let fields = prepared.plan.own.first().map(|own| own.path.clone());
-        let note = |path: String| format!("the times of {path} say no zone: they are read as UTC");
+        let rest = if prepared.plan.offsets.is_empty() { "" } else { " of other hosts" };
+        let note = |path: String| format!("the times of {path}{rest} say no zone: they are read as UTC");
         prepared.notes.extend(fields.map(note));
     }
     guessed
+}
+
+/// What earlier alerts told of records whose logs write no zone, and what `hint` does. The later of two on one host stands.
+fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked> {
+    const MOST: usize = 64;
+    let files: Vec<&str> = all.iter().map(|p| p.found.file.as_str()).collect();
+    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
+        let (file, at) = (pointed(&files, &told.file)?, told.ns()?);
+        let source = all.iter().find(|p| p.found.file == file).filter(|p| p.zoneless)?;
+        let zone = source.zone_by(told.line, at);
+        Some(Looked { file: file.to_owned(), line: told.line, at, zone })
+    });
+    new.into_iter().chain(told.iter().cloned()).take(MOST).collect()
 }
 
 /// The year that most of the other sources speak for.

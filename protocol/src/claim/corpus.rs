@@ -98,6 +98,16 @@ impl Corpus {
         if self.exact.iter().any(|text| text.contains(quote)) {
             return true;
         }
+        // What is quoted may have points of its own.
+        let inner = quote.trim_matches(|c: char| c == '…' || c.is_whitespace());
+        let inner = inner.strip_prefix("...").unwrap_or(inner);
+        let inner = inner.strip_suffix("...").unwrap_or(inner);
+        if inner.chars().count() >= 3
+            && inner.contains(char::is_alphanumeric)
+            && self.exact.iter().any(|text| text.contains(inner))
+        {
+            return true;
+        }
         let marked = quote.replace("...", "…");
         // A full stop before three points leaves a piece that says nothing.
         let says = |piece: &String| piece.contains(char::is_alphanumeric);

@@ -35,62 +35,106 @@ fn first<'a>(names: &[Named<'a>], wanted: &[&str]) -> Option<&'a str> {
     })
 }
 
+/// The field is the record's own: at its top, or right below what a collector puts around it. Deeper down stand names that
+/// whoever is recorded may have chosen, such as labels.
+pub(crate) fn outer(path: &str) -> bool {
+    const ENVELOPES: [&str; 9] =
+        ["record", "_source", "columns", "properties", "event", "eventdata", "data", "jsonpayload", "fields"];
+    match path.split_once('.') {
+        None => true,
+        Some((first, rest)) => {
+            !rest.contains('.') && ENVELOPES.iter().any(|envelope| first.eq_ignore_ascii_case(envelope))
+        }
+    }
+}
+
+/// What stands before the fields of a record of the kernel's audit system: nothing, or the field of a collector in which
+/// the record was found.
+pub(crate) fn audit_prefix(fields: &BTreeMap<String, String>) -> Option<&str> {
+    const MESSAGES: [&str; 8] = ["message", "msg", "syslogmessage", "log", "rawdata", "raw", "original", "text"];
+    fields.keys().filter_map(|path| path.strip_suffix("audit.serial")).find(|prefix| {
+        let mut parts = prefix.trim_end_matches('.').split('.').rev();
+        let message = parts.next().is_some_and(|last| MESSAGES.iter().any(|m| last.eq_ignore_ascii_case(m)));
+        (prefix.is_empty() || message && parts.count() <= 1) && fields.contains_key(&format!("{prefix}audit.time"))
+    })
+}
+
 /// Sensors that name an acting program beside another: Defender, the normalised tables of Sentinel, SentinelOne.
 pub(super) fn acting(values: &mut Values, names: &[Named<'_>]) {
-    let Some(program) = ACTING.iter().find_map(|(.., wanted)| first(names, wanted)) else { return };
-    let starts = values.contains_key(&Facet::Command) || values.get(&Facet::Process).is_some_and(|p| *p != program);
+    if ACTING.iter().all(|(.., wanted)| first(names, wanted).is_none()) {
+        return;
+    }
+    let action = values.get(&Facet::Action).map(|a| a.to_ascii_lowercase()).unwrap_or_default();
+    let made = first(names, &["createdprocessname", "createdprocesscommandline"]).is_some();
+    let named = ["processcreat", "process_creat", "process creat", "processstart", "rollup"];
+    // Where nothing says what was done, a command beside the acting one is what that started.
+    let untold = action.is_empty() && values.contains_key(&Facet::Command);
+    let starts = made || untold || named.iter().any(|word| action.contains(word));
     // `FileName` is the program that was started, or the file that one wrote.
-    let file = first(names, &["filename"]).filter(|_| !values.contains_key(&Facet::Command));
-    let made = first(names, &["createdprocessname", "targetprocessname", "tgtprocname", "tgtprocimagepath"]);
-    let starts = starts && (file.is_none() || made.is_some());
-    if let (Some(file), false) = (file, starts) {
+    if !starts && let Some(file) = first(names, &["filename", "targetprocessname", "tgtprocname"]) {
         values.insert(Facet::Object, file.to_owned());
     }
     for (own, parent, wanted) in ACTING {
-        let Some(value) = first(names, wanted) else { continue };
-        if starts {
-            values.entry(parent).or_insert_with(|| value.to_owned());
-        } else {
-            values.insert(own, value.to_owned());
+        match first(names, wanted) {
+            Some(value) if starts => drop(values.entry(parent).or_insert_with(|| value.to_owned())),
+            Some(value) => drop(values.insert(own, value.to_owned())),
+            None if starts => {}
+            // What stands there is told of the other program.
+            None => drop(values.remove(&own)),
         }
     }
 }
 
 /// What watches one host calls the ends of a connection its own and the other.
 pub(super) fn ends(values: &mut Values, names: &[Named<'_>]) {
-    let (Some(local), Some(remote)) =
-        (first(names, &["localip", "localaddress"]), first(names, &["remoteip", "remoteaddress"]))
-    else {
+    let local = first(names, &["localip", "localaddress"]);
+    let Some(remote) = first(names, &["remoteip", "remoteaddress"]) else { return };
+    if local.is_none() && first(names, &["localport", "remoteport"]).is_none() {
         return;
-    };
-    let action = values.get(&Facet::Action).map(|a| a.to_ascii_lowercase()).unwrap_or_default();
-    let inward = ["inbound", "logon", "accept", "listen"].iter().any(|word| action.contains(word));
-    let (from, to) = if inward { (remote, local) } else { (local, remote) };
-    values.insert(Facet::SrcIp, from.to_owned());
-    values.insert(Facet::DstIp, to.to_owned());
-    let port: &[&str] = if inward { &["localport"] } else { &["remoteport"] };
-    if let Some(port) = first(names, port) {
-        values.insert(Facet::DstPort, port.to_owned());
+    }
+    let told =
+        names.iter().filter(|(one, ..)| matches!(one.as_str(), "action" | "actiontype" | "direction" | "eventtype"));
+    let inward = told.map(|(.., value)| value.to_ascii_lowercase()).any(|value| {
+        ["inbound", "ingress", "incoming", "logon", "accept", "listen"].iter().any(|word| value.contains(word))
+    });
+    let (from, to) = if inward { (Some(remote), local) } else { (local, Some(remote)) };
+    let port = first(names, if inward { &["localport"] } else { &["remoteport"] });
+    for (facet, value) in [(Facet::SrcIp, from), (Facet::DstIp, to), (Facet::DstPort, port)] {
+        match value {
+            Some(value) => drop(values.insert(facet, value.to_owned())),
+            None => drop(values.remove(&facet)),
+        }
     }
 }
 
-/// A record of the kernel's audit system: what was done is its `op`, `hostname` is where somebody came
-/// from, and who did it is the account that signed in, whatever it became since.
-pub(super) fn audited(values: &mut Values, names: &[Named<'_>]) {
-    if !names.iter().any(|(_, two, _)| two == "audit.serial") {
-        return;
-    }
-    // The number of nobody: 2³² − 1, also written as −1.
-    let known = |value: &&str| !matches!(*value, "4294967295" | "-1" | "unset" | "?" | "(unknown)");
+/// A record of the kernel's audit system: what was done is its `op`, `hostname` is where somebody came from, and who did
+/// it is the account that signed in, whatever it became since. `names` are the fields of the record itself, `collected`
+/// that a collector put it into a field of its own.
+pub(super) fn audited(values: &mut Values, names: &[Named<'_>], collected: bool) {
+    // The number of nobody, 2³² − 1 and −1, and names of accounts that are none.
+    let known = |value: &&str| !matches!(*value, "4294967295" | "-1" | "unset" | "?") && !value.starts_with('(');
     let of = |wanted: &[&str]| first(names, wanted).filter(known).map(str::to_owned);
     let mut put = |facet, value: Option<String>| match value {
         Some(value) => drop(values.insert(facet, value)),
         None => drop(values.remove(&facet)),
     };
-    put(Facet::Host, of(&["node", "computer"]));
+    let kind = first(names, &["type"]).unwrap_or_default();
+    let account = of(&["acct"]);
+    // The account that is made or changed is what is acted on.
+    let managed =
+        ["ADD_", "DEL_", "USER_MGMT", "GRP_MGMT", "USER_CHAUTHTOK", "ACCT_"].iter().any(|k| kind.starts_with(k));
+    if !collected {
+        put(Facet::Host, of(&["node"]));
+    }
     put(Facet::SrcIp, of(&["addr"]));
-    put(Facet::User, of(&["acct"]).or_else(|| of(&["auid"])).or_else(|| of(&["uid"])));
-    put(Facet::Object, of(&["unit", "key", "name", "grp"]));
+    put(Facet::Object, of(&["unit", "key", "name", "grp"]).or_else(|| account.clone().filter(|_| managed)));
+    let signs_in = kind.starts_with("USER_") && first(names, &["acct"]).is_some();
+    let user = match (managed, signs_in) {
+        (true, _) => of(&["auid"]),
+        (_, true) => account,
+        _ => of(&["auid"]).or_else(|| of(&["uid"])),
+    };
+    put(Facet::User, user);
     put(Facet::Action, of(&["op"]).or_else(|| of(&["type"])));
     let ended = match first(names, &["res", "success"]) {
         Some("1" | "success" | "yes") => Some("success"),
@@ -223,11 +267,73 @@ mod tests {
                 (Facet::Process, Some("a.exe")),
             ],
         );
+        let socket = [
+            ("action", "added"),
+            ("columns.action", "accept"),
+            ("columns.local_address", "10.0.0.5"),
+            ("columns.local_port", "22"),
+            ("columns.remote_address", "203.0.113.9"),
+            ("columns.remote_port", "51234"),
+        ];
+        check(
+            &socket,
+            Class::NetworkConnection,
+            &[(Facet::SrcIp, Some("203.0.113.9")), (Facet::DstIp, Some("10.0.0.5")), (Facet::DstPort, Some("22"))],
+        );
+        check(
+            &[("ActionType", "ConnectionFailed"), ("RemoteIP", "192.0.2.9"), ("RemotePort", "443"), ("LocalIP", "")],
+            Class::NetworkConnection,
+            &[(Facet::SrcIp, None), (Facet::DstIp, Some("192.0.2.9")), (Facet::DstPort, Some("443"))],
+        );
         check(
             &fields("InboundConnectionAccepted"),
             Class::NetworkConnection,
             &[(Facet::SrcIp, Some("192.0.2.9")), (Facet::DstPort, Some("22"))],
         );
+    }
+
+    #[test]
+    fn what_was_done_says_whether_a_program_was_started() {
+        let acting = [("InitiatingProcessFileName", "a.exe"), ("InitiatingProcessCommandLine", "a -b")];
+        let opened =
+            [("ActionType", "OpenProcessApiCall"), ("FileName", "lsass.exe"), ("ProcessCommandLine", "lsass.exe")];
+        check(
+            &[&acting[..], &opened].concat(),
+            Class::ProcessAccess,
+            &[
+                (Facet::Process, Some("a.exe")),
+                (Facet::Command, Some("a -b")),
+                (Facet::Object, Some("lsass.exe")),
+                (Facet::Parent, None),
+            ],
+        );
+        let empty = [("ActionType", "ProcessCreated"), ("FileName", "b.exe"), ("ProcessCommandLine", "")];
+        check(
+            &[&acting[..], &empty].concat(),
+            Class::ProcessStart,
+            &[(Facet::Process, Some("b.exe")), (Facet::Command, None), (Facet::Parent, Some("a.exe"))],
+        );
+        let ended =
+            [("EventType", "ProcessTerminated"), ("TargetProcessName", "b.exe"), ("ActingProcessName", "a.exe")];
+        check(&ended, Class::ProcessEnd, &[(Facet::Parent, None)]);
+    }
+
+    #[test]
+    fn names_that_whoever_is_recorded_may_choose_play_no_role() {
+        let pod = [
+            ("auditID", "1"),
+            ("verb", "create"),
+            ("user.username", "mara"),
+            ("requestObject.metadata.labels.severity", "low"),
+            ("requestObject.metadata.labels.alertid", "1"),
+            ("requestObject.metadata.labels.audit.serial", "1"),
+            ("requestObject.metadata.labels.audit.time", "1"),
+            ("requestObject.metadata.labels.acct", "alice"),
+            ("requestObject.metadata.labels.initiatingprocessname", "x"),
+        ];
+        check(&pod, Class::ApiCall, &[(Facet::User, Some("mara")), (Facet::Action, Some("create"))]);
+        let asked = [("auditID", "1"), ("sourceIPs.0", "8.8.8.8"), ("sourceIPs.1", "192.0.2.7")];
+        check(&asked, Class::ApiCall, &[(Facet::SrcIp, Some("192.0.2.7"))]);
     }
 
     #[test]
@@ -248,6 +354,7 @@ mod tests {
         );
         let login = [
             ("audit.serial", "7"),
+            ("audit.time", "1551487421.353"),
             ("type", "USER_LOGIN"),
             ("auid", "4294967295"),
             ("acct", "root"),
@@ -266,9 +373,18 @@ mod tests {
                 (Facet::Outcome, Some("failure")),
             ],
         );
-        let call =
-            [&audit[..], &[("type", "SYSCALL"), ("syscall", "59"), ("exe", "/usr/bin/id"), ("key", "(null")]].concat();
+        let call = [
+            &audit[..],
+            &[("type", "SYSCALL"), ("arch", "c000003e"), ("syscall", "59"), ("exe", "/usr/bin/id"), ("key", "(null")],
+        ]
+        .concat();
         check(&call, Class::ProcessStart, &[(Facet::Process, Some("/usr/bin/id")), (Facet::Object, None)]);
+        let made = [&audit[..], &[("type", "ADD_USER"), ("acct", "eve"), ("op", "adding user"), ("res", "1")]].concat();
+        check(&made, Class::AccountChange, &[(Facet::User, Some("1000")), (Facet::Object, Some("eve"))]);
+        let guess = [&login[..3], &[("acct", "(invalid user)"), ("uid", "0"), ("res", "failed")]].concat();
+        check(&guess, Class::LogonFailure, &[(Facet::User, None)]);
+        let title = [&audit[..], &[("type", "PROCTITLE"), ("proctitle", "sshd: root")]].concat();
+        check(&title, Class::Other, &[]);
         let command = [&audit[..], &[("type", "USER_CMD"), ("cmd", "auditctl -l"), ("exe", "/usr/bin/sudo")]].concat();
         check(&command, Class::ProcessStart, &[(Facet::Command, Some("auditctl -l"))]);
     }

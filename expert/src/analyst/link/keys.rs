@@ -118,7 +118,10 @@ fn audit_keys(rec: &Rec) -> Vec<String> {
     const NOBODY: &[&str] = &["4294967295", "-1", "unset"];
     let field = |wanted: &str| rec.fields.iter().find(|(path, _)| last(path, 2) == wanted).map(|(_, v)| v.as_str());
     let (Some(time), Some(serial)) = (field("audit.time"), field("audit.serial")) else { return Vec::new() };
-    let session = rec.field(&["ses"]).filter(|id| !NOBODY.contains(id)).map(|id| format!("ses={id} "));
+    let session = rec.field(&["ses"]).filter(|id| !NOBODY.contains(id));
+    // Each host counts its own.
+    let host = rec.facets.get(Facet::Host).unwrap_or(&rec.file);
+    let session = session.map(|id| format!("{host}#ses={id}"));
     std::iter::once(format!("audit({time}:{serial})")).chain(session).collect()
 }
 
@@ -177,7 +180,9 @@ mod tests {
     #[test]
     fn records_of_one_audit_event_and_of_one_sign_in_belong_together() {
         let fields = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "237")];
-        assert_eq!(session_keys(&Rec::with(&fields)), ["audit(1.5:7)", "ses=237 "]);
+        assert_eq!(session_keys(&Rec::with(&fields)), ["audit(1.5:7)", "a.log#ses=237"]);
+        let elsewhere = [&fields[..], &[("node", "web2")]].concat();
+        assert_eq!(session_keys(&Rec::with(&elsewhere)), ["audit(1.5:7)", "web2#ses=237"]);
         let nobody = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "4294967295")];
         assert_eq!(session_keys(&Rec::with(&nobody)), ["audit(1.5:7)"]);
     }

@@ -152,9 +152,12 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
 
 /// What a scheduled task will run.
 fn task(rec: &Rec) -> String {
-    let of = |wanted: &str| rec.fields.iter().find(|(path, _)| last(path, 2) == wanted).map(|(_, v)| quote(v, 160));
-    let arguments = of("exec.arguments").map(|a| format!(" with {a}")).unwrap_or_default();
-    of("exec.command").map(|command| format!(" that runs {command}{arguments}")).unwrap_or_default()
+    let commands = || rec.fields.iter().filter(|(path, _)| last(path, 2) == "exec.command");
+    let Some((path, command)) = commands().next() else { return String::new() };
+    let beside = path.rsplit_once('.').map(|(exec, _)| format!("{exec}.Arguments")).unwrap_or_default();
+    let arguments = rec.fields.get(&beside).map(|a| format!(" with {}", quote(a, 160))).unwrap_or_default();
+    let more = if commands().count() > 1 { " and more" } else { "" };
+    format!(" that runs {}{arguments}{more}", quote(command, 160))
 }
 
 /// What the kinds of record that only this sensor has tell.

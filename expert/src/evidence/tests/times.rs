@@ -260,33 +260,72 @@ fn a_time_named_utc_goes_first_also_where_only_some_records_have_it() {
     assert!(notes.contains("+4:00:00 makes it UTC") && !notes.contains("read as UTC"), "{notes}");
 }
 
+fn told(file: &str, line: u64, at: &str) -> Hint {
+    let at = at.parse().unwrap();
+    Hint { at, record: Some(Told { file: file.to_owned(), line, at }) }
+}
+
+fn guesses(host: &str) -> String {
+    let line = |i| format!("Mar  4 10:06:0{i} {host} sshd[1]: Failed password for root from 203.0.113.9 port 22\n");
+    (0..9).map(line).collect()
+}
+
 #[test]
 fn the_alert_tells_the_zone_where_nothing_else_does() {
-    let local =
-        (0..9).map(|i| format!("Mar  4 10:06:0{i} web sshd[1]: Failed password for root from 203.0.113.9 port 22"));
-    let folder = Folder::of("auth.log", &local.collect::<Vec<_>>().join("\n"));
+    let folder = Folder::of("auth.log", &guesses("web"));
     let index = tempfile::tempdir().unwrap();
-    let zoned = |hint: Option<(&str, u64)>| {
-        let hint = hint
-            .map(|(at, line)| Hint { at: at.parse().unwrap(), record: Some(("evidence/auth.log".to_owned(), line)) });
-        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint.as_ref(), &mut |_| {}).unwrap();
+    let zoned = |hint: Option<&Hint>| {
+        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint, &mut |_| {}).unwrap();
         (catalog.record("auth.log", 1).unwrap().time.unwrap().to_string(), catalog.sources()[0].notes.join("; "))
     };
-    let (time, notes) = zoned(Some(("2024-03-04T04:36:02Z", 3)));
+    let (time, notes) = zoned(Some(&told("evidence/auth.log", 3, "2024-03-04T04:36:02Z")));
     assert_eq!(time, "2024-03-04T04:36:00Z");
     assert!(notes.contains("-5:30:00 makes it UTC, by the alert's own time"), "{notes}");
     assert_eq!(zoned(None).0, "2024-03-04T04:36:00Z", "as the index was built");
-    // Another alert of the same host, and one whose moment is no zone away.
-    for other in [("2024-03-04T04:36:07Z", 8), ("2024-03-04T04:40:11Z", 8)] {
-        assert_eq!(zoned(Some(other)).0, "2024-03-04T04:36:00Z");
+    let made = || {
+        let mut files = std::fs::read_dir(index.path()).unwrap().flatten().map(|f| f.path());
+        let index = files.find(|p| p.extension().is_some_and(|e| e == "sqlite")).unwrap();
+        std::fs::metadata(index).unwrap().modified().unwrap()
+    };
+    // Another alert of the same host, one whose moment is no zone away, and one that contradicts the first.
+    let built = made();
+    for (at, line) in [("2024-03-04T04:36:07Z", 8), ("2024-03-04T04:40:11Z", 8), ("2024-03-04T10:06:02Z", 3)] {
+        assert_eq!(zoned(Some(&told("auth.log", line, at))).0, "2024-03-04T04:36:00Z");
     }
-    let (time, notes) = zoned(Some(("2024-03-04T10:06:02Z", 3)));
-    assert_eq!(time, "2024-03-04T10:06:00Z");
-    assert!(notes.contains("say no zone: they are read as UTC"), "{notes}");
+    assert_eq!(made(), built, "the index was built once");
     let written =
         Folder::of("auth.log", "2024-03-04T10:06:00Z web sshd[1]: Failed password for root from 203.0.113.9\n");
-    let hint = Hint { at: "2024-03-04T08:06:00Z".parse().unwrap(), record: Some(("auth.log".to_owned(), 1)) };
+    let hint = told("auth.log", 1, "2024-03-04T08:06:00Z");
     let catalog = Catalog::open_in(&written.evidence(), index.path(), Some(&hint), &mut |_| {}).unwrap();
     let time = catalog.record("auth.log", 1).unwrap().time.unwrap().to_string();
     assert_eq!(time, "2024-03-04T10:06:00Z", "a zone that is written stands");
+}
+
+#[test]
+fn each_host_keeps_the_zone_that_an_alert_told() {
+    let (web, db) = (guesses("web"), guesses("db"));
+    let folder = Folder::new(&[("web/auth.log", web.as_bytes()), ("db/auth.log", db.as_bytes())]);
+    let index = tempfile::tempdir().unwrap();
+    let times = |hint: &Hint| {
+        let catalog = Catalog::open_in(&folder.evidence(), index.path(), Some(hint), &mut |_| {}).unwrap();
+        ["web/auth.log", "db/auth.log"].map(|file| catalog.record(file, 1).unwrap().time.unwrap().to_string())
+    };
+    let web = told("web/auth.log", 3, "2024-03-04T04:36:02Z");
+    assert_eq!(times(&web), ["2024-03-04T04:36:00Z", "2024-03-04T10:06:00Z"]);
+    let both = ["2024-03-04T04:36:00Z", "2024-03-04T15:06:00Z"];
+    assert_eq!(times(&told("evidence/db/auth.log", 1, "2024-03-04T15:06:00Z")), both);
+    assert_eq!(times(&web), both);
+    assert_eq!(times(&told("auth.log", 1, "2024-03-04T12:36:00Z")), both, "of two files of one name neither is meant");
+}
+
+#[test]
+fn a_rule_that_runs_by_the_hour_tells_no_zone() {
+    for at in ["2024-03-04T11:06:00Z", "2024-03-04T10:36:01Z", "2024-03-04T10:21:01Z", "2024-03-05T10:06:01Z"] {
+        let folder = Folder::of("auth.log", &guesses("web"));
+        let index = tempfile::tempdir().unwrap();
+        let hint = told("auth.log", 2, at);
+        let catalog = Catalog::open_in(&folder.evidence(), index.path(), Some(&hint), &mut |_| {}).unwrap();
+        let time = catalog.record("auth.log", 1).unwrap().time.unwrap().to_string();
+        assert_eq!(time, "2024-03-04T10:06:00Z", "{at}");
+    }
 }

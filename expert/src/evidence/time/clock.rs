@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::names::{self, Class};
 use super::roles::{Candidate, SECOND, modal};
 
@@ -10,7 +12,7 @@ const QUARTER: i64 = 15 * 60 * SECOND;
 const LEAST: usize = 3;
 
 /// The clock of one host, as one field shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offset {
     /// In lower case; empty where the records name none.
     pub(crate) host: String,
@@ -151,10 +153,19 @@ fn zone_of(diffs: &[i64]) -> Option<(i64, usize)> {
     (add != 0 && add.abs() <= 15 * 3600 * SECOND && near * 10 >= sorted.len() * 9).then_some((add, near))
 }
 
-/// The whole quarters of an hour that two times are apart, if they are: a zone.
-pub(crate) fn quarters(apart: i64) -> Option<i64> {
-    let add = (apart + QUARTER / 2).div_euclid(QUARTER) * QUARTER;
-    (add != 0 && add.abs() <= 15 * 3600 * SECOND && (apart - add).abs() <= 2 * SECOND).then_some(add)
+/// The zone that two times are apart, to less than a second: there are such zones. A rule that runs by the hour and
+/// writes when it ran is not a zone away from what it found.
+pub(crate) fn zone(utc: i64, local: i64) -> Option<i64> {
+    const HALVES: [i64; 8] = [-38, -14, 14, 18, 22, 26, 38, 42];
+    const QUARTERS: [i64; 3] = [23, 35, 51];
+    let apart = utc.checked_sub(local)?;
+    let add = apart.checked_add(QUARTER / 2)?.div_euclid(QUARTER) * QUARTER;
+    // What is added to local time to have UTC is the zone's offset with the other sign.
+    let quarters = -add / QUARTER;
+    let known = (-48..=56).contains(&quarters) && quarters % 4 == 0
+        || HALVES.contains(&quarters)
+        || QUARTERS.contains(&quarters);
+    (add != 0 && known && (apart - add).abs() < SECOND).then_some(add)
 }
 
 /// Clocks are off by whole minutes, or by whatever they are off, to the second.
