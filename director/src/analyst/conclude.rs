@@ -70,7 +70,12 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
     let counted = strong.iter().filter(|n| n.counted).filter(on_it);
     let both = counted.flat_map(|c| strong.iter().filter(on_it).map(move |r| (c, r)));
     let signs = both.into_iter().any(|(c, r)| !r.counted && r.technique == c.technique && r.technique != "-");
-    if !strong.is_empty() && (several || signs) {
+    // And so do three findings that show two kinds of behaviour, however the book sorts them.
+    let kinds: BTreeSet<&str> =
+        strong.iter().filter(|n| !judged(n)).filter_map(|n| n.claim.rsplit_once(": ")).map(|(_, kind)| kind).collect();
+    let often = strong.iter().filter(|n| !judged(n)).count() >= 3 && kinds.len() >= 2;
+    let often = often && strong.iter().any(|n| n.about_alert && !judged(n));
+    if !strong.is_empty() && (several || signs || often) {
         let because = format!(
             "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity \
              ({}).",
@@ -188,6 +193,9 @@ mod tests {
         assert_eq!(of(&[&record, &count]), Verdict::TruePositive);
         assert_eq!(of(&[&record, &again]), Verdict::Inconclusive);
         assert_eq!(of(&[&count]), Verdict::Inconclusive);
+        let third = note(5, "T1071.004", "DNS query: of a type that tunnels use", false);
+        assert_eq!(of(&[&record, &again, &third]), Verdict::TruePositive, "three findings of two kinds");
+        assert_eq!(of(&[&third, &again, &third]), Verdict::Inconclusive, "all of one kind");
         assert_eq!(of(&[&record, &other]), Verdict::TruePositive, "two techniques");
     }
 
