@@ -63,7 +63,18 @@ pub(crate) fn of(alert: &Alert) -> Seeds {
 
 /// When the event happened, as the alert says at its top.
 pub(super) fn event_time(alert: &Alert) -> Option<Timestamp> {
-    const NAMES: &[&str] = &["eventtime", "timestamp", "time", "ts", "occurredat", "eventtimestamp", "eventtimeepoch"];
+    const NAMES: &[&str] = &[
+        "eventtime",
+        "timestamp",
+        "time",
+        "ts",
+        "occurredat",
+        "eventtimestamp",
+        "eventtimeepoch",
+        "timeutc",
+        "eventtimeutc",
+        "utctime",
+    ];
     let body = alert.json();
     let own = body.as_object()?.iter().find(|(key, _)| NAMES.contains(&last(key, 1).as_str()))?;
     let (mut times, mut names, mut records) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
@@ -294,6 +305,18 @@ mod tests {
         let got: Vec<&str> = seeds.names.iter().map(|s| s.text.as_str()).collect();
         assert_eq!(got, names);
         assert_eq!(seeds.times.len(), times);
+    }
+
+    #[test]
+    fn the_events_time_is_what_the_alert_itself_says() {
+        let of = |alert: &str| event_time(&Alert::parse(alert.as_bytes()).unwrap()).map(|at| at.to_string());
+        let at = Some("2024-01-02T03:04:05Z".to_owned());
+        assert_eq!(of(r#"{"id":"x","event_time":"2024-01-02T03:04:05Z","created_at":"2024-01-02T09:00:00Z"}"#), at);
+        assert_eq!(of(r#"{"id":"x","time_utc":"2024-01-02 03:04:05"}"#), at);
+        assert_eq!(
+            of(r#"{"id":"x","created_at":"2024-01-02T09:00:00Z","record":{"event_time":"2024-01-02T03:04:05Z"}}"#),
+            None
+        );
     }
 
     #[test]
