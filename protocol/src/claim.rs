@@ -11,6 +11,10 @@ mod corpus;
 
 pub use corpus::Corpus;
 
+/// How the built-in Expert's claim of another product's alert begins: what that says is a judgement and no record. Text of
+/// the evidence stands behind it, in backquotes.
+pub const JUDGEMENT: &str = "Alert `";
+
 /// What `claim` states and `corpus` does not, one sentence each. `times` are the times of the cited
 /// records; a duration has to lie between two of them, or to stand in a record in any unit.
 #[must_use]

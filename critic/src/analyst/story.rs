@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
 use casebook_protocol::{
-    Bearing, EntityKind, EntryDraft, EntryKind, EventDraft, EventTime, FindingId, FindingKind, Gap, GapKind, Precision,
-    Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight, one_sentence,
+    Bearing, EntityKind, EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingId, FindingKind, Gap,
+    GapKind, Precision, Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight,
+    one_sentence,
 };
 
 /// Two findings of one occurrence from different sources lie at most so many seconds apart.
@@ -87,22 +88,25 @@ fn noted(view: &TimelineView, findings: &[FindingId], such: fn(&EntryDraft) -> b
 fn scene(finding: &Reviewed) -> Option<Scene> {
     let draft = &finding.finding.draft;
     let time = draft.time.clone()?;
-    // Everything on one host shares its name.
-    let (hosts, telling): (Vec<_>, Vec<_>) = draft.entities.iter().partition(|e| e.kind == EntityKind::Host);
-    let hosts: BTreeSet<String> = hosts.into_iter().map(|e| base(&e.value)).collect();
-    let mut names: BTreeSet<String> = telling.into_iter().map(|e| base(&e.value)).collect();
-    names.extend(quoted(&draft.claim).difference(&hosts).cloned());
     Some(Scene {
         at: time.at,
         description: draft.claim.clone(),
         findings: vec![finding.finding.id.clone()],
         records: finding.checked.records().into_iter().collect(),
-        names,
+        names: names(draft),
         weight: (draft.weight, finding.score),
         time: Some(time),
         grave: draft.bearing == Bearing::Incriminating && draft.weight >= Weight::Moderate,
         alerted: draft.about_alert,
     })
+}
+
+/// The names by which a finding may be told of the same event as another. Everything on one host shares its name.
+fn names(draft: &FindingDraft) -> BTreeSet<String> {
+    let (hosts, telling): (Vec<_>, Vec<_>) = draft.entities.iter().partition(|e| e.kind == EntityKind::Host);
+    let hosts: BTreeSet<String> = hosts.into_iter().map(|e| base(&e.value)).collect();
+    let quoted = quoted(&draft.claim);
+    telling.into_iter().map(|e| base(&e.value)).chain(quoted.difference(&hosts).cloned()).collect()
 }
 
 fn quoted(text: &str) -> BTreeSet<String> {
@@ -286,4 +290,30 @@ fn narrative(scenes: &[Scene]) -> String {
         text.push_str(&format!(" {}: {told} ({}).", clock(scene.at), ids.join(", ")));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::Entity;
+
+    use super::*;
+
+    #[test]
+    fn a_host_is_no_name_that_two_findings_share() {
+        let entity = |kind, value: &str| Entity { kind, value: value.into() };
+        let draft = FindingDraft {
+            kind: FindingKind::Occurrence,
+            claim: "Recorded on `WEB-07.corp`: `mara` ran `/usr/bin/id`".into(),
+            time: None,
+            entities: vec![entity(EntityKind::Host, "web-07.corp"), entity(EntityKind::User, "CORP\\mara")],
+            bearing: Bearing::Neutral,
+            weight: Weight::Weak,
+            about_alert: true,
+            technique: None,
+            confidence: Score::clamped(0.8),
+            citations: Vec::new(),
+            look_next: None,
+        };
+        assert_eq!(names(&draft), ["id", "mara"].map(str::to_owned).into());
+    }
 }

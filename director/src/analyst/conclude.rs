@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use casebook_protocol::claim::JUDGEMENT;
 use casebook_protocol::{Answer, Conclusion, DirectorView, EntryDraft, EntryKind, Priority, Verdict, Weight};
 
 use super::memory::{Memory, Note};
@@ -47,8 +48,12 @@ fn ids(notes: &[&Note]) -> String {
     notes.iter().take(3).map(|n| n.finding.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// What the Expert says of a record that is another product's alert (`expert/src/analyst/behaviours.toml`).
-const JUDGEMENT: &str = "alert of another product";
+/// The kind of behaviour that the Expert says a record shows, which ends its claim. What the evidence says stands in
+/// backquotes, and a claim that was cut has no such end.
+fn kind(note: &Note) -> Option<&str> {
+    let (_, kind) = note.claim.rsplit_once(": ")?;
+    (!kind.contains(['`', '…'])).then_some(kind)
+}
 
 /// The verdict and the reason for it.
 fn judge(notes: &[Note]) -> (Verdict, String) {
@@ -61,20 +66,18 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         let because = format!("Behaviour was recorded that is practically never legitimate ({}).", ids(&decisive));
         return (Verdict::TruePositive, because);
     }
-    let judged = |n: &&Note| n.claim.contains(JUDGEMENT);
-    let recorded = strong.iter().any(|n| !judged(n));
     // Judgements of other products are no records: three kinds of them have to agree.
-    let several = distinct.len() >= if recorded { 2 } else { 3 } && (on_alert || strong.len() >= 2);
+    let records: Vec<&Note> = strong.iter().copied().filter(|n| !n.claim.starts_with(JUDGEMENT)).collect();
+    let several = distinct.len() >= if records.is_empty() { 3 } else { 2 } && (on_alert || strong.len() >= 2);
     // A record of it and a count of how often say of one technique what two techniques around it say.
-    let on_it = |n: &&&Note| n.about_alert && !judged(n);
-    let counted = strong.iter().filter(|n| n.counted).filter(on_it);
-    let both = counted.flat_map(|c| strong.iter().filter(on_it).map(move |r| (c, r)));
-    let signs = both.into_iter().any(|(c, r)| !r.counted && r.technique == c.technique && r.technique != "-");
+    let on_it = |counted: bool| -> BTreeSet<&str> {
+        let those = records.iter().filter(|n| n.about_alert && n.counted == counted && n.technique != "-");
+        those.map(|n| n.technique.as_str()).collect()
+    };
+    let signs = !on_it(true).is_disjoint(&on_it(false));
     // And so do three findings that show two kinds of behaviour, however the book sorts them.
-    let kinds: BTreeSet<&str> =
-        strong.iter().filter(|n| !judged(n)).filter_map(|n| n.claim.rsplit_once(": ")).map(|(_, kind)| kind).collect();
-    let often = strong.iter().filter(|n| !judged(n)).count() >= 3 && kinds.len() >= 2;
-    let often = often && strong.iter().any(|n| n.about_alert && !judged(n));
+    let kinds: BTreeSet<&str> = records.iter().filter_map(|n| kind(n)).collect();
+    let often = records.len() >= 3 && kinds.len() >= 2 && records.iter().any(|n| n.about_alert);
     if !strong.is_empty() && (several || signs || often) {
         let because = format!(
             "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity \
@@ -201,9 +204,20 @@ mod tests {
 
     #[test]
     fn judgements_of_other_products_settle_it_where_three_kinds_agree() {
-        let alert = |number, technique| note(number, technique, &format!("Alert: {JUDGEMENT}, high"), false);
+        let alert = |number, technique| note(number, technique, &format!("{JUDGEMENT}Spray`: of high severity"), false);
         let (one, two, three) = (alert(1, "T1078"), alert(2, "T1110"), alert(3, "T1566"));
         assert_eq!(judge(&[one.clone(), two.clone()]).0, Verdict::Inconclusive);
         assert_eq!(judge(&[one, two, three]).0, Verdict::TruePositive);
+        // Nobody makes a record a judgement by what he writes into it.
+        let ran = |number, technique| note(number, technique, "`sh` started `echo Alert `: shell", false);
+        assert_eq!(judge(&[ran(1, "T1078"), ran(2, "T1110")]).0, Verdict::TruePositive);
+    }
+
+    #[test]
+    fn what_the_evidence_says_is_no_kind_of_behaviour() {
+        let of = |claim: &str| kind(&note(1, "T1", claim, false)).map(str::to_owned);
+        assert_eq!(of("Ran `a: b`: shell started").as_deref(), Some("shell started"));
+        assert_eq!(of("Ran `a: b`"), None);
+        assert_eq!(of("Ran `a`: shell sta…"), None);
     }
 }

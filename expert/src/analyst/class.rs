@@ -106,10 +106,8 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
 }
 
 /// The system call is one that starts a program, by name or by its number on x86-64, ARM and x86.
-fn starts(fields: &BTreeMap<String, String>) -> bool {
-    let field = |wanted: &str| fields.iter().find(|(path, _)| last(path, 1) == wanted).map(|(_, v)| v.as_str());
-    let call = field("syscall").unwrap_or_default();
-    match field("arch").unwrap_or_default() {
+fn starts(arch: &str, call: &str) -> bool {
+    match arch {
         "c000003e" | "x86_64" => matches!(call, "59" | "322" | "execve" | "execveat"),
         "c00000b7" | "aarch64" => matches!(call, "221" | "281" | "execve" | "execveat"),
         "40000003" | "i386" => matches!(call, "11" | "358" | "execve" | "execveat"),
@@ -142,11 +140,14 @@ fn traced(path: &str) -> Option<Class> {
 /// By the type of a record of the kernel's audit system.
 fn audited(values: &Values, fields: &BTreeMap<String, String>) -> Option<Class> {
     let prefix = audit_prefix(fields)?;
-    let kind = fields.get(&format!("{prefix}type"))?.as_str();
+    let field = |name: &str| fields.get(&format!("{prefix}{name}")).map(String::as_str);
+    let kind = field("type")?;
     let failed = values.get(&Facet::Outcome).is_some_and(|o| o == "failure");
     Some(match kind {
         "EXECVE" | "USER_CMD" => Class::ProcessStart,
-        "SYSCALL" if starts(fields) => Class::ProcessStart,
+        "SYSCALL" if starts(field("arch").unwrap_or_default(), field("syscall").unwrap_or_default()) => {
+            Class::ProcessStart
+        }
         "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" if failed => Class::LogonFailure,
         "USER_LOGIN" | "USER_AUTH" | "USER_ERR" | "USER_ACCT" | "LOGIN" | "USER_START" | "USER_END" | "USER_LOGOUT"
         | "CRED_ACQ" | "CRED_DISP" | "CRED_REFR" => Class::Authentication,
@@ -160,10 +161,10 @@ fn audited(values: &Values, fields: &BTreeMap<String, String>) -> Option<Class> 
     })
 }
 
-fn named(action: &str, text: &str) -> Option<Class> {
-    let any = |wanted: &[&str]| wanted.iter().any(|w| action.contains(w));
-    Some(
-        if any(&[
+/// What actions are called, those that say most first.
+const ACTIONS: &[(&[&str], Class)] = &[
+    (
+        &[
             "process_start",
             "process_exec",
             "process_create",
@@ -171,32 +172,27 @@ fn named(action: &str, text: &str) -> Option<Class> {
             "processrollup",
             "processstart",
             "execve",
-            "auoms_execve",
-        ]) {
-            Class::ProcessStart
-        } else if any(&["process_exit", "process_end", "process_terminat", "processterminat", "processexit"]) {
-            Class::ProcessEnd
-        } else if any(&[
-            "init_module",
-            "finit_module",
-            "free_module",
-            "delete_module",
-            "module_request",
-            "find_module",
-            "kernel_module",
-        ]) || (any(&["security_kernel_read_file"]) && text.contains(".ko"))
-        {
-            Class::KernelModule
-        } else if any(&[
+        ],
+        Class::ProcessStart,
+    ),
+    (&["process_exit", "process_end", "process_terminat", "processterminat", "processexit"], Class::ProcessEnd),
+    (
+        &["init_module", "free_module", "delete_module", "module_request", "find_module", "kernel_module"],
+        Class::KernelModule,
+    ),
+    (
+        &[
             "failed_login",
             "login_failed",
             "logon_failed",
             "userloginfailed",
             "challenge_failure",
             "authentication_failed",
-        ]) {
-            Class::LogonFailure
-        } else if any(&[
+        ],
+        Class::LogonFailure,
+    ),
+    (
+        &[
             "consolelogin",
             "user.login",
             "userloggedin",
@@ -208,42 +204,31 @@ fn named(action: &str, text: &str) -> Option<Class> {
             "user.logout",
             "two_factor",
             "device_verification",
-        ]) {
-            Class::Authentication
-        } else if any(&["access_token", "oauth_", "api_key", "credential", "accesskey"]) {
-            Class::TokenEvent
-        } else if any(&[
-            "add_member",
-            "createuser",
-            "create_user",
-            "reset_password",
-            "add member",
-            "update user",
-            "add user",
-        ]) {
-            Class::AccountChange
-        } else if any(&["processapicall", "threadapicall", "remotethread"]) {
-            Class::ProcessAccess
-        } else if any(&["filecreat", "file_create", "filemodif", "filerenam", "file_write"]) {
-            Class::FileCreate
-        } else if any(&["filedelet", "file_delete"]) {
-            Class::FileDelete
-        } else if any(&["registryvalue", "registrykey", "registry_"]) {
-            Class::RegistryChange
-        } else if any(&["imageload", "image_load", "moduleload"]) {
-            Class::ImageLoad
-        } else if any(&["logonfail", "logon_fail"]) {
-            Class::LogonFailure
-        } else if any(&["logonsuccess", "logonattempt", "logon_success"]) {
-            Class::Authentication
-        } else if any(&["powershellcommand", "scriptcontent", "scriptexec"]) {
-            Class::Script
-        } else if any(&["network_connect", "connect", "connection"]) {
-            Class::NetworkConnection
-        } else {
-            return None;
-        },
-    )
+        ],
+        Class::Authentication,
+    ),
+    (&["access_token", "oauth_", "api_key", "credential", "accesskey"], Class::TokenEvent),
+    (
+        &["add_member", "createuser", "create_user", "reset_password", "add member", "update user", "add user"],
+        Class::AccountChange,
+    ),
+    (&["processapicall", "threadapicall", "remotethread"], Class::ProcessAccess),
+    (&["filecreat", "file_create", "filemodif", "filerenam", "file_write"], Class::FileCreate),
+    (&["filedelet", "file_delete"], Class::FileDelete),
+    (&["registryvalue", "registrykey", "registry_"], Class::RegistryChange),
+    (&["imageload", "image_load", "moduleload"], Class::ImageLoad),
+    (&["logonfail", "logon_fail"], Class::LogonFailure),
+    (&["logonsuccess", "logonattempt", "logon_success"], Class::Authentication),
+    (&["powershellcommand", "scriptcontent", "scriptexec"], Class::Script),
+    (&["connect"], Class::NetworkConnection),
+];
+
+fn named(action: &str, text: &str) -> Option<Class> {
+    // The kernel reads modules as it reads other files.
+    if action.contains("security_kernel_read_file") && text.contains(".ko") {
+        return Some(Class::KernelModule);
+    }
+    ACTIONS.iter().find(|(words, _)| words.iter().any(|word| action.contains(word))).map(|(_, class)| *class)
 }
 
 /// For logs of sentences: the words that the well-known programs write.

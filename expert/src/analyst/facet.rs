@@ -8,7 +8,6 @@ pub(crate) mod roles;
 
 use std::collections::BTreeMap;
 
-use names::NAMES;
 use serde::Deserialize;
 
 /// One of the terms.
@@ -94,7 +93,7 @@ impl Facets {
 
     /// The field that a facet was read from, and what stands there.
     pub(crate) fn stands_in(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
-        let (_, wanted) = NAMES.iter().find(|(named, _)| *named == facet)?;
+        let wanted = names::of(facet);
         let known = self.get(facet)?;
         let rank = |path: &str| wanted.iter().position(|w| *w == last(path, 1) || *w == last(path, 2));
         // An outcome is kept as one of two words, whatever stands in the field.
@@ -118,9 +117,8 @@ impl Facets {
             |path: &str| path.starts_with("winlog.user.") || matches!(last(path, 1).as_str(), "userid" | "accountname");
         paths.retain(|(path, _)| !(watched && writer(path)));
         let above: Vec<bool> = paths.iter().map(|(path, _)| of_parent(path)).collect();
-        let names: Vec<(String, String, &str)> =
-            paths.into_iter().map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect();
-        for (facet, wanted) in NAMES {
+        let names = named(paths.into_iter());
+        for (facet, wanted) in names::all() {
             let parents = matches!(facet, Facet::Parent | Facet::ParentCommand);
             for ((one, two, value), above) in names.iter().zip(&above) {
                 let value = value.trim();
@@ -149,11 +147,7 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
-        let own: Vec<(String, String, &str)> = fields
-            .iter()
-            .filter(|(path, _)| roles::outer(path))
-            .map(|(path, value)| (last(path, 1), last(path, 2), value.as_str()))
-            .collect();
+        let own = named(fields.iter().filter(|(path, _)| roles::outer(path)));
         roles::acting(&mut values, &own);
         roles::ends(&mut values, &own);
         if let Some(outcome) = outcome::audited(fields).or(stated) {
@@ -161,11 +155,7 @@ impl Facets {
         }
         if let Some(prefix) = roles::audit_prefix(fields) {
             let inside = |path: &str| path.strip_prefix(prefix).is_some_and(|rest| !rest.contains('.'));
-            let names: Vec<(String, String, &str)> = fields
-                .iter()
-                .filter(|(path, _)| inside(path))
-                .map(|(path, value)| (last(path, 1), last(path, 2), value.as_str()))
-                .collect();
+            let names = named(fields.iter().filter(|(path, _)| inside(path)));
             roles::audited(&mut values, &names, !prefix.is_empty());
         }
         for facet in [Facet::SrcIp, Facet::DstIp] {
@@ -177,6 +167,13 @@ impl Facets {
         let class = super::class::of(&values, fields, text);
         Self { values, class: Some(class) }
     }
+}
+
+/// The last part of a path, its last two parts, and what stands there.
+type Named<'a> = (String, String, &'a str);
+
+fn named<'a>(fields: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<Named<'a>> {
+    fields.map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect()
 }
 
 /// It stands below what tells of the program above, such as `process.parent.arguments`.
@@ -203,7 +200,7 @@ fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
 }
 
 /// Some sensors give the program and its arguments apart.
-fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[(String, String, &str)]) {
+fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[Named<'_>]) {
     let find = |wanted: &str| names.iter().find(|(_, two, _)| two == wanted).map(|(_, _, value)| *value);
     if let (Some(binary), Some(arguments)) = (find("process.binary"), find("process.arguments")) {
         values.insert(Facet::Command, format!("{binary} {arguments}"));
@@ -215,8 +212,7 @@ fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[(String, String
 
 /// The name of the field of this rank among those that tell an outcome.
 fn outcome_field(rank: usize) -> &'static str {
-    let known = NAMES.iter().find(|(facet, _)| *facet == Facet::Outcome);
-    known.and_then(|(_, names)| names.get(rank)).copied().unwrap_or_default()
+    names::of(Facet::Outcome).get(rank).copied().unwrap_or_default()
 }
 
 /// The IPv4 address that is written as an IPv6 one, as domain controllers write those of their clients.

@@ -287,6 +287,44 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_came_after_the_alert_ties_nothing() {
+        let mut recs = [
+            Rec::with(&[("EventID", "4688"), ("ProcessGuid", "{C}"), ("ParentProcessGuid", "{B}")]),
+            Rec::with(&[
+                ("ActionType", "CreateRemoteThreadApiCall"),
+                ("ProcessGuid", "{A}"),
+                ("TargetProcessGuid", "{B}"),
+            ]),
+        ];
+        recs[1].shows.extend(crate::analyst::behaviour::all().iter().filter(|b| b.id == "remote-thread-injection"));
+        let at = |second: i64| Timestamp::from_second(second).ok();
+        let mut kin = |thread: i64| {
+            recs[1].time = at(thread);
+            Links::follow(&recs, &BTreeSet::from([0]), &[], at(1000)).kin(1)
+        };
+        assert_eq!(kin(900), Some(Kin::Same));
+        assert_eq!(kin(1001), None, "after the alert");
+        assert_eq!(kin(1000 - 4000), None, "so long before that the process may be another");
+    }
+
+    #[test]
+    fn what_arrived_names_the_program_before_the_alert_and_is_rare() {
+        let wrote = |name: &str, second: i64| {
+            let mut rec =
+                Rec::with(&[("ActionType", "FileCreated"), ("FileName", name), ("InitiatingProcessFileName", "b")]);
+            rec.time = Timestamp::from_second(second).ok();
+            rec.says(name);
+            rec
+        };
+        let mut recs: Vec<Rec> = [("tool.exe", 10), ("tool.exe", 99)].map(|(name, at)| wrote(name, at)).into();
+        recs.extend((0..9).map(|_| wrote("node.exe", 10)));
+        let mut links = Links::default();
+        links.arrived(&recs, &BTreeSet::from(["tool.exe".into(), "node.exe".into()]), Timestamp::from_second(50).ok());
+        let kin: Vec<_> = (0..recs.len()).filter(|i| links.kin(*i).is_some()).collect();
+        assert_eq!(kin, [0]);
+    }
+
+    #[test]
     fn what_brought_a_program_from_a_folder_of_users_is_looked_for() {
         let recs = [
             Rec::with(&[("EventID", "4688"), ("NewProcessName", "C:\\Users\\mara\\Downloads\\Tool.exe")]),

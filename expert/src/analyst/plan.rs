@@ -14,7 +14,7 @@ use super::link::{Links, flow_keys, process_keys, seconds, session_keys};
 use super::logon;
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
-use crate::evidence::same_file;
+use crate::evidence::pointed;
 
 /// Evidence of at most so many records is searched whole; larger evidence around the alert.
 const SMALL: u64 = 20_000;
@@ -139,8 +139,9 @@ impl Search<'_> {
     /// The records that the alert points to, and one search for each thing that it names.
     pub(crate) fn begin(&self, follow: &[Seed]) -> Vec<CallRequest> {
         let mut requests: Vec<CallRequest> = Vec::new();
+        let files: Vec<&str> = self.ground.files.iter().map(String::as_str).collect();
         for (file, line) in &self.seeds.records {
-            if let Some(file) = self.ground.files.iter().find(|known| same_file(known, file)) {
+            if let Some(file) = pointed(&files, file) {
                 requests.push(call("get_record", &json!({"file": file, "line": line})));
             }
         }
@@ -338,14 +339,11 @@ impl Search<'_> {
 /// The records that the alert is about: those that it points to; failing these, what names the most
 /// of it at its time.
 pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet<usize> {
-    let pointed: BTreeSet<usize> = recs
-        .iter()
-        .enumerate()
-        .filter(|(_, r)| seeds.records.iter().any(|(file, line)| *line == r.line && same_file(&r.file, file)))
-        .map(|(i, _)| i)
-        .collect();
-    if !pointed.is_empty() || !seeds.records.is_empty() {
-        return pointed;
+    let files: Vec<&str> = recs.iter().map(|r| r.file.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
+    let meant: Vec<(&str, u64)> =
+        seeds.records.iter().filter_map(|(file, line)| Some((pointed(&files, file)?, *line))).collect();
+    if !seeds.records.is_empty() {
+        return recs.iter().enumerate().filter(|(_, r)| meant.contains(&r.key())).map(|(i, _)| i).collect();
     }
     let Some(time) = seeds.times.first() else { return BTreeSet::new() };
     let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |at| seconds(at, *time).abs());

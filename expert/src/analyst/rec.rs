@@ -78,6 +78,13 @@ impl Rec {
         Self::of(call, fields, facets)
     }
 
+    /// Gives the record its text, for tests.
+    #[cfg(test)]
+    pub(crate) fn says(&mut self, text: &str) {
+        text.clone_into(&mut self.raw);
+        self.lower = text.to_lowercase();
+    }
+
     /// A call of a tool that answered with `result`, for tests.
     #[cfg(test)]
     pub(crate) fn answered(id: &str, tool: &str, arguments: &str, result: &str) -> Done {

@@ -377,6 +377,8 @@ mod tests {
             ("UserPrincipalName", "mara@corp.example"),
         ];
         check(&[rec(&alert)], "Alert `Password Spray` of `IPC` about `mara@corp.example`");
+        let told = claim(&rec(&alert), &[], None, false, &|_| true);
+        assert!(told.starts_with(casebook_protocol::claim::JUDGEMENT), "the Director knows it by that");
     }
 
     #[test]

@@ -63,18 +63,9 @@ pub(crate) fn of(alert: &Alert) -> Seeds {
 
 /// When the event happened, as the alert says at its top.
 pub(super) fn event_time(alert: &Alert) -> Option<Timestamp> {
-    const NAMES: &[&str] = &[
-        "eventtime",
-        "timestamp",
-        "time",
-        "ts",
-        "occurredat",
-        "eventtimestamp",
-        "eventtimeepoch",
-        "timeutc",
-        "eventtimeutc",
-        "utctime",
-    ];
+    // A bare `timestamp` is as often that of the alert.
+    const NAMES: &[&str] =
+        &["eventtime", "eventtimestamp", "eventtimeepoch", "eventtimeutc", "occurredat", "timeutc", "utctime"];
     let body = alert.json();
     let own = body.as_object()?.iter().find(|(key, _)| NAMES.contains(&last(key, 1).as_str()))?;
     let (mut times, mut names, mut records) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
@@ -313,6 +304,7 @@ mod tests {
         let at = Some("2024-01-02T03:04:05Z".to_owned());
         assert_eq!(of(r#"{"id":"x","event_time":"2024-01-02T03:04:05Z","created_at":"2024-01-02T09:00:00Z"}"#), at);
         assert_eq!(of(r#"{"id":"x","time_utc":"2024-01-02 03:04:05"}"#), at);
+        assert_eq!(of(r#"{"id":"x","timestamp":"2024-01-02T03:04:05Z"}"#), None);
         assert_eq!(
             of(r#"{"id":"x","created_at":"2024-01-02T09:00:00Z","record":{"event_time":"2024-01-02T03:04:05Z"}}"#),
             None

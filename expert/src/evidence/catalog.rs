@@ -14,10 +14,9 @@ use rusqlite::{Connection, OptionalExtension};
 use super::body::Hashing;
 use super::cut::OVERSIZE_KEPT;
 use super::fields::Shape;
-use super::hint::{Hint, pointed};
-use super::index::{self, ENTRY, Entry, Guess, Manifest, Meta, Stored};
+use super::hint::Hint;
+use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
 use super::load::{build, spool_folder};
-use super::time::clock::zone;
 use super::walk::{Found, walk};
 use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
 
@@ -77,28 +76,16 @@ impl Catalog {
     ) -> Result<Self, LoadError> {
         let (found, skipped) = walk(evidence_dir, index_path)?;
         let known = index::meta(index_path).filter(|meta| unchanged(meta, &found, index_path));
-        if let Some(meta) = known.as_ref().filter(|meta| meta.guessed.holds(hint)) {
+        if let Some(meta) = &known {
             let there = Self::new(evidence_dir, index_path, meta.clone());
-            if hint.is_none_or(|hint| there.agrees(&meta.guessed, hint)) {
+            let files: Vec<&str> = there.sources.iter().map(|s| s.file.as_str()).collect();
+            if meta.guessed.holds(hint, &files, |file, line| there.find(file, line, 1).ok()?.time) {
                 return Ok(there);
             }
         }
         let told = known.map(|meta| meta.guessed.told).unwrap_or_default();
         let meta = build(evidence_dir, index_path, found, skipped, hint, &told, progress)?;
         Ok(Self::new(evidence_dir, index_path, meta))
-    }
-
-    /// What `hint` tells of a record whose log writes no zone was looked at, or makes no difference.
-    fn agrees(&self, guessed: &Guess, hint: &Hint) -> bool {
-        let files: Vec<&str> = self.sources.iter().map(|s| s.file.as_str()).collect();
-        let Some((told, at)) = hint.record.as_ref().and_then(|told| Some((told, told.ns()?))) else { return true };
-        let Some(file) = pointed(&files, &told.file).filter(|file| guessed.zoneless.iter().any(|z| z == file)) else {
-            return true;
-        };
-        let looked = guessed.told.iter().any(|l| l.file == file && l.line == told.line && l.at == at);
-        let time = || self.record(file, told.line).ok().and_then(|record| record.time);
-        let apart = || time().and_then(|t| i64::try_from(t.as_nanosecond()).ok()).and_then(|t| zone(at, t));
-        looked || apart().is_none()
     }
 
     /// The same with the index in `folder`, shared with any other process that keeps it there: one at a

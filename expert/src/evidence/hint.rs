@@ -48,8 +48,3 @@ pub(crate) fn pointed<'f>(known: &[&'f str], named: &str) -> Option<&'f str> {
     let only = alike.next().filter(|_| alike.next().is_none());
     known.iter().find(|k| **k == named).or_else(|| known.iter().find(ends)).or(only).copied()
 }
-
-/// Whether `named`, as an alert writes it, is `known`, as it lies in the folder of the evidence.
-pub(crate) fn same_file(known: &str, named: &str) -> bool {
-    pointed(&[known], named).is_some()
-}

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::LoadError;
 use super::fields::Shape;
-use super::hint::Hint;
+use super::hint::{Hint, pointed};
 use super::source::{Skipped, Source};
-use super::time::clock::Offset;
+use super::time::clock::{Offset, zone};
 use super::time::year;
 
 /// Raised with every change of what is stored or of how it is found out.
@@ -74,8 +74,22 @@ pub(crate) struct Looked {
 }
 
 impl Guess {
-    /// Whether `hint` would lead to the same years.
-    pub(crate) fn holds(&self, hint: Option<&Hint>) -> bool {
+    /// Whether `hint` would lead to the same times. `files` are those of the index, `time` says when a record happened
+    /// by it.
+    pub(crate) fn holds(&self, hint: Option<&Hint>, files: &[&str], time: impl Fn(&str, u64) -> Option<i64>) -> bool {
+        let told = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
+            let file = pointed(files, &told.file).filter(|file| self.zoneless.iter().any(|z| z == file))?;
+            Some((file, told.line, told.ns()?))
+        });
+        // What was looked at once makes no difference any more, nor does what is no zone away.
+        let new = told.is_some_and(|(file, line, at)| {
+            !self.told.iter().any(|l| (l.file.as_str(), l.line, l.at) == (file, line, at))
+                && time(file, line).and_then(|local| zone(at, local)).is_some()
+        });
+        self.same_years(hint) && !new
+    }
+
+    fn same_years(&self, hint: Option<&Hint>) -> bool {
         let same =
             |hint: &Hint| self.near.is_some_and(|used| hint.ns().is_none_or(|ns| year::of(used) == year::of(ns)));
         !self.years || hint.is_none_or(same)

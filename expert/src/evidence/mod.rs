@@ -31,7 +31,7 @@ mod walk;
 pub use belongs::DOMAINS;
 pub use catalog::{Catalog, index_name};
 pub use error::{LoadError, ReadError};
-pub(crate) use hint::same_file;
+pub(crate) use hint::pointed;
 pub use hint::{Hint, Told};
 pub use record::Record;
 pub use source::{FieldProfile, Format, Place, Progress, Skipped, Source, TimeField, TimeRole, ValueCount};

@@ -10,7 +10,7 @@ use super::body::{Body, head};
 use super::cut::{Cut, Cutter};
 use super::detect::{Detected, detect};
 use super::fields::{self, Shape};
-use super::hint::{Hint, pointed};
+use super::hint::Hint;
 use super::index::{Guess, Looked};
 use super::source::{Format, TimeField};
 use super::time::clock::{self, Offset};
@@ -19,6 +19,8 @@ use super::time::roles::{self, Candidate};
 use super::time::text::{Reading, prefix};
 use super::time::{aggregate, year};
 use super::walk::Found;
+
+mod zone;
 
 type Fields = Vec<(String, String)>;
 
@@ -75,7 +77,7 @@ impl Prepared {
         plan.offsets = clock::offsets(&candidates, &of_record);
         notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
         // The extended log format of the W3C is in UTC.
-        let zoneless = detected.shape.format != Format::W3c && zoneless(&plan, &candidates);
+        let zoneless = detected.shape.format != Format::W3c && zone::open(&plan, &candidates);
         let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
         Ok(Self {
             range: range(&candidates),
@@ -92,39 +94,6 @@ impl Prepared {
             belongs,
             notes,
         })
-    }
-
-    /// The zone in which the record on `line` happened at `told`, if there is one. Its times say none themselves.
-    fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
-        let mut fields = self.line(line).filter(|_| self.zoneless)?;
-        let host = self.plan.host_of(&fields);
-        let (own, moment) = self.plan.written(&mut fields)?;
-        let at = if moment.dated {
-            moment.ns
-        } else {
-            let year = self.plan.year?;
-            let near = |at: &i64| told.abs_diff(*at);
-            [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
-        };
-        let add = clock::zone(told, at).filter(|_| !moment.zoned)?;
-        let (field, path) = (own.key.clone(), own.path.clone());
-        Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
-    }
-
-    /// The fields of the record that starts on a line.
-    fn line(&self, number: u64) -> Option<Fields> {
-        let mut file = File::open(&self.body.path).ok()?;
-        file.seek(SeekFrom::Start(self.detected.skip)).ok()?;
-        let mut cutter = Cutter::new(file, &self.detected.cut, 0, 1);
-        let mut bytes = Vec::new();
-        loop {
-            let piece = cutter.next(&mut bytes).ok()??;
-            match piece.line.cmp(&number) {
-                std::cmp::Ordering::Less => {}
-                std::cmp::Ordering::Equal => return Some(fields::parse(&self.detected.shape, &bytes).fields),
-                std::cmp::Ordering::Greater => return None,
-            }
-        }
     }
 
     /// What wrote the source, with the host where it is only one.
@@ -177,54 +146,8 @@ pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked]) 
             prepared.notes.push(format!("its times have no year: {year} for the first record, by {from}"));
         }
     }
-    for prepared in all.iter_mut() {
-        let own = prepared.plan.own.first();
-        let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key));
-        prepared.zoneless &= !shown;
-        if prepared.zoneless {
-            guessed.zoneless.push(prepared.found.file.clone());
-        }
-    }
-    guessed.told = looked(all, hint, told);
-    for looked in &guessed.told {
-        let Some(offset) = &looked.zone else { continue };
-        // Where no host is named, a file speaks for itself alone.
-        let same = |p: &&mut Prepared| {
-            p.zoneless && p.machines.contains(&offset.host) && (!offset.host.is_empty() || p.found.file == looked.file)
-        };
-        for prepared in all.iter_mut().filter(same) {
-            let shown = prepared.plan.own.first().map(|own| (own.key.clone(), own.path.clone()));
-            let Some((field, path)) = shown else { continue };
-            let offset = Offset { field, path, ..offset.clone() };
-            if prepared.plan.offsets.iter().any(|o| o.host == offset.host && o.field == offset.field) {
-                continue;
-            }
-            prepared.notes.extend(clock::notes(std::slice::from_ref(&offset)));
-            prepared.plan.offsets.push(offset);
-            // Of other hosts in the same file nothing is known.
-            prepared.zoneless = prepared.machines.len() > 1;
-        }
-    }
-    for prepared in all.iter_mut().filter(|p| p.zoneless) {
-        let fields = prepared.plan.own.first().map(|own| own.path.clone());
-        let rest = if prepared.plan.offsets.is_empty() { "" } else { " of other hosts" };
-        let note = |path: String| format!("the times of {path}{rest} say no zone: they are read as UTC");
-        prepared.notes.extend(fields.map(note));
-    }
+    zone::share(all, hint, told, &mut guessed);
     guessed
-}
-
-/// What earlier alerts told of records whose logs write no zone, and what `hint` does. The later of two on one host stands.
-fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked> {
-    const MOST: usize = 64;
-    let files: Vec<&str> = all.iter().map(|p| p.found.file.as_str()).collect();
-    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
-        let (file, at) = (pointed(&files, &told.file)?, told.ns()?);
-        let source = all.iter().find(|p| p.found.file == file).filter(|p| p.zoneless)?;
-        let zone = source.zone_by(told.line, at);
-        Some(Looked { file: file.to_owned(), line: told.line, at, zone })
-    });
-    new.into_iter().chain(told.iter().cloned()).take(MOST).collect()
 }
 
 /// The year that most of the other sources speak for.
@@ -307,12 +230,6 @@ fn hints(sample: &[Fields]) -> Option<(i64, i64)> {
     found.sort_unstable();
     let middle = *found.get(found.len() / 2)?;
     Some((middle, middle))
-}
-
-/// Its own times say no zone, and no other of its times does.
-fn zoneless(plan: &TimePlan, candidates: &[Candidate]) -> bool {
-    let own = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
-    own.is_some_and(|own| own.class != super::time::Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
 }
 
 fn time_fields(candidates: &[Candidate], plan: &TimePlan) -> Vec<TimeField> {

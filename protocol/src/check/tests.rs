@@ -189,6 +189,16 @@ fn a_quotation_may_be_cut_where_it_says_so() {
 }
 
 #[test]
+fn a_quotation_may_have_points_of_its_own() {
+    let mut corpus = crate::claim::Corpus::default();
+    corpus.add_text(r#"payload "0...B" at 3"#);
+    for quote in [r#"load "0...B"#, r#"…load "0...B…"#, r#"...load "0...B..."#, r#"…"0...B" at…"#] {
+        assert!(corpus.has_quote(quote), "{quote}");
+    }
+    assert!(!corpus.has_quote("…0...C…"));
+}
+
+#[test]
 fn an_absence_is_of_all_that_was_asked_for_together() {
     let none = json!({"total": 0, "total_is_exact": true, "window": {"from": null, "to": null}, "searched": ["edr"], "records": []}).to_string();
     let query = r#"{"terms":["insmod","nothing"],"where":[{"field":"user","op":"eq","value":"root"}]}"#;

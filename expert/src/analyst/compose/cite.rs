@@ -137,9 +137,7 @@ mod tests {
             ("User", "NT AUTHORITY\\SYSTEM"),
             ("TargetFilename", "C:\\Windows\\System32\\lsass.exe"),
         ];
-        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let facets = Facets::read(&fields, "");
-        let rec = Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets);
+        let rec = Rec::with(&fields);
         let pick = Pick { rec: &rec, kin: crate::analyst::link::Kin::Core, rank: 1 };
         let named = entities(&[&pick], &corpus(&[&pick]));
         let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Facet, usable};
+use super::{Facet, Named, usable};
 
 type Values = BTreeMap<Facet, String>;
-/// The last part of a path, its last two parts, and what stands there.
-type Named<'a> = (String, String, &'a str);
 
 /// The program that did it: the parent where a program is started, the program itself in anything else.
 const ACTING: [(Facet, Facet, &[&str]); 2] = [

@@ -1,5 +1,6 @@
 //! The keys by which records belong together: of processes, connections and sessions.
 
+use crate::analyst::facet::roles::audit_prefix;
 use crate::analyst::facet::{Class, Facet, last};
 use crate::analyst::rec::Rec;
 use crate::analyst::{account, logon};
@@ -116,9 +117,10 @@ pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
 /// as its log writes both.
 fn audit_keys(rec: &Rec) -> Vec<String> {
     const NOBODY: &[&str] = &["4294967295", "-1", "unset"];
-    let field = |wanted: &str| rec.fields.iter().find(|(path, _)| last(path, 2) == wanted).map(|(_, v)| v.as_str());
+    let prefix = audit_prefix(&rec.fields).unwrap_or_default();
+    let field = |name: &str| rec.fields.get(&format!("{prefix}{name}")).map(String::as_str);
     let (Some(time), Some(serial)) = (field("audit.time"), field("audit.serial")) else { return Vec::new() };
-    let session = rec.field(&["ses"]).filter(|id| !NOBODY.contains(id));
+    let session = field("ses").filter(|id| !NOBODY.contains(id));
     // Each host counts its own.
     let host = rec.facets.get(Facet::Host).unwrap_or(&rec.file);
     let session = session.map(|id| format!("{host}#ses={id}"));
@@ -185,6 +187,16 @@ mod tests {
         assert_eq!(session_keys(&Rec::with(&elsewhere)), ["audit(1.5:7)", "web2#ses=237"]);
         let nobody = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "4294967295")];
         assert_eq!(session_keys(&Rec::with(&nobody)), ["audit(1.5:7)"]);
+    }
+
+    #[test]
+    fn labels_join_no_audit_events() {
+        let labels = [
+            ("metadata.labels.audit.time", "1.5"),
+            ("metadata.labels.audit.serial", "7"),
+            ("metadata.labels.ses", "2"),
+        ];
+        assert_eq!(session_keys(&Rec::with(&labels)), Vec::<String>::new());
     }
 
     #[test]

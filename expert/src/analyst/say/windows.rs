@@ -241,6 +241,22 @@ mod tests {
     }
 
     #[test]
+    fn each_program_of_a_task_has_its_own_arguments() {
+        let made = [
+            ("EventID", "4698"),
+            ("SubjectUserName", "mara"),
+            ("TaskContent.Actions.Exec.0.Command", "a.exe"),
+            ("TaskContent.Actions.Exec.1.Arguments", "-x"),
+            ("TaskContent.Actions.Exec.1.Command", "b.exe"),
+        ];
+        check(&made, "Scheduled task created that runs `a.exe` and more by `mara` (event `4698`)");
+        check(
+            &[&made[..2], &[made[3], made[4]]].concat(),
+            "Scheduled task created that runs `b.exe` with `-x` by `mara` (event `4698`)",
+        );
+    }
+
+    #[test]
     fn the_number_of_an_event_is_told_in_words() {
         check(
             &[

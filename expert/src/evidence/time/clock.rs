@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::names::{self, Class};
 use super::roles::{Candidate, SECOND, modal};
 
-const QUARTER: i64 = 15 * 60 * SECOND;
+pub(crate) const QUARTER: i64 = 15 * 60 * SECOND;
 /// Records of a host that must agree before its clock is called off.
 const LEAST: usize = 3;
 

@@ -3,6 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::clock::QUARTER;
 use super::names::{self, Class};
 use super::text::{Moment, Reading, parse};
 use crate::evidence::source::{TimeField, TimeRole};
@@ -201,11 +202,10 @@ fn prefer_earlier(candidates: &mut [Candidate]) {
 /// Nothing begins after it was received: where the first field says so, it is the beginning of something else. Whole
 /// quarters of an hour between the two are a zone that one of them does not name.
 fn prefer_possible(candidates: &mut [Candidate]) {
-    const ZONES: i64 = 15 * 60 * SECOND;
     let Some(first) = candidates.first().filter(|c| c.class == Class::Own(6)) else { return };
     let received = candidates.iter().position(|other| {
         let diffs = first.minus(other);
-        let impossible = |d: &&i64| **d > 10 * SECOND && (**d + SAME_EVENT).rem_euclid(ZONES) > 2 * SAME_EVENT;
+        let impossible = |d: &&i64| **d > 10 * SECOND && (**d + SAME_EVENT).rem_euclid(QUARTER) > 2 * SAME_EVENT;
         other.class == Class::Weak
             && other.filled >= first.filled
             && !diffs.is_empty()

@@ -1,0 +1,107 @@
+//! The zones of logs that write none, as alerts tell them.
+
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+
+use super::{Fields, Prepared};
+use crate::evidence::cut::Cutter;
+use crate::evidence::fields;
+use crate::evidence::hint::{Hint, pointed};
+use crate::evidence::index::{Guess, Looked};
+use crate::evidence::time::clock::{self, Offset};
+use crate::evidence::time::plan::TimePlan;
+use crate::evidence::time::roles::Candidate;
+use crate::evidence::time::{Class, year};
+
+/// Its own times say no zone, and no other of its times does.
+pub(super) fn open(plan: &TimePlan, candidates: &[Candidate]) -> bool {
+    let own = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
+    own.is_some_and(|own| own.class != Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
+}
+
+/// Gives their zones to the sources of hosts of which an alert told one, and notes of the others that they have none.
+pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
+    for prepared in all.iter_mut() {
+        let own = prepared.plan.own.first();
+        let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key));
+        prepared.zoneless &= !shown;
+        if prepared.zoneless {
+            guessed.zoneless.push(prepared.found.file.clone());
+        }
+    }
+    guessed.told = looked(all, hint, told);
+    for looked in &guessed.told {
+        let Some(offset) = &looked.zone else { continue };
+        // Where no host is named, a file speaks for itself alone.
+        let same = |p: &&mut Prepared| {
+            p.zoneless && p.machines.contains(&offset.host) && (!offset.host.is_empty() || p.found.file == looked.file)
+        };
+        for prepared in all.iter_mut().filter(same) {
+            let shown = prepared.plan.own.first().map(|own| (own.key.clone(), own.path.clone()));
+            let Some((field, path)) = shown else { continue };
+            let offset = Offset { field, path, ..offset.clone() };
+            if prepared.plan.offsets.iter().any(|o| o.host == offset.host && o.field == offset.field) {
+                continue;
+            }
+            prepared.notes.extend(clock::notes(std::slice::from_ref(&offset)));
+            prepared.plan.offsets.push(offset);
+            // Of other hosts in the same file nothing is known.
+            prepared.zoneless = prepared.machines.len() > 1;
+        }
+    }
+    for prepared in all.iter_mut().filter(|p| p.zoneless) {
+        let fields = prepared.plan.own.first().map(|own| own.path.clone());
+        let rest = if prepared.plan.offsets.is_empty() { "" } else { " of other hosts" };
+        let note = |path: String| format!("the times of {path}{rest} say no zone: they are read as UTC");
+        prepared.notes.extend(fields.map(note));
+    }
+}
+
+/// What earlier alerts told of records whose logs write no zone, and what `hint` does. What was told first of a host
+/// stands.
+fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked> {
+    let files: Vec<&str> = all.iter().map(|p| p.found.file.as_str()).collect();
+    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
+        let (file, at) = (pointed(&files, &told.file)?, told.ns()?);
+        let source = all.iter().find(|p| p.found.file == file).filter(|p| p.zoneless)?;
+        let zone = source.zone_by(told.line, at);
+        Some(Looked { file: file.to_owned(), line: told.line, at, zone })
+    });
+    told.iter().cloned().chain(new).collect()
+}
+
+impl Prepared {
+    /// The zone in which the record on `line` happened at `told`, if there is one. Its times say none themselves.
+    fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
+        let mut fields = self.line(line).filter(|_| self.zoneless)?;
+        let host = self.plan.host_of(&fields);
+        let (own, moment) = self.plan.written(&mut fields)?;
+        let at = if moment.dated {
+            moment.ns
+        } else {
+            let year = self.plan.year?;
+            let near = |at: &i64| told.abs_diff(*at);
+            [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
+        };
+        let add = clock::zone(told, at).filter(|_| !moment.zoned)?;
+        let (field, path) = (own.key.clone(), own.path.clone());
+        Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
+    }
+
+    /// The fields of the record that starts on a line.
+    fn line(&self, number: u64) -> Option<Fields> {
+        let mut file = File::open(&self.body.path).ok()?;
+        file.seek(SeekFrom::Start(self.detected.skip)).ok()?;
+        let mut cutter = Cutter::new(file, &self.detected.cut, 0, 1);
+        let mut bytes = Vec::new();
+        loop {
+            let piece = cutter.next(&mut bytes).ok()??;
+            match piece.line.cmp(&number) {
+                Ordering::Less => {}
+                Ordering::Equal => return Some(fields::parse(&self.detected.shape, &bytes).fields),
+                Ordering::Greater => return None,
+            }
+        }
+    }
+}
