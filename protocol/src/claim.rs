@@ -15,6 +15,10 @@ pub use corpus::Corpus;
 /// the evidence stands behind it, in backquotes.
 pub const JUDGEMENT: &str = "Alert `";
 
+/// Characters of a claim that the built-in Director notes in its Journal, and by which the built-in Expert knows it again:
+/// more than that Expert's claims have, which end with what their records amount to.
+pub const NOTED: usize = 800;
+
 /// What `claim` states and `corpus` does not, one sentence each. `times` are the times of the cited
 /// records; a duration has to lie between two of them, or to stand in a record in any unit.
 #[must_use]

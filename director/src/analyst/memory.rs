@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use casebook_protocol::claim::NOTED;
 use casebook_protocol::{
     Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingId, FindingKind, Phase, Priority, Review,
     Reviewed, Score, Task, Weight, one_line,
@@ -46,7 +47,7 @@ impl Note {
             technique: draft.technique.clone().unwrap_or_else(|| "-".into()),
             absence: draft.kind == FindingKind::Absence,
             counted: draft.kind == FindingKind::Aggregate,
-            claim: one_line(&draft.claim, 400),
+            claim: one_line(&draft.claim, NOTED),
         })
     }
 

@@ -53,7 +53,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         findings.extend(super::series::findings(case, done));
         mark_sign_ins(&mut findings, &groups, case, done);
     }
-    findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, 400))));
+    findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
     findings
 }
 
