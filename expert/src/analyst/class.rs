@@ -43,7 +43,8 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                     Class::TlsSession
                 } else if any(&["certificateserial", "certificatesubject"]) {
                     Class::Certificate
-                } else if has(Facet::HttpMethod) && has(Facet::Url) {
+                } else if has(Facet::HttpMethod) && has(Facet::Url) || any(&["transdepth"]) && has(Facet::HttpStatus) {
+                    // A capture of one side has the answer alone.
                     Class::HttpRequest
                 } else if has(Facet::Command)
                     && (has(Facet::Parent) || has(Facet::ParentCommand) || any(&["ppid", "argc", "execid"]))
@@ -93,14 +94,16 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
         | "4801" => Class::Authentication,
         "4625" | "4771" | "4740" => Class::LogonFailure,
         "4720" | "4722" | "4723" | "4724" | "4725" | "4726" | "4728" | "4729" | "4732" | "4733" | "4738" | "4741"
-        | "4742" | "4756" | "4767" | "4781" => Class::AccountChange,
+        | "4731" | "4734" | "4735" | "4737" | "4742" | "4756" | "4767" | "4781" => Class::AccountChange,
         "4697" | "7045" | "7036" | "7040" => Class::ServiceChange,
         "4698" | "4699" | "4700" | "4701" | "4702" | "106" | "140" | "141" => Class::ScheduledTask,
-        "5156" | "5158" => Class::NetworkConnection,
+        "5156" => Class::NetworkConnection,
         "5140" | "5145" | "4663" => Class::FileRead,
         "4657" => Class::RegistryChange,
         "4103" | "4104" | "24577" => Class::Script,
-        "1102" | "104" | "4719" => Class::ConfigChange,
+        "1102" | "104" | "4719" | "4616" => Class::ConfigChange,
+        // A port was bound, and nobody connected.
+        "5158" => Class::Other,
         _ => return None,
     })
 }

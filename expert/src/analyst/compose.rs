@@ -8,10 +8,12 @@ use casebook_protocol::claim;
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight, one_line};
 
 mod cite;
+mod marks;
 mod rank;
 
 use cite::{cite, corpus, entities, time};
-use rank::{program, rank, wraps};
+use marks::{mark_fetches, mark_sign_ins};
+use rank::{hands_on, program, rank, wraps};
 
 use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
@@ -36,6 +38,8 @@ struct Pick<'a> {
     kin: Kin,
     /// How much it matters; higher is more.
     rank: u32,
+    /// It is one of the few that were looked for beside the alert.
+    end: bool,
 }
 
 /// Records that are one occurrence, the telling one first.
@@ -52,28 +56,10 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         findings.extend(super::absent::findings(case, done));
         findings.extend(super::series::findings(case, done));
         mark_sign_ins(&mut findings, &groups, case, done);
+        mark_fetches(&mut findings, &groups, case);
     }
     findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
     findings
-}
-
-/// A sign-in from an address that had guessed is what the guesses were for.
-fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case, done: &[Done]) {
-    let places = super::series::after_guesses(case, done);
-    let cited = groups.iter().flat_map(|g| &g.0).filter(|p| {
-        let (file, line) = p.rec.key();
-        p.rec.facets.get(Facet::Outcome) != Some("failure")
-            && p.rec.class() == Class::Authentication
-            && places.contains(&(file.to_owned(), line))
-    });
-    let cited: Vec<_> = cited.map(|p| cite(p.rec)).collect();
-    for finding in findings.iter_mut().filter(|f| f.citations.iter().any(|c| cited.contains(c))) {
-        finding.claim.push_str(": sign-in from an address that had guessed");
-        finding.bearing = Bearing::Incriminating;
-        finding.weight = Weight::Strong;
-        finding.about_alert = true;
-        finding.technique = Some("T1078".into());
-    }
 }
 
 fn picks(case: &Case) -> Vec<Pick<'_>> {
@@ -83,7 +69,7 @@ fn picks(case: &Case) -> Vec<Pick<'_>> {
         // Where it began and where it ended, whatever sort of record that is.
         let end = case.links.is_end(index).then_some(END);
         if let Some(rank) = rank(rec, kin, case).max(end).filter(|_| case.asked_for(rec)) {
-            picks.push(Pick { rec, kin, rank });
+            picks.push(Pick { rec, kin, rank, end: end.is_some() });
         }
     }
     if case.round == 1 {
@@ -150,7 +136,7 @@ fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
         .into_iter()
         .chain(after)
         .filter(|r| !taken.contains(&r.key()))
-        .map(|rec| Pick { rec, kin: Kin::Near, rank: 90 })
+        .map(|rec| Pick { rec, kin: Kin::Near, rank: 90, end: false })
         .collect()
 }
 
@@ -178,6 +164,7 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
                     || most.contains(&sent(p.rec))
                     || p.kin <= Kin::Core
                     || p.kin == Kin::Ancestor
+                    || p.end
                     // The family of a request has what it shows in its name.
                     || (keep_grave && grave(p.rec) && p.rec.class() != Class::HttpRequest)
             });
@@ -266,6 +253,9 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     let below =
         |above: &Rec, own: &[String], parents: &[String]| wraps(above) && own.iter().any(|k| parents.contains(k));
     let becomes = || below(a, &keys_a.0, &keys_b.1) || below(b, &keys_b.0, &keys_a.1);
+    // And so are `cmd /c x` and its `x`.
+    let started = |own: &[String], parents: &[String]| own.iter().any(|k| parents.contains(k));
+    let handed = || started(&keys_a.0, &keys_b.1) && hands_on(a, b) || started(&keys_b.0, &keys_a.1) && hands_on(b, a);
     // The audit writes whole seconds, and names the creator's account where another sensor names the new
     // process's; a program loads its libraries one after the other.
     let once = || {
@@ -273,9 +263,20 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
             && matches!(a.class(), Class::ProcessStart | Class::ImageLoad)
             && keys_a.0.iter().any(|k| keys_b.0.contains(k))
     };
+    // Each command of sudo opens a session of its own.
+    let its_session = |ran: &Rec, opened: &Rec| {
+        ran.class() == Class::ProcessStart
+            && ran.field(&["targetuser"]).is_some()
+            && opened.field(&["service"]) == Some("sudo")
+            && opened.field(&["outcome"]) == Some("opened")
+            && opened.field(&["byuser"]).is_some_and(|by| Some(by) == ran.facets.get(Facet::User))
+            && same(Facet::Host)
+    };
     (apart <= 0.05 && (flow() || command()))
+        || (apart <= 1.0 && (its_session(a, b) || its_session(b, a)))
         || (apart <= 1.0 && once())
         || (apart <= 0.02 && becomes())
+        || (apart <= 1.0 && handed())
         || (apart <= 0.015 && actor())
         || (whole_seconds && actor() && command())
 }
@@ -361,3 +362,6 @@ fn bearing(behaviours: &[&Behaviour]) -> (Bearing, Weight) {
         (None, None) => (Bearing::Neutral, Weight::Weak),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -118,18 +118,26 @@ impl Facets {
         paths.retain(|(path, _)| !(watched && writer(path)));
         let above: Vec<bool> = paths.iter().map(|(path, _)| of_parent(path)).collect();
         let names = named(paths.into_iter());
+        // The tables of Azure Monitor have their own name in a column of each record.
+        let table =
+            names.iter().any(|(one, ..)| one == "tenantid") && names.iter().any(|(one, ..)| one == "timegenerated");
         for (facet, wanted) in names::all() {
             let parents = matches!(facet, Facet::Parent | Facet::ParentCommand);
             for ((one, two, value), above) in names.iter().zip(&above) {
                 let value = value.trim();
                 // As whom a task will run is not who made it, and the program of a client is nobody.
                 let nobody = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
-                if *above && !parents || (*facet == Facet::User && nobody) {
+                // What a parameter is called is not what was acted on.
+                let called = matches!(two.as_str(), "parameters.name" | "extendedproperties.name");
+                if *above && !parents || (*facet == Facet::User && nobody) || (*facet == Facet::Object && called) {
                     continue;
                 }
                 // Windows writes `LOCAL` where a session has no address.
                 let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
                     && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
+                if *facet == Facet::Action && table && one == "type" {
+                    continue;
+                }
                 // A sentence tells of an action and is none.
                 let sentence = *facet == Facet::Action && value.len() > ACTION_MAX;
                 if !usable(value) || nowhere || sentence {
@@ -147,6 +155,12 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
+        if let Some(path) = values.get(&Facet::Url).and_then(|url| path_of(url)).map(str::to_owned) {
+            values.insert(Facet::Url, path);
+        }
+        if let Some(object) = identity(fields) {
+            values.entry(Facet::Object).or_insert_with(|| object.to_owned());
+        }
         let own = named(fields.iter().filter(|(path, _)| roles::outer(path)));
         roles::acting(&mut values, &own);
         roles::ends(&mut values, &own);
@@ -208,6 +222,21 @@ fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[Named<'_>]) {
     if let (Some(binary), Some(arguments)) = (find("parent.binary"), find("parent.arguments")) {
         values.insert(Facet::ParentCommand, format!("{binary} {arguments}"));
     }
+}
+
+/// The address in the first line of a request: `GET /a HTTP/1.1`.
+fn path_of(request: &str) -> Option<&str> {
+    let (_, rest) = request.split_once(' ').filter(|(method, _)| method.bytes().all(|b| b.is_ascii_uppercase()))?;
+    let (path, version) = rest.rsplit_once(' ')?;
+    (version.starts_with("HTTP/") && !path.is_empty()).then_some(path)
+}
+
+/// What a command of Exchange was given as the object to act on.
+fn identity(fields: &BTreeMap<String, String>) -> Option<&str> {
+    let named = |(path, name): &(&String, &String)| last(path, 2) == "parameters.name" && *name == "Identity";
+    let (path, _) = fields.iter().find(named)?;
+    let value = fields.get(&format!("{}.Value", path.rsplit_once('.')?.0))?;
+    (!value.is_empty()).then_some(value)
 }
 
 /// The name of the field of this rank among those that tell an outcome.
@@ -276,6 +305,32 @@ mod tests {
         check(&[("User", "-")], Facet::User, None);
         check(&[("message.USER", "root"), ("user", "jonas")], Facet::User, Some("jonas"));
     }
+    #[test]
+    fn what_a_command_was_given_is_its_object_and_the_name_of_a_parameter_is_none() {
+        let command = [
+            ("Operation", "Add-MailboxPermission"),
+            ("Parameters.0.Name", "DomainController"),
+            ("Parameters.0.Value", ""),
+            ("Parameters.1.Name", "Identity"),
+            ("Parameters.1.Value", "corp.example/boss"),
+        ];
+        check(&command, Facet::Object, Some("corp.example/boss"));
+        check(&command[..3], Facet::Object, None);
+    }
+
+    #[test]
+    fn the_table_that_a_record_was_exported_from_is_no_action() {
+        let exported = [("TenantId", "t"), ("TimeGenerated", "2026-01-01"), ("Type", "Syslog")];
+        check(&exported, Facet::Action, None);
+        check(&[("Type", "Syslog")], Facet::Action, Some("Syslog"));
+    }
+
+    #[test]
+    fn the_first_line_of_a_request_holds_its_address() {
+        check(&[("request", "GET /a?b=c d HTTP/1.1")], Facet::Url, Some("/a?b=c d"));
+        check(&[("url", "/get HTTP/1.1")], Facet::Url, Some("/get HTTP/1.1"));
+    }
+
     #[test]
     fn an_outcome_of_windows_is_read_in_each_notation() {
         for success in ["0x0", "0x00000000", "0", "Audit Success", "AUDIT_SUCCESS"] {

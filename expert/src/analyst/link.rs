@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_protocol::Timestamp;
+use casebook_protocol::{Bearing, Timestamp};
 
 use super::facet::{Class, Facet};
 use super::logon;
@@ -59,6 +59,18 @@ fn latest_before(recs: &[Rec], keys: &[(Vec<String>, Vec<String>)], index: usize
     at <= anchor && !later
 }
 
+/// A program's own log has its process id in every line: there it ties nothing together.
+fn forget_own(recs: &[Rec], keys: &mut [(Vec<String>, Vec<String>)]) {
+    const MANY: usize = 40;
+    let mut often: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, (own, _)) in recs.iter().zip(keys.iter()).filter(|(rec, _)| rec.is_sentence()) {
+        own.iter().for_each(|key| *often.entry(key.clone()).or_default() += 1);
+    }
+    for (_, (own, _)) in recs.iter().zip(keys).filter(|(rec, _)| rec.is_sentence()) {
+        own.retain(|key| !key.contains('#') || often.get(key).is_none_or(|n| *n <= MANY));
+    }
+}
+
 /// The record that the alert is about, and what hangs together with it.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
@@ -87,7 +99,8 @@ impl Links {
         for &index in core {
             links.add(index, Kin::Core);
         }
-        let keys: Vec<(Vec<String>, Vec<String>)> = recs.iter().map(process_keys).collect();
+        let mut keys: Vec<(Vec<String>, Vec<String>)> = recs.iter().map(process_keys).collect();
+        forget_own(recs, &mut keys);
         links.processes(recs, core, &keys, anchor);
         links.shared(recs, core, flow_keys);
         links.shared(recs, core, session_keys);
@@ -97,7 +110,32 @@ impl Links {
                 links.add(index, Kin::Named);
             }
         }
+        links.above_named(recs, &keys);
         links
+    }
+
+    /// What started the programs that share a name with the alert, where that shows something against it, too: a chain
+    /// that begins anew has no other tie.
+    fn above_named(&mut self, recs: &[Rec], keys: &[(Vec<String>, Vec<String>)]) {
+        let starts = |i: &usize| recs.get(*i).is_some_and(|r| r.class() == Class::ProcessStart);
+        let named: Vec<usize> =
+            self.kin.iter().filter(|(i, kin)| **kin == Kin::Named && starts(i)).map(|(i, _)| *i).collect();
+        for index in named {
+            let (Some(rec), Some((_, parents))) = (recs.get(index), keys.get(index)) else { continue };
+            let above = recs.iter().zip(keys).enumerate().filter(|(_, (other, (own, _)))| {
+                let before = match (other.time, rec.time) {
+                    (Some(at), Some(now)) => (0.0..=PID_SECONDS).contains(&seconds(now, at)),
+                    _ => false,
+                };
+                before && other.class() == Class::ProcessStart && own.iter().any(|key| parents.contains(key))
+            });
+            let last = above.max_by_key(|(_, (other, _))| (other.time, other.key()));
+            let against =
+                last.filter(|(_, (other, _))| other.shows.iter().any(|b| b.bearing == Bearing::Incriminating));
+            if let Some((above, _)) = against {
+                self.add(above, Kin::Named);
+            }
+        }
     }
 
     fn shared(&mut self, recs: &[Rec], core: &BTreeSet<usize>, keys: fn(&Rec) -> Vec<String>) {
@@ -256,82 +294,4 @@ impl Links {
 }
 
 #[cfg(test)]
-mod tests {
-    use casebook_protocol::CallId;
-
-    use super::super::facet::Facets;
-    use super::*;
-
-    #[test]
-    fn who_starts_a_thread_in_the_process_above_is_followed_with_what_it_did() {
-        let sysmon = |fields: &[(&str, &str)]| {
-            let fields: BTreeMap<String, String> =
-                fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-            let text = "Microsoft-Windows-Sysmon";
-            Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields.clone(), Facets::read(&fields, text))
-        };
-        let alerted = [("EventID", "1"), ("CommandLine", "dump"), ("ProcessGuid", "{C}"), ("ParentProcessGuid", "{B}")];
-        let thread = [("EventID", "8"), ("SourceProcessGuid", "{A}"), ("TargetProcessGuid", "{B}")];
-        let reached = [("EventID", "3"), ("ProcessGuid", "{A}"), ("DestinationIp", "192.0.2.9")];
-        let child = [("EventID", "1"), ("CommandLine", "id"), ("ProcessGuid", "{D}"), ("ParentProcessGuid", "{A}")];
-        let other = [("EventID", "3"), ("ProcessGuid", "{E}"), ("DestinationIp", "192.0.2.9")];
-        let mut recs = [&alerted[..], &thread, &reached, &child, &other].map(sysmon);
-        let kin = |recs: &[Rec]| {
-            let links = Links::follow(recs, &BTreeSet::from([0]), &[], None);
-            [1, 2, 3, 4].map(|i| links.kin(i))
-        };
-        assert_eq!(kin(&recs), [None; 4], "a thread that shows nothing ties nothing");
-        let shown = crate::analyst::behaviour::all().iter().filter(|b| b.id == "remote-thread-injection");
-        recs[1].shows.extend(shown);
-        assert_eq!(kin(&recs), [Some(Kin::Same), Some(Kin::Same), Some(Kin::Descendant), None]);
-    }
-
-    #[test]
-    fn a_thread_that_came_after_the_alert_ties_nothing() {
-        let mut recs = [
-            Rec::with(&[("EventID", "4688"), ("ProcessGuid", "{C}"), ("ParentProcessGuid", "{B}")]),
-            Rec::with(&[
-                ("ActionType", "CreateRemoteThreadApiCall"),
-                ("ProcessGuid", "{A}"),
-                ("TargetProcessGuid", "{B}"),
-            ]),
-        ];
-        recs[1].shows.extend(crate::analyst::behaviour::all().iter().filter(|b| b.id == "remote-thread-injection"));
-        let at = |second: i64| Timestamp::from_second(second).ok();
-        let mut kin = |thread: i64| {
-            recs[1].time = at(thread);
-            Links::follow(&recs, &BTreeSet::from([0]), &[], at(1000)).kin(1)
-        };
-        assert_eq!(kin(900), Some(Kin::Same));
-        assert_eq!(kin(1001), None, "after the alert");
-        assert_eq!(kin(1000 - 4000), None, "so long before that the process may be another");
-    }
-
-    #[test]
-    fn what_arrived_names_the_program_before_the_alert_and_is_rare() {
-        let wrote = |name: &str, second: i64| {
-            let mut rec =
-                Rec::with(&[("ActionType", "FileCreated"), ("FileName", name), ("InitiatingProcessFileName", "b")]);
-            rec.time = Timestamp::from_second(second).ok();
-            rec.says(name);
-            rec
-        };
-        let mut recs: Vec<Rec> = [("tool.exe", 10), ("tool.exe", 99)].map(|(name, at)| wrote(name, at)).into();
-        recs.extend((0..9).map(|_| wrote("node.exe", 10)));
-        let mut links = Links::default();
-        links.arrived(&recs, &BTreeSet::from(["tool.exe".into(), "node.exe".into()]), Timestamp::from_second(50).ok());
-        let kin: Vec<_> = (0..recs.len()).filter(|i| links.kin(*i).is_some()).collect();
-        assert_eq!(kin, [0]);
-    }
-
-    #[test]
-    fn what_brought_a_program_from_a_folder_of_users_is_looked_for() {
-        let recs = [
-            Rec::with(&[("EventID", "4688"), ("NewProcessName", "C:\\Users\\mara\\Downloads\\Tool.exe")]),
-            Rec::with(&[("ActionType", "FileCreated"), ("FileName", "x"), ("InitiatingProcessFileName", "b.exe")]),
-        ];
-        let links = Links::follow(&recs, &BTreeSet::from([0]), &[], None);
-        assert_eq!(links.brought(&recs), BTreeSet::from(["tool.exe".to_owned()]));
-        assert!(!brought("C:\\Windows\\System32\\svchost.exe"));
-    }
-}
+mod tests;

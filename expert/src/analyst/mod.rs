@@ -207,6 +207,9 @@ impl Case {
             places.extend(series::led_to(&case, done));
             places.extend(series::spread(&case, done));
             places.extend(series::changed(&case, done));
+            places.extend(series::beside_it(&case, done));
+            places.extend(series::sharing(&case));
+            places.extend(series::sentences(&case, done));
             case.links.again(&case.recs, &places);
         }
         case
@@ -271,7 +274,7 @@ fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
             [UserAgent, DstIp].into_iter().filter_map(|f| r.facets.get(f)).chain(near)
         });
     let own = |v: &str| v.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
-    let made = core.iter().filter_map(|i| made(recs.get(*i)?));
+    let made = core.iter().filter_map(|i| recs.get(*i)).flat_map(|rec| made(rec).into_iter().chain(member(recs, rec)));
     let few = |v: &&str| recs.iter().filter(|r| r.names(v)).count() * 4 <= recs.len();
     let rare = |v: &&str| v.len() >= 7 && !own(v) && few(v);
     values.filter(rare).chain(made.filter(few)).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
@@ -286,6 +289,14 @@ fn made(rec: &Rec) -> Option<&str> {
         _ => None,
     };
     name.filter(|name| name.len() >= 4 && !account::of_system(name))
+}
+
+/// The account that was put into a group and that only its number names, where another record made it.
+fn member<'r>(recs: &'r [Rec], rec: &Rec) -> Option<&'r str> {
+    let sid = rec.field(&["membersid"]).filter(|sid| sid.starts_with("S-1-5-21-"))?;
+    let of = |other: &&Rec| other.field(&["targetsid", "targetusersid"]) == Some(sid);
+    let name = recs.iter().filter(of).find_map(|other| other.field(&["targetusername"]))?;
+    (name.len() >= 4 && !account::of_system(name)).then_some(name)
 }
 
 fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<String> {
@@ -315,5 +326,15 @@ mod tests {
         assert_eq!(made_as(&account).as_deref(), Some("helper"));
         assert_eq!(made_as(&[("EventID", "4624"), ("TargetUserName", "helper")]), None);
         assert_eq!(made_as(&[("EventID", "4720"), ("TargetUserName", "WEB01$")]), None);
+    }
+
+    #[test]
+    fn a_member_that_only_its_number_names_has_the_name_under_which_it_was_made() {
+        let made = Rec::with(&[("EventID", "4720"), ("TargetUserName", "helper"), ("TargetSid", "S-1-5-21-1-1000")]);
+        let added = |sid| Rec::with(&[("EventID", "4732"), ("MemberSid", sid), ("TargetUserName", "Administrators")]);
+        let recs = [made];
+        assert_eq!(member(&recs, &added("S-1-5-21-1-1000")), Some("helper"));
+        assert_eq!(member(&recs, &added("S-1-5-21-1-1001")), None);
+        assert_eq!(member(&recs, &added("S-1-5-32-544")), None);
     }
 }

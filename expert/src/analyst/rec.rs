@@ -47,6 +47,12 @@ impl Rec {
             .map(|(_, v)| v.as_str())
     }
 
+    /// A line of text without fields of its own, but for what was read out of the text.
+    pub(crate) fn is_sentence(&self) -> bool {
+        let own = self.fields.keys().filter(|path| !path.contains('.')).count();
+        self.class() == Class::Other && own <= 2 && self.fields.contains_key("message")
+    }
+
     /// A record of these fields, for tests.
     #[cfg(test)]
     pub(crate) fn of(call: CallId, fields: BTreeMap<String, String>, facets: Facets) -> Self {

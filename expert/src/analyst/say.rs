@@ -66,9 +66,17 @@ pub(super) fn family(rec: &Rec) -> String {
             let looks = ["describe", "list", "getbucket", "head"].iter().any(|verb| action.starts_with(verb));
             format!("{}|{}", facet(Facet::Service), if looks { "looks" } else { &action })
         }
+        Class::Other if rec.facets.get(Facet::Action).is_none() => words(rec),
         _ => return kind_of_activity(rec),
     };
     format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
+}
+
+/// The words of a sentence without what changes from one to the next.
+pub(super) fn words(rec: &Rec) -> String {
+    let text = rec.field(&["message"]).unwrap_or(&rec.raw);
+    let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() >= 4);
+    words.take(12).collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// What happened, with what it amounts to. `stands` says whether the evidence states all that a text
@@ -248,10 +256,14 @@ fn sentence(rec: &Rec) -> String {
         Class::TlsSession => format!("TLS session{from}{to}"),
         Class::HttpRequest => {
             let what = [get(Facet::HttpMethod), get(Facet::Url)].into_iter().flatten().collect::<Vec<_>>().join(" ");
-            if what.is_empty() {
-                return format!("recorded: {}", quote(&rec.raw, 200));
-            }
             let status = get(Facet::HttpStatus).map(|s| format!(", answered {s}")).unwrap_or_default();
+            if what.is_empty() {
+                let kind = rec.field(&["respmimetypes", "contenttype", "mimetype"]).filter(|kind| *kind != "-");
+                let Some(kind) = kind.filter(|_| !to.is_empty()) else {
+                    return format!("recorded: {}", quote(&rec.raw, 200));
+                };
+                return format!("HTTP request{from}{to}{status} with {}", quote(kind, 80));
+            }
             format!("HTTP request {what}{from}{to}{status}")
         }
         Class::DnsQuery if get(Facet::DomainName).is_some() => {
@@ -298,96 +310,4 @@ fn sentence(rec: &Rec) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use casebook_protocol::CallId;
-
-    use super::super::facet::Facets;
-    use super::*;
-
-    fn rec(fields: &[(&str, &str)]) -> Rec {
-        let fields: BTreeMap<String, String> =
-            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let facets = Facets::read(&fields, fields.get("message").map_or("", String::as_str));
-        let call = CallId::new("r1.investigate.identity.t1.0").unwrap();
-        Rec::of(call, fields, facets)
-    }
-
-    #[track_caller]
-    fn check(recs: &[Rec], expect: &str) {
-        let (main, others) = recs.split_first().unwrap();
-        assert_eq!(claim(main, &others.iter().collect::<Vec<_>>(), None, false, &|_| true), expect);
-    }
-
-    #[test]
-    fn who_ran_a_command_as_whom_and_what_was_denied_is_told() {
-        let sudo = [
-            ("message", "mara : TTY=pts/1 ; USER=root ; COMMAND=/usr/bin/id"),
-            ("user", "mara"),
-            ("target_user", "root"),
-            ("command", "/usr/bin/id"),
-        ];
-        check(&[rec(&sudo)], "Ran `/usr/bin/id` by `mara` as `root`");
-        let denied = [&sudo[..], &[("outcome", "user NOT in sudoers")]].concat();
-        check(&[rec(&denied)], "Tried to run `/usr/bin/id` by `mara` as `root`, which was denied");
-    }
-
-    #[test]
-    fn a_program_and_arguments_that_stand_apart_are_told_apart() {
-        let exec = rec(&[
-            ("process_exec.process.binary", "/usr/bin/nsenter"),
-            ("process_exec.process.arguments", "-t 1 -m bash"),
-            ("process_exec.parent.binary", "/bin/bash"),
-        ]);
-        let together = |text: &str| !text.contains("nsenter -t");
-        let told = claim(&exec, &[], None, false, &together);
-        assert_eq!(told, "`/bin/bash` started `/usr/bin/nsenter` with `-t 1 -m bash`");
-    }
-
-    #[test]
-    fn a_packet_is_no_connection() {
-        let packet = [("src", "192.0.2.5"), ("dst", "192.0.2.6"), ("dport", "8080")];
-        check(&[rec(&packet)], "Connection from `192.0.2.5` to `192.0.2.6` port `8080`");
-        check(
-            &[rec(&[&packet[..], &[("tcp_flags", "24")]].concat())],
-            "Packet from `192.0.2.5` to `192.0.2.6` port `8080`",
-        );
-    }
-
-    #[test]
-    fn a_connection_that_carries_much_says_so_and_an_alert_says_whose_it_is() {
-        let sent = |bytes: &str| {
-            rec(&[("id.orig_h", "192.0.2.5"), ("id.resp_h", "192.0.2.6"), ("id.resp_p", "443"), ("orig_bytes", bytes)])
-        };
-        check(&[sent("718478")], "Connection from `192.0.2.5` to `192.0.2.6` port `443`, sending `718478` bytes");
-        check(&[sent("900")], "Connection from `192.0.2.5` to `192.0.2.6` port `443`");
-        let ssh = [
-            ("id.orig_h", "192.0.2.5"),
-            ("id.resp_h", "192.0.2.6"),
-            ("id.resp_p", "22"),
-            ("auth_success", "true"),
-            ("client", "SSH-2.0-PuTTY_Release_0.62"),
-        ];
-        check(&[rec(&ssh)], "Sign-in from `192.0.2.5` to `192.0.2.6` port `22`, which succeeded");
-        let alert = [
-            ("AlertName", "Password Spray"),
-            ("AlertSeverity", "High"),
-            ("ProviderName", "IPC"),
-            ("UserPrincipalName", "mara@corp.example"),
-        ];
-        check(&[rec(&alert)], "Alert `Password Spray` of `IPC` about `mara@corp.example`");
-        let told = claim(&rec(&alert), &[], None, false, &|_| true);
-        assert!(told.starts_with(casebook_protocol::claim::JUDGEMENT), "the Director knows it by that");
-    }
-
-    #[test]
-    fn each_answer_to_a_request_that_was_made_again_is_told() {
-        let put = |status: &str, url: &str| {
-            rec(&[("method", "PUT"), ("uri", url), ("status_code", status), ("id.orig_h", "10.0.0.1")])
-        };
-        let again = [put("401", "/a"), put("201", "/a"), put("201", "/a"), put("500", "/b")];
-        check(&again, "HTTP request `PUT` `/a` from `10.0.0.1`, answered `401`, then `201`; with it `/b`");
-        check(&[put("200", "/a"), put("200", "/a")], "HTTP request `PUT` `/a` from `10.0.0.1`, answered `200`");
-    }
-}
+mod tests;

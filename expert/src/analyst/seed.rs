@@ -187,6 +187,10 @@ fn text_seeds(
             _ => {}
         }
     }
+    if matches!(name, "description" | "message" | "summary" | "details" | "reason") {
+        let hits = done().into_iter().flat_map(|done| done.find_iter(text));
+        hits.take(6).for_each(|hit| add(hit.as_str(), EntityKind::Other));
+    }
     for (regex, kind) in patterns() {
         for hit in regex.find_iter(text) {
             add(hit.as_str(), *kind);
@@ -268,13 +272,22 @@ fn kind_by_name(name: &str) -> Option<EntityKind> {
     })
 }
 
+/// What was done, as interfaces and logs call it: `Set-Mailbox`, `DAEMON_END`, `PutBucketPolicy`.
+fn done() -> Option<&'static Regex> {
+    static DONE: OnceLock<Option<Regex>> = OnceLock::new();
+    const NAMES: &str = r"(?x) \b[A-Z][a-z]+-[A-Z][A-Za-z]{4,}\b | \b[A-Z][A-Z0-9]{2,}_[A-Z0-9_]{2,}\b
+        | \b[A-Z][a-z]+(?:[A-Z][a-z]+){1,4}\b";
+    DONE.get_or_init(|| Regex::new(NAMES).ok()).as_ref()
+}
+
 pub(crate) fn patterns() -> &'static [(Regex, EntityKind)] {
     static PATTERNS: OnceLock<Vec<(Regex, EntityKind)>> = OnceLock::new();
     PATTERNS.get_or_init(|| {
-        let all: [(&str, EntityKind); 9] = [
+        let all: [(&str, EntityKind); 10] = [
             (r"\b(?:\d{1,3}\.){3}\d{1,3}\b", EntityKind::Address),
             (r"\b[0-9a-fA-F]{32,64}\b", EntityKind::Hash),
             (r"\{?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\}?", EntityKind::Session),
+            (r"\bS-1-5-21-\d+-\d+-\d+-\d+\b", EntityKind::User),
             (r"\bi-[0-9a-f]{8,17}\b|\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}\b", EntityKind::Session),
             (r"[A-Za-z]:\\[^\s,;|<>]+", EntityKind::File),
             (r"(?:/[A-Za-z0-9._+@-]+){2,}", EntityKind::File),
@@ -309,6 +322,16 @@ mod tests {
             of(r#"{"id":"x","created_at":"2024-01-02T09:00:00Z","record":{"event_time":"2024-01-02T03:04:05Z"}}"#),
             None
         );
+    }
+
+    #[test]
+    fn what_an_alert_says_was_done_is_looked_for() {
+        check(
+            r#"{"id":"x","description":"FullAccess granted; Set-AdminAuditLogConfig later, DAEMON_END and PutBucketPolicy by S-1-5-21-1-2-3-1000"}"#,
+            &["S-1-5-21-1-2-3-1000", "Set-AdminAuditLogConfig", "PutBucketPolicy", "DAEMON_END", "FullAccess"],
+            0,
+        );
+        check(r#"{"id":"x","title":"PutBucketPolicy by somebody","note":"DAEMON_END"}"#, &[], 0);
     }
 
     #[test]

@@ -12,12 +12,13 @@ use serde_json::{Value, json};
 
 use super::Case;
 use super::facet::{Class, Facet};
+use super::link::seconds;
 use super::rec::Rec;
 
 mod beside;
 mod judged;
 
-pub(super) use beside::{changed, led_to, named, spread};
+pub(super) use beside::{beside_it, changed, led_to, named, sentences, sharing, spread};
 use judged::{DENSE, Judged, Kind, judge, pursued};
 
 /// Records of each end of a series.
@@ -48,6 +49,8 @@ struct Series {
     /// The field with the account.
     user: Option<String>,
     address: Option<String>,
+    /// What the records of sign-ins that succeeded have where these say that they failed.
+    succeeded: Option<Is>,
     /// What is done again, in words.
     again: String,
     sshd: bool,
@@ -107,8 +110,10 @@ fn of(rec: &Rec) -> Option<Series> {
         _ if is(Facet::User).is_none() => format!("records of {}", value(Facet::Action)),
         _ => format!("records of {} by {}", value(Facet::Action), value(Facet::User)),
     };
+    let succeeded = is(Facet::Outcome).and_then(|(path, failed)| Some((path, opposite(&failed)?.to_owned())));
     Some(Series {
         again,
+        succeeded,
         kind,
         act,
         below,
@@ -117,6 +122,20 @@ fn of(rec: &Rec) -> Option<Series> {
         sshd: rec.raw.contains("sshd"),
         at: rec.time,
         actor,
+    })
+}
+
+/// What a field says of success that says this of failure.
+fn opposite(failed: &str) -> Option<&'static str> {
+    Some(match failed {
+        "false" => "true",
+        "F" => "T",
+        "failure" => "success",
+        "Failure" => "Success",
+        "FAILURE" => "SUCCESS",
+        "failed" => "success",
+        "no" => "yes",
+        _ => return None,
     })
 }
 
@@ -180,8 +199,14 @@ impl Series {
     /// Whether the address that guessed signed in.
     fn signed_in(&self) -> Option<CallRequest> {
         (self.kind == Kind::Guess).then(|| {
-            let words = if self.sshd { &["Accepted"][..] } else { SIGNED_IN };
             let (limit, order) = (FEW, "time");
+            if let Some(succeeded) = self.succeeded.as_ref().filter(|_| !self.sshd) {
+                let mut all = self.actor.clone();
+                all.push(succeeded.clone());
+                let all = self.conditions(&all);
+                return call("search", &json!({"where": all, "order": order, "limit": limit, "include_fields": true}));
+            }
+            let words = if self.sshd { &["Accepted"][..] } else { SIGNED_IN };
             call(
                 "search",
                 &json!({"terms": words, "mode": "any", "where": self.conditions(&self.actor), "order": order, "limit": limit, "include_fields": true}),
@@ -208,11 +233,26 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     all.extend(case.core.iter().filter_map(|i| beside::signed_in_before(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::reached(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::changes(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| beside::commands(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| beside::told(case.recs.get(*i)?)).take(1));
     all
 }
 
 fn alerted(case: &Case) -> Option<Series> {
-    case.core.iter().find_map(|i| of(case.recs.get(*i)?))
+    let core = || case.core.iter().filter_map(|i| case.recs.get(*i));
+    core()
+        .find_map(of)
+        .or_else(|| core().filter(|rec| rec.class() == Class::Alert).find_map(|rec| of(meant(case, rec)?)))
+}
+
+/// The record nearest to another product's alert that it may mean: a sign-in of its address that failed.
+fn meant<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
+    const NEAR: f64 = 3600.0;
+    let (from, at) = (alert.facets.get(Facet::SrcIp)?, alert.time?);
+    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |t| seconds(t, at).abs());
+    let alike = |rec: &&Rec| rec.class() == Class::LogonFailure && rec.facets.get(Facet::SrcIp) == Some(from);
+    let near = case.recs.iter().filter(alike).filter(|rec| apart(rec) <= NEAR);
+    near.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())))
 }
 
 /// What came back.
@@ -353,4 +393,4 @@ fn never_let_in(series: &Series, done: &[Done]) -> Option<Citation> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -50,6 +50,8 @@ pub(crate) struct Prepared {
     yearless: Option<(i64, i64)>,
     /// Its times say no zone, and nothing in it does.
     zoneless: bool,
+    /// The zone that it states in words.
+    stated: Option<Offset>,
 }
 
 impl Prepared {
@@ -79,7 +81,9 @@ impl Prepared {
         // The extended log format of the W3C is in UTC.
         let zoneless = detected.shape.format != Format::W3c && zone::open(&plan, &candidates);
         let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
+        let stated = (detected.shape.format == Format::Plain).then(|| zone::stated(&sample, &plan)).flatten();
         Ok(Self {
+            stated,
             range: range(&candidates),
             yearless: yearless(&candidates),
             zoneless,

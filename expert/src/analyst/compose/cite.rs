@@ -138,7 +138,7 @@ mod tests {
             ("TargetFilename", "C:\\Windows\\System32\\lsass.exe"),
         ];
         let rec = Rec::with(&fields);
-        let pick = Pick { rec: &rec, kin: crate::analyst::link::Kin::Core, rank: 1 };
+        let pick = Pick { rec: &rec, kin: crate::analyst::link::Kin::Core, rank: 1, end: false };
         let named = entities(&[&pick], &corpus(&[&pick]));
         let named: Vec<_> = named.iter().map(|e| (e.kind, e.value.as_str())).collect();
         assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);

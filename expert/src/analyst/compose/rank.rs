@@ -93,11 +93,17 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
         let telling = matches!(
             rec.class(),
-            Class::Script | Class::PackageOperation | Class::AccountChange | Class::ServiceChange | Class::KernelModule
+            Class::Script
+                | Class::PackageOperation
+                | Class::AccountChange
+                | Class::ServiceChange
+                | Class::ConfigChange
+                | Class::KernelModule
         );
         let quiet =
             telling || (matches!(rec.class(), Class::Authentication | Class::ScheduledTask) && case.shares_actor(rec));
-        let few = case.recs.iter().filter(|r| r.source == rec.source).count() <= 150;
+        let beside = || case.recs.iter().filter(|r| r.source == rec.source);
+        let few = beside().count() <= 150 || beside().filter(|r| r.class() == rec.class()).count() <= 40;
         return (near > 0 && (quiet && few || doubt)).then_some(40 + told / 4);
     }
     // Of what tells of one session, that which says where it came from.
@@ -111,6 +117,22 @@ pub(super) fn wraps(rec: &Rec) -> bool {
     ["sudo", "su", "doas", "pkexec", "runuser", "env", "nohup"].contains(&program(rec).as_str())
 }
 
+/// A shell that was started for nothing but the command of the other.
+pub(super) fn hands_on(shell: &Rec, other: &Rec) -> bool {
+    const SHELLS: &[&str] = &["cmd", "cmd.exe", "sh", "bash", "dash", "zsh", "ksh", "ash"];
+    let plain = |rec: &Rec| {
+        let command = rec.facets.get(Facet::Command).unwrap_or_default().replace(['"', '\''], " ");
+        command.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+    };
+    let starts = |rec: &Rec| rec.class() == Class::ProcessStart;
+    let (outer, inner) = (plain(shell), plain(other));
+    let before = outer.strip_suffix(inner.as_str()).filter(|_| !inner.is_empty()).map(|before| {
+        before.trim_end_matches(|c: char| c.is_whitespace()).trim_end_matches(" /b").trim_end_matches(" start")
+    });
+    let asked = before.is_some_and(|before| [" /c", " -c", " /k"].iter().any(|flag| before.ends_with(flag)));
+    starts(shell) && starts(other) && SHELLS.contains(&program(shell).as_str()) && asked
+}
+
 /// The program that a command names first, without its path.
 pub(super) fn program(rec: &Rec) -> String {
     let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
@@ -122,4 +144,24 @@ fn to_itself(rec: &Rec) -> bool {
     let address = |facet| rec.facets.get(facet).and_then(|a| a.parse::<IpAddr>().ok());
     let (Some(from), Some(to)) = (address(Facet::SrcIp), address(Facet::DstIp)) else { return false };
     rec.class() == Class::NetworkConnection && (from == to || from.is_loopback() && to.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_for_one_command_is_told_with_it() {
+        let ran = |command: &str| Rec::with(&[("EventID", "4688"), ("CommandLine", command)]);
+        let check = |shell: &str, other: &str, expect: bool| {
+            assert_eq!(hands_on(&ran(shell), &ran(other)), expect, "{shell} and {other}");
+        };
+        check(r#""cmd.exe" /c "net  localgroup administrators""#, "net localgroup administrators", true);
+        check(r#"cmd.exe /c start /b mshta https://a.example"#, "mshta https://a.example", true);
+        check("sh -c 'id -u'", "id -u", true);
+        check("cmd.exe /c whoami & net user", "net user", false);
+        check("cmd.exe", "cmd.exe", false);
+        check("powershell -c id", "id", false);
+        check("cmd.exe /c ", "", false);
+    }
 }

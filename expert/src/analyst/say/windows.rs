@@ -8,6 +8,7 @@ use crate::analyst::rec::Rec;
 /// Events of the Security log and others that have a number to themselves.
 const EVENTS: &[(&str, &str)] = &[
     ("1102", "audit log cleared"),
+    ("4616", "system time changed"),
     ("4624", "sign-in"),
     ("4625", "failed sign-in"),
     ("4634", "sign-out"),
@@ -42,8 +43,12 @@ const EVENTS: &[(&str, &str)] = &[
     ("4726", "account deleted"),
     ("4728", "member added to a global group"),
     ("4729", "member removed from a global group"),
+    ("4731", "local group created"),
     ("4732", "member added to a local group"),
     ("4733", "member removed from a local group"),
+    ("4734", "local group deleted"),
+    ("4735", "local group changed"),
+    ("4737", "global group changed"),
     ("4738", "account changed"),
     ("4740", "account locked"),
     ("4741", "computer account created"),
@@ -70,6 +75,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("5141", "directory object deleted"),
     ("5142", "network share created"),
     ("5145", "file on a network share accessed"),
+    ("5158", "local port bound"),
     ("5379", "stored credentials read"),
     ("5861", "WMI event consumer registered for good"),
     ("7045", "service installed"),

@@ -7,11 +7,12 @@ use casebook_agent::worker::call;
 use serde_json::json;
 
 use super::{ACCEPTED, answer};
-use crate::analyst::Case;
 use crate::analyst::compose::{much, sent};
+use crate::analyst::facet::roles::audit_prefix;
 use crate::analyst::facet::{Class, Facet, last};
 use crate::analyst::link::seconds;
 use crate::analyst::rec::Rec;
+use crate::analyst::{Case, account, say};
 
 /// Who had signed in over SSH last, where the alerted record is of a system's own log.
 pub(super) fn signed_in_before(rec: &Rec) -> Option<CallRequest> {
@@ -128,6 +129,128 @@ pub(in crate::analyst) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String
     arrival.chain(alerted().filter_map(before)).collect()
 }
 
+/// The commands that people ran with more rights, around one of these or around a change that the system itself is
+/// recorded for: somebody made it do so.
+pub(super) fn commands(rec: &Rec) -> Option<CallRequest> {
+    let changes =
+        matches!(rec.class(), Class::ConfigChange | Class::ServiceChange | Class::KernelModule | Class::ScheduledTask);
+    let nobody =
+        rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
+    let unix = audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some();
+    let at = rec.time.filter(|_| changes && nobody && unix || with_more_rights(rec))?;
+    // The audit's type of a command of sudo, and what sudo itself writes.
+    let terms = ["USER_CMD", "COMMAND="];
+    Some(call("search", &json!({"terms": terms, "mode": "any", "near": at, "limit": 40, "include_fields": true})))
+}
+
+/// It is a command of sudo.
+fn with_more_rights(rec: &Rec) -> bool {
+    let audited = audit_prefix(&rec.fields)
+        .is_some_and(|prefix| rec.fields.get(&format!("{prefix}type")).is_some_and(|kind| kind == "USER_CMD"));
+    rec.class() == Class::ProcessStart && (audited || rec.field(&["targetuser"]).is_some())
+}
+
+/// What was done beside an alerted change: the commands of people around it, and what was changed right after it, such as
+/// a start after a stop.
+pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    const AROUND: f64 = 900.0;
+    const RIGHT_AFTER: f64 = 10.0;
+    const FEW: usize = 12;
+    let mut places = BTreeSet::new();
+    for core in case.core.iter().filter_map(|i| case.recs.get(*i)) {
+        let apart = |rec: &Rec| match (rec.time, core.time) {
+            (Some(at), Some(core)) => seconds(at, core),
+            _ => f64::INFINITY,
+        };
+        let ran: BTreeSet<(String, u64)> =
+            commands(core).and_then(|r| answer(&r, done)).map(|a| a.places().collect()).unwrap_or_default();
+        let own = core.facets.get(Facet::User).filter(|_| with_more_rights(core));
+        let of_people = |rec: &Rec| {
+            let by = rec.facets.get(Facet::User);
+            with_more_rights(rec) && apart(rec).abs() <= AROUND && own.is_none_or(|own| by == Some(own))
+        };
+        let first = first_of(case, &ran, |rec| rec.facets.get(Facet::Command).filter(|_| of_people(rec)));
+        let mut first: Vec<&Rec> = first.into_values().collect();
+        first.sort_by(|a, b| apart(a).abs().total_cmp(&apart(b).abs()).then_with(|| a.key().cmp(&b.key())));
+        places.extend(first.into_iter().take(FEW).map(|r| (r.file.clone(), r.line)));
+        if matches!(core.class(), Class::ConfigChange | Class::ServiceChange) {
+            let next = case.recs.iter().filter(|rec| {
+                let after = (0.0..=RIGHT_AFTER).contains(&apart(rec)) && rec.line != core.line;
+                after && rec.class() == core.class() && rec.file == core.file
+            });
+            let next = next.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.line.cmp(&b.line)));
+            places.extend(next.map(|r| (r.file.clone(), r.line)));
+        }
+    }
+    places
+}
+
+/// What programs write of sessions, sign-ins, refusals and files that came or went, in sentences of their own.
+const TOLD: &str = r"(?i)(incoming (session|connection|remote)|session\b.{0,40}\b(ended|closed|terminated|opened|started|established)|(received|on)?endsession|authenticat\w*\b.{0,40}\b(success|succeed|fail|denied|reject)|\b(successful|failed) authenticat|\b(sign|signed|signing|log|logged|logging)[ -]?(in|out|on|off)\b|login (success|fail)|access (is |was )?denied|permission denied|(upload|download|transfer)(ed|ing)?\b.{0,40}\b(complete|success|succeeded|failed|finished))";
+
+/// What else a log of sentences says of sessions and files around the alerted line: its lines name nobody, and are of one
+/// program.
+pub(super) fn told(rec: &Rec) -> Option<CallRequest> {
+    let at = rec.time.filter(|_| rec.is_sentence())?;
+    let condition = json!([{"field": "message", "op": "regex", "value": TOLD}]);
+    Some(call("search", &json!({"where": condition, "near": at, "limit": 80, "include_fields": true})))
+}
+
+/// The nearest of each kind of such lines.
+pub(in crate::analyst) fn sentences(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    const AROUND: f64 = 900.0;
+    const FEW: usize = 8;
+    let mut places = BTreeSet::new();
+    for core in case.core.iter().filter_map(|i| case.recs.get(*i)) {
+        let apart = |rec: &Rec| match (rec.time, core.time) {
+            (Some(at), Some(core)) => seconds(at, core).abs(),
+            _ => f64::INFINITY,
+        };
+        let Some(found) = told(core).and_then(|r| answer(&r, done)) else { continue };
+        let found: BTreeSet<(String, u64)> = found.places().collect();
+        let near =
+            |rec: &&Rec| rec.file == core.file && apart(rec) <= AROUND && found.contains(&(rec.file.clone(), rec.line));
+        let mut all: Vec<&Rec> = case.recs.iter().filter(near).collect();
+        all.sort_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())));
+        let mut kinds = BTreeSet::new();
+        all.retain(|rec| kinds.insert(say::words(rec)));
+        places.extend(all.into_iter().take(FEW).map(|r| (r.file.clone(), r.line)));
+    }
+    places
+}
+
+/// Who else comes from the address of an alerted sign-in or call: the first record of each other account, and the
+/// nearest to the alert. An address of many belongs to nobody.
+pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
+    const FEW: usize = 3;
+    let comes = |rec: &&Rec| {
+        matches!(rec.class(), Class::Authentication | Class::LogonFailure | Class::ApiCall | Class::TokenEvent)
+    };
+    let mut places = BTreeSet::new();
+    for core in case.core.iter().filter_map(|i| case.recs.get(*i)).filter(comes) {
+        let (Some(user), Some(from)) = (core.facets.get(Facet::User), core.facets.get(Facet::SrcIp)) else { continue };
+        let mut others: BTreeMap<String, Vec<&Rec>> = BTreeMap::new();
+        for rec in case.recs.iter().filter(comes).filter(|r| r.facets.get(Facet::SrcIp) == Some(from)) {
+            let other = rec.facets.get(Facet::User).filter(|other| account::bare(other) != account::bare(user));
+            others.entry(other.map(account::bare).unwrap_or_default()).or_default().push(rec);
+        }
+        others.remove("");
+        if others.len() > FEW {
+            continue;
+        }
+        let apart = |rec: &Rec| match (rec.time, core.time) {
+            (Some(at), Some(core)) => seconds(at, core).abs(),
+            _ => f64::INFINITY,
+        };
+        for all in others.values() {
+            let first = all.iter().min_by_key(|r| (r.time, r.key()));
+            let near = all.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())));
+            places.extend(first.into_iter().chain(near).map(|r| (r.file.clone(), r.line)));
+        }
+    }
+    places
+}
+
 /// What an alerted address is called and what it says of itself: the first look-up, session and request that name it.
 pub(in crate::analyst) fn named(case: &Case) -> BTreeSet<(String, u64)> {
     let wire = |r: &&Rec| matches!(r.class(), Class::NetworkConnection | Class::Alert);
@@ -143,3 +266,6 @@ pub(in crate::analyst) fn named(case: &Case) -> BTreeSet<(String, u64)> {
     };
     [Class::DnsQuery, Class::TlsSession, Class::HttpRequest].into_iter().filter_map(first).collect()
 }
+
+#[cfg(test)]
+mod tests;

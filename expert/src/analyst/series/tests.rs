@@ -12,12 +12,12 @@ struct Scene {
     answers: Vec<Value>,
 }
 
-fn done(number: usize, request: &CallRequest, result: &Value) -> Done {
+pub(in crate::analyst) fn done(number: usize, request: &CallRequest, result: &Value) -> Done {
     let id = format!("r1.investigate.identity.t4.{number}");
     Rec::answered(&id, &request.tool, &request.arguments, &result.to_string())
 }
 
-fn record(line: u64, time: &str, raw: &str, fields: &[(&str, &str)]) -> Value {
+pub(in crate::analyst) fn record(line: u64, time: &str, raw: &str, fields: &[(&str, &str)]) -> Value {
     let fields: Map<String, Value> = fields.iter().map(|(k, v)| ((*k).to_owned(), json!(v))).collect();
     json!({"source": "auth", "file": "auth.log", "line": line, "time": time, "time_basis": "record",
         "precision": "second", "time_field": "timestamp", "raw": raw, "fields": fields})
@@ -41,12 +41,12 @@ fn accepted(line: u64, time: &str, address: &str) -> Value {
     )
 }
 
-fn found(records: &[Value]) -> Value {
+pub(in crate::analyst) fn found(records: &[Value]) -> Value {
     json!({"total": records.len(), "returned": records.len(), "records": records, "searched": ["auth"],
         "window": {"from": null, "to": null}})
 }
 
-fn counted(groups: &[(&str, u64)]) -> Value {
+pub(in crate::analyst) fn counted(groups: &[(&str, u64)]) -> Value {
     let total: u64 = groups.iter().map(|(_, n)| n).sum();
     let groups: Vec<Value> = groups.iter().map(|(value, n)| json!({"value": value, "count": n})).collect();
     json!({"total": total, "distinct": groups.len(), "groups": groups, "searched": ["auth"],
@@ -84,7 +84,7 @@ impl Scene {
     }
 }
 
-fn view() -> ExpertView {
+pub(in crate::analyst) fn view() -> ExpertView {
     let alert = br#"{"id":"a","title":"Failed logins","event_ref":{"file":"auth.log","line":5}}"#;
     ExpertView {
         alert: Alert::parse(alert).unwrap(),
@@ -173,6 +173,31 @@ fn a_sign_in_after_guesses_is_told_and_points_to_an_attack() {
     for end in ["2026-03-01T10:00:00Z", "2026-03-01T10:20:00Z"] {
         assert!(times.iter().any(|at| at == end), "where it began and ended: {times:?}");
     }
+}
+
+/// What watches the network has no words of a sign-in, and its alert is about those that failed before it.
+#[test]
+fn another_products_alert_is_about_the_sign_ins_that_failed_and_success_is_what_is_not_failure() {
+    let session = |line: u64, time: &str, success: &str| {
+        let fields =
+            [("id.orig_h", "203.0.113.9"), ("id.resp_h", "192.0.2.5"), ("id.resp_p", "22"), ("auth_success", success)];
+        record(line, time, &format!("203.0.113.9 {success}"), &fields)
+    };
+    let notice = [("note", "SSH::Password_Guessing"), ("suppress_for", "3600"), ("src", "203.0.113.9")];
+    let notice = record(5, "2026-03-01T10:10:00Z", "SSH::Password_Guessing 203.0.113.9", &notice);
+    let failed = session(3, "2026-03-01T10:09:00Z", "false");
+    let first = [done(0, &call("around", &json!({})), &found(&[notice, failed]))];
+    let case = Case::of(&view(), &first, 1);
+    let series = alerted(&case).unwrap();
+    let signed_in = series.signed_in().unwrap();
+    assert!(signed_in.arguments.contains(r#""field":"auth_success""#), "{}", signed_in.arguments);
+    assert!(signed_in.arguments.contains(r#""value":"true""#), "{}", signed_in.arguments);
+    let mut all = first.to_vec();
+    all.push(done(1, &series.count(), &counted(&[("2026-03-01T10:09:00Z", 40)])));
+    all.push(done(2, &signed_in, &found(&[session(9, "2026-03-01T10:20:00Z", "true")])));
+    let case = Case::of(&view(), &all, 1);
+    let marked: Vec<u64> = after_guesses(&case, &all).into_iter().map(|(_, line)| line).collect();
+    assert_eq!(marked, [9]);
 }
 
 #[test]

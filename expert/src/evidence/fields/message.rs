@@ -1,7 +1,8 @@
 //! The message text of Windows events: lines of `Key: value` under headings.
 
 /// The pairs of a Windows message; none where the text has fewer than three. A heading such as
-/// `Subject:` becomes the first part of the names of the indented lines below it.
+/// `Details:` becomes the first part of the names of the indented lines below it; who acts and who is acted on have the
+/// names of the fields of the event that the text was made from.
 pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut heading: Option<String> = None;
@@ -19,12 +20,49 @@ pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
             continue;
         }
         let name = match &heading {
-            Some(above) if indented => format!("{above}.{key}"),
+            Some(above) if indented => field_of(above, key).map_or_else(|| format!("{above}.{key}"), str::to_owned),
             _ => key.to_owned(),
         };
         found.push((name, value.to_owned()));
     }
     if found.len() >= 3 { found } else { Vec::new() }
+}
+
+/// The field of the event that is written as `key` under `heading`, where the key alone does not tell: the account that
+/// acts and the one that is acted on have the same words.
+fn field_of(heading: &str, key: &str) -> Option<&'static str> {
+    const ACTED_ON: &[&str] = &[
+        "New Logon",
+        "New Account",
+        "Target Account",
+        "Target Subject",
+        "Account Whose Credentials Were Used",
+        "Account For Which Logon Failed",
+        "Account That Was Locked Out",
+        "Credentials Which Were Replayed",
+    ];
+    Some(match (heading, key) {
+        ("Subject", "Security ID") => "SubjectUserSid",
+        ("Subject", "Account Name") => "SubjectUserName",
+        ("Subject", "Account Domain") => "SubjectDomainName",
+        ("Subject", "Logon ID") => "SubjectLogonId",
+        ("Member", "Security ID") => "MemberSid",
+        ("Member", "Account Name") => "MemberName",
+        ("Group", "Security ID") => "TargetSid",
+        ("Group", "Group Name" | "Account Name") => "TargetUserName",
+        (heading, key) if ACTED_ON.contains(&heading) => match key {
+            "Security ID" => "TargetUserSid",
+            "Account Name" => "TargetUserName",
+            "Account Domain" => "TargetDomainName",
+            "Logon ID" => "TargetLogonId",
+            _ => return None,
+        },
+        ("Network Information", "Source Network Address" | "Network Address" | "Client Address") => "IpAddress",
+        ("Process Information", "Process Command Line") => "CommandLine",
+        ("Process Information", "Creator Process Name") => "ParentProcessName",
+        ("Process Information", "Name" | "Caller Process Name") => "ProcessName",
+        _ => return None,
+    })
 }
 
 /// `Key: value` or `Key=value`; a key is a few words.
@@ -63,7 +101,7 @@ mod tests {
         );
         check(
             "An account was logged on.\r\n\r\nSubject:\r\n\tSecurity ID:\t\tS-1-5-18\r\n\tAccount Name:\t\tDC$\r\n\r\nNew Logon:\r\n\tAccount Name:\t\tbob\r\n",
-            &[("Subject.Security ID", "S-1-5-18"), ("Subject.Account Name", "DC$"), ("New Logon.Account Name", "bob")],
+            &[("SubjectUserSid", "S-1-5-18"), ("SubjectUserName", "DC$"), ("TargetUserName", "bob")],
         );
         check(
             "Provider started.\r\n\r\nDetails: \r\n\tProviderName=Registry\r\n\tNewProviderState=Started\r\n\tHostApplication=C:\\a.exe -c $x=(1); y:z\r\n",

@@ -6,6 +6,7 @@ pub(crate) mod json;
 pub(crate) mod keyvalue;
 mod message;
 pub(crate) mod payload;
+mod plaso;
 pub(crate) mod syslog;
 pub(crate) mod table;
 pub(crate) mod xml;
@@ -208,10 +209,27 @@ fn line(text: &str, out: &mut Vec<(String, String)>) {
             out.push(("timestamp".into(), body.get(..used).unwrap_or_default().into()));
             body.get(used..).unwrap_or_default().trim_start_matches([']', ')', ' ', ':', '-', '\t', '|'])
         }
-        None => labelled(text, out),
+        None => match behind_cells(text) {
+            Some((at, used)) => {
+                out.push(("timestamp".into(), text.get(at..at + used).unwrap_or_default().into()));
+                text
+            }
+            None => labelled(text, out),
+        },
     };
     out.push(("message".into(), message.to_owned()));
     payload::expand("message", message, out);
+}
+
+/// Where the time of a line stands whose first cells are something else, and its length: `17,01.02.2024,10:00:00,text`.
+fn behind_cells(text: &str) -> Option<(usize, usize)> {
+    const NEAR: usize = 64;
+    let cells = text.bytes().take(NEAR).enumerate().filter(|(_, b)| matches!(b, b',' | b';' | b'|' | b'\t'));
+    cells.take(3).find_map(|(at, _)| {
+        let (moment, used) = prefix(text.get(at + 1..)?, Reading::default())?;
+        let clocked = moment.dated && moment.precision != casebook_protocol::Precision::Day;
+        clocked.then_some((at + 1, used))
+    })
 }
 
 /// `Start-Date: 2024-01-01  10:00:00` and `#1650000000`: a line that is nothing but a time.

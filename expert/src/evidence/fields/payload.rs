@@ -1,7 +1,7 @@
 //! What is packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
 
 use super::json::{self, Outcome};
-use super::{auditd, keyvalue, message, xml};
+use super::{auditd, keyvalue, message, plaso, syslog, xml};
 
 type Fields = Vec<(String, String)>;
 
@@ -38,7 +38,8 @@ pub(crate) fn packed(value: &str) -> bool {
     value.len() >= 6
         && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
             || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
-            || value.contains("EF:"))
+            || value.contains("EF:")
+            || ["Accepted ", "Failed ", "Invalid user ", "pam_unix("].iter().any(|begin| value.starts_with(begin)))
 }
 
 fn inner(value: &str) -> Fields {
@@ -51,6 +52,11 @@ fn inner(value: &str) -> Fields {
             return found;
         }
         found.clear();
+    }
+    if text.starts_with('[')
+        && let Some(found) = plaso::event(text)
+    {
+        return found;
     }
     if text.starts_with("<Event") || text.starts_with("<?xml") {
         let _ = xml::flatten(text, "", &mut |p, v| found.push((p.to_owned(), v)));
@@ -71,6 +77,9 @@ fn inner(value: &str) -> Fields {
         if !found.is_empty() {
             return found;
         }
+    }
+    if let Some(found) = syslog::collected(text) {
+        return found;
     }
     if let Some(found) = keyvalue::comma_pairs(text) {
         return found;

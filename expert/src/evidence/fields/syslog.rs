@@ -145,7 +145,7 @@ const KNOWN: [(&str, &str); 13] = [
     ("sshd", r"^User (?<user>\S+) from (?<src_ip>\S+) (?<outcome>not allowed)"),
     (
         "sudo",
-        r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?TTY=(?<tty>\S+) ; PWD=(?<cwd>.*?) ; USER=(?<target_user>\S+) ; (?:[A-Z_]+=.*? ; )*COMMAND=(?<command>.*)$",
+        r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?TTY=(?<tty>\S+)\s+(?:; )?PWD=(?<cwd>.*?)\s+(?:; )?USER=(?<target_user>\S+)\s+(?:; )?(?:[A-Z_]+=.*?\s+(?:; )?)*COMMAND=(?<command>.*)$",
     ),
     ("su", r"^\(to (?<target_user>\S+)\) (?<user>\S+) on (?<tty>\S+)"),
     ("su", r"^(?<outcome>Successful|FAILED) su for (?<target_user>\S+) by (?<user>\S+)"),
@@ -166,6 +166,21 @@ const KNOWN: [(&str, &str); 13] = [
 static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     KNOWN.iter().filter_map(|(program, pattern)| Some((*program, Regex::new(pattern).ok()?))).collect()
 });
+
+/// What a well-known message says that stands in a field of a record, without the program that wrote it.
+pub(crate) fn collected(message: &str) -> Option<Fields> {
+    let program = match message.as_bytes().first()? {
+        b'A' if message.starts_with("Accepted ") => "sshd",
+        b'F' if message.starts_with("Failed ") && message.contains(" from ") => "sshd",
+        b'I' if message.starts_with("Invalid user ") => "sshd",
+        _ if message.contains(" COMMAND=") && message.contains("TTY=") => "sudo",
+        _ if message.contains("pam_unix(") => "pam_",
+        _ => return None,
+    };
+    let mut found = Fields::new();
+    known(program, message, &mut found);
+    (!found.is_empty()).then_some(found)
+}
 
 /// Adds what a well-known message says.
 pub(crate) fn known(program: &str, message: &str, out: &mut Fields) {

@@ -11,7 +11,8 @@ use crate::evidence::hint::{Hint, pointed};
 use crate::evidence::index::{Guess, Looked};
 use crate::evidence::time::clock::{self, Offset};
 use crate::evidence::time::plan::TimePlan;
-use crate::evidence::time::roles::Candidate;
+use crate::evidence::time::roles::{Candidate, SECOND};
+use crate::evidence::time::text::{Reading, prefix};
 use crate::evidence::time::{Class, year};
 
 /// Its own times say no zone, and no other of its times does.
@@ -20,9 +21,51 @@ pub(super) fn open(plan: &TimePlan, candidates: &[Candidate]) -> bool {
     own.is_some_and(|own| own.class != Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
 }
 
+/// Records at the beginning of a log of text that may state its zone.
+const HEADING: usize = 200;
+
+/// The zone that a log of text states at its beginning beside a time of its own, as in
+/// `Start: 2024/01/02 03:04:05 (UTC-8:00)`. Two that differ are none.
+pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
+    let own = plan.own.first()?;
+    let mut found: Option<i64> = None;
+    // Only what a line says under a label of its own: anybody may write a time into a message.
+    for (label, value) in sample.iter().take(HEADING).filter_map(|fields| fields.first()) {
+        let labelled = label != "timestamp" && label != "message";
+        let Some((moment, used)) = prefix(value, Reading::default()).filter(|_| labelled) else { continue };
+        let Some(east) = (!moment.zoned).then(|| value.get(used..).and_then(east_of_utc)).flatten() else { continue };
+        if found.is_some_and(|known| known != east) {
+            return None;
+        }
+        found = Some(east);
+    }
+    let add = -found.filter(|east| *east != 0)?;
+    let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its beginning".to_owned());
+    Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1 })
+}
+
+/// `(UTC-8:00)`, `UTC+05:30` or `GMT+2`, in nanoseconds.
+fn east_of_utc(text: &str) -> Option<i64> {
+    let text = text.trim().trim_start_matches('(').trim_end_matches(')');
+    let rest = text.strip_prefix("UTC").or_else(|| text.strip_prefix("GMT"))?;
+    let sign = match rest.bytes().next()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = rest.get(1..)?.split_once(':').unwrap_or((rest.get(1..)?, "0"));
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let seconds = sign * (hours * 3600 + minutes * 60);
+    ((0..=14).contains(&hours) && (0..60).contains(&minutes)).then_some(seconds * SECOND)
+}
+
 /// Gives their zones to the sources of hosts of which an alert told one, and notes of the others that they have none.
 pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
     for prepared in all.iter_mut() {
+        if let Some(stated) = prepared.stated.take().filter(|_| prepared.zoneless) {
+            prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
+            prepared.plan.offsets.push(stated);
+        }
         let own = prepared.plan.own.first();
         let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key));
         prepared.zoneless &= !shown;

@@ -68,7 +68,7 @@ fn exports_of_known_products() {
     check(
         "Level,Date and Time,Source,Event ID,Task Category\nInformation,3/13/2024 10:00:00 AM,Microsoft-Windows-Security-Auditing,4624,Logon,\"An account was logged on.\n\nNew Logon:\n\tAccount Name:\t\tbob\n\tLogon ID:\t\t0x1\n\tLogon GUID:\t\t{0}\n\"\n",
         "Csv identity 1 0",
-        &[("Message.New Logon.Account Name", "bob"), ("Event ID", "4624")],
+        &[("Message.TargetUserName", "bob"), ("Event ID", "4624")],
     );
     check(
         "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status\n2 123 eni-1 10.0.0.1 10.0.0.2 11 22 6 1 40 1709281000 1709281060 ACCEPT OK\n",

@@ -302,6 +302,36 @@ fn the_alert_tells_the_zone_where_nothing_else_does() {
 }
 
 #[test]
+fn a_log_of_text_may_state_its_zone_at_its_beginning() {
+    let of = |heads: &[&str]| {
+        let mut lines: Vec<String> = heads.iter().map(|zone| format!("Start:   2024/03/04 05:06:00 {zone}")).collect();
+        lines.extend(many(|i| format!("2024/03/04 05:06:{i:02}.000  17 S0 something was done")));
+        let folder = Folder::of("a.log", &(lines.join("\n") + "\n"));
+        let catalog = folder.open();
+        let time = catalog.record("a.log", 10).unwrap().time.unwrap().to_string();
+        (time, catalog.sources()[0].notes.join("; "))
+    };
+    let (time, notes) = of(&["(UTC-8:00)"]);
+    assert_eq!(time, "2024-03-04T13:06:08Z");
+    assert!(notes.contains("by what the log states at its beginning"), "{notes}");
+    assert_eq!(of(&["(UTC+05:30)"]).0, "2024-03-03T23:36:08Z");
+    for none in [&["(UTC-8:00)", "(UTC-7:00)"][..], &["(UTC+99:00)"], &["(UTC)"]] {
+        assert!(of(none).0.starts_with("2024-03-04T05:06:"), "{none:?}");
+    }
+    // Anybody may write a time into a message.
+    let said = many(|i| format!("2024/03/04 05:06:{i:02} said: 2024/03/04 05:06:00 (UTC-8:00)"));
+    check(&said, "2024-03-04T05:06:00Z Record Second timestamp");
+}
+
+#[test]
+fn a_time_may_stand_behind_the_first_cells_of_a_line() {
+    check(
+        &many(|i| format!("2303,27.05.2019,10:09:{i:02}:540,1012301,4,,BMS1,Runtime,it was done")),
+        "2019-05-27T10:09:00.54Z Record Millisecond timestamp",
+    );
+}
+
+#[test]
 fn each_host_keeps_the_zone_that_an_alert_told() {
     let (web, db) = (guesses("web"), guesses("db"));
     let folder = Folder::new(&[("web/auth.log", web.as_bytes()), ("db/auth.log", db.as_bytes())]);

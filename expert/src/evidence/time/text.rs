@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(start..self.at).and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default()
     }
 
-    /// `HH:MM[:SS[.fraction]][ AM]`.
+    /// `HH:MM[:SS[.fraction]][ AM]`; some write a colon before milliseconds, too.
     fn clock(&mut self) -> Option<Clock> {
         let mut hour = self.number(1, 2)?;
         if !self.eat(|b| b == b':') {
@@ -107,7 +107,8 @@ impl<'a> Cursor<'a> {
             clock.second = self.number(2, 2)?;
             clock.precision = Precision::Second;
             let mark = self.at;
-            if self.eat(|b| b == b'.' || b == b',') {
+            let colon = self.peek() == Some(b':') && self.milliseconds();
+            if colon || self.eat(|b| b == b'.' || b == b',') {
                 let start = self.at;
                 while self.eat(|b| b.is_ascii_digit()) {}
                 let digits = self.bytes.get(start..self.at).unwrap_or_default();
@@ -129,6 +130,14 @@ impl<'a> Cursor<'a> {
         }
         clock.hour = hour;
         Some(clock)
+    }
+
+    /// Passes a colon that three digits and no more follow.
+    fn milliseconds(&mut self) -> bool {
+        let digits =
+            self.bytes.get(self.at + 1..).unwrap_or_default().iter().take_while(|b| b.is_ascii_digit()).count();
+        self.at += usize::from(digits == 3);
+        digits == 3
     }
 
     /// `Z`, `UTC`, `+02:00`, `-0700`, each perhaps after a blank. Seconds east of UTC.

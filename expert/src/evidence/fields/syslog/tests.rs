@@ -34,3 +34,28 @@ fn lines_of_each_kind() {
     );
     check("just a line", "");
 }
+
+#[test]
+fn what_a_collector_put_into_a_field_is_read_without_its_program() {
+    let of = |message: &str| {
+        let found = collected(message).unwrap_or_default();
+        found.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" | ")
+    };
+    // Some exports lose the separators.
+    for sudo in [
+        "mara : TTY=pts/0 ; PWD=/home/mara ; USER=root ; COMMAND=/bin/bash",
+        "mara : TTY=pts/0   PWD=/home/mara   USER=root   COMMAND=/bin/bash",
+    ] {
+        assert_eq!(of(sudo), "user=mara | tty=pts/0 | cwd=/home/mara | target_user=root | command=/bin/bash");
+    }
+    assert_eq!(
+        of("Accepted publickey for mara from 192.0.2.7 port 5022 ssh2"),
+        "outcome=Accepted | method=publickey | user=mara | src_ip=192.0.2.7 | src_port=5022"
+    );
+    assert_eq!(
+        of("pam_unix(sudo:session): session opened for user root by mara(uid=0)"),
+        "service=sudo | outcome=opened | user=root | by_user=mara"
+    );
+    assert_eq!(of("Accepted the terms"), "");
+    assert_eq!(of("a=1 b=2"), "");
+}

@@ -28,6 +28,8 @@ fn the_forms_that_logs_use() {
     check("Wed, 11 Oct 2000 13:55:36 GMT", "2000-10-11T13:55:36Z Second");
     check("Oct 10 2000 13:55:36", "2000-10-10T13:55:36Z Second no zone");
     check("9/5/2023, 1:00:50.336 PM", "2023-09-05T13:00:50.336Z Millisecond no zone");
+    check("27.05.2019 10:09:04:540", "2019-05-27T10:09:04.54Z Millisecond no zone");
+    check("27.05.2019 10:09:04:54", "none");
     check("25.12.2023 10:00", "2023-12-25T10:00:00Z Minute no zone");
     check("/Date(1711431195806)/", "2024-03-26T05:33:15.806Z Millisecond");
 }

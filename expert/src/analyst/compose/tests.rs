@@ -1,0 +1,57 @@
+use casebook_agent::worker::call;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::analyst::series::tests::{done, found, record, view};
+
+/// The findings of a case of these records, the one on line 5 being alerted.
+fn told(recs: &[Value]) -> Vec<FindingDraft> {
+    let all = [done(0, &call("around", &json!({})), &found(recs))];
+    findings(&Case::of(&view(), &all, 1), &all)
+}
+
+fn flow(line: u64, second: u32, fields: &[(&str, &str)]) -> Value {
+    let ends = [("id.orig_h", "10.0.0.5"), ("id.resp_h", "198.51.100.7"), ("uid", "CaaaaaaaaaaaaaaB")];
+    let fields = [&ends[..], fields].concat();
+    let raw = fields.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
+    record(line, &format!("2026-03-01T10:00:{second:02}Z"), &raw, &fields)
+}
+
+/// The capture has one side, so nothing says what was asked for.
+#[test]
+fn a_program_fetched_from_where_the_alerted_connection_goes_to_weighs_more() {
+    let answer = [("trans_depth", "1"), ("status_code", "200"), ("resp_mime_types", "application/x-dosexec")];
+    let fetched = |second, port| flow(3, second, &[&answer[..], &[("id.resp_p", port)]].concat());
+    let alerted = flow(5, 30, &[("id.resp_p", "6666")]);
+    let weight = |fetched: Value| {
+        let all = told(&[fetched, alerted.clone()]);
+        let of = all.into_iter().find(|f| f.claim.contains("x-dosexec")).unwrap();
+        (of.weight, of.claim.ends_with("program fetched from the host that the alerted connection goes to"))
+    };
+    assert_eq!(weight(fetched(10, "80")), (Weight::Strong, true));
+    assert_eq!(weight(fetched(40, "80")), (Weight::Moderate, false), "after it");
+    assert_eq!(weight(fetched(10, "6666")), (Weight::Moderate, false), "the same service");
+    let all = told(&[fetched(10, "80"), alerted]);
+    let claim = &all.iter().find(|f| f.claim.contains("x-dosexec")).unwrap().claim;
+    assert!(
+        claim.starts_with("HTTP request from `10.0.0.5` to `198.51.100.7` port `80`, answered `200` with `app"),
+        "{claim}"
+    );
+}
+
+#[test]
+fn a_command_of_sudo_and_the_session_that_it_opens_are_told_once() {
+    let at = "2026-03-01T10:00:00Z";
+    let ran = [("host", "a"), ("program", "sudo"), ("user", "mara"), ("target_user", "root"), ("command", "/bin/bash")];
+    let opened = [("host", "a"), ("program", "sudo"), ("service", "sudo"), ("outcome", "opened"), ("user", "root")];
+    let of = |by: &str| {
+        let fields = [&opened[..], &[("by_user", by)]].concat();
+        let session = record(6, at, &format!("session opened for user root by {by} mara"), &fields);
+        told(&[record(5, at, "mara COMMAND=/bin/bash", &ran), session])
+            .iter()
+            .filter(|f| f.citations.len() == 2)
+            .count()
+    };
+    assert_eq!(of("mara"), 1);
+    assert_eq!(of("eve"), 0);
+}

@@ -1,0 +1,253 @@
+//! Events of Windows as Plaso prints them in a message:
+//! `[4732 / 0x127c] Provider identifier: {…} Source Name: … Strings: ['…' '…'] Hostname: … Message string: …`.
+
+use super::message;
+
+type Fields = Vec<(String, String)>;
+
+/// The fields of such a text; none where it is another. What an event says are its strings, by the place that its
+/// provider gives each; what these do not name is read from the text for people.
+pub(crate) fn event(text: &str) -> Option<Fields> {
+    let (number, rest) = text.strip_prefix('[')?.split_once(']')?;
+    let (id, code) = number.split_once(" / ")?;
+    if id.is_empty() || !id.bytes().all(|b| b.is_ascii_digit()) || !code.starts_with("0x") {
+        return None;
+    }
+    // Whoever is recorded may have written labels into the strings: what is before them is read before them.
+    let (before, after) = rest.split_once("Strings: [").unwrap_or((rest, ""));
+    let (strings, after) = items(after);
+    let source = between(before, "Source Name: ")?;
+    let mut out: Fields = vec![("EventID".into(), id.to_owned()), ("ProviderName".into(), source.to_owned())];
+    let (head, told) = after.split_once("Message string: ").unwrap_or((after, ""));
+    for (label, name) in
+        [("Hostname: ", "Computer"), ("Computer Name: ", "Computer"), ("Record Number: ", "RecordNumber")]
+    {
+        out.extend(between(head, label).map(|value| (name.to_owned(), value.to_owned())));
+    }
+    let names = names_of(source, id);
+    let named = names.iter().zip(&strings).filter(|(_, value)| !value.is_empty() && value.as_str() != "-");
+    out.extend(named.map(|(name, value)| ((*name).to_owned(), value.clone())));
+    for (name, value) in message::fields(&lines(told)) {
+        let known = |(other, _): &(String, String)| *other == name;
+        if !value.is_empty() && value != "-" && !out.iter().any(known) {
+            out.push((name, value));
+        }
+    }
+    Some(out)
+}
+
+/// What stands between `label` and the next label.
+fn between<'t>(text: &'t str, label: &str) -> Option<&'t str> {
+    const LABELS: &[&str] =
+        &["Strings:", "Hostname:", "Computer Name:", "Record Number:", "Event Level:", "Event Version:", "User:"];
+    let (_, rest) = text.split_once(label)?;
+    let end = LABELS.iter().filter_map(|next| rest.find(&format!(" {next}"))).min().unwrap_or(rest.len());
+    rest.get(..end).map(str::trim).filter(|value| !value.is_empty())
+}
+
+/// The quoted texts of a list whose bracket is open, and what follows the bracket that closes it.
+fn items(text: &str) -> (Vec<String>, &str) {
+    let mut found = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches([' ', ',']);
+        let mut chars = rest.char_indices();
+        let quote = match chars.next() {
+            Some((_, quote @ ('\'' | '"'))) => quote,
+            Some((_, ']')) => return (found, rest.get(1..).unwrap_or_default()),
+            _ => return (found, rest),
+        };
+        let (mut item, mut escaped, mut end) = (String::new(), false, None);
+        for (at, c) in chars {
+            match (escaped, c) {
+                (true, 'n') => item.push('\n'),
+                (true, 'r') => {}
+                (true, 't') => item.push('\t'),
+                (true, c) => item.push(c),
+                (false, '\\') => {}
+                (false, c) if c == quote => {
+                    end = Some(at + c.len_utf8());
+                    break;
+                }
+                (false, c) => item.push(c),
+            }
+            escaped = !escaped && c == '\\';
+        }
+        found.push(item);
+        match end.and_then(|end| rest.get(end..)) {
+            Some(after) => rest = after,
+            None => return (found, ""),
+        }
+    }
+}
+
+/// The text for people with its lines: `\n` and `\t` are written out in it, and paths have backslashes, too.
+fn lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let next = from.as_bytes().get(2).copied();
+        let begins = next.is_none_or(|b| b == b'\\' || b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
+        // A value follows the colon of its label; that of `C:` is none.
+        let word = |text: &str| text.bytes().rev().take_while(|b| b.is_ascii_alphanumeric() || *b == b')').count();
+        let label = out.strip_suffix(':').is_some_and(|before| word(before) >= 2);
+        let taken = match from.as_bytes().get(1) {
+            Some(b'n') if begins => Some('\n'),
+            Some(b't') if label || out.ends_with(['\n', '\t']) => Some('\t'),
+            Some(b'r') if from.get(2..4) == Some("\\n") => Some('\r'),
+            _ => None,
+        };
+        out.push(taken.unwrap_or('\\'));
+        rest = from.get(if taken.is_some() { 2 } else { 1 }..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+const SUBJECT: &[&str] = &["SubjectUserSid", "SubjectUserName", "SubjectDomainName", "SubjectLogonId"];
+const TARGET: &[&str] = &["TargetUserName", "TargetDomainName", "TargetSid"];
+
+/// The strings of the events that most tell who did what, in the order of their providers' manifests.
+const STRINGS: &[(&[&str], &[&[&str]])] = &[
+    (&["4616"], &[SUBJECT, &["PreviousTime", "NewTime", "ProcessId", "ProcessName"]]),
+    (
+        &["4624"],
+        &[
+            SUBJECT,
+            &["TargetUserSid", "TargetUserName", "TargetDomainName", "TargetLogonId", "LogonType", "LogonProcessName"],
+            &["AuthenticationPackageName", "WorkstationName", "LogonGuid", "TransmittedServices", "LmPackageName"],
+            &["KeyLength", "ProcessId", "ProcessName", "IpAddress", "IpPort"],
+        ],
+    ),
+    (
+        &["4625"],
+        &[
+            SUBJECT,
+            &["TargetUserSid", "TargetUserName", "TargetDomainName", "Status", "FailureReason", "SubStatus"],
+            &["LogonType", "LogonProcessName", "AuthenticationPackageName", "WorkstationName", "TransmittedServices"],
+            &["LmPackageName", "KeyLength", "ProcessId", "ProcessName", "IpAddress", "IpPort"],
+        ],
+    ),
+    (&["4634", "4647"], &[&["TargetUserSid", "TargetUserName", "TargetDomainName", "TargetLogonId", "LogonType"]]),
+    (
+        &["4648"],
+        &[
+            SUBJECT,
+            &["LogonGuid", "TargetUserName", "TargetDomainName", "TargetLogonGuid", "TargetServerName", "TargetInfo"],
+            &["ProcessId", "ProcessName", "IpAddress", "IpPort"],
+        ],
+    ),
+    (&["4672"], &[SUBJECT, &["PrivilegeList"]]),
+    (
+        &["4688"],
+        &[
+            SUBJECT,
+            &["NewProcessId", "NewProcessName", "TokenElevationType", "ProcessId", "CommandLine", "TargetUserSid"],
+            &["TargetUserName", "TargetDomainName", "TargetLogonId", "ParentProcessName"],
+        ],
+    ),
+    (&["4697"], &[SUBJECT, &["ServiceName", "ServiceFileName", "ServiceType", "ServiceStartType", "ServiceAccount"]]),
+    (&["4698", "4699", "4700", "4701", "4702"], &[SUBJECT, &["TaskName", "TaskContent"]]),
+    (&["4720", "4722", "4723", "4724", "4725", "4726", "4740"], &[TARGET, SUBJECT]),
+    (&["4728", "4729", "4732", "4733", "4756", "4757"], &[&["MemberName", "MemberSid"], TARGET, SUBJECT]),
+    (&["4738"], &[&["Dummy"], TARGET, SUBJECT]),
+    (
+        &["4768"],
+        &[
+            TARGET,
+            &["ServiceName", "ServiceSid", "TicketOptions", "Status", "TicketEncryptionType", "PreAuthType"],
+            &["IpAddress", "IpPort"],
+        ],
+    ),
+    (
+        &["4769"],
+        &[
+            &["TargetUserName", "TargetDomainName", "ServiceName", "ServiceSid", "TicketOptions"],
+            &["TicketEncryptionType", "IpAddress", "IpPort", "Status"],
+        ],
+    ),
+    (&["4776"], &[&["PackageName", "TargetUserName", "Workstation", "Status"]]),
+    (&["4781"], &[&["OldTargetUserName", "NewTargetUserName", "TargetDomainName", "TargetSid"], SUBJECT]),
+];
+const SERVICES: &[(&[&str], &[&[&str]])] =
+    &[(&["7045"], &[&["ServiceName", "ImagePath", "ServiceType", "StartType", "AccountName"]])];
+const LOGS: &[(&[&str], &[&[&str]])] =
+    &[(&["1102"], &[SUBJECT]), (&["104"], &[&["SubjectUserName", "SubjectDomainName", "Channel"]])];
+
+/// The names of the strings of an event. A number means something in the log of its provider only.
+fn names_of(source: &str, id: &str) -> Vec<&'static str> {
+    let table = match source {
+        "Microsoft-Windows-Security-Auditing" => STRINGS,
+        "Service Control Manager" => SERVICES,
+        "Microsoft-Windows-Eventlog" => LOGS,
+        _ => return Vec::new(),
+    };
+    let parts = table.iter().find(|(ids, _)| ids.contains(&id)).map(|(_, parts)| *parts).unwrap_or_default();
+    parts.iter().flat_map(|part| part.iter().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: Option<&[(&str, &str)]>) {
+        let got = event(text);
+        let got: Option<Vec<_>> = got.as_ref().map(|f| f.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect());
+        assert_eq!(got.as_deref(), expect);
+    }
+
+    #[test]
+    fn strings_have_the_names_that_their_provider_gives_them() {
+        check(
+            r"[4732 / 0x127c] Provider identifier: {0} Source Name: Microsoft-Windows-Security-Auditing Strings: ['-'  'S-1-5-21-1-1000'  'Administrators'  'Builtin'  'S-1-5-32-544'  'S-1-5-18'  'PC1$'  'WORK'  '0x3e7'  '-'] Hostname: PC1 Record Number: 111 Event Level: 0",
+            Some(&[
+                ("EventID", "4732"),
+                ("ProviderName", "Microsoft-Windows-Security-Auditing"),
+                ("Computer", "PC1"),
+                ("RecordNumber", "111"),
+                ("MemberSid", "S-1-5-21-1-1000"),
+                ("TargetUserName", "Administrators"),
+                ("TargetDomainName", "Builtin"),
+                ("TargetSid", "S-1-5-32-544"),
+                ("SubjectUserSid", "S-1-5-18"),
+                ("SubjectUserName", "PC1$"),
+                ("SubjectDomainName", "WORK"),
+                ("SubjectLogonId", "0x3e7"),
+            ]),
+        );
+    }
+
+    #[test]
+    fn the_text_for_people_tells_what_no_string_is_named_for() {
+        check(
+            r"[9999 / 0x270f] Provider identifier: {0} Source Name: Some-Provider Strings: ['x'] Computer Name: PC1 Record Number: 7 Event Level: 4 Message string: A thing was done.\n\nSubject:\n\tAccount Name:\t\tmara\n\nProcess Information:\n\tProcess Name:\t\tC:\temp\new\a.exe\n\tNote:\t\tnone",
+            Some(&[
+                ("EventID", "9999"),
+                ("ProviderName", "Some-Provider"),
+                ("Computer", "PC1"),
+                ("RecordNumber", "7"),
+                ("SubjectUserName", "mara"),
+                ("Process Information.Process Name", r"C:\temp\new\a.exe"),
+                ("Process Information.Note", "none"),
+            ]),
+        );
+        check("[4732 / 0x127c] something else", None);
+        check("[sshd, pid: 7] Accepted password for mara", None);
+    }
+
+    #[test]
+    fn labels_inside_strings_are_text() {
+        let text = r"[4724 / 0x1274] Source Name: Microsoft-Windows-Security-Auditing Strings: ['x\' Hostname: EVIL Record Number: 1'  'D'] Hostname: PC1 Record Number: 2";
+        let fields = event(text).unwrap();
+        let of = |name: &str| fields.iter().filter(|(n, _)| n == name).map(|(_, v)| v.as_str()).collect::<Vec<_>>();
+        assert_eq!(of("Computer"), ["PC1"]);
+        assert_eq!(of("RecordNumber"), ["2"]);
+        assert_eq!(of("TargetUserName"), ["x' Hostname: EVIL Record Number: 1"]);
+        for end in 0..text.len() {
+            let _ = text.get(..end).and_then(event);
+        }
+    }
+}
