@@ -12,7 +12,7 @@ mod marks;
 mod rank;
 
 use cite::{cite, corpus, entities, time};
-use marks::{mark_fetches, mark_sign_ins};
+use marks::{mark_fetches, mark_shells, mark_sign_ins};
 use rank::{hands_on, program, rank, wraps};
 
 use super::behaviour::Behaviour;
@@ -57,6 +57,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         findings.extend(super::series::findings(case, done));
         mark_sign_ins(&mut findings, &groups, case, done);
         mark_fetches(&mut findings, &groups, case);
+        mark_shells(&mut findings, &groups, case);
     }
     findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
     findings
@@ -200,11 +201,7 @@ fn group(mut picks: Vec<Pick<'_>>) -> Vec<Group<'_>> {
     picks.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
     let mut groups: Vec<Group<'_>> = Vec::new();
     for pick in picks {
-        let home = groups
-            .iter_mut()
-            .rev()
-            .take(24)
-            .find(|g| g.0.iter().any(|p| one_occurrence(p.rec, pick.rec)) && span(g, pick.rec) <= 1.0);
+        let home = groups.iter_mut().rev().take(24).find(|g| span(g, pick.rec) <= 1.0 && joins(g, pick.rec));
         match home {
             Some(group) => group.0.push(pick),
             None => groups.push(Group(vec![pick])),
@@ -214,6 +211,27 @@ fn group(mut picks: Vec<Pick<'_>>) -> Vec<Group<'_>> {
         group.0.sort_by_key(|p| (std::cmp::Reverse(p.rank), p.rec.time, p.rec.file.clone(), p.rec.line));
     }
     groups
+}
+
+/// The record is of the same occurrence. Of commands of sudo one session is opened after the other: it joins no two of them.
+fn joins(group: &Group<'_>, rec: &Rec) -> bool {
+    let starts = |rec: &Rec| rec.class() == Class::ProcessStart;
+    let session = |a: &Rec, b: &Rec| its_session(a, b) || its_session(b, a);
+    let free = !starts(rec) || !group.0.iter().any(|p| starts(p.rec));
+    let alone = starts(rec) || group.0.len() == 1;
+    group.0.iter().any(|p| one_occurrence(p.rec, rec) || free && alone && session(p.rec, rec))
+}
+
+/// The session that a command of sudo opens.
+fn its_session(ran: &Rec, opened: &Rec) -> bool {
+    ran.class() == Class::ProcessStart
+        && ran.field(&["targetuser"]).is_some()
+        && opened.field(&["service"]) == Some("sudo")
+        && opened.field(&["outcome"]) == Some("opened")
+        && opened.field(&["byuser"]).is_some_and(|by| Some(by) == ran.facets.get(Facet::User))
+        && opened.facets.get(Facet::Host) == ran.facets.get(Facet::Host)
+        && opened.file == ran.file
+        && opened.line.abs_diff(ran.line) == 1
 }
 
 fn span(group: &Group<'_>, rec: &Rec) -> f64 {
@@ -263,17 +281,7 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
             && matches!(a.class(), Class::ProcessStart | Class::ImageLoad)
             && keys_a.0.iter().any(|k| keys_b.0.contains(k))
     };
-    // Each command of sudo opens a session of its own.
-    let its_session = |ran: &Rec, opened: &Rec| {
-        ran.class() == Class::ProcessStart
-            && ran.field(&["targetuser"]).is_some()
-            && opened.field(&["service"]) == Some("sudo")
-            && opened.field(&["outcome"]) == Some("opened")
-            && opened.field(&["byuser"]).is_some_and(|by| Some(by) == ran.facets.get(Facet::User))
-            && same(Facet::Host)
-    };
     (apart <= 0.05 && (flow() || command()))
-        || (apart <= 1.0 && (its_session(a, b) || its_session(b, a)))
         || (apart <= 1.0 && once())
         || (apart <= 0.02 && becomes())
         || (apart <= 1.0 && handed())

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::evidence::is_message;
+
 /// One of the terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -99,15 +101,17 @@ impl Facets {
         // An outcome is kept as one of two words, whatever stands in the field.
         let same = |value: &str| facet == Facet::Outcome || value.trim() == known;
         let ranked = fields.iter().filter_map(|(path, value)| Some((rank(path)?, path, value)));
+        // A field of the record itself goes before one that was read out of its text.
+        let inside = |path: &str| path.rsplit_once('.').is_some_and(|(outer, _)| fields.contains_key(outer));
         let first = ranked
             .filter(|(.., value)| !value.is_empty() && same(value))
-            .min_by_key(|(rank, path, _)| (*rank, path.matches('.').count()))?;
+            .min_by_key(|(rank, path, _)| (inside(path), *rank, path.matches('.').count()))?;
         Some((first.1.clone(), first.2.clone()))
     }
 
     /// Reads the facets of a record from its fields and its text.
     pub(crate) fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
-        let mut best: BTreeMap<Facet, (usize, &str)> = BTreeMap::new();
+        let mut best: BTreeMap<Facet, ((bool, usize), &str)> = BTreeMap::new();
         let mut paths: Vec<(&String, &String)> = fields.iter().collect();
         // What a record says in a field of its own goes before what is read out of the text of one.
         paths.sort_by_key(|(path, _)| path.matches('.').count());
@@ -116,14 +120,14 @@ impl Facets {
         let writer =
             |path: &str| path.starts_with("winlog.user.") || matches!(last(path, 1).as_str(), "userid" | "accountname");
         paths.retain(|(path, _)| !(watched && writer(path)));
-        let above: Vec<bool> = paths.iter().map(|(path, _)| of_parent(path)).collect();
+        let above: Vec<(bool, bool)> = paths.iter().map(|(path, _)| (of_parent(path), spoken(path, fields))).collect();
         let names = named(paths.into_iter());
         // The tables of Azure Monitor have their own name in a column of each record.
         let table =
             names.iter().any(|(one, ..)| one == "tenantid") && names.iter().any(|(one, ..)| one == "timegenerated");
         for (facet, wanted) in names::all() {
             let parents = matches!(facet, Facet::Parent | Facet::ParentCommand);
-            for ((one, two, value), above) in names.iter().zip(&above) {
+            for ((one, two, value), (above, spoken)) in names.iter().zip(&above) {
                 let value = value.trim();
                 // As whom a task will run is not who made it, and the program of a client is nobody.
                 let nobody = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
@@ -144,6 +148,8 @@ impl Facets {
                     continue;
                 }
                 let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
+                // A field of the record goes before what somebody wrote into one.
+                let rank = (*spoken, rank);
                 // Whoever asks may put addresses before the last one.
                 let later = one == "sourceips";
                 if best.get(facet).is_none_or(|(known, _)| rank < *known || later && rank == *known) {
@@ -151,7 +157,8 @@ impl Facets {
                 }
             }
         }
-        let stated = best.remove(&Facet::Outcome).and_then(|(rank, value)| outcome::stated(outcome_field(rank), value));
+        let stated =
+            best.remove(&Facet::Outcome).and_then(|((_, rank), value)| outcome::stated(outcome_field(rank), value));
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &names);
@@ -188,6 +195,20 @@ type Named<'a> = (String, String, &'a str);
 
 fn named<'a>(fields: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<Named<'a>> {
     fields.map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect()
+}
+
+/// It was read out of a text that whoever is recorded may have written, such as the name of a browser or of a user: the
+/// texts of programs stand in fields of messages.
+fn spoken(path: &str, fields: &BTreeMap<String, String>) -> bool {
+    let mut above = path;
+    while let Some((outer, _)) = above.rsplit_once('.') {
+        let packed = fields.get(outer).is_some_and(|text| !text.starts_with(['{', '[', '<']));
+        if packed && !is_message(outer) {
+            return true;
+        }
+        above = outer;
+    }
+    false
 }
 
 /// It stands below what tells of the program above, such as `process.parent.arguments`.
@@ -252,7 +273,8 @@ fn mapped(address: &str) -> Option<String> {
 
 /// The number of an event of Windows, under the names that its collectors give it.
 pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
-    let named = |wanted: &str, n| fields.iter().find(|(path, _)| last(path, n) == wanted).map(|(_, id)| id.as_str());
+    let is = |path: &String, wanted: &str, n| last(path, n) == wanted && !spoken(path, fields);
+    let named = |wanted: &str, n| fields.iter().find(|(path, _)| is(path, wanted, n)).map(|(_, id)| id.as_str());
     named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2))
 }
 
@@ -268,96 +290,4 @@ pub(crate) fn last(path: &str, n: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn facets(fields: &[(&str, &str)]) -> Facets {
-        Facets::read(&fields.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), "")
-    }
-
-    #[track_caller]
-    fn check(fields: &[(&str, &str)], facet: Facet, expect: Option<&str>) {
-        assert_eq!(facets(fields).get(facet), expect);
-    }
-
-    #[test]
-    fn fields_of_many_makes_are_understood() {
-        check(
-            &[("SyslogMessage.EventData.Image", "/bin/bash"), ("ProcessName", "sysmon")],
-            Facet::Process,
-            Some("/bin/bash"),
-        );
-        check(
-            &[("process_kprobe.process.binary", "/usr/sbin/insmod"), ("process_kprobe.process.arguments", "x.ko")],
-            Facet::Command,
-            Some("/usr/sbin/insmod x.ko"),
-        );
-        check(&[("process_kprobe.parent.binary", "/usr/bin/sudo")], Facet::Parent, Some("/usr/bin/sudo"));
-        check(
-            &[("process_exec.process.binary", "/bin/bash"), ("process_exec.parent.arguments", "--root /run")],
-            Facet::Command,
-            None,
-        );
-        check(&[("id.orig_h", "10.0.0.1")], Facet::SrcIp, Some("10.0.0.1"));
-        check(&[("id_resp_p", "445")], Facet::DstPort, Some("445"));
-        check(&[("userIdentity.arn", "arn:x"), ("userIdentity.userName", "mara")], Facet::User, Some("arn:x"));
-        check(&[("errorCode", "AccessDenied")], Facet::Outcome, Some("failure"));
-        check(&[("User", "-")], Facet::User, None);
-        check(&[("message.USER", "root"), ("user", "jonas")], Facet::User, Some("jonas"));
-    }
-    #[test]
-    fn what_a_command_was_given_is_its_object_and_the_name_of_a_parameter_is_none() {
-        let command = [
-            ("Operation", "Add-MailboxPermission"),
-            ("Parameters.0.Name", "DomainController"),
-            ("Parameters.0.Value", ""),
-            ("Parameters.1.Name", "Identity"),
-            ("Parameters.1.Value", "corp.example/boss"),
-        ];
-        check(&command, Facet::Object, Some("corp.example/boss"));
-        check(&command[..3], Facet::Object, None);
-    }
-
-    #[test]
-    fn the_table_that_a_record_was_exported_from_is_no_action() {
-        let exported = [("TenantId", "t"), ("TimeGenerated", "2026-01-01"), ("Type", "Syslog")];
-        check(&exported, Facet::Action, None);
-        check(&[("Type", "Syslog")], Facet::Action, Some("Syslog"));
-    }
-
-    #[test]
-    fn the_first_line_of_a_request_holds_its_address() {
-        check(&[("request", "GET /a?b=c d HTTP/1.1")], Facet::Url, Some("/a?b=c d"));
-        check(&[("url", "/get HTTP/1.1")], Facet::Url, Some("/get HTTP/1.1"));
-    }
-
-    #[test]
-    fn an_outcome_of_windows_is_read_in_each_notation() {
-        for success in ["0x0", "0x00000000", "0", "Audit Success", "AUDIT_SUCCESS"] {
-            check(&[("Status", success)], Facet::Outcome, Some("success"));
-        }
-        check(&[("Status", "0xC000006D")], Facet::Outcome, Some("failure"));
-        check(&[("Status", "0x18")], Facet::Outcome, Some("failure"));
-        check(&[("winlog.keywords.0", "Audit Failure")], Facet::Outcome, Some("failure"));
-        check(&[("Keywords", "0x8010000000000000"), ("Status", "0x0")], Facet::Outcome, Some("failure"));
-        check(&[("Keywords", "-9214364837600034816")], Facet::Outcome, Some("success"));
-        check(&[("EventType", "INFO")], Facet::Outcome, None);
-    }
-
-    #[test]
-    fn an_address_that_is_mapped_is_told_as_what_it_is() {
-        check(&[("IpAddress", "::ffff:192.0.2.7")], Facet::SrcIp, Some("192.0.2.7"));
-        check(&[("IpAddress", "fe80::ffff:1")], Facet::SrcIp, Some("fe80::ffff:1"));
-        check(&[("UserData.EventXML.Address", "192.0.2.9")], Facet::SrcIp, Some("192.0.2.9"));
-        check(&[("UserData.EventXML.Address", "LOCAL")], Facet::SrcIp, None);
-    }
-    #[test]
-    fn who_writes_a_record_is_not_who_acted() {
-        let fields = [("UserID", "S-1-5-18"), ("AccountName", "SYSTEM"), ("Image", "C:\\a.exe")];
-        let fields: BTreeMap<String, String> = fields.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
-        assert_eq!(Facets::read(&fields, "Microsoft-Windows-Sysmon").get(Facet::User), None);
-        assert_eq!(Facets::read(&fields, "PowerShell").get(Facet::User), Some("S-1-5-18"));
-        let task = [("TaskContent.Principals.Principal.UserId", "S-1-5-18"), ("SubjectUserName", "mara")];
-        check(&task, Facet::User, Some("mara"));
-    }
-}
+mod tests;

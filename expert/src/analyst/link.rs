@@ -66,6 +66,12 @@ fn forget_own(recs: &[Rec], keys: &mut [(Vec<String>, Vec<String>)]) {
     for (_, (own, _)) in recs.iter().zip(keys.iter()).filter(|(rec, _)| rec.is_sentence()) {
         own.iter().for_each(|key| *often.entry(key.clone()).or_default() += 1);
     }
+    // What tells of the process itself is tied to its lines, however many they are.
+    for (_, (own, _)) in recs.iter().zip(keys.iter()).filter(|(rec, _)| !rec.is_sentence()) {
+        for key in own {
+            often.remove(key);
+        }
+    }
     for (_, (own, _)) in recs.iter().zip(keys).filter(|(rec, _)| rec.is_sentence()) {
         own.retain(|key| !key.contains('#') || often.get(key).is_none_or(|n| *n <= MANY));
     }

@@ -49,7 +49,7 @@ impl Rec {
 
     /// A line of text without fields of its own, but for what was read out of the text.
     pub(crate) fn is_sentence(&self) -> bool {
-        let own = self.fields.keys().filter(|path| !path.contains('.')).count();
+        let own = self.fields.keys().filter(|path| !path.starts_with("message.")).count();
         self.class() == Class::Other && own <= 2 && self.fields.contains_key("message")
     }
 

@@ -66,7 +66,7 @@ pub(super) fn family(rec: &Rec) -> String {
             let looks = ["describe", "list", "getbucket", "head"].iter().any(|verb| action.starts_with(verb));
             format!("{}|{}", facet(Facet::Service), if looks { "looks" } else { &action })
         }
-        Class::Other if rec.facets.get(Facet::Action).is_none() => words(rec),
+        Class::Other if rec.is_sentence() => words(rec),
         _ => return kind_of_activity(rec),
     };
     format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
@@ -75,8 +75,9 @@ pub(super) fn family(rec: &Rec) -> String {
 /// The words of a sentence without what changes from one to the next.
 pub(super) fn words(rec: &Rec) -> String {
     let text = rec.field(&["message"]).unwrap_or(&rec.raw);
-    let words = text.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| word.len() >= 4);
-    words.take(12).collect::<Vec<_>>().join(" ").to_lowercase()
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | ',' | ';' | '='));
+    let words = words.filter(|word| !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()));
+    words.take(24).collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
 /// What happened, with what it amounts to. `stands` says whether the evidence states all that a text
@@ -258,7 +259,7 @@ fn sentence(rec: &Rec) -> String {
             let what = [get(Facet::HttpMethod), get(Facet::Url)].into_iter().flatten().collect::<Vec<_>>().join(" ");
             let status = get(Facet::HttpStatus).map(|s| format!(", answered {s}")).unwrap_or_default();
             if what.is_empty() {
-                let kind = rec.field(&["respmimetypes", "contenttype", "mimetype"]).filter(|kind| *kind != "-");
+                let kind = rec.field(&["respmimetypes"]).filter(|kind| *kind != "-");
                 let Some(kind) = kind.filter(|_| !to.is_empty()) else {
                     return format!("recorded: {}", quote(&rec.raw, 200));
                 };

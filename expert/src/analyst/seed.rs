@@ -188,8 +188,10 @@ fn text_seeds(
         }
     }
     if matches!(name, "description" | "message" | "summary" | "details" | "reason") {
-        let hits = done().into_iter().flat_map(|done| done.find_iter(text));
-        hits.take(6).for_each(|hit| add(hit.as_str(), EntityKind::Other));
+        let mut hits: Vec<&str> =
+            done().into_iter().flat_map(|done| done.find_iter(text)).map(|hit| hit.as_str()).collect();
+        hits.sort_by_key(|hit| !says_what(hit));
+        hits.into_iter().take(6).for_each(|hit| add(hit, EntityKind::Other));
     }
     for (regex, kind) in patterns() {
         for hit in regex.find_iter(text) {
@@ -272,6 +274,39 @@ fn kind_by_name(name: &str) -> Option<EntityKind> {
     })
 }
 
+/// It is more than two words written together: it has a mark between them, or begins with what was done.
+fn says_what(name: &str) -> bool {
+    const VERBS: &[&str] = &[
+        "Add",
+        "Assume",
+        "Attach",
+        "Create",
+        "Delete",
+        "Describe",
+        "Detach",
+        "Disable",
+        "Enable",
+        "Get",
+        "Grant",
+        "Insert",
+        "Invoke",
+        "List",
+        "Modify",
+        "New",
+        "Put",
+        "Remove",
+        "Reset",
+        "Revoke",
+        "Run",
+        "Set",
+        "Start",
+        "Stop",
+        "Terminate",
+        "Update",
+    ];
+    name.contains(['-', '_']) || VERBS.iter().any(|verb| name.starts_with(verb))
+}
+
 /// What was done, as interfaces and logs call it: `Set-Mailbox`, `DAEMON_END`, `PutBucketPolicy`.
 fn done() -> Option<&'static Regex> {
     static DONE: OnceLock<Option<Regex>> = OnceLock::new();
@@ -329,6 +364,11 @@ mod tests {
         check(
             r#"{"id":"x","description":"FullAccess granted; Set-AdminAuditLogConfig later, DAEMON_END and PutBucketPolicy by S-1-5-21-1-2-3-1000"}"#,
             &["S-1-5-21-1-2-3-1000", "Set-AdminAuditLogConfig", "PutBucketPolicy", "DAEMON_END", "FullAccess"],
+            0,
+        );
+        check(
+            r#"{"id":"x","description":"PowerShell on WorkStation by OneDrive in SharePoint with JavaScript from GitHub of MyHome: PutBucketPolicy"}"#,
+            &["PutBucketPolicy", "WorkStation", "JavaScript", "PowerShell", "SharePoint", "OneDrive"],
             0,
         );
         check(r#"{"id":"x","title":"PutBucketPolicy by somebody","note":"DAEMON_END"}"#, &[], 0);

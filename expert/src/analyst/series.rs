@@ -1,13 +1,11 @@
 //! The alerted activity as a series: the same actor doing the same again. When it began and ended, how often
 //! it was done, and whether it succeeded in the end say more than the one record that raised the alert.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::{
-    CallStatus, Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line,
-};
+use casebook_protocol::{Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line};
 use serde_json::{Value, json};
 
 use super::Case;
@@ -15,11 +13,13 @@ use super::facet::{Class, Facet};
 use super::link::seconds;
 use super::rec::Rec;
 
+mod answer;
 mod beside;
 mod judged;
 
+use answer::answer;
 pub(super) use beside::{beside_it, changed, led_to, named, sentences, sharing, spread};
-use judged::{DENSE, Judged, Kind, judge, pursued};
+use judged::{Judged, Kind, judge, pursued};
 
 /// Records of each end of a series.
 const ENDS: u64 = 2;
@@ -203,8 +203,12 @@ impl Series {
             if let Some(succeeded) = self.succeeded.as_ref().filter(|_| !self.sshd) {
                 let mut all = self.actor.clone();
                 all.push(succeeded.clone());
-                let all = self.conditions(&all);
-                return call("search", &json!({"where": all, "order": order, "limit": limit, "include_fields": true}));
+                let mut arguments = json!({"where": self.conditions(&all), "order": order, "limit": limit, "include_fields": true});
+                // Earlier ones are of others that come from there, or of before the guesses.
+                if let Some(from) = self.at.and_then(|at| Timestamp::from_second(at.as_second() - 3600).ok()) {
+                    arguments.as_object_mut().and_then(|all| all.insert("from".into(), json!(from)));
+                }
+                return call("search", &arguments);
             }
             let words = if self.sshd { &["Accepted"][..] } else { SIGNED_IN };
             call(
@@ -233,7 +237,7 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     all.extend(case.core.iter().filter_map(|i| beside::signed_in_before(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::reached(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::changes(case.recs.get(*i)?)).take(1));
-    all.extend(case.core.iter().filter_map(|i| beside::commands(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| Some(beside::commands(case.recs.get(*i)?))).take(1).flatten());
     all.extend(case.core.iter().filter_map(|i| beside::told(case.recs.get(*i)?)).take(1));
     all
 }
@@ -245,71 +249,17 @@ fn alerted(case: &Case) -> Option<Series> {
         .or_else(|| core().filter(|rec| rec.class() == Class::Alert).find_map(|rec| of(meant(case, rec)?)))
 }
 
-/// The record nearest to another product's alert that it may mean: a sign-in of its address that failed.
+/// The last record before another product's alert about sign-ins that it means: one of its address that failed.
 fn meant<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
     const NEAR: f64 = 3600.0;
-    let (from, at) = (alert.facets.get(Facet::SrcIp)?, alert.time?);
-    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |t| seconds(t, at).abs());
+    const ABOUT: &[&str] = &["guess", "brute", "spray", "password", "login", "logon", "sign-in", "signin", "authentic"];
+    let action = alert.facets.get(Facet::Action)?.to_ascii_lowercase();
+    let (from, at) =
+        (alert.facets.get(Facet::SrcIp)?, alert.time.filter(|_| ABOUT.iter().any(|w| action.contains(w)))?);
+    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |t| seconds(at, t));
     let alike = |rec: &&Rec| rec.class() == Class::LogonFailure && rec.facets.get(Facet::SrcIp) == Some(from);
-    let near = case.recs.iter().filter(alike).filter(|rec| apart(rec) <= NEAR);
+    let near = case.recs.iter().filter(alike).filter(|rec| (0.0..=NEAR).contains(&apart(rec)));
     near.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())))
-}
-
-/// What came back.
-struct Answer<'d> {
-    done: &'d Done,
-    json: Value,
-}
-
-fn answer<'d>(request: &CallRequest, done: &'d [Done]) -> Option<Answer<'d>> {
-    let same = |d: &&Done| {
-        d.call.tool == request.tool && d.call.arguments == request.arguments && d.call.status == CallStatus::Answered
-    };
-    let done = done.iter().find(same)?;
-    Some(Answer { json: serde_json::from_str(&done.result).ok()?, done })
-}
-
-impl Answer<'_> {
-    fn number(&self, key: &str) -> Option<u64> {
-        self.json.get(key)?.as_u64()
-    }
-
-    /// The number under `key`, as a citation.
-    fn cited(&self, key: &str) -> Option<Citation> {
-        let at = Locator::Pointer(format!("/{key}"));
-        Some(Citation::Count { call: self.done.call.id.clone(), at, value: self.number(key)?, again: None })
-    }
-
-    /// Files and lines of the records.
-    fn places(&self) -> impl Iterator<Item = (String, u64)> {
-        self.json
-            .get("records")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(|record| Some((record.get("file")?.as_str()?.to_owned(), record.get("line")?.as_u64()?)))
-    }
-
-    /// How many there were in each minute, counted from 1970.
-    fn minutes(&self) -> BTreeMap<i64, u64> {
-        let groups = self.json.get("groups").and_then(Value::as_array).into_iter().flatten();
-        let minute = |group: &Value| {
-            let at: Timestamp = group.get("value")?.as_str()?.parse().ok()?;
-            Some((at.as_second().div_euclid(60), group.get("count")?.as_u64()?))
-        };
-        groups.filter_map(minute).collect()
-    }
-
-    /// The most records in so many minutes one after the other.
-    fn densest(&self) -> u64 {
-        let minutes = self.minutes();
-        minutes.keys().map(|from| minutes.range(*from..*from + DENSE).map(|(_, n)| n).sum()).max().unwrap_or(0)
-    }
-
-    /// How many there were up to the minute of this moment.
-    fn until(&self, at: Timestamp) -> u64 {
-        self.minutes().range(..=at.as_second().div_euclid(60)).map(|(_, n)| n).sum()
-    }
 }
 
 /// The records that tell of the series: its first and last, and the sign-ins that matter beside guesses.
@@ -331,7 +281,14 @@ pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64
         return BTreeSet::new();
     };
     let places: BTreeSet<(String, u64)> = found.places().collect();
-    let after = |rec: &&Rec| rec.time.is_some_and(|at| counted.until(at) >= GUESSES);
+    // A session that ends, or a credential that is given back, is no sign-in.
+    let ends = |rec: &Rec| {
+        let words = [rec.facets.get(Facet::Action), rec.field(&["type"])].into_iter().flatten();
+        words
+            .map(str::to_ascii_lowercase)
+            .any(|w| ["close", "end", "logout", "logoff", "cred_"].iter().any(|e| w.contains(e)))
+    };
+    let after = |rec: &&Rec| rec.time.is_some_and(|at| counted.until(at) >= GUESSES) && !ends(rec);
     let of = |rec: &Rec| (rec.file.clone(), rec.line);
     case.recs.iter().filter(after).map(of).filter(|place| places.contains(place)).collect()
 }

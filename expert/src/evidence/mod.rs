@@ -31,6 +31,7 @@ mod walk;
 pub use belongs::DOMAINS;
 pub use catalog::{Catalog, index_name};
 pub use error::{LoadError, ReadError};
+pub(crate) use fields::payload::is_message;
 pub(crate) use hint::pointed;
 pub use hint::{Hint, Told};
 pub use record::Record;

@@ -29,9 +29,38 @@ pub(super) fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>],
     }
 }
 
+/// A file that answers otherwise to a command than without one: a page that is no shell takes no notice of it.
+pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
+    let plain = |rec: &Rec| rec.facets.get(Facet::Url).filter(|url| !url.contains('?')).map(str::to_owned);
+    let size = |rec: &Rec| -> Option<u64> {
+        let answered = rec.facets.get(Facet::HttpStatus) == Some("200");
+        rec.field(&["bytes", "scbytes", "responsebodylen", "bodybytessent"])?
+            .parse()
+            .ok()
+            .filter(|n| answered && *n > 0)
+    };
+    let alone: Vec<(String, u64)> = case.recs.iter().filter_map(|rec| Some((plain(rec)?, size(rec)?))).collect();
+    let answers = |rec: &Rec| {
+        let asked = rec.shows.iter().any(|b| b.id == "web-shell-request").then(|| rec.facets.get(Facet::Url)).flatten();
+        let (Some((path, _)), Some(bytes)) = (asked.and_then(|url| url.split_once('?')), size(rec)) else {
+            return false;
+        };
+        let mut without = alone.iter().filter(|(url, _)| url == path).map(|(_, n)| *n).peekable();
+        // A page that shows the address it was asked for differs by little.
+        without.peek().is_some() && without.all(|n| n.abs_diff(bytes) * 4 > n.max(bytes))
+    };
+    let cited: Vec<_> = groups.iter().flat_map(|g| &g.0).filter(|p| answers(p.rec)).map(|p| cite(p.rec)).collect();
+    for finding in findings.iter_mut().filter(|f| f.citations.iter().any(|c| cited.contains(c))) {
+        finding.claim.push_str(": the file answers otherwise without a command");
+        finding.weight = Weight::Decisive;
+    }
+}
+
 /// A program that was fetched from the very host that the alerted connection goes to, on another port right after it.
 pub(super) fn mark_fetches(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
-    const RIGHT_AFTER: f64 = 3600.0;
+    const RIGHT_AFTER: f64 = 300.0;
+    // What has a name may be one of many on that address.
+    let named = |rec: &Rec| rec.facets.get(Facet::DomainName).is_some_and(|n| n.contains(|c: char| c.is_alphabetic()));
     let ends = |rec: &Rec| {
         let get = |facet| rec.facets.get(facet).map(str::to_owned);
         Some((get(Facet::SrcIp)?, get(Facet::DstIp)?, get(Facet::DstPort)?))
@@ -48,6 +77,8 @@ pub(super) fn mark_fetches(findings: &mut [FindingDraft], groups: &[Group<'_>], 
     let fetched = groups.iter().flat_map(|g| &g.0).filter(|p| {
         p.rec.class() == Class::HttpRequest
             && p.rec.shows.iter().any(|b| b.id.starts_with("executable-download"))
+            && !p.rec.shows.iter().any(|b| b.bearing == Bearing::Exonerating)
+            && !named(p.rec)
             && goes_there(p.rec)
     });
     let cited: Vec<_> = fetched.map(|p| cite(p.rec)).collect();

@@ -103,8 +103,8 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         let quiet =
             telling || (matches!(rec.class(), Class::Authentication | Class::ScheduledTask) && case.shares_actor(rec));
         let beside = || case.recs.iter().filter(|r| r.source == rec.source);
-        let few = beside().count() <= 150 || beside().filter(|r| r.class() == rec.class()).count() <= 40;
-        return (near > 0 && (quiet && few || doubt)).then_some(40 + told / 4);
+        let few = || beside().count() <= 150 || beside().filter(|r| r.class() == rec.class()).count() <= 40;
+        return (near > 0 && (quiet && few() || doubt)).then_some(40 + told / 4);
     }
     // Of what tells of one session, that which says where it came from.
     let origin = if logon::of_session(rec) && rec.facets.get(Facet::SrcIp).is_some() { 20 } else { 0 };

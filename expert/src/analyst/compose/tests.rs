@@ -54,4 +54,36 @@ fn a_command_of_sudo_and_the_session_that_it_opens_are_told_once() {
     };
     assert_eq!(of("mara"), 1);
     assert_eq!(of("eve"), 0);
+    // Three commands in one second are three, whatever sessions stand between them.
+    let moment = |line: u64| format!("2026-03-01T10:00:00.{line}Z");
+    let next = |line: u64, command: &str| {
+        let fields = [&ran[..4], &[("command", command)]].concat();
+        record(line, &moment(line), &format!("mara COMMAND={command}"), &fields)
+    };
+    let session = |line: u64| {
+        let fields = [&opened[..], &[("by_user", "mara")]].concat();
+        record(line, &moment(line), "session opened for user root by mara", &fields)
+    };
+    let all = [next(2, "/bin/true"), session(3), next(4, "/bin/evil"), session(5), next(6, "/bin/id"), session(7)];
+    let case = Case::of(&view(), &[done(0, &call("around", &json!({})), &found(&all))], 1);
+    let picks = case.recs.iter().map(|rec| Pick { rec, kin: Kin::Near, rank: 1, end: false }).collect();
+    let commands = |g: &Group<'_>| g.0.iter().filter(|p| p.rec.class() == Class::ProcessStart).count();
+    assert_eq!(group(picks).iter().map(commands).filter(|n| *n > 0).collect::<Vec<_>>(), [1, 1, 1]);
+}
+
+#[test]
+fn a_file_that_answers_otherwise_to_a_command_is_a_shell() {
+    let asked = |line: u64, url: &str, bytes: &str| {
+        let fields = [("client_ip", "192.0.2.7"), ("method", "GET"), ("url", url), ("status", "200"), ("bytes", bytes)];
+        record(line, &format!("2026-03-01T10:00:{line:02}Z"), &format!("192.0.2.7 GET {url} 200 {bytes}"), &fields)
+    };
+    let shell = asked(5, "/themes/dark/head.php?cmd=uname+-a", "694");
+    let weights = |without: &[Value]| {
+        let all = told(&[std::slice::from_ref(&shell), without].concat());
+        all.iter().filter(|f| f.claim.contains("uname")).map(|f| f.weight).max()
+    };
+    assert_eq!(weights(&[asked(3, "/themes/dark/head.php", "1063")]), Some(Weight::Decisive));
+    assert_eq!(weights(&[asked(3, "/themes/dark/head.php", "680")]), Some(Weight::Strong), "a page for all");
+    assert_eq!(weights(&[asked(3, "/themes/dark/foot.php", "1063")]), Some(Weight::Strong), "another file");
+    assert_eq!(weights(&[]), Some(Weight::Strong));
 }

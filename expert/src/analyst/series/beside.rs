@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
+use casebook_protocol::Timestamp;
 use serde_json::json;
 
 use super::{ACCEPTED, answer};
@@ -131,16 +132,37 @@ pub(in crate::analyst) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String
 
 /// The commands that people ran with more rights, around one of these or around a change that the system itself is
 /// recorded for: somebody made it do so.
-pub(super) fn commands(rec: &Rec) -> Option<CallRequest> {
+pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
     let changes =
         matches!(rec.class(), Class::ConfigChange | Class::ServiceChange | Class::KernelModule | Class::ScheduledTask);
     let nobody =
         rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
     let unix = audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some();
-    let at = rec.time.filter(|_| changes && nobody && unix || with_more_rights(rec))?;
-    // The audit's type of a command of sudo, and what sudo itself writes.
+    let Some(at) = rec.time.filter(|_| changes && nobody && unix || with_more_rights(rec)) else { return Vec::new() };
+    let (Some(from), Some(to)) = (edge(at, -AROUND), edge(at, AROUND)) else { return Vec::new() };
+    // The audit's type of a command of sudo, and what sudo itself writes. In other logs anybody may write that, so that
+    // the one that holds the change is asked alone, too.
     let terms = ["USER_CMD", "COMMAND="];
-    Some(call("search", &json!({"terms": terms, "mode": "any", "near": at, "limit": 40, "include_fields": true})))
+    let mut request =
+        json!({"terms": terms, "mode": "any", "near": at, "from": from, "to": to, "limit": 40, "include_fields": true});
+    let everywhere = call("search", &request);
+    request.as_object_mut().and_then(|all| all.insert("sources".into(), json!([rec.source])));
+    vec![call("search", &request), everywhere]
+}
+
+/// How far around the alerted record others are looked for, in seconds.
+const AROUND: i64 = 900;
+
+fn edge(at: Timestamp, by: i64) -> Option<Timestamp> {
+    Timestamp::from_second(at.as_second().saturating_add(by)).ok()
+}
+
+/// How long after the alerted record another is, in seconds; negative where it is before.
+fn after(rec: &Rec, core: &Rec) -> f64 {
+    match (rec.time, core.time) {
+        (Some(at), Some(core)) => seconds(at, core),
+        _ => f64::INFINITY,
+    }
 }
 
 /// It is a command of sudo.
@@ -153,21 +175,18 @@ fn with_more_rights(rec: &Rec) -> bool {
 /// What was done beside an alerted change: the commands of people around it, and what was changed right after it, such as
 /// a start after a stop.
 pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
-    const AROUND: f64 = 900.0;
     const RIGHT_AFTER: f64 = 10.0;
     const FEW: usize = 12;
     let mut places = BTreeSet::new();
     for core in case.core.iter().filter_map(|i| case.recs.get(*i)) {
-        let apart = |rec: &Rec| match (rec.time, core.time) {
-            (Some(at), Some(core)) => seconds(at, core),
-            _ => f64::INFINITY,
-        };
-        let ran: BTreeSet<(String, u64)> =
-            commands(core).and_then(|r| answer(&r, done)).map(|a| a.places().collect()).unwrap_or_default();
+        let apart = |rec: &Rec| after(rec, core);
+        let ran = commands(core).into_iter().filter_map(|r| Some(answer(&r, done)?.places().collect::<Vec<_>>()));
+        let ran: BTreeSet<(String, u64)> = ran.flatten().collect();
         let own = core.facets.get(Facet::User).filter(|_| with_more_rights(core));
         let of_people = |rec: &Rec| {
             let by = rec.facets.get(Facet::User);
-            with_more_rights(rec) && apart(rec).abs() <= AROUND && own.is_none_or(|own| by == Some(own))
+            let here = rec.file == core.file || rec.facets.get(Facet::Host) == core.facets.get(Facet::Host);
+            with_more_rights(rec) && here && own.is_none_or(|own| by == Some(own))
         };
         let first = first_of(case, &ran, |rec| rec.facets.get(Facet::Command).filter(|_| of_people(rec)));
         let mut first: Vec<&Rec> = first.into_values().collect();
@@ -192,24 +211,23 @@ const TOLD: &str = r"(?i)(incoming (session|connection|remote)|session\b.{0,40}\
 /// program.
 pub(super) fn told(rec: &Rec) -> Option<CallRequest> {
     let at = rec.time.filter(|_| rec.is_sentence())?;
+    let (from, to) = (edge(at, -AROUND)?, edge(at, AROUND)?);
     let condition = json!([{"field": "message", "op": "regex", "value": TOLD}]);
-    Some(call("search", &json!({"where": condition, "near": at, "limit": 80, "include_fields": true})))
+    Some(call(
+        "search",
+        &json!({"where": condition, "sources": [rec.source], "near": at, "from": from, "to": to, "limit": 80, "include_fields": true}),
+    ))
 }
 
 /// The nearest of each kind of such lines.
 pub(in crate::analyst) fn sentences(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
-    const AROUND: f64 = 900.0;
     const FEW: usize = 8;
     let mut places = BTreeSet::new();
     for core in case.core.iter().filter_map(|i| case.recs.get(*i)) {
-        let apart = |rec: &Rec| match (rec.time, core.time) {
-            (Some(at), Some(core)) => seconds(at, core).abs(),
-            _ => f64::INFINITY,
-        };
+        let apart = |rec: &Rec| after(rec, core).abs();
         let Some(found) = told(core).and_then(|r| answer(&r, done)) else { continue };
         let found: BTreeSet<(String, u64)> = found.places().collect();
-        let near =
-            |rec: &&Rec| rec.file == core.file && apart(rec) <= AROUND && found.contains(&(rec.file.clone(), rec.line));
+        let near = |rec: &&Rec| rec.file == core.file && found.contains(&(rec.file.clone(), rec.line));
         let mut all: Vec<&Rec> = case.recs.iter().filter(near).collect();
         all.sort_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())));
         let mut kinds = BTreeSet::new();
@@ -230,7 +248,10 @@ pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
     for core in case.core.iter().filter_map(|i| case.recs.get(*i)).filter(comes) {
         let (Some(user), Some(from)) = (core.facets.get(Facet::User), core.facets.get(Facet::SrcIp)) else { continue };
         let mut others: BTreeMap<String, Vec<&Rec>> = BTreeMap::new();
-        for rec in case.recs.iter().filter(comes).filter(|r| r.facets.get(Facet::SrcIp) == Some(from)) {
+        // Whoever guesses names many accounts: what failed makes an address nobody's.
+        let succeeded = |rec: &&Rec| rec.facets.get(Facet::Outcome) != Some("failure");
+        let here = case.recs.iter().filter(|r| r.facets.get(Facet::SrcIp) == Some(from));
+        for rec in here.filter(comes).filter(succeeded) {
             let other = rec.facets.get(Facet::User).filter(|other| account::bare(other) != account::bare(user));
             others.entry(other.map(account::bare).unwrap_or_default()).or_default().push(rec);
         }
@@ -238,10 +259,7 @@ pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
         if others.len() > FEW {
             continue;
         }
-        let apart = |rec: &Rec| match (rec.time, core.time) {
-            (Some(at), Some(core)) => seconds(at, core).abs(),
-            _ => f64::INFINITY,
-        };
+        let apart = |rec: &Rec| after(rec, core).abs();
         for all in others.values() {
             let first = all.iter().min_by_key(|r| (r.time, r.key()));
             let near = all.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())));

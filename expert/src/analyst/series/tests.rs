@@ -198,6 +198,16 @@ fn another_products_alert_is_about_the_sign_ins_that_failed_and_success_is_what_
     let case = Case::of(&view(), &all, 1);
     let marked: Vec<u64> = after_guesses(&case, &all).into_iter().map(|(_, line)| line).collect();
     assert_eq!(marked, [9]);
+    // An alert about something else is not about sign-ins that failed, nor is one about those after it.
+    let of = |notice: &str, at: &str| {
+        let fields = [("note", notice), ("suppress_for", "3600"), ("src", "203.0.113.9")];
+        let notice = record(5, at, &format!("{notice} 203.0.113.9"), &fields);
+        let near = session(3, "2026-03-01T10:09:00Z", "false");
+        alerted(&Case::of(&view(), &[done(0, &call("around", &json!({})), &found(&[notice, near]))], 1)).is_some()
+    };
+    assert!(of("SSH::Password_Guessing", "2026-03-01T10:10:00Z"));
+    assert!(!of("SSL::Invalid_Server_Cert", "2026-03-01T10:10:00Z"));
+    assert!(!of("SSH::Password_Guessing", "2026-03-01T10:00:00Z"));
 }
 
 #[test]

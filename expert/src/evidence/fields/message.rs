@@ -1,12 +1,18 @@
 //! The message text of Windows events: lines of `Key: value` under headings.
 
+use super::payload::FIELDS_MAX;
+
 /// The pairs of a Windows message; none where the text has fewer than three. A heading such as
 /// `Details:` becomes the first part of the names of the indented lines below it; who acts and who is acted on have the
 /// names of the fields of the event that the text was made from.
 pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut heading: Option<String> = None;
+    let mut roles = Roles::default();
     for line in text.split('\n').map(|l| l.trim_end_matches('\r')) {
+        if found.len() >= FIELDS_MAX {
+            break;
+        }
         if line.trim().is_empty() {
             continue;
         }
@@ -14,18 +20,58 @@ pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
         if !indented {
             heading = None;
         }
-        let Some((key, value)) = pair(line.trim()) else { continue };
+        let Some((key, value)) = pair(line.trim()) else {
+            roles.sentence();
+            continue;
+        };
         if value.is_empty() && !indented {
             heading = Some(key.to_owned());
+            roles.heading(key);
             continue;
         }
+        roles.pair(key);
         let name = match &heading {
-            Some(above) if indented => field_of(above, key).map_or_else(|| format!("{above}.{key}"), str::to_owned),
+            Some(above) if indented => {
+                let field = roles.known.then(|| field_of(above, key)).flatten();
+                field.map_or_else(|| format!("{above}.{key}"), str::to_owned)
+            }
             _ => key.to_owned(),
         };
         found.push((name, value.to_owned()));
     }
     if found.len() >= 3 { found } else { Vec::new() }
+}
+
+/// Whether the headings are those of the Security log: who is recorded may have written text with headings into what
+/// follows, so it has to begin as such a message does, each heading counts once, and none after a command or a task.
+#[derive(Default)]
+struct Roles {
+    lines: usize,
+    seen: Vec<String>,
+    known: bool,
+    over: bool,
+}
+
+impl Roles {
+    fn sentence(&mut self) {
+        self.lines += 1;
+        self.over |= self.lines > 1 && self.seen.is_empty();
+    }
+
+    fn heading(&mut self, key: &str) {
+        let first = self.seen.is_empty();
+        let begins = first && self.lines == 1 && matches!(key, "Subject" | "Creator Subject");
+        let again = self.seen.iter().any(|seen| seen == key);
+        self.over |= first && !begins || again;
+        self.known = !self.over;
+        self.seen.push(key.to_owned());
+    }
+
+    fn pair(&mut self, key: &str) {
+        self.lines += 1;
+        self.over |= matches!(key, "Process Command Line" | "Task Content" | "Task New Content");
+        self.known &= !self.over;
+    }
 }
 
 /// The field of the event that is written as `key` under `heading`, where the key alone does not tell: the account that
@@ -58,7 +104,6 @@ fn field_of(heading: &str, key: &str) -> Option<&'static str> {
             _ => return None,
         },
         ("Network Information", "Source Network Address" | "Network Address" | "Client Address") => "IpAddress",
-        ("Process Information", "Process Command Line") => "CommandLine",
         ("Process Information", "Creator Process Name") => "ParentProcessName",
         ("Process Information", "Name" | "Caller Process Name") => "ProcessName",
         _ => return None,
@@ -112,5 +157,17 @@ mod tests {
             ],
         );
         check("GET / HTTP/1.1\nHost: x\nAccept: */*\n", &[]);
+    }
+
+    /// A script, a command and a task are texts of whoever is recorded.
+    #[test]
+    fn headings_inside_what_was_recorded_name_nobody() {
+        let script = "Creating Scriptblock text (1 of 1):\n<#\nSubject:\n\tSecurity ID:\tS\n\tAccount Name:\tboss\n\tLogon ID:\t0x7\n";
+        let names: Vec<String> = fields(script).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["Subject.Security ID", "Subject.Account Name", "Subject.Logon ID"]);
+        let start = "A new process has been created.\n\nCreator Subject:\n\tAccount Name:\teve\n\nSubject:\n\tAccount Name:\teve\n\nProcess Information:\n\tProcess Command Line:\tx\n\tName:\ty\n\nSubject:\n\tAccount Name:\tboss\n";
+        let users: Vec<(String, String)> =
+            fields(start).into_iter().filter(|(name, _)| name == "SubjectUserName").collect();
+        assert_eq!(users, [("SubjectUserName".to_owned(), "eve".to_owned())]);
     }
 }

@@ -221,15 +221,16 @@ fn line(text: &str, out: &mut Vec<(String, String)>) {
     payload::expand("message", message, out);
 }
 
-/// Where the time of a line stands whose first cells are something else, and its length: `17,01.02.2024,10:00:00,text`.
+/// Where the time of a line stands that begins with a number of its own, and its length: `17,01.02.2024,10:00:00,text`.
 fn behind_cells(text: &str) -> Option<(usize, usize)> {
-    const NEAR: usize = 64;
-    let cells = text.bytes().take(NEAR).enumerate().filter(|(_, b)| matches!(b, b',' | b';' | b'|' | b'\t'));
-    cells.take(3).find_map(|(at, _)| {
-        let (moment, used) = prefix(text.get(at + 1..)?, Reading::default())?;
-        let clocked = moment.dated && moment.precision != casebook_protocol::Precision::Day;
-        clocked.then_some((at + 1, used))
-    })
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let numbered =
+        (1..=12).contains(&digits) && matches!(text.as_bytes().get(digits), Some(b',' | b';' | b'|' | b'\t'));
+    let at = numbered.then_some(digits + 1)?;
+    let (moment, used) = prefix(text.get(at..)?, Reading::default())?;
+    let clocked = moment.dated && moment.precision != casebook_protocol::Precision::Day;
+    let ends = matches!(text.as_bytes().get(at + used), None | Some(b',' | b';' | b'|' | b'\t'));
+    (clocked && ends).then_some((at, used))
 }
 
 /// `Start-Date: 2024-01-01  10:00:00` and `#1650000000`: a line that is nothing but a time.

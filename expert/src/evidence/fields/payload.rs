@@ -19,7 +19,7 @@ fn unpack(path: &str, value: &str, levels: u8, out: &mut Fields) {
     if levels == 0 || value.len() < 6 || out.len() >= FIELDS_MAX {
         return;
     }
-    let inner = inner(value);
+    let inner = inner(path, value);
     for (name, value) in inner {
         let path = if path.is_empty() { name } else { format!("{path}.{name}") };
         let at = out.len();
@@ -39,10 +39,33 @@ pub(crate) fn packed(value: &str) -> bool {
         && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
             || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
             || value.contains("EF:")
-            || ["Accepted ", "Failed ", "Invalid user ", "pam_unix("].iter().any(|begin| value.starts_with(begin)))
+            || BEGINNINGS.iter().any(|begin| value.starts_with(begin)))
 }
 
-fn inner(value: &str) -> Fields {
+/// Fields in which a collector puts what another program wrote. Elsewhere, as in the name of a user or of a browser, whoever
+/// is recorded chooses the words.
+const MESSAGES: [&str; 10] =
+    ["message", "msg", "syslogmessage", "desc", "log", "rawdata", "raw", "original", "text", "fullmessage"];
+
+/// Whether a path is that of such a field.
+pub(crate) fn is_message(path: &str) -> bool {
+    let last = path.rsplit('.').find(|part| !part.bytes().all(|b| b.is_ascii_digit())).unwrap_or_default();
+    let plain: String = last.chars().filter(char::is_ascii_alphanumeric).collect();
+    MESSAGES.iter().any(|message| plain.eq_ignore_ascii_case(message))
+}
+
+/// Whether a text may have fields whose names do not stand in it.
+pub(crate) fn renames(value: &str) -> bool {
+    value.starts_with('[') && value.contains("Source Name: ")
+        || value.contains("Subject:")
+        || value.contains("COMMAND=")
+        || BEGINNINGS.iter().any(|begin| value.starts_with(begin))
+}
+
+/// How messages begin that say who signed in, and hold no pair.
+const BEGINNINGS: [&str; 4] = ["Accepted ", "Failed ", "Invalid user ", "pam_unix("];
+
+fn inner(path: &str, value: &str) -> Fields {
     let text = value.trim();
     let mut found = Fields::new();
     if text.starts_with(['{', '[']) && text.ends_with(['}', ']']) {
@@ -54,6 +77,7 @@ fn inner(value: &str) -> Fields {
         found.clear();
     }
     if text.starts_with('[')
+        && is_message(path)
         && let Some(found) = plaso::event(text)
     {
         return found;
@@ -78,7 +102,9 @@ fn inner(value: &str) -> Fields {
             return found;
         }
     }
-    if let Some(found) = syslog::collected(text) {
+    if is_message(path)
+        && let Some(found) = syslog::collected(text)
+    {
         return found;
     }
     if let Some(found) = keyvalue::comma_pairs(text) {

@@ -1,6 +1,8 @@
 //! Events of Windows as Plaso prints them in a message:
 //! `[4732 / 0x127c] Provider identifier: {…} Source Name: … Strings: ['…' '…'] Hostname: … Message string: …`.
 
+use std::collections::HashSet;
+
 use super::message;
 
 type Fields = Vec<(String, String)>;
@@ -14,8 +16,11 @@ pub(crate) fn event(text: &str) -> Option<Fields> {
         return None;
     }
     // Whoever is recorded may have written labels into the strings: what is before them is read before them.
-    let (before, after) = rest.split_once("Strings: [").unwrap_or((rest, ""));
-    let (strings, after) = items(after);
+    let (before, after) = rest.split_once("Strings: [").unwrap_or((rest, rest));
+    if before.contains("Message string: ") && before.len() < rest.len() {
+        return None;
+    }
+    let (strings, after) = if before.len() < rest.len() { items(after) } else { (Vec::new(), after) };
     let source = between(before, "Source Name: ")?;
     let mut out: Fields = vec![("EventID".into(), id.to_owned()), ("ProviderName".into(), source.to_owned())];
     let (head, told) = after.split_once("Message string: ").unwrap_or((after, ""));
@@ -27,12 +32,9 @@ pub(crate) fn event(text: &str) -> Option<Fields> {
     let names = names_of(source, id);
     let named = names.iter().zip(&strings).filter(|(_, value)| !value.is_empty() && value.as_str() != "-");
     out.extend(named.map(|(name, value)| ((*name).to_owned(), value.clone())));
-    for (name, value) in message::fields(&lines(told)) {
-        let known = |(other, _): &(String, String)| *other == name;
-        if !value.is_empty() && value != "-" && !out.iter().any(known) {
-            out.push((name, value));
-        }
-    }
+    let known: HashSet<String> = out.iter().map(|(name, _)| name.clone()).collect();
+    let more = message::fields(&lines(told)).into_iter();
+    out.extend(more.filter(|(name, value)| !value.is_empty() && value != "-" && !known.contains(name)));
     Some(out)
 }
 

@@ -132,7 +132,7 @@ pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) {
 }
 
 /// Patterns for messages whose wording has been stable for decades; group names become field names.
-const KNOWN: [(&str, &str); 13] = [
+const KNOWN: [(&str, &str); 14] = [
     (
         "sshd",
         r"^(?<outcome>Accepted|Failed|Postponed) (?<method>\S+) for (?:invalid user )?(?<user>\S*) from (?<src_ip>\S+) port (?<src_port>\d+)",
@@ -145,7 +145,12 @@ const KNOWN: [(&str, &str); 13] = [
     ("sshd", r"^User (?<user>\S+) from (?<src_ip>\S+) (?<outcome>not allowed)"),
     (
         "sudo",
-        r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?TTY=(?<tty>\S+)\s+(?:; )?PWD=(?<cwd>.*?)\s+(?:; )?USER=(?<target_user>\S+)\s+(?:; )?(?:[A-Z_]+=.*?\s+(?:; )?)*COMMAND=(?<command>.*)$",
+        r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?TTY=(?<tty>\S+) ; PWD=(?<cwd>.*?) ; USER=(?<target_user>\S+) ; (?:(?:GROUP|ENV|TSID|LOGID|HOST|CHROOT)=.*? ; )*?COMMAND=(?<command>.*)$",
+    ),
+    // Some exports lose what separates the parts; then no part has blanks but the last.
+    (
+        "sudo",
+        r"^\s*(?<user>\S+) : TTY=(?<tty>\S+)  +PWD=(?<cwd>[^\s;]+)  +USER=(?<target_user>[^\s;]+)  +COMMAND=(?<command>.*)$",
     ),
     ("su", r"^\(to (?<target_user>\S+)\) (?<user>\S+) on (?<tty>\S+)"),
     ("su", r"^(?<outcome>Successful|FAILED) su for (?<target_user>\S+) by (?<user>\S+)"),

@@ -22,31 +22,28 @@ pub(super) fn open(plan: &TimePlan, candidates: &[Candidate]) -> bool {
 }
 
 /// Records at the beginning of a log of text that may state its zone.
-const HEADING: usize = 200;
+const HEADING: usize = 50;
 
-/// The zone that a log of text states at its beginning beside a time of its own, as in
-/// `Start: 2024/01/02 03:04:05 (UTC-8:00)`. Two that differ are none.
+/// The zone that a log of text states at its beginning beside the time at which it starts, as in
+/// `Start: 2024/01/02 03:04:05 (UTC-8:00)`. What it states first stands, and what an alert tells of it goes before that:
+/// whoever can write lines into a log could write one like it.
 pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
     let own = plan.own.first()?;
-    let mut found: Option<i64> = None;
-    // Only what a line says under a label of its own: anybody may write a time into a message.
-    for (label, value) in sample.iter().take(HEADING).filter_map(|fields| fields.first()) {
-        let labelled = label != "timestamp" && label != "message";
-        let Some((moment, used)) = prefix(value, Reading::default()).filter(|_| labelled) else { continue };
-        let Some(east) = (!moment.zoned).then(|| value.get(used..).and_then(east_of_utc)).flatten() else { continue };
-        if found.is_some_and(|known| known != east) {
-            return None;
-        }
-        found = Some(east);
-    }
-    let add = -found.filter(|east| *east != 0)?;
+    let heads = sample.iter().take(HEADING).filter_map(|fields| fields.first());
+    let stated = heads.filter(|(label, _)| label.to_ascii_lowercase().starts_with("start")).find_map(|(_, value)| {
+        let (moment, used) = prefix(value, Reading::default()).filter(|(moment, _)| !moment.zoned)?;
+        let before = sample.iter().take(HEADING).find_map(|fields| plan.written(&mut fields.clone()).map(|(_, m)| m));
+        let near = before.is_none_or(|first| first.ns.abs_diff(moment.ns) <= 60 * SECOND.unsigned_abs());
+        value.get(used..).and_then(east_of_utc).filter(|_| near)
+    });
+    let add = -stated.filter(|east| *east != 0)?;
     let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its beginning".to_owned());
     Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1 })
 }
 
-/// `(UTC-8:00)`, `UTC+05:30` or `GMT+2`, in nanoseconds.
+/// `(UTC-8:00)` or `(GMT+2)`, in nanoseconds.
 fn east_of_utc(text: &str) -> Option<i64> {
-    let text = text.trim().trim_start_matches('(').trim_end_matches(')');
+    let text = text.trim().strip_prefix('(')?.strip_suffix(')')?;
     let rest = text.strip_prefix("UTC").or_else(|| text.strip_prefix("GMT"))?;
     let sign = match rest.bytes().next()? {
         b'+' => 1,
@@ -62,10 +59,6 @@ fn east_of_utc(text: &str) -> Option<i64> {
 /// Gives their zones to the sources of hosts of which an alert told one, and notes of the others that they have none.
 pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
     for prepared in all.iter_mut() {
-        if let Some(stated) = prepared.stated.take().filter(|_| prepared.zoneless) {
-            prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
-            prepared.plan.offsets.push(stated);
-        }
         let own = prepared.plan.own.first();
         let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key));
         prepared.zoneless &= !shown;
@@ -91,6 +84,13 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
             prepared.plan.offsets.push(offset);
             // Of other hosts in the same file nothing is known.
             prepared.zoneless = prepared.machines.len() > 1;
+        }
+    }
+    for prepared in all.iter_mut().filter(|p| p.zoneless && p.plan.offsets.is_empty()) {
+        if let Some(stated) = prepared.stated.take() {
+            prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
+            prepared.plan.offsets.push(stated);
+            prepared.zoneless = false;
         }
     }
     for prepared in all.iter_mut().filter(|p| p.zoneless) {

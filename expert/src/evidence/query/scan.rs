@@ -188,7 +188,7 @@ pub(crate) fn parse_fields(shape: &Shape, raw: &[u8], names: &[&str]) -> Vec<(St
 
 /// Whether a value may pack one of the fields: it holds the name, or its form makes names of its own.
 fn may_pack(value: &str, fields: &[&str]) -> bool {
-    if ["audit(", "EF:", "<Data", "\\u"].iter().any(|mark| value.contains(mark)) {
+    if ["audit(", "EF:", "<Data", "\\u"].iter().any(|mark| value.contains(mark)) || fields::payload::renames(value) {
         return true;
     }
     let lower = value.to_ascii_lowercase();

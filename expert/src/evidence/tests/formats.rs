@@ -66,7 +66,7 @@ fn each_format_gives_records_with_fields() {
 #[test]
 fn exports_of_known_products() {
     check(
-        "Level,Date and Time,Source,Event ID,Task Category\nInformation,3/13/2024 10:00:00 AM,Microsoft-Windows-Security-Auditing,4624,Logon,\"An account was logged on.\n\nNew Logon:\n\tAccount Name:\t\tbob\n\tLogon ID:\t\t0x1\n\tLogon GUID:\t\t{0}\n\"\n",
+        "Level,Date and Time,Source,Event ID,Task Category\nInformation,3/13/2024 10:00:00 AM,Microsoft-Windows-Security-Auditing,4624,Logon,\"An account was logged on.\n\nSubject:\n\tAccount Name:\t\tPC1$\n\nNew Logon:\n\tAccount Name:\t\tbob\n\tLogon ID:\t\t0x1\n\tLogon GUID:\t\t{0}\n\"\n",
         "Csv identity 1 0",
         &[("Message.TargetUserName", "bob"), ("Event ID", "4624")],
     );
@@ -141,4 +141,34 @@ fn compressed_and_utf16_files_are_read_as_text() {
     assert_eq!(catalog.record("b.txt", 1).unwrap().text(), "first 😀");
     assert_eq!(catalog.record("b.txt", 2).unwrap().text(), "second");
     catalog.verify().unwrap();
+}
+
+/// What a record shows under a name is found by that name, also where the name stands nowhere in the bytes.
+#[test]
+fn each_field_that_is_shown_is_found_by_its_name_and_value() {
+    let rendered = r"An account failed to log on.\r\n\r\nSubject:\r\n\tAccount Name:\t\tPC1$\r\n\r\nAccount For Which Logon Failed:\r\n\tAccount Name:\t\tmara\r\n\r\nNetwork Information:\r\n\tSource Network Address:\t203.0.113.9\r\n";
+    let plaso = r"[4720 / 0x1270] Provider identifier: {0} Source Name: Microsoft-Windows-Security-Auditing Strings: ['helper'  'PC1'  'S-1-5-21-1'  'S-1-5-18'  'PC1$'  'WORK'  '0x3e7'] Hostname: PC1 Record Number: 7 Event Level: 0";
+    let lines = [
+        format!(r#"{{"EventID":4625,"message":"{rendered}"}}"#),
+        format!(r#"{{"msg":"{plaso}"}}"#),
+        r#"{"SyslogMessage":"Accepted password for mara from 203.0.113.9 port 5022 ssh2"}"#.to_owned(),
+        r#"{"message":"mara : TTY=pts/0 ; PWD=/home ; USER=root ; COMMAND=/bin/bash"}"#.to_owned(),
+    ];
+    for (line, names) in lines.iter().zip([
+        &["message.TargetUserName", "message.IpAddress"][..],
+        &["msg.SubjectUserName", "msg.EventID"],
+        &["SyslogMessage.user", "SyslogMessage.src_ip"],
+        &["message.target_user", "message.command"],
+    ]) {
+        let folder = Folder::of("a.json", &format!("{line}\n").repeat(3));
+        let shown: Vec<(String, String)> = folder.open().record("a.json", 1).unwrap().fields();
+        let tools = folder.tools();
+        for name in names {
+            let value = &shown.iter().find(|(n, _)| n == name).unwrap_or_else(|| panic!("{name} of {shown:?}")).1;
+            let condition = serde_json::json!({"where": [{"field": name, "op": "eq", "value": value}], "limit": 1});
+            assert_eq!(call(&tools, "search", &condition.to_string())["total"], 3, "{name} {value}");
+            let counted = serde_json::json!({"field": name});
+            assert_eq!(call(&tools, "count_by", &counted.to_string())["distinct"], 1, "{name}");
+        }
+    }
 }

@@ -315,9 +315,18 @@ fn a_log_of_text_may_state_its_zone_at_its_beginning() {
     assert_eq!(time, "2024-03-04T13:06:08Z");
     assert!(notes.contains("by what the log states at its beginning"), "{notes}");
     assert_eq!(of(&["(UTC+05:30)"]).0, "2024-03-03T23:36:08Z");
-    for none in [&["(UTC-8:00)", "(UTC-7:00)"][..], &["(UTC+99:00)"], &["(UTC)"]] {
+    assert_eq!(of(&["(UTC-8:00)", "(UTC-7:00)"]).0, "2024-03-04T13:06:07Z", "what it states first stands");
+    for none in [&["(UTC+99:00)"][..], &["(UTC)"]] {
         assert!(of(none).0.starts_with("2024-03-04T05:06:"), "{none:?}");
     }
+    // What an alert tells goes before what may have been written into the log.
+    let mut lines = many(|i| format!("2024/03/04 05:06:{i:02}.000  17 S0 something was done"));
+    lines.insert(1, "Start: 2024/03/04 05:06:00 (UTC+14:00)".into());
+    let folder = Folder::of("a.log", &(lines.join("\n") + "\n"));
+    let of_alert = told("a.log", 5, "2024-03-04T10:06:03Z");
+    let index = tempfile::tempdir().unwrap();
+    let catalog = Catalog::open_in(&folder.evidence(), index.path(), Some(&of_alert), &mut |_| {}).unwrap();
+    assert_eq!(catalog.record("a.log", 5).unwrap().time.unwrap().to_string(), "2024-03-04T10:06:03Z");
     // Anybody may write a time into a message.
     let said = many(|i| format!("2024/03/04 05:06:{i:02} said: 2024/03/04 05:06:00 (UTC-8:00)"));
     check(&said, "2024-03-04T05:06:00Z Record Second timestamp");

@@ -1,4 +1,4 @@
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::analyst::series::tests::{done, found, record, view};
@@ -7,16 +7,14 @@ use crate::analyst::series::tests::{done, found, record, view};
 /// is answered with `answer`.
 fn lines(
     near: &[Value],
-    request: fn(&Rec) -> Option<CallRequest>,
+    request: fn(&Rec) -> Vec<CallRequest>,
     answer: &[Value],
     looked_for: impl Fn(&Case, &[Done]) -> BTreeSet<(String, u64)>,
 ) -> Vec<u64> {
     let mut all = vec![done(0, &call("around", &json!({})), &found(near))];
     let core = Case::of(&view(), &all, 1);
     let core = core.alerted().into_iter().next().unwrap();
-    if let Some(request) = request(core) {
-        all.push(done(1, &request, &found(answer)));
-    }
+    all.extend((1..).zip(request(core)).map(|(n, request)| done(n, &request, &found(answer))));
     let case = Case::of(&view(), &all, 1);
     looked_for(&case, &all).into_iter().map(|(_, line)| line).collect()
 }
@@ -34,9 +32,16 @@ fn who_ran_what_with_more_rights_and_what_followed_is_told_beside_a_change_of_th
     let ended = audited(5, 10, &[("type", "DAEMON_END"), ("op", "terminate"), ("auid", "0"), ("res", "success")]);
     let begun = audited(6, 10, &[("type", "DAEMON_START"), ("op", "start"), ("auid", "0"), ("res", "success")]);
     let ran = |line, minute, cmd| audited(line, minute, &[("type", "USER_CMD"), ("auid", "1000"), ("cmd", cmd)]);
-    let commands_ = [ran(2, 9, "sh a.sh"), ran(3, 9, "sh a.sh"), ran(8, 20, "auditctl -l"), ran(9, 40, "id")];
-    let told = lines(&[ended, begun.clone()], commands, &commands_, beside_it);
-    assert_eq!(told, [2, 6, 8], "each command once, within a quarter of an hour, and the start after the end");
+    let mut commands_ = vec![ran(2, 9, "sh a.sh"), ran(3, 9, "sh a.sh"), ran(8, 20, "auditctl -l")];
+    let mut elsewhere = audited(9, 11, &[("type", "USER_CMD"), ("auid", "1000"), ("cmd", "id"), ("node", "db9")]);
+    elsewhere["file"] = json!("db9.log");
+    commands_.push(elsewhere);
+    let told = lines(&[ended.clone(), begun], commands, &commands_, beside_it);
+    assert_eq!(told, [2, 6, 8], "each command of this host once, and the start after the end");
+    let all = [done(0, &call("around", &json!({})), &found(&[ended]))];
+    let asked = commands(Case::of(&view(), &all, 1).alerted()[0]);
+    assert_eq!(asked.len(), 2, "the log of the change is asked alone, too: others may be filled with the words");
+    assert!(asked.iter().all(|r| r.arguments.contains("2026-03-01T09:55:00Z")), "{asked:?}");
     let by_somebody = audited(5, 10, &[("type", "CONFIG_CHANGE"), ("op", "add_rule"), ("auid", "1000")]);
     assert_eq!(lines(&[by_somebody], commands, &commands_, beside_it), [0; 0], "its own record says who");
     let own = audited(5, 10, &[("type", "USER_CMD"), ("auid", "1000"), ("acct", "mara"), ("cmd", "bash")]);
@@ -53,8 +58,17 @@ fn who_else_comes_from_the_address_of_a_sign_in_is_told_unless_it_is_everybodys(
     let few = [signed(5, "mara@corp.example"), signed(1, "eve@corp.example"), signed(2, "eve@corp.example")];
     let near = signed(6, "eve@corp.example");
     let same = signed(7, "MARA@corp.example");
-    let of = |recs: &[Value]| lines(recs, |_| None, &[], |case, _| sharing(case));
+    let of = |recs: &[Value]| lines(recs, |_| Vec::new(), &[], |case, _| sharing(case));
     assert_eq!(of(&[&few[..], &[near, same]].concat()), [1, 6], "the first and the nearest");
+    let guessed: Vec<Value> = (10..20)
+        .map(|n| {
+            let mut failed = signed(n, &format!("guess{n}@corp.example"));
+            failed["fields"]["ResultType"] = json!("50126");
+            failed["fields"]["Status"] = json!("failure");
+            failed
+        })
+        .collect();
+    assert_eq!(of(&[&few[..], &guessed].concat()), [1, 2], "who guesses hides nobody");
     let many: Vec<Value> = (10..20).map(|n| signed(n, &format!("user{n}@corp.example"))).collect();
     assert_eq!(of(&[&few[..], &many].concat()), [0; 0]);
 }
@@ -70,9 +84,17 @@ fn what_a_log_of_sentences_says_of_sessions_is_told_once_for_each_kind() {
         line(4, 9, "incoming session via router 18"),
         line(8, 20, "authentication was successful"),
     ];
-    assert_eq!(lines(&[alerted], told, &said, sentences), [4, 8]);
+    assert_eq!(lines(&[alerted], |rec| told(rec).into_iter().collect(), &said, sentences), [4, 8]);
     let fields = [("host", "a"), ("program", "sshd"), ("user", "x"), ("src_ip", "192.0.2.1"), ("message", "x")];
-    assert_eq!(lines(&[record(5, "2026-03-01T10:10:00Z", "x", &fields)], told, &said, sentences), [0; 0]);
+    assert_eq!(
+        lines(
+            &[record(5, "2026-03-01T10:10:00Z", "x", &fields)],
+            |rec| told(rec).into_iter().collect(),
+            &said,
+            sentences
+        ),
+        [0; 0]
+    );
 }
 
 /// The pattern is one that the tools take.

@@ -56,6 +56,29 @@ fn what_a_collector_put_into_a_field_is_read_without_its_program() {
         of("pam_unix(sudo:session): session opened for user root by mara(uid=0)"),
         "service=sudo | outcome=opened | user=root | by_user=mara"
     );
+    // The command is all that follows, whatever it holds, and a folder is none of the other parts.
+    let command = |message: &str| {
+        let found = collected(message).unwrap_or_default();
+        let of = |name: &str| found.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()).unwrap_or_default();
+        format!("{} as {}", of("command"), of("target_user"))
+    };
+    for (sudo, expect) in [
+        (
+            "eve : TTY=pts/0 ; PWD=/root ; USER=root ; COMMAND=/bin/evil --x COMMAND=/usr/bin/id",
+            "/bin/evil --x COMMAND=/usr/bin/id as root",
+        ),
+        (
+            "eve : TTY=pts/0 ; PWD=/root ; USER=root ; COMMAND=/bin/evil ; COMMAND=/usr/bin/id",
+            "/bin/evil ; COMMAND=/usr/bin/id as root",
+        ),
+        ("eve : TTY=pts/0 ; PWD=/tmp/a USER=daemon COMMAND=x ; USER=root ; COMMAND=/bin/evil", "/bin/evil as root"),
+        (
+            "eve : TTY=pts/0   PWD=/root   USER=root   COMMAND=/bin/evil   COMMAND=/bin/id",
+            "/bin/evil   COMMAND=/bin/id as root",
+        ),
+    ] {
+        assert_eq!(command(sudo), expect, "{sudo}");
+    }
     assert_eq!(of("Accepted the terms"), "");
     assert_eq!(of("a=1 b=2"), "");
 }

@@ -1,0 +1,66 @@
+//! What a tool answered to a request of the series.
+
+use std::collections::BTreeMap;
+
+use casebook_agent::mind::{CallRequest, Done};
+use casebook_protocol::{CallStatus, Citation, Locator, Timestamp};
+use serde_json::Value;
+
+use super::judged::DENSE;
+
+/// What came back.
+pub(super) struct Answer<'d> {
+    pub(super) done: &'d Done,
+    json: Value,
+}
+
+pub(super) fn answer<'d>(request: &CallRequest, done: &'d [Done]) -> Option<Answer<'d>> {
+    let same = |d: &&Done| {
+        d.call.tool == request.tool && d.call.arguments == request.arguments && d.call.status == CallStatus::Answered
+    };
+    let done = done.iter().find(same)?;
+    Some(Answer { json: serde_json::from_str(&done.result).ok()?, done })
+}
+
+impl Answer<'_> {
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.json.get(key)?.as_u64()
+    }
+
+    /// The number under `key`, as a citation.
+    pub(super) fn cited(&self, key: &str) -> Option<Citation> {
+        let at = Locator::Pointer(format!("/{key}"));
+        Some(Citation::Count { call: self.done.call.id.clone(), at, value: self.number(key)?, again: None })
+    }
+
+    /// Files and lines of the records.
+    pub(super) fn places(&self) -> impl Iterator<Item = (String, u64)> {
+        self.json
+            .get("records")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|record| Some((record.get("file")?.as_str()?.to_owned(), record.get("line")?.as_u64()?)))
+    }
+
+    /// How many there were in each minute, counted from 1970.
+    fn minutes(&self) -> BTreeMap<i64, u64> {
+        let groups = self.json.get("groups").and_then(Value::as_array).into_iter().flatten();
+        let minute = |group: &Value| {
+            let at: Timestamp = group.get("value")?.as_str()?.parse().ok()?;
+            Some((at.as_second().div_euclid(60), group.get("count")?.as_u64()?))
+        };
+        groups.filter_map(minute).collect()
+    }
+
+    /// The most records in so many minutes one after the other.
+    pub(super) fn densest(&self) -> u64 {
+        let minutes = self.minutes();
+        minutes.keys().map(|from| minutes.range(*from..*from + DENSE).map(|(_, n)| n).sum()).max().unwrap_or(0)
+    }
+
+    /// How many there were up to the minute of this moment.
+    pub(super) fn until(&self, at: Timestamp) -> u64 {
+        self.minutes().range(..=at.as_second().div_euclid(60)).map(|(_, n)| n).sum()
+    }
+}
