@@ -6,6 +6,7 @@ mod names;
 mod outcome;
 pub(crate) mod roles;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -102,7 +103,9 @@ impl Facets {
         let same = |value: &str| facet == Facet::Outcome || value.trim() == known;
         let ranked = fields.iter().filter_map(|(path, value)| Some((rank(path)?, path, value)));
         // A field of the record itself goes before one that was read out of its text.
-        let inside = |path: &str| path.rsplit_once('.').is_some_and(|(outer, _)| fields.contains_key(outer));
+        let inside = |path: &str| {
+            path.match_indices('.').any(|(at, _)| path.get(..at).is_some_and(|outer| fields.contains_key(outer)))
+        };
         let first = ranked
             .filter(|(.., value)| !value.is_empty() && same(value))
             .min_by_key(|(rank, path, _)| (inside(path), *rank, path.matches('.').count()))?;
@@ -122,6 +125,8 @@ impl Facets {
         paths.retain(|(path, _)| !(watched && writer(path)));
         let above: Vec<(bool, bool)> = paths.iter().map(|(path, _)| (of_parent(path), spoken(path, fields))).collect();
         let names = named(paths.into_iter());
+        let heard: Vec<&Named<'_>> =
+            names.iter().zip(&above).filter(|(_, (_, spoken))| !spoken).map(|(n, _)| n).collect();
         // The tables of Azure Monitor have their own name in a column of each record.
         let table =
             names.iter().any(|(one, ..)| one == "tenantid") && names.iter().any(|(one, ..)| one == "timegenerated");
@@ -161,7 +166,7 @@ impl Facets {
             best.remove(&Facet::Outcome).and_then(|((_, rank), value)| outcome::stated(outcome_field(rank), value));
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
-        join_arguments(&mut values, &names);
+        join_arguments(&mut values, &heard);
         if let Some(path) = values.get(&Facet::Url).and_then(|url| path_of(url)).map(str::to_owned) {
             values.insert(Facet::Url, path);
         }
@@ -171,7 +176,13 @@ impl Facets {
         let own = named(fields.iter().filter(|(path, _)| roles::outer(path)));
         roles::acting(&mut values, &own);
         roles::ends(&mut values, &own);
-        if let Some(outcome) = outcome::audited(fields).or(stated) {
+        let heard = if above.iter().any(|(_, spoken)| *spoken) {
+            let own = fields.iter().filter(|(path, _)| !spoken(path, fields));
+            Cow::Owned(own.map(|(path, value)| (path.clone(), value.clone())).collect())
+        } else {
+            Cow::Borrowed(fields)
+        };
+        if let Some(outcome) = outcome::audited(&heard).or(stated) {
             values.insert(Facet::Outcome, outcome.to_owned());
         }
         if let Some(prefix) = roles::audit_prefix(fields) {
@@ -185,7 +196,7 @@ impl Facets {
             }
         }
         values.insert(Facet::Text, unescaped(text, fields));
-        let class = super::class::of(&values, fields, text);
+        let class = super::class::of(&values, &heard, text);
         Self { values, class: Some(class) }
     }
 }
@@ -200,9 +211,23 @@ fn named<'a>(fields: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<Name
 /// It was read out of a text that whoever is recorded may have written, such as the name of a browser or of a user: the
 /// texts of programs stand in fields of messages.
 fn spoken(path: &str, fields: &BTreeMap<String, String>) -> bool {
+    /// Parts of the names of fields that a client fills; collectors put records of other makes into fields of any name.
+    const CHOSEN: &[&str] =
+        &["agent", "url", "uri", "query", "refer", "cookie", "header", "username", "commandline", "cmdline"];
+    const CLIENTS: &[&str] = &["user", "login", "acct", "account", "accountname", "command", "cmd", "path"];
+    let whole = |text: &str| {
+        let text = text.trim();
+        [('{', '}'), ('[', ']'), ('<', '>')]
+            .iter()
+            .any(|(open, close)| text.starts_with(*open) && text.ends_with(*close))
+    };
     let mut above = path;
     while let Some((outer, _)) = above.rsplit_once('.') {
-        let packed = fields.get(outer).is_some_and(|text| !text.starts_with(['{', '[', '<']));
+        let chosen = || {
+            let name = last(outer, 1);
+            CLIENTS.contains(&name.as_str()) || CHOSEN.iter().any(|part| name.contains(part))
+        };
+        let packed = fields.get(outer).is_some_and(|text| !whole(text) || chosen());
         if packed && !is_message(outer) {
             return true;
         }
@@ -235,7 +260,7 @@ fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
 }
 
 /// Some sensors give the program and its arguments apart.
-fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[Named<'_>]) {
+fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[&Named<'_>]) {
     let find = |wanted: &str| names.iter().find(|(_, two, _)| two == wanted).map(|(_, _, value)| *value);
     if let (Some(binary), Some(arguments)) = (find("process.binary"), find("process.arguments")) {
         values.insert(Facet::Command, format!("{binary} {arguments}"));

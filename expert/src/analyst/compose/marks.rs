@@ -1,7 +1,10 @@
 //! What findings amount to beside others: a record that says little alone.
 
+use std::sync::LazyLock;
+
 use casebook_agent::mind::Done;
 use casebook_protocol::{Bearing, FindingDraft, Weight};
+use regex::Regex;
 
 use super::cite::cite;
 use super::{Group, on_the_wire};
@@ -31,7 +34,18 @@ pub(super) fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>],
 
 /// A file that answers otherwise to a command than without one: a page that is no shell takes no notice of it.
 pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
+    // Many pages take a word such as `cat` or `id` for something of their own.
+    static COMMAND: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let names = r"cmd|exec|command|c|shell|run|execute";
+        let alone = r"whoami|uname|ipconfig|ifconfig|systeminfo|hostname";
+        let with = r"ver|id|ls|dir|ps|pwd|cat|type|net|wget|curl|powershell|cmd|echo|ping";
+        Regex::new(&format!(r"(?i)[?&](?:{names})=(?:(?:{alone})(?:[+%;|&]|$)|(?:{with})(?:\+|%20|%3b|%7c|%26|;|\|))"))
+            .ok()
+    });
+    let commands = |url: &str| COMMAND.as_ref().is_some_and(|pattern| pattern.is_match(url));
     let plain = |rec: &Rec| rec.facets.get(Facet::Url).filter(|url| !url.contains('?')).map(str::to_owned);
+    let of =
+        |rec: &Rec| [Facet::Host, Facet::DomainName, Facet::HttpMethod].map(|f| rec.facets.get(f).map(str::to_owned));
     let size = |rec: &Rec| -> Option<u64> {
         let answered = rec.facets.get(Facet::HttpStatus) == Some("200");
         rec.field(&["bytes", "scbytes", "responsebodylen", "bodybytessent"])?
@@ -39,13 +53,17 @@ pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], c
             .ok()
             .filter(|n| answered && *n > 0)
     };
-    let alone: Vec<(String, u64)> = case.recs.iter().filter_map(|rec| Some((plain(rec)?, size(rec)?))).collect();
+    let alone: Vec<(String, u64, &Rec)> =
+        case.recs.iter().filter_map(|rec| Some((plain(rec)?, size(rec)?, rec))).collect();
     let answers = |rec: &Rec| {
-        let asked = rec.shows.iter().any(|b| b.id == "web-shell-request").then(|| rec.facets.get(Facet::Url)).flatten();
+        let shown = rec.shows.iter().any(|b| b.id == "web-shell-request");
+        let asked = rec.facets.get(Facet::Url).filter(|url| shown && commands(url));
         let (Some((path, _)), Some(bytes)) = (asked.and_then(|url| url.split_once('?')), size(rec)) else {
             return false;
         };
-        let mut without = alone.iter().filter(|(url, _)| url == path).map(|(_, n)| *n).peekable();
+        let same =
+            |(url, _, other): &&(String, u64, &Rec)| url == path && other.source == rec.source && of(other) == of(rec);
+        let mut without = alone.iter().filter(same).map(|(_, n, _)| *n).peekable();
         // A page that shows the address it was asked for differs by little.
         without.peek().is_some() && without.all(|n| n.abs_diff(bytes) * 4 > n.max(bytes))
     };

@@ -86,4 +86,7 @@ fn a_file_that_answers_otherwise_to_a_command_is_a_shell() {
     assert_eq!(weights(&[asked(3, "/themes/dark/head.php", "680")]), Some(Weight::Strong), "a page for all");
     assert_eq!(weights(&[asked(3, "/themes/dark/foot.php", "1063")]), Some(Weight::Strong), "another file");
     assert_eq!(weights(&[]), Some(Weight::Strong));
+    let page = asked(5, "/index.php?c=category&id=5", "30000");
+    let all = told(&[page, asked(3, "/index.php", "5000")]);
+    assert!(all.iter().all(|f| f.weight < Weight::Decisive), "a page that takes the word for its own: {all:?}");
 }

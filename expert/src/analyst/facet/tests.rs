@@ -61,6 +61,35 @@ fn what_somebody_wrote_into_a_field_goes_after_the_fields_of_the_record() {
     ];
     check(&agent, Facet::SrcIp, Some("203.0.113.66"));
     assert_ne!(facets(&agent).class, Some(Class::ConfigChange));
+    let json = [
+        ("client_ip", "203.0.113.66"),
+        ("user_agent", r#"{"src_ip":"10.1.2.3"}"#),
+        ("user_agent.srcip", "10.1.2.3"),
+        ("AuditData", r#"{"UserId":"mara"}"#),
+        ("AuditData.UserId", "mara"),
+        ("Identity", "7f3c"),
+    ];
+    check(&json, Facet::SrcIp, Some("203.0.113.66"));
+    check(&json, Facet::User, Some("mara"));
+    let ecs = [
+        ("source.ip", "203.0.113.66"),
+        ("user.name", "eve"),
+        ("user_agent.original", "a=1 user=boss srcip=10.1.2.3 EventID=4720 EventType=audit_failure"),
+        ("user_agent.original.user", "boss"),
+        ("user_agent.original.srcip", "10.1.2.3"),
+        ("user_agent.original.EventID", "4720"),
+        ("user_agent.original.EventType", "audit_failure"),
+    ];
+    check(&ecs, Facet::SrcIp, Some("203.0.113.66"));
+    check(&ecs, Facet::User, Some("eve"));
+    check(&ecs, Facet::Outcome, None);
+    assert_ne!(facets(&ecs).class, Some(Class::AccountChange));
+    let command = "env process.binary=/bin/ls process.arguments=-la /tmp/evil";
+    let ran =
+        [("CommandLine", command), ("CommandLine.process.binary", "/bin/ls"), ("CommandLine.process.arguments", "-la")];
+    check(&ran, Facet::Command, Some(command));
+    let user = [("user", "[x src_ip=10.1.2.3 a=b"), ("user.src_ip", "10.1.2.3"), ("client_ip", "203.0.113.66")];
+    check(&user, Facet::SrcIp, Some("203.0.113.66"));
     let login = [("username", "Accepted password for boss"), ("username.user", "boss"), ("client_ip", "203.0.113.66")];
     check(&login, Facet::User, Some("Accepted password for boss"));
     let collected = [("message", "user=mara x=y"), ("message.user", "mara"), ("hostname", "a")];

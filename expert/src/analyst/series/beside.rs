@@ -157,6 +157,14 @@ fn edge(at: Timestamp, by: i64) -> Option<Timestamp> {
     Timestamp::from_second(at.as_second().saturating_add(by)).ok()
 }
 
+/// Both are of one host; where one of them names none, of one file.
+fn same_host(a: &Rec, b: &Rec) -> bool {
+    match (a.facets.get(Facet::Host), b.facets.get(Facet::Host)) {
+        (Some(a), Some(b)) => a.eq_ignore_ascii_case(b),
+        _ => a.file == b.file,
+    }
+}
+
 /// How long after the alerted record another is, in seconds; negative where it is before.
 fn after(rec: &Rec, core: &Rec) -> f64 {
     match (rec.time, core.time) {
@@ -185,8 +193,7 @@ pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(Str
         let own = core.facets.get(Facet::User).filter(|_| with_more_rights(core));
         let of_people = |rec: &Rec| {
             let by = rec.facets.get(Facet::User);
-            let here = rec.file == core.file || rec.facets.get(Facet::Host) == core.facets.get(Facet::Host);
-            with_more_rights(rec) && here && own.is_none_or(|own| by == Some(own))
+            with_more_rights(rec) && same_host(rec, core) && own.is_none_or(|own| by == Some(own))
         };
         let first = first_of(case, &ran, |rec| rec.facets.get(Facet::Command).filter(|_| of_people(rec)));
         let mut first: Vec<&Rec> = first.into_values().collect();
@@ -195,7 +202,7 @@ pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(Str
         if matches!(core.class(), Class::ConfigChange | Class::ServiceChange) {
             let next = case.recs.iter().filter(|rec| {
                 let after = (0.0..=RIGHT_AFTER).contains(&apart(rec)) && rec.line != core.line;
-                after && rec.class() == core.class() && rec.file == core.file
+                after && rec.class() == core.class() && rec.file == core.file && same_host(rec, core)
             });
             let next = next.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.line.cmp(&b.line)));
             places.extend(next.map(|r| (r.file.clone(), r.line)));

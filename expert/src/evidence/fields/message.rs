@@ -21,7 +21,7 @@ pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
             heading = None;
         }
         let Some((key, value)) = pair(line.trim()) else {
-            roles.sentence();
+            roles.sentence(line);
             continue;
         };
         if value.is_empty() && !indented {
@@ -53,9 +53,9 @@ struct Roles {
 }
 
 impl Roles {
-    fn sentence(&mut self) {
+    fn sentence(&mut self, line: &str) {
         self.lines += 1;
-        self.over |= self.lines > 1 && self.seen.is_empty();
+        self.over |= self.seen.is_empty() && (self.lines > 1 || !line.trim_end().ends_with('.'));
     }
 
     fn heading(&mut self, key: &str) {
@@ -69,7 +69,16 @@ impl Roles {
 
     fn pair(&mut self, key: &str) {
         self.lines += 1;
-        self.over |= matches!(key, "Process Command Line" | "Task Content" | "Task New Content");
+        self.over |= matches!(
+            key,
+            "Process Command Line"
+                | "Task Content"
+                | "Task New Content"
+                | "Service File Name"
+                | "Old Value"
+                | "New Value"
+                | "Value"
+        );
         self.known &= !self.over;
     }
 }
@@ -165,6 +174,8 @@ mod tests {
         let script = "Creating Scriptblock text (1 of 1):\n<#\nSubject:\n\tSecurity ID:\tS\n\tAccount Name:\tboss\n\tLogon ID:\t0x7\n";
         let names: Vec<String> = fields(script).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["Subject.Security ID", "Subject.Account Name", "Subject.Logon ID"]);
+        let bare = "Creating Scriptblock text (1 of 1):\nSubject:\n\tAccount Name:\tboss\n\tAccount Domain:\tD\n\tLogon ID:\t0x7\n";
+        assert!(fields(bare).iter().all(|(name, _)| name.starts_with("Subject.")), "{:?}", fields(bare));
         let start = "A new process has been created.\n\nCreator Subject:\n\tAccount Name:\teve\n\nSubject:\n\tAccount Name:\teve\n\nProcess Information:\n\tProcess Command Line:\tx\n\tName:\ty\n\nSubject:\n\tAccount Name:\tboss\n";
         let users: Vec<(String, String)> =
             fields(start).into_iter().filter(|(name, _)| name == "SubjectUserName").collect();

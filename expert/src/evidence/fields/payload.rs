@@ -44,14 +44,32 @@ pub(crate) fn packed(value: &str) -> bool {
 
 /// Fields in which a collector puts what another program wrote. Elsewhere, as in the name of a user or of a browser, whoever
 /// is recorded chooses the words.
-const MESSAGES: [&str; 10] =
-    ["message", "msg", "syslogmessage", "desc", "log", "rawdata", "raw", "original", "text", "fullmessage"];
+const MESSAGES: [&str; 13] = [
+    "message",
+    "msg",
+    "syslogmessage",
+    "log",
+    "rawdata",
+    "fullmessage",
+    "shortmessage",
+    "eventmessage",
+    "logmessage",
+    "rawmessage",
+    "textpayload",
+    "fulllog",
+    "logline",
+];
+/// Names that say so only of a whole record: `user_agent.original` is what a browser says of itself.
+const OF_THE_WHOLE: [&str; 6] = ["original", "text", "raw", "desc", "body", "line"];
 
 /// Whether a path is that of such a field.
 pub(crate) fn is_message(path: &str) -> bool {
-    let last = path.rsplit('.').find(|part| !part.bytes().all(|b| b.is_ascii_digit())).unwrap_or_default();
-    let plain: String = last.chars().filter(char::is_ascii_alphanumeric).collect();
-    MESSAGES.iter().any(|message| plain.eq_ignore_ascii_case(message))
+    let mut parts = path.rsplit('.').filter(|part| !part.bytes().all(|b| b.is_ascii_digit()));
+    let plain: String = parts.next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).collect();
+    let whole =
+        parts.next().is_none_or(|above| above.eq_ignore_ascii_case("event") || above.eq_ignore_ascii_case("log"));
+    let is = |names: &[&str]| names.iter().any(|message| plain.eq_ignore_ascii_case(message));
+    is(&MESSAGES) || whole && is(&OF_THE_WHOLE)
 }
 
 /// Whether a text may have fields whose names do not stand in it.
@@ -106,6 +124,10 @@ fn inner(path: &str, value: &str) -> Fields {
         && let Some(found) = syslog::collected(text)
     {
         return found;
+    }
+    // Whose command it is does not stand in its pairs.
+    if text.contains("COMMAND=") && text.contains("TTY=") {
+        return Fields::new();
     }
     if let Some(found) = keyvalue::comma_pairs(text) {
         return found;

@@ -17,12 +17,13 @@ pub(crate) fn event(text: &str) -> Option<Fields> {
     }
     // Whoever is recorded may have written labels into the strings: what is before them is read before them.
     let (before, after) = rest.split_once("Strings: [").unwrap_or((rest, rest));
-    if before.contains("Message string: ") && before.len() < rest.len() {
-        return None;
-    }
-    let (strings, after) = if before.len() < rest.len() { items(after) } else { (Vec::new(), after) };
     let source = between(before, "Source Name: ")?;
     let mut out: Fields = vec![("EventID".into(), id.to_owned()), ("ProviderName".into(), source.to_owned())];
+    // Older ones have the text before the strings, and it may hold a list of its own.
+    if before.contains("Message string: ") && before.len() < rest.len() {
+        return Some(out);
+    }
+    let (strings, after) = if before.len() < rest.len() { items(after) } else { (Vec::new(), after) };
     let (head, told) = after.split_once("Message string: ").unwrap_or((after, ""));
     for (label, name) in
         [("Hostname: ", "Computer"), ("Computer Name: ", "Computer"), ("Record Number: ", "RecordNumber")]
@@ -40,8 +41,16 @@ pub(crate) fn event(text: &str) -> Option<Fields> {
 
 /// What stands between `label` and the next label.
 fn between<'t>(text: &'t str, label: &str) -> Option<&'t str> {
-    const LABELS: &[&str] =
-        &["Strings:", "Hostname:", "Computer Name:", "Record Number:", "Event Level:", "Event Version:", "User:"];
+    const LABELS: &[&str] = &[
+        "Message string:",
+        "Strings:",
+        "Hostname:",
+        "Computer Name:",
+        "Record Number:",
+        "Event Level:",
+        "Event Version:",
+        "User:",
+    ];
     let (_, rest) = text.split_once(label)?;
     let end = LABELS.iter().filter_map(|next| rest.find(&format!(" {next}"))).min().unwrap_or(rest.len());
     rest.get(..end).map(str::trim).filter(|value| !value.is_empty())
@@ -235,6 +244,10 @@ mod tests {
                 ("Process Information.Process Name", r"C:\temp\new\a.exe"),
                 ("Process Information.Note", "none"),
             ]),
+        );
+        check(
+            r"[4624 / 0x1210] Source Name: Some-Provider Message string: It was. Strings: ['x'] done Strings: ['y'] Computer Name: PC1",
+            Some(&[("EventID", "4624"), ("ProviderName", "Some-Provider")]),
         );
         check("[4732 / 0x127c] something else", None);
         check("[sshd, pid: 7] Accepted password for mara", None);

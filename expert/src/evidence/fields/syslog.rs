@@ -145,7 +145,7 @@ const KNOWN: [(&str, &str); 14] = [
     ("sshd", r"^User (?<user>\S+) from (?<src_ip>\S+) (?<outcome>not allowed)"),
     (
         "sudo",
-        r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?TTY=(?<tty>\S+) ; PWD=(?<cwd>.*?) ; USER=(?<target_user>\S+) ; (?:(?:GROUP|ENV|TSID|LOGID|HOST|CHROOT)=.*? ; )*?COMMAND=(?<command>.*)$",
+        r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?(?:HOST=\S+ ; )?TTY=(?<tty>\S+) ; (?:CHROOT=.*? ; )?PWD=(?<cwd>.*?) ; USER=(?<target_user>\S+) ; (?:(?:GROUP|ENV|TSID|LOGID|HOST|CHROOT)=.*? ; )*?COMMAND=(?<command>.*)$",
     ),
     // Some exports lose what separates the parts; then no part has blanks but the last.
     (
@@ -156,11 +156,11 @@ const KNOWN: [(&str, &str); 14] = [
     ("su", r"^(?<outcome>Successful|FAILED) su for (?<target_user>\S+) by (?<user>\S+)"),
     (
         "pam_",
-        r"pam_unix\((?<service>\S+?):\w+\): session (?<outcome>opened|closed) for user (?<user>[^\s(]+)(?:\(uid=(?<uid>\d+)\))?(?: by (?<by_user>[^\s(]*))?",
+        r"^\s*pam_unix\((?<service>\S+?):\w+\): session (?<outcome>opened|closed) for user (?<user>[^\s(]+)(?:\(uid=(?<uid>\d+)\))?(?: by (?<by_user>[^\s(]*))?",
     ),
     (
         "pam_",
-        r"pam_unix\((?<service>\S+?):auth\): (?<outcome>authentication failure);.*rhost=(?<src_ip>\S*)(?:\s+user=(?<user>\S+))?",
+        r"^\s*pam_unix\((?<service>\S+?):auth\): (?<outcome>authentication failure);.*rhost=(?<src_ip>\S*)(?:\s+user=(?<user>\S+))?",
     ),
     ("cron", r"^\((?<user>\S+)\) CMD \((?<command>.*)\)"),
     ("useradd", r"^(?<outcome>new user): name=(?<user>[^,\s]+)"),
@@ -174,12 +174,15 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
 
 /// What a well-known message says that stands in a field of a record, without the program that wrote it.
 pub(crate) fn collected(message: &str) -> Option<Fields> {
+    // Plaso puts the program and its process before the words.
+    let tagged = message.strip_prefix('[').and_then(|rest| rest.split_once("] ")).filter(|(tag, _)| tag.len() <= 64);
+    let message = tagged.map_or(message, |(_, words)| words);
     let program = match message.as_bytes().first()? {
         b'A' if message.starts_with("Accepted ") => "sshd",
         b'F' if message.starts_with("Failed ") && message.contains(" from ") => "sshd",
         b'I' if message.starts_with("Invalid user ") => "sshd",
         _ if message.contains(" COMMAND=") && message.contains("TTY=") => "sudo",
-        _ if message.contains("pam_unix(") => "pam_",
+        _ if message.starts_with("pam_unix(") => "pam_",
         _ => return None,
     };
     let mut found = Fields::new();
@@ -193,7 +196,10 @@ pub(crate) fn known(program: &str, message: &str, out: &mut Fields) {
     for (of, pattern) in PATTERNS.iter() {
         let speaks = if *of == "pam_" { message.contains("pam_unix(") } else { program.starts_with(of) };
         if speaks && let Some(found) = pattern.captures(message) {
-            for name in pattern.capture_names().flatten() {
+            // The name of a folder, or a command, may look like these parts: then nothing says which are meant.
+            let unclear = *of == "sudo" && message.matches(" ; USER=").count() > 1;
+            let parts = pattern.capture_names().flatten();
+            for name in parts.filter(|name| !unclear || matches!(*name, "user" | "tty" | "outcome")) {
                 if let Some(value) = found.name(name) {
                     out.push((name.to_owned(), value.as_str().to_owned()));
                 }

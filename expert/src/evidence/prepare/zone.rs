@@ -41,10 +41,13 @@ pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
     Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1 })
 }
 
-/// `(UTC-8:00)` or `(GMT+2)`, in nanoseconds.
+/// `(UTC-8:00)`, `(GMT+2)` or `(UTC)`, in nanoseconds.
 fn east_of_utc(text: &str) -> Option<i64> {
     let text = text.trim().strip_prefix('(')?.strip_suffix(')')?;
     let rest = text.strip_prefix("UTC").or_else(|| text.strip_prefix("GMT"))?;
+    if rest.is_empty() {
+        return Some(0);
+    }
     let sign = match rest.bytes().next()? {
         b'+' => 1,
         b'-' => -1,
@@ -60,7 +63,9 @@ fn east_of_utc(text: &str) -> Option<i64> {
 pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
     for prepared in all.iter_mut() {
         let own = prepared.plan.own.first();
-        let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key));
+        // A clock that another host has says nothing of this one.
+        let mine = |o: &Offset| prepared.machines.contains(&o.host);
+        let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key && mine(o)));
         prepared.zoneless &= !shown;
         if prepared.zoneless {
             guessed.zoneless.push(prepared.found.file.clone());
@@ -86,8 +91,9 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
             prepared.zoneless = prepared.machines.len() > 1;
         }
     }
-    for prepared in all.iter_mut().filter(|p| p.zoneless && p.plan.offsets.is_empty()) {
-        if let Some(stated) = prepared.stated.take() {
+    for prepared in all.iter_mut().filter(|p| p.zoneless) {
+        let told = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host));
+        if let Some(stated) = prepared.stated.take().filter(|_| !told) {
             prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
             prepared.plan.offsets.push(stated);
             prepared.zoneless = false;

@@ -21,7 +21,10 @@ fn lines(
 
 fn audited(line: u64, minute: u32, fields: &[(&str, &str)]) -> Value {
     let serial = line.to_string();
-    let stamp = [("audit.time", "1.5"), ("audit.serial", serial.as_str())];
+    let mut stamp = vec![("audit.time", "1.5"), ("audit.serial", serial.as_str())];
+    if fields.iter().all(|(name, _)| *name != "node") {
+        stamp.push(("node", "web1"));
+    }
     let time = format!("2026-03-01T10:{minute:02}:00Z");
     let raw = fields.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
     record(line, &time, &raw, &[&stamp[..], fields].concat())
@@ -36,6 +39,8 @@ fn who_ran_what_with_more_rights_and_what_followed_is_told_beside_a_change_of_th
     let mut elsewhere = audited(9, 11, &[("type", "USER_CMD"), ("auid", "1000"), ("cmd", "id"), ("node", "db9")]);
     elsewhere["file"] = json!("db9.log");
     commands_.push(elsewhere);
+    // A log of many hosts.
+    commands_.push(audited(10, 11, &[("type", "USER_CMD"), ("auid", "1000"), ("cmd", "id"), ("node", "db9")]));
     let told = lines(&[ended.clone(), begun], commands, &commands_, beside_it);
     assert_eq!(told, [2, 6, 8], "each command of this host once, and the start after the end");
     let all = [done(0, &call("around", &json!({})), &found(&[ended]))];

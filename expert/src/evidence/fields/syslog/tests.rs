@@ -56,7 +56,8 @@ fn what_a_collector_put_into_a_field_is_read_without_its_program() {
         of("pam_unix(sudo:session): session opened for user root by mara(uid=0)"),
         "service=sudo | outcome=opened | user=root | by_user=mara"
     );
-    // The command is all that follows, whatever it holds, and a folder is none of the other parts.
+    // The command is all that follows, whatever it holds; where a folder or a command looks like the parts between, nothing
+    // says which are meant.
     let command = |message: &str| {
         let found = collected(message).unwrap_or_default();
         let of = |name: &str| found.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone()).unwrap_or_default();
@@ -72,6 +73,8 @@ fn what_a_collector_put_into_a_field_is_read_without_its_program() {
             "/bin/evil ; COMMAND=/usr/bin/id as root",
         ),
         ("eve : TTY=pts/0 ; PWD=/tmp/a USER=daemon COMMAND=x ; USER=root ; COMMAND=/bin/evil", "/bin/evil as root"),
+        ("eve : TTY=pts/0 ; PWD=/tmp/x ; USER=nobody ; COMMAND=/bin/ls ; USER=root ; COMMAND=/bin/sh", " as "),
+        ("eve : HOST=a ; TTY=pts/0 ; CHROOT=/c ; PWD=/ ; USER=root ; COMMAND=/bin/id", "/bin/id as root"),
         (
             "eve : TTY=pts/0   PWD=/root   USER=root   COMMAND=/bin/evil   COMMAND=/bin/id",
             "/bin/evil   COMMAND=/bin/id as root",
@@ -79,6 +82,8 @@ fn what_a_collector_put_into_a_field_is_read_without_its_program() {
     ] {
         assert_eq!(command(sudo), expect, "{sudo}");
     }
+    assert_eq!(of("[sshd  pid: 7] Failed password for mara from 192.0.2.7 port 5022 ssh2").split(" | ").count(), 5);
+    assert_eq!(of("GET /pam_unix(sudo:session): session opened for user root by boss"), "");
     assert_eq!(of("Accepted the terms"), "");
     assert_eq!(of("a=1 b=2"), "");
 }
