@@ -30,6 +30,12 @@ fn a_program_fetched_from_where_the_alerted_connection_goes_to_weighs_more() {
     };
     assert_eq!(weight(fetched(10, "80")), (Weight::Strong, true));
     assert_eq!(weight(fetched(40, "80")), (Weight::Moderate, false), "after it");
+    let named = flow(
+        3,
+        10,
+        &[&answer[..], &[("id.resp_p", "80"), ("host", "updates.example"), ("domain", "updates.example")]].concat(),
+    );
+    assert_eq!(weight(named), (Weight::Moderate, false), "one of many that may be on that address");
     assert_eq!(weight(fetched(10, "6666")), (Weight::Moderate, false), "the same service");
     let all = told(&[fetched(10, "80"), alerted]);
     let claim = &all.iter().find(|f| f.claim.contains("x-dosexec")).unwrap().claim;
@@ -86,7 +92,8 @@ fn a_file_that_answers_otherwise_to_a_command_is_a_shell() {
     assert_eq!(weights(&[asked(3, "/themes/dark/head.php", "680")]), Some(Weight::Strong), "a page for all");
     assert_eq!(weights(&[asked(3, "/themes/dark/foot.php", "1063")]), Some(Weight::Strong), "another file");
     assert_eq!(weights(&[]), Some(Weight::Strong));
-    let page = asked(5, "/index.php?c=category&id=5", "30000");
+    let page = asked(5, "/index.php?cmd=category&id=5", "30000");
     let all = told(&[page, asked(3, "/index.php", "5000")]);
-    assert!(all.iter().all(|f| f.weight < Weight::Decisive), "a page that takes the word for its own: {all:?}");
+    let weights: Vec<Weight> = all.iter().filter(|f| f.claim.contains("category")).map(|f| f.weight).collect();
+    assert_eq!(weights, [Weight::Strong], "a page that takes the word for its own");
 }

@@ -84,6 +84,8 @@ fn what_somebody_wrote_into_a_field_goes_after_the_fields_of_the_record() {
     check(&ecs, Facet::User, Some("eve"));
     check(&ecs, Facet::Outcome, None);
     assert_ne!(facets(&ecs).class, Some(Class::AccountChange));
+    let fields: BTreeMap<String, String> = ecs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    assert_eq!(event_id(&fields), None);
     let command = "env process.binary=/bin/ls process.arguments=-la /tmp/evil";
     let ran =
         [("CommandLine", command), ("CommandLine.process.binary", "/bin/ls"), ("CommandLine.process.arguments", "-la")];

@@ -71,6 +71,10 @@ fn the_process_id_in_each_line_of_a_programs_log_ties_nothing() {
     };
     assert_eq!(linked(20), 20);
     assert_eq!(linked(60), 1);
+    // What tells of the process itself stays tied to its lines.
+    let mut recs: Vec<Rec> = (0..60).map(|_| line()).collect();
+    recs.push(Rec::with(&[("EventID", "4688"), ("ProcessId", "7"), ("CommandLine", "a")]));
+    assert_eq!(Links::follow(&recs, &BTreeSet::from([0]), &[], None).kin(60), Some(Kin::Same));
 }
 
 #[test]

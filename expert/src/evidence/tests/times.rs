@@ -319,6 +319,11 @@ fn a_log_of_text_may_state_its_zone_at_its_beginning() {
     for none in [&["(UTC+99:00)"][..], &["(UTC)", "(UTC-8:00)"]] {
         assert!(of(none).0.starts_with("2024-03-04T05:06:"), "{none:?}");
     }
+    let far = many(|i| match i {
+        1 => "Start: 2019/03/04 05:06:00 (UTC-8:00)".to_owned(),
+        i => format!("2024/03/04 05:06:{i:02}.000  17 S0 something was done"),
+    });
+    check(&far, "2024-03-04T05:06:00Z Record Millisecond timestamp");
     // What an alert tells goes before what may have been written into the log.
     let mut lines = many(|i| format!("2024/03/04 05:06:{i:02}.000  17 S0 something was done"));
     lines.insert(1, "Start: 2024/03/04 05:06:00 (UTC+14:00)".into());
@@ -338,6 +343,13 @@ fn a_time_may_stand_behind_the_first_cells_of_a_line() {
         &many(|i| format!("2303,27.05.2019,10:09:{i:02}:540,1012301,4,,BMS1,Runtime,it was done")),
         "2019-05-27T10:09:00.54Z Record Millisecond timestamp",
     );
+}
+
+#[test]
+fn a_number_before_a_time_in_a_sentence_is_no_cell() {
+    let folder = Folder::of("a.log", "2024-01-01 10:00:00 begun\n17,2001-01-01 00:00:00 was then\n");
+    let catalog = folder.open();
+    assert_eq!(catalog.record("a.log", 2).unwrap().time.unwrap().to_string(), "2024-01-01T10:00:00Z");
 }
 
 #[test]
