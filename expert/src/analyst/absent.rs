@@ -10,6 +10,7 @@ use casebook_protocol::{
 use serde_json::{Value, json};
 
 use super::Case;
+use super::link::moved;
 
 /// An operation that alerts claim, and the records that it leaves.
 struct Operation {
@@ -69,7 +70,7 @@ pub(super) fn programs(alert: &Alert) -> &'static [&'static str] {
 /// The searches for the operation that the alert claims.
 pub(super) fn search(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallRequest> {
     let (Some(operation), Some(at)) = (claimed(alert), anchor) else { return Vec::new() };
-    let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
+    let edge = |by: i64| moved(at, by);
     let (Some(from), Some(to)) = (edge(-AROUND), edge(AROUND)) else { return Vec::new() };
     vec![
         call("search", &json!({"terms": operation.leaves, "mode": "any", "from": from, "to": to, "limit": 5})),
@@ -80,7 +81,7 @@ pub(super) fn search(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallReques
 /// The first and the last records of the programs that do what the alert claims.
 pub(super) fn traces(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallRequest> {
     let (Some(operation), Some(at)) = (claimed(alert), anchor) else { return Vec::new() };
-    let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
+    let edge = |by: i64| moved(at, by);
     let (Some(from), Some(to)) = (edge(-AROUND), edge(AROUND)) else { return Vec::new() };
     let programs = operation.done_by.iter();
     programs

@@ -46,6 +46,11 @@ pub(crate) fn seconds(a: Timestamp, b: Timestamp) -> f64 {
     (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
 }
 
+/// The whole second that is `by` seconds after `at`; none outside the years that times reach.
+pub(crate) fn moved(at: Timestamp, by: i64) -> Option<Timestamp> {
+    Timestamp::from_second(at.as_second().saturating_add(by)).ok()
+}
+
 /// A process id is used again: of the processes that had it, the one above is the last that started
 /// before the alert.
 fn latest_before(recs: &[Rec], keys: &[(Vec<String>, Vec<String>)], index: usize, anchor: Option<Timestamp>) -> bool {

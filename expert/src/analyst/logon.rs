@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::account;
 use super::facet::{Class, Facet, event_id, last};
-use super::link::seconds;
+use super::link::{moved, seconds};
 use super::rec::Rec;
 
 /// How long before the alert a sign-in over the network still says where its actor came from.
@@ -110,7 +110,7 @@ pub(super) fn arrival(rec: &Rec, alerted: &[&Rec], anchor: Option<Timestamp>) ->
 /// The searches for what opened the sessions of the alerted records.
 pub(super) fn searches(alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
     let Some(anchor) = anchor else { return Vec::new() };
-    let edge = |by: i64| Timestamp::from_second(anchor.as_second().saturating_add(by)).ok();
+    let edge = |by: i64| moved(anchor, by);
     let windows = |rec: &&&Rec| event_id(&rec.fields).is_some();
     let mut requests = Vec::new();
     for id in alerted.iter().flat_map(|rec| terms(rec)).collect::<BTreeSet<_>>() {

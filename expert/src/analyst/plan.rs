@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::behaviour;
 use super::facet::{Class, Facet};
-use super::link::{Links, flow_keys, process_keys, seconds, session_keys};
+use super::link::{Links, flow_keys, moved, process_keys, seconds, session_keys};
 use super::logon;
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
@@ -101,9 +101,7 @@ impl Search<'_> {
             return window;
         }
         let times: Vec<Timestamp> = anchor.map_or_else(|| self.seeds.times.clone(), |at| vec![at]);
-        let edge = |at: Option<&Timestamp>, by: i64| {
-            at.and_then(|t| Timestamp::from_second(t.as_second().saturating_add(by)).ok())
-        };
+        let edge = |at: Option<&Timestamp>, by: i64| at.and_then(|t| moved(*t, by));
         if let (Some(from), Some(to)) = (edge(times.iter().min(), -WINDOW), edge(times.iter().max(), WINDOW)) {
             window.insert("from".into(), json!(from));
             window.insert("to".into(), json!(to));
@@ -243,7 +241,7 @@ impl Search<'_> {
     pub(crate) fn origin(&self, alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let mut requests = logon::searches(alerted, anchor);
         let Some(anchor) = anchor else { return self.unasked(requests, 12) };
-        let edge = |by: i64| Timestamp::from_second(anchor.as_second().saturating_add(by)).ok();
+        let edge = |by: i64| moved(anchor, by);
         for rec in alerted {
             // The Security log and other sensors of one host write the same id in two notations.
             let Some(id) = rec.field(&["processid"]).filter(|id| id.starts_with("0x")) else { continue };
@@ -309,7 +307,7 @@ impl Search<'_> {
                 "ppid" | "parentprocessid" | "parentpid" | "initiatingprocessid" | "actingprocessid" | "srcprocpid"
             ) || super::facet::last(path, 2) == "columns.parent"
         });
-        let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
+        let edge = |by: i64| moved(at, by);
         let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) =
             (own, parent, edge(-3600), edge(900))
         else {

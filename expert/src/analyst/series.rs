@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Case;
 use super::facet::{Class, Facet};
-use super::link::seconds;
+use super::link::{moved, seconds};
 use super::rec::Rec;
 
 mod answer;
@@ -184,7 +184,7 @@ impl Series {
             _ => None,
         };
         let (field, at) = (field?, self.at?);
-        let edge = |by: i64| Timestamp::from_second(at.as_second().saturating_add(by)).ok();
+        let edge = |by: i64| moved(at, by);
         let (from, to) = (edge(-AROUND)?, edge(AROUND)?);
         let arguments = json!({"field": field, "where": self.conditions(&self.act), "from": from, "to": to, "top": 20});
         Some(call("count_by", &arguments))
@@ -205,7 +205,7 @@ impl Series {
                 all.push(succeeded.clone());
                 let mut arguments = json!({"where": self.conditions(&all), "order": order, "limit": limit, "include_fields": true});
                 // Earlier ones are of others that come from there, or of before the guesses.
-                if let Some(from) = self.at.and_then(|at| Timestamp::from_second(at.as_second() - 3600).ok()) {
+                if let Some(from) = self.at.and_then(|at| moved(at, -3600)) {
                     arguments.as_object_mut().and_then(|all| all.insert("from".into(), json!(from)));
                 }
                 return call("search", &arguments);
@@ -284,9 +284,9 @@ pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64
     // A session that ends, or a credential that is given back, is no sign-in.
     let ends = |rec: &Rec| {
         let words = [rec.facets.get(Facet::Action), rec.field(&["type"])].into_iter().flatten();
-        words
-            .map(str::to_ascii_lowercase)
-            .any(|w| ["close", "end", "logout", "logoff", "cred_"].iter().any(|e| w.contains(e)))
+        words.map(str::to_ascii_lowercase).any(|w| {
+            w.ends_with("_end") || ["session_close", "cred_", "logout", "logoff"].iter().any(|e| w.contains(e))
+        })
     };
     let after = |rec: &&Rec| rec.time.is_some_and(|at| counted.until(at) >= GUESSES) && !ends(rec);
     let of = |rec: &Rec| (rec.file.clone(), rec.line);

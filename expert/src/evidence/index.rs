@@ -17,7 +17,7 @@ use super::time::clock::{Offset, zone};
 use super::time::year;
 
 /// Raised with every change of what is stored or of how it is found out.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 
 /// One source as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -60,6 +60,8 @@ pub(crate) struct Guess {
     pub(crate) near: Option<i64>,
     /// The files whose times say no zone, and by nothing in the evidence.
     pub(crate) zoneless: Vec<String>,
+    /// Those of them that are in the zone that they state at their beginning.
+    pub(crate) stated: Vec<String>,
     /// What alerts told of such files: each was looked at once, and stays.
     pub(crate) told: Vec<Looked>,
 }
@@ -84,7 +86,10 @@ impl Guess {
         // What was looked at once makes no difference any more, nor does what is no zone away.
         let new = told.is_some_and(|(file, line, at)| {
             !self.told.iter().any(|l| (l.file.as_str(), l.line, l.at) == (file, line, at))
-                && time(file, line).and_then(|local| zone(at, local)).is_some()
+                && time(file, line).is_some_and(|local| {
+                    // What the log states may be what is to be taken off.
+                    zone(at, local).is_some() || self.stated.iter().any(|s| s == file) && zone(local, at).is_some()
+                })
         });
         self.same_years(hint) && !new
     }

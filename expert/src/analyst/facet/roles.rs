@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Facet, Named, usable};
+use crate::evidence::is_message;
 
 type Values = BTreeMap<Facet, String>;
 
@@ -49,11 +50,10 @@ pub(crate) fn outer(path: &str) -> bool {
 /// What stands before the fields of a record of the kernel's audit system: nothing, or the field of a collector in which
 /// the record was found.
 pub(crate) fn audit_prefix(fields: &BTreeMap<String, String>) -> Option<&str> {
-    const MESSAGES: [&str; 8] = ["message", "msg", "syslogmessage", "log", "rawdata", "raw", "original", "text"];
     fields.keys().filter_map(|path| path.strip_suffix("audit.serial")).find(|prefix| {
-        let mut parts = prefix.trim_end_matches('.').split('.').rev();
-        let message = parts.next().is_some_and(|last| MESSAGES.iter().any(|m| last.eq_ignore_ascii_case(m)));
-        (prefix.is_empty() || message && parts.count() <= 1) && fields.contains_key(&format!("{prefix}audit.time"))
+        let field = prefix.trim_end_matches('.');
+        (prefix.is_empty() || is_message(field) && field.matches('.').count() <= 1)
+            && fields.contains_key(&format!("{prefix}audit.time"))
     })
 }
 
@@ -332,6 +332,19 @@ mod tests {
         check(&pod, Class::ApiCall, &[(Facet::User, Some("mara")), (Facet::Action, Some("create"))]);
         let asked = [("auditID", "1"), ("sourceIPs.0", "8.8.8.8"), ("sourceIPs.1", "192.0.2.7")];
         check(&asked, Class::ApiCall, &[(Facet::SrcIp, Some("192.0.2.7"))]);
+    }
+
+    /// What a browser says of itself is no record of the kernel's, whatever it holds.
+    #[test]
+    fn a_collected_record_stands_in_a_field_of_messages() {
+        let in_field = |field: &str| {
+            let audit = [("audit.serial", "7"), ("audit.time", "1.5"), ("type", "CONFIG_CHANGE"), ("op", "add_rule")];
+            let fields = audit.map(|(name, value)| (format!("{field}.{name}"), value.to_owned()));
+            Facets::read(&fields.into_iter().collect(), "").class
+        };
+        assert_eq!(in_field("SyslogMessage"), Some(Class::ConfigChange));
+        assert_eq!(in_field("event.original"), Some(Class::ConfigChange));
+        assert_eq!(in_field("user_agent.original"), Some(Class::Other));
     }
 
     #[test]

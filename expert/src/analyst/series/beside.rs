@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
-use casebook_protocol::Timestamp;
 use serde_json::json;
 
 use super::{ACCEPTED, answer};
 use crate::analyst::compose::{much, sent};
 use crate::analyst::facet::roles::audit_prefix;
 use crate::analyst::facet::{Class, Facet, last};
-use crate::analyst::link::seconds;
+use crate::analyst::link::{moved, seconds};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account, say};
 
@@ -139,7 +138,7 @@ pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
         rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
     let unix = audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some();
     let Some(at) = rec.time.filter(|_| changes && nobody && unix || with_more_rights(rec)) else { return Vec::new() };
-    let (Some(from), Some(to)) = (edge(at, -AROUND), edge(at, AROUND)) else { return Vec::new() };
+    let (Some(from), Some(to)) = (moved(at, -AROUND), moved(at, AROUND)) else { return Vec::new() };
     // The audit's type of a command of sudo, and what sudo itself writes. In other logs anybody may write that, so that
     // the one that holds the change is asked alone, too.
     let terms = ["USER_CMD", "COMMAND="];
@@ -152,10 +151,6 @@ pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
 
 /// How far around the alerted record others are looked for, in seconds.
 const AROUND: i64 = 900;
-
-fn edge(at: Timestamp, by: i64) -> Option<Timestamp> {
-    Timestamp::from_second(at.as_second().saturating_add(by)).ok()
-}
 
 /// Both are of one host; where one of them names none, of one file.
 fn same_host(a: &Rec, b: &Rec) -> bool {
@@ -201,8 +196,8 @@ pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(Str
         places.extend(first.into_iter().take(FEW).map(|r| (r.file.clone(), r.line)));
         if matches!(core.class(), Class::ConfigChange | Class::ServiceChange) {
             let next = case.recs.iter().filter(|rec| {
-                let after = (0.0..=RIGHT_AFTER).contains(&apart(rec)) && rec.line != core.line;
-                after && rec.class() == core.class() && rec.file == core.file && same_host(rec, core)
+                let soon = (0.0..=RIGHT_AFTER).contains(&apart(rec)) && rec.line != core.line;
+                soon && rec.class() == core.class() && rec.file == core.file && same_host(rec, core)
             });
             let next = next.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.line.cmp(&b.line)));
             places.extend(next.map(|r| (r.file.clone(), r.line)));
@@ -218,7 +213,7 @@ const TOLD: &str = r"(?i)(incoming (session|connection|remote)|session\b.{0,40}\
 /// program.
 pub(super) fn told(rec: &Rec) -> Option<CallRequest> {
     let at = rec.time.filter(|_| rec.is_sentence())?;
-    let (from, to) = (edge(at, -AROUND)?, edge(at, AROUND)?);
+    let (from, to) = (moved(at, -AROUND)?, moved(at, AROUND)?);
     let condition = json!([{"field": "message", "op": "regex", "value": TOLD}]);
     Some(call(
         "search",

@@ -169,7 +169,10 @@ fn a_sign_in_after_guesses_is_told_and_points_to_an_attack() {
     let mut closed = in_at_last[0].clone();
     closed["fields"]["op"] = json!("PAM:session_close");
     closed["fields"]["type"] = json!("USER_END");
-    assert_eq!(marked(&guesses(&minute, &[("root", 30)], &[closed])), 0, "a session that ends");
+    assert_eq!(marked(&guesses(&minute, &[("root", 30)], &[closed.clone()])), 0, "a session that ends");
+    closed["fields"]["op"] = json!("login");
+    closed["fields"]["type"] = json!("backend sender");
+    assert_eq!(marked(&guesses(&minute, &[("root", 30)], &[closed])), 1, "a word that holds another");
     assert_eq!(marked(&guesses(&minute, &[("root", 30)], &[accepted(8, "2026-03-01T10:05:00Z", "203.0.113.9")])), 0);
     let few = [("2026-03-01T10:10:00Z", 6)];
     assert_eq!(marked(&guesses(&few, &[("root", 6)], &in_at_last)), 0);

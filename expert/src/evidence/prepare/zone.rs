@@ -1,4 +1,4 @@
-//! The zones of logs that write none, as alerts tell them.
+//! The zones of logs whose times write none, as alerts tell them, or as the logs state them at their beginning.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -10,7 +10,7 @@ use crate::evidence::fields;
 use crate::evidence::hint::{Hint, pointed};
 use crate::evidence::index::{Guess, Looked};
 use crate::evidence::time::clock::{self, Offset};
-use crate::evidence::time::plan::TimePlan;
+use crate::evidence::time::plan::{Own, TimePlan};
 use crate::evidence::time::roles::{Candidate, SECOND};
 use crate::evidence::time::text::{Reading, prefix};
 use crate::evidence::time::{Class, year};
@@ -92,11 +92,18 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
         }
     }
     for prepared in all.iter_mut().filter(|p| p.zoneless) {
-        let told = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host));
+        // An alert tells of a zone also where it says that the times are right as they are written.
+        let as_written = |l: &Looked| {
+            let local = || prepared.local(l.line, l.at).map(|(.., at)| at);
+            l.file == prepared.found.file && local().is_some_and(|at| at.abs_diff(l.at) < SECOND.unsigned_abs())
+        };
+        let told = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host))
+            || guessed.told.iter().any(as_written);
         if let Some(stated) = prepared.stated.take().filter(|_| !told) {
             prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
             prepared.plan.offsets.push(stated);
             prepared.zoneless = false;
+            guessed.stated.push(prepared.found.file.clone());
         }
     }
     for prepared in all.iter_mut().filter(|p| p.zoneless) {
@@ -123,6 +130,15 @@ fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked>
 impl Prepared {
     /// The zone in which the record on `line` happened at `told`, if there is one. Its times say none themselves.
     fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
+        let (host, own, at) = self.local(line, told)?;
+        let add = clock::zone(told, at)?;
+        let (field, path) = (own.key.clone(), own.path.clone());
+        Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
+    }
+
+    /// The host of the record on `line`, its field of time and what that says, read as UTC in the year nearest to `told`;
+    /// none where it says a zone.
+    fn local(&self, line: u64, told: i64) -> Option<(String, &Own, i64)> {
         let mut fields = self.line(line).filter(|_| self.zoneless)?;
         let host = self.plan.host_of(&fields);
         let (own, moment) = self.plan.written(&mut fields)?;
@@ -133,9 +149,7 @@ impl Prepared {
             let near = |at: &i64| told.abs_diff(*at);
             [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
         };
-        let add = clock::zone(told, at).filter(|_| !moment.zoned)?;
-        let (field, path) = (own.key.clone(), own.path.clone());
-        Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
+        (!moment.zoned).then_some((host, own, at))
     }
 
     /// The fields of the record that starts on a line.

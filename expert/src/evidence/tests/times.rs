@@ -332,6 +332,16 @@ fn a_log_of_text_may_state_its_zone_at_its_beginning() {
     let index = tempfile::tempdir().unwrap();
     let catalog = Catalog::open_in(&folder.evidence(), index.path(), Some(&of_alert), &mut |_| {}).unwrap();
     assert_eq!(catalog.record("a.log", 5).unwrap().time.unwrap().to_string(), "2024-03-04T10:06:03Z");
+    // Also where it tells that the times are right as they are written, and the index had them as stated.
+    let index = tempfile::tempdir().unwrap();
+    for (hint, expect) in [
+        (None, "2024-03-03T15:06:03Z"),
+        (Some(told("a.log", 5, "2024-03-04T05:06:03Z")), "2024-03-04T05:06:03Z"),
+        (None, "2024-03-04T05:06:03Z"),
+    ] {
+        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint.as_ref(), &mut |_| {}).unwrap();
+        assert_eq!(catalog.record("a.log", 5).unwrap().time.unwrap().to_string(), expect, "{hint:?}");
+    }
     // Anybody may write a time into a message.
     let said = many(|i| format!("2024/03/04 05:06:{i:02} said: 2024/03/04 05:06:00 (UTC-8:00)"));
     check(&said, "2024-03-04T05:06:00Z Record Second timestamp");
