@@ -45,7 +45,7 @@ pub fn when(alert: &Alert) -> Option<Hint> {
     // Only what the alert itself says of the event, at its top, is told of the record: the record's own fields may be copied
     // into it, and when the alert was made is another time.
     let record = seeds.records.first().zip(seed::event_time(alert));
-    let record = record.map(|((file, line), at)| Told { file: file.clone(), line: *line, at });
+    let record = record.map(|((file, line), (at, zoned))| Told { file: file.clone(), line: *line, at, zoned });
     Some(Hint { at: *seeds.times.first()?, record })
 }
 

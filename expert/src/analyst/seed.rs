@@ -61,8 +61,8 @@ pub(crate) fn of(alert: &Alert) -> Seeds {
     seeds
 }
 
-/// When the event happened, as the alert says at its top.
-pub(super) fn event_time(alert: &Alert) -> Option<Timestamp> {
+/// When the event happened, as the alert says at its top, and whether it says in which zone.
+pub(super) fn event_time(alert: &Alert) -> Option<(Timestamp, bool)> {
     // A bare `timestamp` is as often that of the alert.
     const NAMES: &[&str] =
         &["eventtime", "eventtimestamp", "eventtimeepoch", "eventtimeutc", "occurredat", "timeutc", "utctime"];
@@ -70,7 +70,9 @@ pub(super) fn event_time(alert: &Alert) -> Option<Timestamp> {
     let own = body.as_object()?.iter().find(|(key, _)| NAMES.contains(&last(key, 1).as_str()))?;
     let (mut times, mut names, mut records) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
     walk(own.1, &format!(".{}", own.0), 1, &mut records, &mut names, &mut times);
-    times.into_values().flatten().next()
+    let zoned =
+        own.1.as_str().is_none_or(|text| text.trim().parse::<Timestamp>().is_ok() || last(own.0, 1).contains("utc"));
+    times.into_values().flatten().next().map(|at| (at, zoned))
 }
 
 /// The kinds that tell most come first: a session is one, a host is many.
@@ -348,8 +350,15 @@ mod tests {
 
     #[test]
     fn the_events_time_is_what_the_alert_itself_says() {
-        let of = |alert: &str| event_time(&Alert::parse(alert.as_bytes()).unwrap()).map(|at| at.to_string());
-        let at = Some("2024-01-02T03:04:05Z".to_owned());
+        let of = |alert: &str| {
+            event_time(&Alert::parse(alert.as_bytes()).unwrap()).map(|(at, zoned)| format!("{at} {zoned}"))
+        };
+        let at = Some("2024-01-02T03:04:05Z true".to_owned());
+        assert_eq!(
+            of(r#"{"id":"x","event_time":"2024-01-02 03:04:05"}"#),
+            at.as_ref().map(|at| at.replace("true", "false"))
+        );
+        assert_eq!(of(r#"{"id":"x","event_time":1704164645}"#), at);
         assert_eq!(of(r#"{"id":"x","event_time":"2024-01-02T03:04:05Z","created_at":"2024-01-02T09:00:00Z"}"#), at);
         assert_eq!(of(r#"{"id":"x","time_utc":"2024-01-02 03:04:05"}"#), at);
         assert_eq!(of(r#"{"id":"x","timestamp":"2024-01-02T03:04:05Z"}"#), None);

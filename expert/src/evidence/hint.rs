@@ -21,6 +21,8 @@ pub struct Told {
     pub line: u64,
     /// When it happened.
     pub at: Timestamp,
+    /// The alert says the zone of that time; else it may be a copy of what the record says.
+    pub zoned: bool,
 }
 
 impl Hint {

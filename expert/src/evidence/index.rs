@@ -72,6 +72,8 @@ pub(crate) struct Looked {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) at: i64,
+    /// The alert said the zone of that time.
+    pub(crate) zoned: bool,
     pub(crate) zone: Option<Offset>,
 }
 

@@ -95,7 +95,9 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
         // An alert tells of a zone also where it says that the times are right as they are written.
         let as_written = |l: &Looked| {
             let local = || prepared.local(l.line, l.at).map(|(.., at)| at);
-            l.file == prepared.found.file && local().is_some_and(|at| at.abs_diff(l.at) < SECOND.unsigned_abs())
+            l.zoned
+                && l.file == prepared.found.file
+                && local().is_some_and(|at| at.abs_diff(l.at) < SECOND.unsigned_abs())
         };
         let told = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host))
             || guessed.told.iter().any(as_written);
@@ -122,7 +124,7 @@ fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked>
         let (file, at) = (pointed(&files, &told.file)?, told.ns()?);
         let source = all.iter().find(|p| p.found.file == file).filter(|p| p.zoneless)?;
         let zone = source.zone_by(told.line, at);
-        Some(Looked { file: file.to_owned(), line: told.line, at, zone })
+        Some(Looked { file: file.to_owned(), line: told.line, at, zoned: told.zoned, zone })
     });
     told.iter().cloned().chain(new).collect()
 }

@@ -262,7 +262,7 @@ fn a_time_named_utc_goes_first_also_where_only_some_records_have_it() {
 
 fn told(file: &str, line: u64, at: &str) -> Hint {
     let at = at.parse().unwrap();
-    Hint { at, record: Some(Told { file: file.to_owned(), line, at }) }
+    Hint { at, record: Some(Told { file: file.to_owned(), line, at, zoned: true }) }
 }
 
 fn guesses(host: &str) -> String {
@@ -332,8 +332,18 @@ fn a_log_of_text_may_state_its_zone_at_its_beginning() {
     let index = tempfile::tempdir().unwrap();
     let catalog = Catalog::open_in(&folder.evidence(), index.path(), Some(&of_alert), &mut |_| {}).unwrap();
     assert_eq!(catalog.record("a.log", 5).unwrap().time.unwrap().to_string(), "2024-03-04T10:06:03Z");
-    // Also where it tells that the times are right as they are written, and the index had them as stated.
+    // Also where it tells that the times are right as they are written, and the index had them as stated; a copy of what
+    // the record says tells nothing.
     let index = tempfile::tempdir().unwrap();
+    let copied = Told { file: "a.log".into(), line: 5, at: "2024-03-04T05:06:03Z".parse().unwrap(), zoned: false };
+    let fresh = tempfile::tempdir().unwrap();
+    let catalog = Catalog::open_in(
+        &folder.evidence(),
+        fresh.path(),
+        Some(&Hint { at: copied.at, record: Some(copied) }),
+        &mut |_| {},
+    );
+    assert_eq!(catalog.unwrap().record("a.log", 5).unwrap().time.unwrap().to_string(), "2024-03-03T15:06:03Z");
     for (hint, expect) in [
         (None, "2024-03-03T15:06:03Z"),
         (Some(told("a.log", 5, "2024-03-04T05:06:03Z")), "2024-03-04T05:06:03Z"),
