@@ -126,7 +126,9 @@ fn judged(fields: &BTreeMap<String, String>) -> bool {
         && any(&["alertname", "alerttitle", "systemalertid", "alertid", "alerttype", "vendororiginalid"]);
     // What Zeek's scripts take notice of has no grade. A call of an interface that names an alert is a call.
     let called = any(&["auditid", "eventsource", "objectref", "protopayload", "eventname", "operationname", "channel"]);
-    (graded || any(&["note"]) && any(&["suppressfor"])) && !called
+    // Snort and Suricata.
+    let signed = any(&["signature"]) && any(&["signatureid"]);
+    (graded || signed || any(&["note"]) && any(&["suppressfor"])) && !called
 }
 
 /// By the name that Tetragon puts around the whole of a record.

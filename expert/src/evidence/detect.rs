@@ -1,7 +1,7 @@
 //! What a file is, by its content.
 
 use super::cut::{Cut, Join, JsonPlace, Lines};
-use super::fields::{Shape, access, auditd, json, keyvalue, syslog, table};
+use super::fields::{Place, Shape, access, auditd, json, keyvalue, syslog, table};
 use super::source::Format;
 
 /// Lines that are looked at.
@@ -14,6 +14,8 @@ pub(crate) struct Detected {
     pub(crate) shape: Shape,
     /// Bytes before the text: a byte order mark.
     pub(crate) skip: u64,
+    /// Its header says that its times are those of a clock on a wall.
+    pub(crate) local: bool,
 }
 
 /// Looks at the beginning of a file; `whole` where it is all of it.
@@ -28,9 +30,12 @@ pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
     let (cut, shape) = headed(&lines)
         .or_else(|| as_json(&text, &lines))
         .or_else(|| as_xml(&text))
+        .or_else(|| as_trace(&lines))
+        .or_else(|| as_bodyfile(&lines))
         .or_else(|| as_table(&lines))
-        .unwrap_or_else(|| (plain_cut(), Shape::of(by_lines(&lines))));
-    Detected { cut, shape, skip: skip as u64 }
+        .unwrap_or_else(|| (plain_cut(), as_lines(&lines)));
+    let local = lines.iter().take_while(|l| l.starts_with('#')).any(|l| l.starts_with("#Time Format: Local"));
+    Detected { cut, shape, skip: skip as u64, local }
 }
 
 const fn plain_cut() -> Cut {
@@ -43,11 +48,11 @@ fn headed(lines: &[&str]) -> Option<(Cut, Shape)> {
     let head: Vec<&&str> = lines.iter().take_while(|l| l.starts_with('#')).collect();
     if let Some(fields) = head.iter().find_map(|l| l.strip_prefix("#fields\t")) {
         let columns = fields.split('\t').map(str::to_owned).collect();
-        return Some((cut, Shape { format: Format::ZeekTsv, columns, delimiter: b'\t' }));
+        return Some((cut, Shape { columns, delimiter: b'\t', ..Shape::of(Format::ZeekTsv) }));
     }
     let fields = head.iter().find_map(|l| l.strip_prefix("#Fields:"))?;
     let columns = fields.split_whitespace().map(str::to_owned).collect();
-    Some((cut, Shape { format: Format::W3c, columns, delimiter: b' ' }))
+    Some((cut, Shape { columns, delimiter: b' ', ..Shape::of(Format::W3c) }))
 }
 
 fn as_json(text: &str, lines: &[&str]) -> Option<(Cut, Shape)> {
@@ -150,6 +155,31 @@ fn as_xml(text: &str) -> Option<(Cut, Shape)> {
     (events && start.contains("<System")).then(|| (cut, Shape::of(Format::XmlEvents)))
 }
 
+/// A log of Configuration Manager, whose records may go over lines.
+fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
+    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Log });
+    lines.first()?.starts_with("<![LOG[").then(|| (cut, Shape::of(Format::CmTrace)))
+}
+
+/// The columns of The Sleuth Kit's body file, which has no header.
+const BODYFILE: [&str; 11] =
+    ["md5", "name", "inode", "mode", "uid", "gid", "size", "atime", "mtime", "ctime", "crtime"];
+
+/// A list of files with the times of each, as `fls -m` and `mactime` write and read it.
+fn as_bodyfile(lines: &[&str]) -> Option<(Cut, Shape)> {
+    let row = |line: &&&str| {
+        let cells: Vec<&str> = line.split('|').collect();
+        let number = |cell: &&str| !cell.is_empty() && cell.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        cells.len() == BODYFILE.len() && cells.iter().skip(6).all(number)
+    };
+    let rows = lines.iter().filter(|line| !line.starts_with('#'));
+    let fit = rows.clone().filter(row).count();
+    let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never });
+    let columns = BODYFILE.iter().map(|&name| name.to_owned()).collect();
+    (fit > 0 && fit * 10 >= rows.count() * 9)
+        .then(|| (cut, Shape { columns, delimiter: b'|', ..Shape::of(Format::Csv) }))
+}
+
 /// A header of names, and rows with as many cells.
 fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
     let header = lines.first()?;
@@ -170,7 +200,7 @@ fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
             let format = if delimiter == b'\t' { Format::Tsv } else { Format::Csv };
             let columns = columns.iter().map(|c| c.trim().to_owned()).collect();
             let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes });
-            return Some((cut, Shape { format, columns, delimiter }));
+            return Some((cut, Shape { columns, delimiter, ..Shape::of(format) }));
         }
     }
     None
@@ -211,6 +241,12 @@ fn repeated(columns: &[String]) -> bool {
     names.sort_unstable();
     names.dedup();
     names.len() < filled || filled * 2 < columns.len() || filled == 0
+}
+
+fn as_lines(lines: &[&str]) -> Shape {
+    let format = by_lines(lines);
+    let time = (format == Format::Plain).then(|| Place::of(lines)).flatten();
+    Shape { time, ..Shape::of(format) }
 }
 
 /// The format that at least half of the lines follow.

@@ -78,8 +78,8 @@ impl Prepared {
         let of_record: Vec<String> = sample.iter().map(|fields| plan.host_of(fields)).collect();
         plan.offsets = clock::offsets(&candidates, &of_record);
         notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
-        // The extended log format of the W3C is in UTC.
-        let zoneless = detected.shape.format != Format::W3c && zone::open(&plan, &candidates);
+        // The extended log format of the W3C is in UTC, but for the firewall of Windows.
+        let zoneless = (detected.shape.format != Format::W3c || detected.local) && zone::open(&plan, &candidates);
         let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
         let stated = (detected.shape.format == Format::Plain).then(|| zone::stated(&sample, &plan)).flatten();
         Ok(Self {

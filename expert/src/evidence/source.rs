@@ -35,6 +35,8 @@ pub enum Format {
     KeyValue,
     /// Windows event log exported as XML, one `<Event>` a record.
     XmlEvents,
+    /// Lines of Configuration Manager and Intune: `<![LOG[text]LOG]!><time="…" date="…" component="…">`.
+    CmTrace,
     /// Any other text, a record a line.
     Plain,
 }
@@ -58,6 +60,7 @@ impl Format {
             Self::Cef => "CEF or LEEF",
             Self::KeyValue => "key=value lines",
             Self::XmlEvents => "Windows events as XML",
+            Self::CmTrace => "Configuration Manager log",
             Self::Plain => "plain lines",
         }
     }

@@ -38,7 +38,7 @@ const NAMES: &[(Facet, &str)] = &[
         Facet::Command,
         "commandline createdprocesscommandline targetprocesscommandline tgtproccmdline childproccmdline \
         cmdline process.commandline processcommandline scriptblocktext hostapplication command cmd proctitle \
-        process.arguments arguments processcmdline proc.cmdline",
+        process.arguments arguments processcmdline proc.cmdline message.args",
     ),
     (
         Facet::User,
@@ -112,14 +112,14 @@ const NAMES: &[(Facet, &str)] = &[
     (
         Facet::Action,
         "eventname operationname operation actiontype functionname action activitydisplayname eventid \
-        alertname eventtype event activity syscall named.pipe requesttype note signature type methodname \
+        alertname alert.signature eventtype event activity syscall named.pipe requesttype note signature type methodname \
         operationnamevalue eventsimplename act deviceaction eventaction events.name displaymessage \
-        operationtype verb rule eventcategory",
+        operationtype verb rule eventcategory operationname.value",
     ),
     (
         Facet::Outcome,
         "outcome outcome.result result resulttype responseelements.consolelogin success authsuccess errorcode \
-        status resultstatus eventresult activitystatusvalue activitystatus logonresult res",
+        status resultstatus eventresult activitystatusvalue activitystatus logonresult res status.value",
     ),
     (Facet::PrincipalType, "useridentity.type actor.type usertype actortype"),
     (Facet::Severity, "alertseverity alertseveritylevel severity"),

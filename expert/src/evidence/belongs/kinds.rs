@@ -6,7 +6,7 @@ use crate::evidence::source::Format;
 use crate::evidence::time::roles::share;
 
 // Names of fields as `facts::plain` gives them.
-const PROCESS: &str = "pid ppid processid parentprocessid parentpid exe image cmdline commandline binary parentimage \
+const PROCESS: &str = "pid ppid processid parentprocessid parentpid exe image imagefilename cmdline commandline binary parentimage \
     process.pid process.executable process.commandline parentprocess argv args comm processpath filename syscall";
 const FLOW: &str = "src dst srcip dstip destip sourceip destinationip source.ip destination.ip sourceaddress destinationaddress spt dpt sport dport \
     srcport dstport destport sourceport destinationport proto protocol";
@@ -24,7 +24,7 @@ pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
     match facts.format {
         Format::Syslog | Format::SyslogIso => return by_program(facts),
         Format::Plain => return None,
-        _ if facts.all(&["realtimetimestamp", "message"]) => return by_program(facts),
+        _ if facts.all(&["realtimetimestamp", "message"]) || facts.all(&["syslogmessage"]) => return by_program(facts),
         _ => {}
     }
     let (process, flow) = (facts.some(PROCESS).max(facts.of_processes()), facts.some(FLOW));
@@ -119,6 +119,8 @@ fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
     }
     // The journal names the program under `SYSLOG_IDENTIFIER`.
     let named = facts.values("program").chain(facts.values("syslogidentifier"));
+    // Tables of syslog have it beside the message.
+    let named = named.chain(facts.values("processname").filter(|_| facts.all(&["syslogmessage"])));
     let programs: Vec<String> = named.map(str::to_ascii_lowercase).collect();
     let speaks = |program: &str, names: &str| {
         let program = program.rsplit('/').next().unwrap_or(program);
@@ -164,6 +166,9 @@ pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
     }
     if part(&|m| WEB_ERRORS.split_whitespace().any(|w| m.contains(w))) > 0.5 && timed > 0.5 {
         return Some(belongs("application", "web-error", true, "a web server's error log"));
+    }
+    if part(&|m| m.contains("PowerShell transcript start") || m.starts_with(r"PS C:\")) > 0.0 {
+        return Some(belongs("endpoint", "powershell-transcript", true, "what was typed and shown in PowerShell"));
     }
     if timed < 0.2 && part(&is_setting) > 0.7 {
         return Some(belongs("configuration", "settings", true, "settings or a policy, without times"));

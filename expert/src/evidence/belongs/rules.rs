@@ -64,6 +64,13 @@ const SIGNATURES: &[Known] = &[
         "azure-activity",
         "Azure activity events",
     ),
+    known(
+        &["operationname.value", "resourceid"],
+        &["caller", "subscriptionid"],
+        "cloud",
+        "azure-activity",
+        "Azure activity events",
+    ),
     known(&["eventtype", "actor.alternateid"], &[], "identity", "okta", "Okta system log events"),
     known(&["principalid", "appid"], &["signinactivity", "userid"], "identity", "entra", "Entra objects"),
     known(
@@ -114,6 +121,7 @@ const SIGNATURES: &[Known] = &[
     ),
     known(&["uid"], &["id.orig.h", "idorigh", "id.origh"], "network", "zeek", "Zeek records of connections"),
     known(&["eventtype", "flowid"], &["srcip", "destip"], "network", "suricata", "Suricata events"),
+    known(&["alert.signature", "srcip"], &["destip"], "network", "ids", "alerts of a sensor that reads the network"),
     known(
         &["srcaddr", "dstaddr"],
         &["srcport", "dstport", "protocol", "logstatus"],
@@ -122,6 +130,14 @@ const SIGNATURES: &[Known] = &[
         "flow records",
     ),
     known(&["queryname", "queryid"], &["srcids.instance", "vpcid", "rcode"], "network", "dns-resolver", "DNS queries"),
+    known(
+        &["action", "decision", "certsha256"],
+        &[],
+        "endpoint",
+        "santa",
+        "Santa events: its system extension decides what may run",
+    ),
+    known(&["inode", "crtime"], &["mtime"], "endpoint", "bodyfile", "files of a disk with their times"),
     known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
 ];
 
@@ -142,12 +158,28 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         return Some(belongs(known.domain, known.sensor, known.on_host, format!("{}: it has {fields}", known.what)));
     }
     let zeek = facts.format == Format::ZeekTsv || facts.share("@proc", |v| v == "zeek") > 0.5;
-    if zeek || facts.all(&["fuid", "ts"]) || facts.all(&["certificatesubject", "ts"]) {
+    let of_zeek = ["fuid", "certificatesubject", "softwaretype", "uids", "uids.0", "suppressfor"];
+    if zeek || facts.all(&["ts"]) && facts.any(&of_zeek).is_some() {
         return Some(belongs("network", "zeek", false, "records of Zeek, which reads the network"));
     }
     match facts.format {
+        Format::CmTrace => Some(belongs(
+            "configuration",
+            "configuration-manager",
+            true,
+            "what an agent of Configuration Manager or Intune did",
+        )),
+        Format::AccessLog if facts.all(&["elb", "targetstatus"]) => Some(belongs(
+            "application",
+            "load-balancer",
+            false,
+            "requests as a load balancer before the hosts saw them",
+        )),
         Format::AccessLog if facts.all(&["cacheresult", "hierarchy"]) => {
             Some(belongs("network", "web-proxy", false, "requests as a proxy between the hosts recorded them"))
+        }
+        Format::W3c if facts.all(&["srcip", "dstip", "action"]) => {
+            Some(belongs("network", "windows-firewall", false, "connections as the firewall of Windows saw them"))
         }
         Format::AccessLog | Format::W3c if facts.any(&["csmethod", "path", "csuristem"]).is_some() => {
             Some(belongs("application", "web-access", true, "requests as the web server wrote them"))
@@ -183,8 +215,12 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
     if facts.all(&["eventname", "processid", "returnvalue"]) && facts.any(&["hostprocessid", "args"]).is_some() {
         return Some(belongs("endpoint", "tracee", false, "Tracee events: eBPF programs in the kernel"));
     }
+    // Queries leave out what names the channel.
+    let numbered = |v: &str| v.parse::<u32>().is_ok_and(|id| (4608..=5159).contains(&id));
+    let of_security = ["subjectusername", "targetusername", "subjectlogonid", "newprocessname", "subjectusersid"];
     let auditing = mostly("source", &|v| v.contains("Security-Auditing"))
-        || mostly("providername", &|v| v.contains("Security-Auditing"));
+        || mostly("providername", &|v| v.contains("Security-Auditing"))
+        || facts.any(&of_security).is_some() && facts.share("eventid", numbered) > 0.9;
     let channel =
         if auditing { "Security".to_owned() } else { facts.most("channel").or_else(|| facts.most("logname"))? };
     facts.any(&["eventid", "eventcode", "eventrecordid"])?;

@@ -63,6 +63,19 @@ fn known_logs() {
         &[r#"{"CreatedProcessName":"a","CreatedProcessCommandLine":"a -b","InitiatingProcessId":7,"ReportTime":"x"}"#],
         "endpoint endpoint-log",
     );
+    check(
+        json,
+        &[r#"{"operation_name":{"value":"Microsoft.Compute/disks/delete"},"resource_id":"/x","caller":"a@b"}"#],
+        "cloud azure-activity",
+    );
+    check(json, &[r#"{"ts":1.5,"uids":["C"],"client_addr":"1.2.3.4","assigned_addr":"1.2.3.4"}"#], "network zeek");
+    check(json, &[r#"{"EventID":"4624","TargetUserName":"x","Computer":"a"}"#], "identity windows-security");
+    check(json, &[r#"{"EventID":"7045","TargetUserName":"x"}"#], "application json-lines on host");
+    check(
+        json,
+        &[r#"{"SyslogMessage":"session opened for user root","ProcessName":"sudo","Facility":"authpriv"}"#],
+        "identity auth on host",
+    );
     check(Format::Auditd, &[r#"type=EXECVE msg=audit(1.5:2): argc=1 a0="ls""#], "endpoint auditd");
 }
 
@@ -92,6 +105,29 @@ fn text_by_what_it_says() {
         &["1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 1"],
         "application web-access on host",
     );
+    check(
+        Format::AccessLog,
+        &[
+            r#"http 2020-01-11T16:55:20.3Z app/web 10.0.0.9:1 10.0.0.1:80 0.1 0.1 0.0 200 200 1 2 "GET http://a:80/ HTTP/1.1" "-""#,
+        ],
+        "application load-balancer",
+    );
+    check(
+        Format::CmTrace,
+        &[r#"<![LOG[Started]LOG]!><time="10:00:00.000+000" date="01-02-2024" component="x">"#],
+        "configuration configuration-manager on host",
+    );
+    check(
+        Format::Plain,
+        &["[2018-08-19T03:10:45.966Z] I santad: action=EXEC|decision=ALLOW|cert_sha256=2aa4|user=bob|args=ls -l"],
+        "endpoint santa",
+    );
+    check(
+        Format::Plain,
+        &["12/28-12:55:38.765402 [**] [1:366:11] \"PING\" [**] [Priority: 3] {TCP} 1.2.3.4:1 -> 4.3.2.1:2"],
+        "network ids",
+    );
+    check(Format::Plain, &["Windows PowerShell transcript start"], "endpoint powershell-transcript on host");
     check(
         Format::Cef,
         &["CEF:0|Palo Alto Networks|PAN-OS|1|1|n|3|src=1.2.3.4 dst=1.2.3.5 spt=1 dpt=2"],

@@ -77,12 +77,7 @@ impl<R: Read> LineCutter<R> {
             oversize: first.cut,
             broken: false,
         };
-        let done = |bytes: &[u8]| match self.lines.join {
-            Join::Never => true,
-            Join::Quotes => closed(bytes),
-            Join::Events => memchr::memmem::find(bytes, b"</Event>").is_some(),
-        };
-        if !first.cut && !done(bytes) {
+        if !first.cut && !self.joined(bytes) {
             let mut taken = VecDeque::new();
             let mut whole = bytes.clone();
             let mut length = first.length;
@@ -94,7 +89,7 @@ impl<R: Read> LineCutter<R> {
                 length = line.offset + line.length - first.offset;
                 let cut = line.cut;
                 // Between two odd quotes the lines in between have none: only a line with a quote can close.
-                let may_close = self.lines.join == Join::Events || !closed(&more);
+                let may_close = self.lines.join != Join::Quotes || !closed(&more);
                 taken.push_back((line, more));
                 complete = !cut && may_close && self.joined(&whole);
                 if complete || cut {
@@ -120,11 +115,13 @@ impl<R: Read> LineCutter<R> {
         Ok(piece)
     }
 
+    /// The record has its end.
     fn joined(&self, whole: &[u8]) -> bool {
         match self.lines.join {
             Join::Never => true,
             Join::Quotes => closed(whole),
             Join::Events => memchr::memmem::find(whole, b"</Event>").is_some(),
+            Join::Log => !whole.starts_with(b"<![LOG[") || memchr::memmem::find(whole, b"]LOG]!>").is_some(),
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) enum Join {
     Quotes,
     /// An `<Event` that is not closed.
     Events,
+    /// A `<![LOG[` that is not closed, of Configuration Manager.
+    Log,
 }
 
 /// Where in JSON text the records are.

@@ -41,6 +41,10 @@ fn tables() {
     check("ts\tuid\n1\t2\n", "Tsv ts,uid");
     check("#separator \\x09\n#set_separator\t,\n#fields\tts\tuid\n#types\ttime\tstring\n1\t2\n", "ZeekTsv ts,uid");
     check("#Software: IIS\n#Fields: date time c-ip\n2024-01-01 10:00:00 1.2.3.4\n", "W3c date,time,c-ip");
+    check(
+        "0|/lost+found|11|d/drwx------|0|0|12288|1337961350|1337961350|1337961350|0\n",
+        "Csv md5,name,inode,mode,uid,gid,size,atime,mtime,ctime,crtime",
+    );
     check("hello, world\nthis is text, with a comma, or two\nand none\n", "Plain");
 }
 
@@ -58,6 +62,7 @@ fn lines() {
     check("2024-01-01 10:00:00 install foo:amd64 <none> 1.0\n", "Plain");
     check("2024-01-01 10:00:00 startup archives unpack\n", "Plain");
     check("<Event xmlns='x'><System><EventID>1</EventID></System></Event>\n", "XmlEvents");
+    check("<![LOG[Started]LOG]!><time=\"10:00:00.000+000\" date=\"01-02-2024\" component=\"x\">\n", "CmTrace");
     check("ls -la\ncat /etc/passwd\n", "Plain");
     check("[2024-01-01 10:00:00] x\n[2024-01-01 10:00:01] y\n", "Plain");
     check("apiVersion: v1\nkind: Policy\nspec:\n  - a: b\n", "Plain");

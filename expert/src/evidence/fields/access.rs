@@ -1,9 +1,9 @@
-//! Common and combined web access logs, and the native log of the Squid proxy.
+//! Common and combined web access logs, those of the load balancers of AWS, and the native log of the Squid proxy.
 
 /// The fields of an access log line, or none where it is not one. A virtual host before the client is
 /// allowed.
 pub(crate) fn fields(line: &str) -> Option<Vec<(String, String)>> {
-    web(line).or_else(|| squid(line))
+    web(line).or_else(|| balancer(line)).or_else(|| squid(line))
 }
 
 /// `time elapsed client result/status bytes method url user hierarchy/peer type`, as Squid writes it.
@@ -42,6 +42,55 @@ fn squid(line: &str) -> Option<Vec<(String, String)>> {
         ("content_type", kind),
     ];
     Some(pairs.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
+}
+
+/// `[type ]time balancer client:port target:port …three times… status target-status received sent "request" "agent" …`, as
+/// the load balancers of AWS write it.
+fn balancer(line: &str) -> Option<Vec<(String, String)>> {
+    const NAMES: [&str; 11] = [
+        "timestamp",
+        "elb",
+        "client",
+        "target",
+        "request_processing_time",
+        "target_processing_time",
+        "response_processing_time",
+        "status",
+        "target_status",
+        "bytes_received",
+        "bytes_sent",
+    ];
+    let open = line.find(" \"")?;
+    let mut words: Vec<&str> = line.get(..open)?.split(' ').collect();
+    let mut out = Vec::new();
+    let mut add = |name: &str, value: &str| out.push((name.to_owned(), value.to_owned()));
+    if words.len() == NAMES.len() + 1 {
+        add("type", words.remove(0));
+    }
+    let [time, _, client, .., status, _, received, sent] = words.as_slice() else { return None };
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let timed = time.ends_with('Z') && time.contains('T');
+    if words.len() != NAMES.len() || !timed || ![status, received, sent].into_iter().all(|n| *n == "-" || number(n)) {
+        return None;
+    }
+    let (address, port) = client.rsplit_once(':').filter(|(_, port)| number(port))?;
+    for (name, value) in NAMES.iter().zip(&words).filter(|(name, _)| **name != "client") {
+        add(name, value);
+    }
+    add("client_ip", address);
+    add("client_port", port);
+    let (request, rest) = quoted(line.get(open + 1..)?)?;
+    add("request", request);
+    let mut words = request.splitn(3, ' ');
+    if let (Some(method), Some(url)) = (words.next(), words.next()) {
+        add("method", method);
+        add("url", url);
+    }
+    if let Some((agent, rest)) = quoted(rest.trim_start()) {
+        add("user_agent", agent);
+        add("extra", rest.trim_start());
+    }
+    Some(out)
 }
 
 fn web(line: &str) -> Option<Vec<(String, String)>> {
@@ -117,6 +166,19 @@ mod tests {
             r#"client_ip=10.0.0.9 | user=bob | timestamp=10/Oct/2000:13:55:36 -0700 | request=GET /a?b=\"c HTTP/1.0 | method=GET | path=/a?b=\"c | status=200 | bytes=2326 | referer=http://x/ | user_agent=curl/8 | extra=0.003"#
         );
         assert!(fields("Oct 10 13:55:36 web sshd[1]: [preauth] \"x\"").is_none());
+    }
+
+    #[test]
+    fn a_line_of_a_load_balancer() {
+        let line = r#"https 2020-01-11T16:55:20.356586Z app/web/jf2 192.168.1.10:44325 192.168.1.123:32869 0.013 0.164 0.000 200 200 391 107999 "GET https://www.example.org:443/a HTTP/1.1" "curl/8" ECDHE TLSv1.2 arn:aws:x "Root=1""#;
+        let got: Vec<_> = fields(line).unwrap().into_iter().map(|(k, v)| format!("{k}={v}")).collect();
+        assert_eq!(
+            got.join(" | "),
+            r#"type=https | timestamp=2020-01-11T16:55:20.356586Z | elb=app/web/jf2 | target=192.168.1.123:32869 | request_processing_time=0.013 | target_processing_time=0.164 | response_processing_time=0.000 | status=200 | target_status=200 | bytes_received=391 | bytes_sent=107999 | client_ip=192.168.1.10 | client_port=44325 | request=GET https://www.example.org:443/a HTTP/1.1 | method=GET | url=https://www.example.org:443/a | user_agent=curl/8 | extra=ECDHE TLSv1.2 arn:aws:x "Root=1""#
+        );
+        let classic = r#"2015-05-13T23:39:43.945958Z my-elb 192.0.2.1:2817 10.0.0.1:80 0.000073 0.001048 0.000057 200 200 0 29 "GET http://www.example.com:80/ HTTP/1.1" "-" - -"#;
+        assert_eq!(fields(classic).unwrap()[0].1, "2015-05-13T23:39:43.945958Z");
+        assert!(fields(r#"a b c d e f g h i j k "GET /""#).is_none());
     }
 
     #[test]

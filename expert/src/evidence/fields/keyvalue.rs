@@ -130,6 +130,19 @@ pub(crate) fn comma_pairs(text: &str) -> Option<Vec<(String, String)>> {
     Some(parts.into_iter().flatten().map(|(k, v)| (k.to_owned(), unquoted(v))).collect())
 }
 
+/// Pairs with bars between them, whose values may hold blanks: `action=EXEC|path=/bin/ls|args=ls -l`, perhaps behind words
+/// that end with a colon.
+pub(crate) fn bar_pairs(text: &str) -> Option<Vec<(String, String)>> {
+    let first = text.find('=')?;
+    let from = text.get(..first)?.rfind(": ").map_or(0, |at| at + 2);
+    let parts: Vec<_> = text.get(from..)?.split('|').map(|part| part.split_once('=')).collect();
+    let named = |part: &Option<(&str, &str)>| part.is_some_and(|(k, _)| !k.is_empty() && k.bytes().all(in_key));
+    if parts.len() < 3 || !parts.iter().all(named) {
+        return None;
+    }
+    Some(parts.into_iter().flatten().map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
+}
+
 /// The fields of a CEF or LEEF text, wherever its header stands in `text`.
 pub(crate) fn cef(text: &str) -> Option<Vec<(String, String)>> {
     const CEF: [&str; 7] =
@@ -207,5 +220,15 @@ mod tests {
         let fields = comma_pairs(r#"a=1,b="x",c=3"#).unwrap();
         assert_eq!(fields[1], ("b".into(), "x".into()));
         assert!(comma_pairs("a,b=1,c=2").is_none());
+    }
+
+    #[test]
+    fn bars_between_pairs() {
+        let fields = bar_pairs("I santad: action=EXEC|user=bob|args=ls -l a=b|mode=").unwrap();
+        assert_eq!(fields[0], ("action".into(), "EXEC".into()));
+        assert_eq!(fields[2], ("args".into(), "ls -l a=b".into()));
+        assert_eq!(fields.len(), 4);
+        assert!(bar_pairs("cat a=1|grep b=2|wc -l").is_none());
+        assert!(bar_pairs("ran: cat x=1 | grep y=2 | sort z=3").is_none());
     }
 }

@@ -2,10 +2,13 @@
 
 pub(crate) mod access;
 pub(crate) mod auditd;
+mod cmtrace;
+mod ids;
 pub(crate) mod json;
 pub(crate) mod keyvalue;
 mod message;
 pub(crate) mod payload;
+mod place;
 mod plaso;
 pub(crate) mod syslog;
 pub(crate) mod table;
@@ -17,6 +20,7 @@ use super::source::Format;
 use super::time::text::{Reading, prefix};
 use json::Outcome;
 use payload::FIELDS_MAX;
+pub(crate) use place::Place;
 
 /// How the records of one source are cut into fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,11 +30,13 @@ pub(crate) struct Shape {
     pub(crate) columns: Vec<String>,
     /// What separates the cells of a CSV or TSV.
     pub(crate) delimiter: u8,
+    /// Where the time of a line of text stands that does not begin with it.
+    pub(crate) time: Option<Place>,
 }
 
 impl Shape {
     pub(crate) const fn of(format: Format) -> Self {
-        Self { format, columns: Vec::new(), delimiter: b',' }
+        Self { format, columns: Vec::new(), delimiter: b',', time: None }
     }
 }
 
@@ -49,7 +55,7 @@ pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
     let mut parsed = Parsed::default();
     parsed.malformed = !by_format(shape, &text, &mut parsed.fields);
     if parsed.malformed && parsed.fields.is_empty() {
-        line(&text, &mut parsed.fields);
+        line(&text, shape.time, &mut parsed.fields);
     }
     parsed
 }
@@ -125,8 +131,9 @@ fn by_format(shape: &Shape, text: &str, out: &mut Vec<(String, String)>) -> bool
         }
         Format::KeyValue => pairs(text, out),
         Format::XmlEvents => xml::flatten(text, "", &mut |p, v| out.push((p.to_owned(), v))) == Outcome::Whole,
+        Format::CmTrace => take(cmtrace::fields(text), out),
         Format::Plain => {
-            line(text, out);
+            line(text, shape.time, out);
             true
         }
     }
@@ -196,22 +203,21 @@ fn pairs(text: &str, out: &mut Vec<(String, String)>) -> bool {
     any
 }
 
-/// A line of text: the time at its beginning, the rest as `message`, and what that packs.
-fn line(text: &str, out: &mut Vec<(String, String)>) {
+/// A line of text: the time at its beginning, or where the lines of its file have it, the rest as `message`, and what that
+/// packs.
+fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
     if let Some(header) = syslog::header(text) {
         syslog::fields(&header, out);
         return payload::expand("message", header.message, out);
     }
-    let open = text.len() - text.trim_start_matches(['[', ' ', '(']).len();
-    let body = text.get(open..).unwrap_or_default();
-    let message = match prefix(body, Reading::default()) {
-        Some((_, used)) => {
-            out.push(("timestamp".into(), body.get(..used).unwrap_or_default().into()));
-            body.get(used..).unwrap_or_default().trim_start_matches([']', ')', ' ', ':', '-', '\t', '|'])
+    let message = match begins_with_time(text) {
+        Some((time, message)) => {
+            out.push(("timestamp".into(), time.into()));
+            message
         }
-        None => match behind_cells(text) {
-            Some((at, used)) => {
-                out.push(("timestamp".into(), text.get(at..at + used).unwrap_or_default().into()));
+        None => match place.and_then(|place| place.time_of(text)) {
+            Some(time) => {
+                out.push(("timestamp".into(), time.into()));
                 text
             }
             None => labelled(text, out),
@@ -221,33 +227,46 @@ fn line(text: &str, out: &mut Vec<(String, String)>) {
     payload::expand("message", message, out);
 }
 
-/// Where the time of a line stands that begins with a number of its own, and its length: `17,01.02.2024,10:00:00,text`.
-fn behind_cells(text: &str) -> Option<(usize, usize)> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let numbered =
-        (1..=12).contains(&digits) && matches!(text.as_bytes().get(digits), Some(b',' | b';' | b'|' | b'\t'));
-    let at = numbered.then_some(digits + 1)?;
-    let (moment, used) = prefix(text.get(at..)?, Reading::default())?;
-    let clocked = moment.dated && moment.precision != casebook_protocol::Precision::Day;
-    let ends = matches!(text.as_bytes().get(at + used), None | Some(b',' | b';' | b'|' | b'\t'));
-    (clocked && ends).then_some((at, used))
+/// The time at the beginning of a line, and what follows.
+fn begins_with_time(text: &str) -> Option<(&str, &str)> {
+    let body = text.trim_start_matches(['[', ' ', '(']);
+    let (_, used) = prefix(body, Reading::default())?;
+    let message = body.get(used..)?.trim_start_matches([']', ')', ' ', ':', '-', '\t', '|']);
+    Some((body.get(..used)?, message))
 }
 
-/// `Start-Date: 2024-01-01  10:00:00` and `#1650000000`: a line that is nothing but a time.
+/// `Start-Date: 2024-01-01  10:00:00`, `#1650000000` of bash, `: 1650000000:0;ls` of zsh, `Start time: 20240101100000` of
+/// PowerShell's transcripts: lines that are, or begin with, nothing but a time. What is left of the line.
 fn labelled<'t>(text: &'t str, out: &mut Vec<(String, String)>) -> &'t str {
     if let Some(stamp) = text.strip_prefix('#').filter(|s| super::time::epoch::epoch(s).is_some()) {
         out.push(("timestamp".into(), stamp.into()));
+    } else if let Some((stamp, command)) = of_zsh(text) {
+        out.push(("timestamp".into(), stamp.into()));
+        return command;
     } else if let Some((label, value)) = text.split_once(": ")
         && label.len() <= 32
-        && !label.contains(' ')
     {
         let value = value.trim();
-        out.push((label.to_owned(), value.to_owned()));
+        let digits = value.len() == 14 && value.bytes().all(|b| b.is_ascii_digit());
+        if label.contains(' ') && !digits {
+            return text;
+        }
+        if !label.contains(' ') {
+            out.push((label.to_owned(), value.to_owned()));
+        }
         if prefix(value, Reading::default()).is_some_and(|(_, used)| used == value.len()) {
             out.push(("timestamp".into(), value.to_owned()));
         }
     }
     text
+}
+
+/// When a command of zsh's extended history was started, and the command.
+fn of_zsh(text: &str) -> Option<(&str, &str)> {
+    let (stamp, rest) = text.strip_prefix(": ")?.split_once(':')?;
+    let (took, command) = rest.split_once(';')?;
+    let timed = super::time::epoch::epoch(stamp).is_some() && took.bytes().all(|b| b.is_ascii_digit());
+    timed.then_some((stamp, command))
 }
 
 #[cfg(test)]

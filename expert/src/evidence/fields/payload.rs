@@ -1,7 +1,7 @@
 //! What is packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
 
 use super::json::{self, Outcome};
-use super::{auditd, keyvalue, message, plaso, syslog, xml};
+use super::{auditd, ids, keyvalue, message, plaso, syslog, xml};
 
 type Fields = Vec<(String, String)>;
 
@@ -39,6 +39,7 @@ pub(crate) fn packed(value: &str) -> bool {
         && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
             || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
             || value.contains("EF:")
+            || value.contains("[Priority: ")
             || BEGINNINGS.iter().any(|begin| value.starts_with(begin)))
 }
 
@@ -77,6 +78,7 @@ pub(crate) fn renames(value: &str) -> bool {
     value.starts_with('[') && value.contains("Source Name: ")
         || value.contains("Subject:")
         || value.contains("COMMAND=")
+        || value.contains("[Priority: ")
         || BEGINNINGS.iter().any(|begin| value.starts_with(begin))
 }
 
@@ -129,7 +131,13 @@ fn inner(path: &str, value: &str) -> Fields {
     if text.contains("COMMAND=") && text.contains("TTY=") {
         return Fields::new();
     }
-    if let Some(found) = keyvalue::comma_pairs(text) {
+    if text.contains("[Priority: ")
+        && is_message(path)
+        && let Some(found) = ids::alert(text)
+    {
+        return found;
+    }
+    if let Some(found) = keyvalue::comma_pairs(text).or_else(|| keyvalue::bar_pairs(text)) {
         return found;
     }
     if keyvalue::looks_like_pairs(text) {

@@ -6,6 +6,10 @@ use jiff::tz::TimeZone;
 
 use super::epoch::{epoch, fraction_ns, of_digits};
 
+mod brief;
+
+use brief::{compact, yearless};
+
 const NANOS: i64 = 1_000_000_000;
 
 /// A moment as written.
@@ -52,7 +56,7 @@ pub(crate) fn prefix(text: &str, reading: Reading) -> Option<(Moment, usize)> {
     if !first.is_ascii_alphanumeric() {
         return None;
     }
-    iso(text).or_else(|| slashed(text, reading.day_first)).or_else(|| named(text))
+    iso(text).or_else(|| slashed(text, reading.day_first)).or_else(|| yearless(text)).or_else(|| named(text))
 }
 
 /// A cursor over ASCII text.
@@ -232,7 +236,7 @@ fn iso(text: &str) -> Option<(Moment, usize)> {
     let day = c.number(1, 2)?;
     let date = (year, month, day);
     let mark = c.at;
-    if c.eat(|b| matches!(b, b'T' | b't' | b' ' | b'_' | b','))
+    if c.eat(|b| matches!(b, b'T' | b't' | b' ' | b'_' | b',' | b'-'))
         && {
             let _ = c.eat(|b| b == b' ');
             true
@@ -244,21 +248,6 @@ fn iso(text: &str) -> Option<(Moment, usize)> {
     }
     c.at = mark;
     c.done().then(|| moment(date, None, None, true)).flatten().map(|m| (m, c.at))
-}
-
-fn compact(text: &str) -> Option<(Moment, usize)> {
-    let digits = |from: usize, to: usize| text.get(from..to)?.parse::<i16>().ok();
-    let date = (digits(0, 4)?, digits(4, 6)?, digits(6, 8)?);
-    let t = usize::from(text.as_bytes().get(8)? == &b'T');
-    let (hour, minute, second) = (digits(8 + t, 10 + t)?, digits(10 + t, 12 + t)?, digits(12 + t, 14 + t)?);
-    if !(1990..=2100).contains(&date.0) {
-        return None;
-    }
-    let clock = Clock { hour, minute, second, nanos: 0, precision: Precision::Second };
-    let mut c = Cursor::new(text);
-    c.at = 14 + t;
-    let zone = c.zone();
-    c.done().then(|| moment(date, Some(&clock), zone, true)).flatten().map(|m| (m, c.at))
 }
 
 /// `9/5/2023, 10:00:50.336 AM` and `05/09/2023 10:00`.

@@ -31,6 +31,12 @@ fn the_forms_that_logs_use() {
     check("27.05.2019 10:09:04:540", "2019-05-27T10:09:04.54Z Millisecond no zone");
     check("27.05.2019 10:09:04:54", "none");
     check("25.12.2023 10:00", "2023-12-25T10:00:00Z Minute no zone");
+    check("20171223-22:15:29:606", "2017-12-23T22:15:29.606Z Millisecond no zone");
+    check("2017-10-30-12:47:03", "2017-10-30T12:47:03Z Second no zone");
+    check("20220721023749", "2022-07-21T02:37:49Z Second no zone");
+    check("12/28-12:55:38.765402", "2000-12-28T12:55:38.765402Z Microsecond no zone no year");
+    check("01-02 01:02:04.156", "2000-01-02T01:02:04.156Z Millisecond no zone no year");
+    check("I1231 23:59:59.000001", "2000-12-31T23:59:59.000001Z Microsecond no zone no year");
     check("/Date(1711431195806)/", "2024-03-26T05:33:15.806Z Millisecond");
 }
 
@@ -59,6 +65,10 @@ fn what_is_no_time() {
         "2024-01-01abc",
         "ñandú 2024",
         "10:00:50",
+        "01-02 10:00:00",
+        "13/28-12:55:38.765402",
+        "F1231 steps of it",
+        "20171223-22:15",
     ] {
         check(text, "none");
     }

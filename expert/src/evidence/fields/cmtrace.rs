@@ -1,0 +1,52 @@
+//! Records of Configuration Manager and Intune, as its reader CMTrace shows them:
+//! `<![LOG[text]LOG]!><time="19:33:19.766-330" date="11-28-2014" component="AppEnforce" …>`.
+
+use super::keyvalue::{Reach, pairs};
+
+type Fields = Vec<(String, String)>;
+
+/// The fields of a record: the text, the time of its date and clock, and what else it says of itself.
+pub(crate) fn fields(text: &str) -> Option<Fields> {
+    let (message, rest) = text.trim_end().strip_prefix("<![LOG[")?.split_once("]LOG]!><")?;
+    let about = pairs(rest.trim_end_matches('>'), Reach::Word);
+    let get = |key: &str| about.iter().find(|pair| pair.key == key).map(|pair| pair.value);
+    let mut fields = vec![("message".to_owned(), message.to_owned())];
+    if let (Some(date), Some(clock)) = (get("date"), get("time")) {
+        fields.extend(moment(date, clock).map(|moment| ("timestamp".to_owned(), moment)));
+    }
+    let others = about.iter().filter(|pair| !pair.value.is_empty());
+    fields.extend(others.map(|pair| (pair.key.to_owned(), pair.value.to_owned())));
+    Some(fields)
+}
+
+/// `2014-11-28T19:33:19.766+05:30`: what stands behind the clock are the minutes that make it UTC.
+fn moment(date: &str, clock: &str) -> Option<String> {
+    let mut parts = date.split('-');
+    let (month, day, year) = (parts.next()?, parts.next()?, parts.next()?);
+    let Some(at) = clock.find(['+', '-']) else { return Some(format!("{year}-{month}-{day}T{clock}")) };
+    let (clock, bias) = clock.split_at_checked(at)?;
+    let bias: i32 = bias.parse().ok().filter(|bias: &i32| bias.abs() < 16 * 60)?;
+    let sign = if bias > 0 { '-' } else { '+' };
+    Some(format!("{year}-{month}-{day}T{clock}{sign}{:02}:{:02}", bias.abs() / 60, bias.abs() % 60))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_and_its_bias_are_a_time_with_a_zone() {
+        let check = |clock: &str, expect: &str| {
+            let text = format!(
+                "<![LOG[a\nb]LOG]!><time=\"{clock}\" date=\"11-28-2014\" component=\"X\" context=\"\" type=\"1\">"
+            );
+            let got: Vec<_> = fields(&text).unwrap().into_iter().map(|(k, v)| format!("{k}={v}")).collect();
+            assert_eq!(got.get(1).unwrap(), expect);
+            assert_eq!((got[0].as_str(), got.len()), ("message=a\nb", 6), "{got:?}");
+        };
+        check("19:33:19.766-330", "timestamp=2014-11-28T19:33:19.766+05:30");
+        check("19:33:19.766+300", "timestamp=2014-11-28T19:33:19.766-05:00");
+        check("19:33:19.766", "timestamp=2014-11-28T19:33:19.766");
+        assert!(fields("<![LOG[open").is_none());
+    }
+}
