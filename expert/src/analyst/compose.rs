@@ -8,6 +8,7 @@ use casebook_protocol::claim;
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight, one_line};
 
 mod cite;
+mod excuse;
 mod marks;
 mod rank;
 
@@ -319,6 +320,7 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
     let really =
         case.core.iter().filter_map(|i| case.recs.get(*i)).any(|r| case.programs.contains(&program(r).as_str()));
     let circumstance = really && bearing == Bearing::Exonerating && shown.is_some_and(|b| b.technique.is_none());
+    let excused = bearing != Bearing::Exonerating || excuse::explains(group, case);
     let confidence = match close {
         Kin::Core => 0.9,
         Kin::Same | Kin::Ancestor | Kin::Descendant => 0.85,
@@ -333,6 +335,7 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
         bearing,
         weight,
         about_alert: !circumstance
+            && excused
             && (close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating)),
         technique: shown.and_then(|b| b.technique.clone().or_else(|| stated(main.rec))),
         confidence: Score::clamped(confidence),
@@ -360,11 +363,13 @@ fn telling(group: &Group<'_>) -> Vec<&'static Behaviour> {
     all
 }
 
-/// An innocent explanation outweighs what is merely unusual, never what is seldom legitimate.
+/// An innocent explanation outweighs what weighs less than it does, never what is seldom legitimate.
 fn bearing(behaviours: &[&Behaviour]) -> (Bearing, Weight) {
     let most = |bearing: Bearing| behaviours.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
     match (most(Bearing::Incriminating), most(Bearing::Exonerating)) {
-        (Some(against), Some(_)) if against >= Weight::Strong => (Bearing::Incriminating, against),
+        (Some(against), Some(innocent)) if against >= Weight::Strong || against >= innocent => {
+            (Bearing::Incriminating, against)
+        }
         (_, Some(innocent)) => (Bearing::Exonerating, innocent),
         (Some(against), None) => (Bearing::Incriminating, against),
         (None, None) => (Bearing::Neutral, Weight::Weak),

@@ -3,16 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_protocol::{Bearing, Timestamp};
+use casebook_protocol::{Bearing, Timestamp, Weight};
 
+use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
 use super::logon;
 use super::rec::Rec;
 
 mod keys;
 
-use keys::moved_into;
 pub(crate) use keys::{brought, flow_keys, process_keys, session_keys};
+use keys::{code_in, moved_into};
 
 /// How a record hangs together with the alert, closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -227,6 +228,14 @@ impl Links {
                 break;
             }
         }
+        // Of what else a process above did, that which shows something against it.
+        for (index, (mine, _)) in keys.iter().enumerate() {
+            let Some(rec) = recs.get(index).filter(|r| in_time(r)) else { continue };
+            let against = |b: &&'static Behaviour| b.bearing == Bearing::Incriminating && b.weight >= Weight::Moderate;
+            if mine.iter().any(|k| above.contains(k)) && rec.shows.iter().any(against) {
+                self.add(index, Kin::Named);
+            }
+        }
     }
 
     /// It is where the series of the alerted activity begins or ends, or tells how that went.
@@ -244,10 +253,15 @@ impl Links {
         }
     }
 
-    /// The names of close programs that lie where any user may write: what brought them there names them.
+    /// The names of close programs, and of the libraries and scripts that they were given, that lie where any user may
+    /// write: what brought them there names them.
     pub(crate) fn brought(&self, recs: &[Rec]) -> BTreeSet<String> {
         let close = recs.iter().enumerate().filter(|(i, _)| self.kin(*i).is_some_and(|k| k <= Kin::Ancestor));
-        let there = close.filter_map(|(_, rec)| rec.facets.get(Facet::Process)).filter(|path| brought(path));
+        let close: Vec<&Rec> = close.map(|(_, rec)| rec).collect();
+        let started = close.iter().filter(|rec| rec.class() == Class::ProcessStart);
+        let given = started.filter_map(|rec| rec.facets.get(Facet::Command)).flat_map(code_in);
+        let programs = close.iter().filter_map(|rec| rec.facets.get(Facet::Process));
+        let there = programs.chain(given).filter(|path| brought(path));
         there
             .filter_map(|path| path.rsplit(['/', '\\']).next().map(str::to_lowercase))
             .filter(|n| n.len() >= 4)

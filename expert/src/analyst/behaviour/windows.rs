@@ -183,3 +183,39 @@ fn a_task_among_those_of_windows_is_put_there_by_windows() {
     let command = r"schtasks /create /F /tn \Microsoft\Windows\Defrag\CacheManager /tr cmd.exe";
     check(&[("EventID", "4688"), ("CommandLine", command), ("SubjectUserName", "mara")], id, true);
 }
+
+#[test]
+fn the_client_of_windows_update_runs_libraries_of_windows() {
+    let started = |command: &str| {
+        let parent = ("ParentCommandLine", command.to_owned());
+        [
+            ("Channel", SYSMON.1.to_owned()),
+            ("EventID", "1".to_owned()),
+            ("Image", r"C:\Windows\System32\wuauclt.exe".to_owned()),
+            ("CommandLine", command.to_owned()),
+            parent,
+        ]
+    };
+    let shows = |command: &str| {
+        let fields = started(command);
+        let fields: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let shown = shown(&fields);
+        (shown.contains("update-client-runs-library"), shown.contains("win-update-lineage"))
+    };
+    let run = |library: &str| format!("wuauclt.exe /UpdateDeploymentProvider {library} /RunHandlerComServer");
+    assert_eq!(shows(&run(r"C:\ProgramData\Side.dll")), (true, false));
+    assert_eq!(shows(&run(r"\\10.0.0.9\share\Side.dll")), (true, false));
+    assert_eq!(shows(&run(r"C:\Windows\UUS\amd64\UpdateDeployment.dll")), (false, true));
+    assert_eq!(shows(&run("UpdateDeploymentProvider.dll /ClassId 1")), (false, true));
+}
+
+#[test]
+fn an_editor_connects_to_nobody() {
+    let id = "offline-program-connects";
+    let to = |image, ip, port| {
+        [SYSMON, ("EventID", "3"), ("Image", image), ("DestinationIp", ip), ("DestinationPort", port)]
+    };
+    check(&to(r"C:\Windows\System32\notepad.exe", "198.51.100.7", "80"), id, true);
+    check(&to(r"C:\Windows\System32\notepad.exe", "10.0.0.9", "9100"), id, false);
+    check(&to(r"C:\Program Files\Notepad++\notepad.exe", "198.51.100.7", "443"), id, false);
+}

@@ -144,6 +144,17 @@ pub(crate) fn brought(path: &str) -> bool {
     FOLDERS.iter().any(|folder| path.contains(folder))
 }
 
+/// The files of code that a command names by their paths.
+pub(super) fn code_in(command: &str) -> impl Iterator<Item = &str> {
+    const CODE: [&str; 13] =
+        [".dll", ".exe", ".ps1", ".bat", ".cmd", ".vbs", ".js", ".hta", ".scr", ".so", ".sh", ".py", ".jar"];
+    let words = command.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '=' | ';'));
+    words.filter(|word| {
+        let lower = word.to_ascii_lowercase();
+        word.contains(['/', '\\']) && CODE.iter().any(|end| lower.ends_with(end))
+    })
+}
+
 /// The process in which another started a thread that shows as an injection.
 pub(super) fn moved_into(rec: &Rec) -> Option<String> {
     let injects = rec.class() == Class::ProcessAccess && rec.shows.iter().any(|b| b.id == "remote-thread-injection");

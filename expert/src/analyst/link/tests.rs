@@ -93,6 +93,20 @@ fn what_started_a_chain_anew_is_found_by_what_shares_its_name() {
 }
 
 #[test]
+fn what_a_process_above_did_counts_where_it_shows_something_against_it() {
+    let start =
+        |id: &str, parent: &str| Rec::with(&[("EventID", "4688"), ("ProcessGuid", id), ("ParentProcessGuid", parent)]);
+    let mut recs =
+        vec![start("{B}", "{A}"), start("{A}", "{0}"), Rec::with(&[("EventID", "11"), ("ProcessGuid", "{A}")])];
+    let kin = |recs: &[Rec]| Links::follow(recs, &BTreeSet::from([0]), &[], None).kin(2);
+    assert_eq!(kin(&recs), None);
+    let strong =
+        |b: &&crate::analyst::behaviour::Behaviour| b.bearing == Bearing::Incriminating && b.weight >= Weight::Moderate;
+    recs[2].shows.extend(crate::analyst::behaviour::all().iter().find(strong));
+    assert_eq!(kin(&recs), Some(Kin::Named));
+}
+
+#[test]
 fn what_brought_a_program_from_a_folder_of_users_is_looked_for() {
     let recs = [
         Rec::with(&[("EventID", "4688"), ("NewProcessName", "C:\\Users\\mara\\Downloads\\Tool.exe")]),
@@ -100,5 +114,15 @@ fn what_brought_a_program_from_a_folder_of_users_is_looked_for() {
     ];
     let links = Links::follow(&recs, &BTreeSet::from([0]), &[], None);
     assert_eq!(links.brought(&recs), BTreeSet::from(["tool.exe".to_owned()]));
+    let given = [Rec::with(&[
+        ("EventID", "4688"),
+        ("NewProcessName", r"C:\Windows\System32\rundll32.exe"),
+        (
+            "CommandLine",
+            r#"rundll32.exe "C:\ProgramData\Side.dll",Run C:\Windows\System32\other.dll /x C:\ProgramData\a.txt"#,
+        ),
+    ])];
+    let links = Links::follow(&given, &BTreeSet::from([0]), &[], None);
+    assert_eq!(links.brought(&given), BTreeSet::from(["side.dll".to_owned()]));
     assert!(!brought("C:\\Windows\\System32\\svchost.exe"));
 }
