@@ -296,11 +296,22 @@ fn on_the_wire(rec: &Rec) -> bool {
 }
 
 fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
-    let main = group.0.first()?;
     let behaviours = telling(group);
     let (bearing, weight) = bearing(&behaviours);
     let shown = behaviours.iter().find(|b| b.bearing == bearing).copied();
-    let cited: Vec<&Pick<'_>> = group.0.iter().take(CITED).collect();
+    let close = group.0.iter().map(|p| p.kin).min().unwrap_or(Kin::Near);
+    let innocent = bearing == Bearing::Exonerating;
+    // Where the alerted process really does what the alert claims, the circumstances under which it
+    // does so (a package being installed) explain nothing: an attacker may bring a package, too.
+    let really =
+        case.core.iter().filter_map(|i| case.recs.get(*i)).any(|r| case.programs.contains(&program(r).as_str()));
+    let circumstance = really && innocent && shown.is_some_and(|b| b.technique.is_none());
+    let near = close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && innocent);
+    let explaining = if innocent { excuse::explaining(group, case) } else { Vec::new() };
+    let about_alert = near && !circumstance && (!innocent || !explaining.is_empty());
+    let cited: Vec<&Pick<'_>> = if innocent && about_alert { explaining } else { group.0.iter().collect() };
+    let cited: Vec<&Pick<'_>> = cited.into_iter().take(CITED).collect();
+    let main = cited.first()?;
     let corpus = corpus(&cited);
     let aggregate = main.rec.basis == TimeBasis::Aggregation;
     let claim =
@@ -308,19 +319,12 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
             claim::faults(text, &corpus, &[]).is_empty()
         });
     let time = (!aggregate).then(|| time(&cited)).flatten();
-    let close = group.0.iter().map(|p| p.kin).min().unwrap_or(Kin::Near);
     let kind = match (shown.is_some_and(is_instruction), aggregate, &time) {
         (true, ..) => FindingKind::Instruction,
         (_, true, _) => FindingKind::Aggregate,
         (_, _, None) => FindingKind::State,
         _ => FindingKind::Occurrence,
     };
-    // Where the alerted process really does what the alert claims, the circumstances under which it
-    // does so (a package being installed) explain nothing: an attacker may bring a package, too.
-    let really =
-        case.core.iter().filter_map(|i| case.recs.get(*i)).any(|r| case.programs.contains(&program(r).as_str()));
-    let circumstance = really && bearing == Bearing::Exonerating && shown.is_some_and(|b| b.technique.is_none());
-    let excused = bearing != Bearing::Exonerating || excuse::explains(group, case);
     let confidence = match close {
         Kin::Core => 0.9,
         Kin::Same | Kin::Ancestor | Kin::Descendant => 0.85,
@@ -334,9 +338,7 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
         entities: entities(&cited, &corpus),
         bearing,
         weight,
-        about_alert: !circumstance
-            && excused
-            && (close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && bearing == Bearing::Exonerating)),
+        about_alert,
         technique: shown.and_then(|b| b.technique.clone().or_else(|| stated(main.rec))),
         confidence: Score::clamped(confidence),
         citations: cited.iter().map(|p| cite(p.rec)).collect(),

@@ -94,6 +94,14 @@ impl Facets {
         self.values.get(&facet).map(String::as_str)
     }
 
+    /// Puts a value in the place of what was read, or of nothing.
+    pub(crate) fn set(&mut self, facet: Facet, value: Option<&str>) {
+        match value {
+            Some(value) => self.values.insert(facet, value.to_owned()),
+            None => self.values.remove(&facet),
+        };
+    }
+
     /// The field that a facet was read from, and what stands there.
     pub(crate) fn stands_in(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
         let wanted = names::of(facet);

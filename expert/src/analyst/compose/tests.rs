@@ -97,3 +97,69 @@ fn a_file_that_answers_otherwise_to_a_command_is_a_shell() {
     let weights: Vec<Weight> = all.iter().filter(|f| f.claim.contains("category")).map(|f| f.weight).collect();
     assert_eq!(weights, [Weight::Strong], "a page that takes the word for its own");
 }
+
+/// A start of a process under the package manager, as a sensor for Linux records it.
+fn ran(exe: &str, command: &str, parent: &str, above: &str) -> Value {
+    let fields = [
+        ("event", "process_start"),
+        ("host", "a"),
+        ("pid", "7"),
+        ("ppid", "6"),
+        ("user", "root"),
+        ("exe", exe),
+        ("command_line", command),
+        ("parent_exe", parent),
+        ("parent_command_line", above),
+    ];
+    let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+    record(5, "2026-03-01T10:00:00Z", &raw, &fields)
+}
+
+#[test]
+fn what_anybody_can_write_explains_nothing() {
+    let explained = |rec: Value| {
+        let all = told(&[rec]);
+        all.iter().any(|f| f.about_alert && f.bearing == Bearing::Exonerating && f.weight >= Weight::Moderate)
+    };
+    let (shell, script) = ("/usr/bin/dash", "/bin/sh /var/lib/dpkg/info/udev.postinst configure");
+    assert!(explained(ran("/usr/bin/udevadm", "udevadm control", shell, script)));
+    assert!(explained(ran("/usr/bin/udevadm", "udevadm control", "/usr/bin/dpkg", "dpkg --configure -a")));
+    // The same words, given to a shell.
+    let forged = "sh -c './a; : /var/lib/dpkg/info/udev.postinst configure'";
+    assert!(!explained(ran("/usr/bin/udevadm", "udevadm control", shell, forged)));
+    assert!(!explained(ran("/opt/a", "./a", shell, "sh -c ./a;/var/lib/dpkg/info/udev.postinst configure")));
+    // A program that lies where anybody can put one.
+    assert!(!explained(ran("/tmp/udevadm", "udevadm control", shell, script)));
+    assert!(!explained(ran("/usr/bin/udevadm", "udevadm control", "/home/eve/dpkg", "dpkg --configure -a")));
+}
+
+#[test]
+fn a_start_explains_no_connection() {
+    let parent = r"C:\Windows\servicing\TrustedInstaller.exe";
+    let host = [("Channel", "Microsoft-Windows-Sysmon/Operational"), ("Computer", "a"), ("ProcessGuid", "{A}")];
+    let start = [
+        &host[..],
+        &[("EventID", "1"), ("Image", r"C:\Windows\System32\a.exe"), ("CommandLine", "a.exe"), ("ParentImage", parent)],
+    ]
+    .concat();
+    let connection = [
+        &host[..],
+        &[
+            ("EventID", "3"),
+            ("Image", r"C:\Windows\System32\a.exe"),
+            ("DestinationIp", "198.51.100.7"),
+            ("DestinationPort", "80"),
+        ],
+    ]
+    .concat();
+    let rec = |line, fields: &[(&str, &str)]| {
+        let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        record(line, &format!("2026-03-01T10:00:0{line}Z"), &raw, fields)
+    };
+    let about = |alerted: &[(&str, &str)], other: &[(&str, &str)]| {
+        let all = told(&[rec(4, other), rec(5, alerted)]);
+        all.iter().filter(|f| f.bearing == Bearing::Exonerating).map(|f| f.about_alert).collect::<Vec<_>>()
+    };
+    assert_eq!(about(&start, &connection), [true], "what was alerted is the start");
+    assert_eq!(about(&connection, &start), [false], "what was alerted is the connection");
+}
