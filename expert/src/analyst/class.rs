@@ -41,7 +41,12 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                     }
                 } else if any(&["ja3", "cipher", "validationstatus"]) {
                     Class::TlsSession
-                } else if any(&["certificateserial", "certificatesubject"]) {
+                } else if any(&["facility"]) && any(&["message"]) {
+                    // A message of syslog, in whatever it was sent.
+                    return worded(text);
+                } else if any(&["certificateserial", "certificatesubject"])
+                    || fields.keys().any(|path| last(path, 2) == "certificate.subject")
+                {
                     Class::Certificate
                 } else if has(Facet::HttpMethod) && has(Facet::Url) || any(&["transdepth"]) && has(Facet::HttpStatus) {
                     // A capture of one side has the answer alone.
@@ -126,8 +131,8 @@ fn judged(fields: &BTreeMap<String, String>) -> bool {
         && any(&["alertname", "alerttitle", "systemalertid", "alertid", "alerttype", "vendororiginalid"]);
     // What Zeek's scripts take notice of has no grade. A call of an interface that names an alert is a call.
     let called = any(&["auditid", "eventsource", "objectref", "protopayload", "eventname", "operationname", "channel"]);
-    // Snort and Suricata.
-    let signed = any(&["signature"]) && any(&["signatureid"]);
+    // Snort and Suricata, also in a field of a collector.
+    let signed = fields.keys().any(|path| last(path, 2) == "alert.signature");
     (graded || signed || any(&["note"]) && any(&["suppressfor"])) && !called
 }
 

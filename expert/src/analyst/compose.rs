@@ -161,14 +161,18 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
             let last = same.pop();
             let mut first = true;
             let most = much(&same.iter().map(|p| p.rec).collect::<Vec<_>>());
+            let mut shown: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
             same.retain(|p| {
+                let times = shown.entry(p.rec.shows.iter().map(|b| b.id.as_str()).collect()).or_default();
+                *times += 1;
                 std::mem::take(&mut first)
                     || most.contains(&sent(p.rec))
                     || p.kin <= Kin::Core
                     || p.kin == Kin::Ancestor
                     || p.end
-                    // The family of a request has what it shows in its name.
-                    || (keep_grave && grave(p.rec) && p.rec.class() != Class::HttpRequest)
+                    // The family of a request has what it shows in its name. Of the rest, what shows the same is enough
+                    // where it was told so often: a file that is written by a hundred commands is one act.
+                    || (keep_grave && grave(p.rec) && *times <= ONE_BY_ONE && p.rec.class() != Class::HttpRequest)
             });
             same.extend(last);
         }

@@ -152,7 +152,8 @@ impl Facets {
                 // Windows writes `LOCAL` where a session has no address.
                 let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
                     && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
-                if *facet == Facet::Action && table && one == "type" {
+                // How a collector came by a record is not what was done.
+                if *facet == Facet::Action && (table && one == "type" || two == "input.type") {
                     continue;
                 }
                 // A sentence tells of an action and is none.

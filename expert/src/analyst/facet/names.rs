@@ -102,7 +102,7 @@ const NAMES: &[(Facet, &str)] = &[
         requestparameters.secretid modulearg.name filearg.path objectname objectref.name relativetargetname \
         repo objectid target resource package taskname path name file stringarg resourcename \
         target.alternateid target.displayname targetfilepath tgtfilepath filepath registrykey \
-        registryvaluename objectkey fd.name searchfilter pipename fname unit",
+        registryvaluename securitypackagename objectkey fd.name searchfilter pipename fname unit",
     ),
     (
         Facet::Service,
@@ -111,9 +111,9 @@ const NAMES: &[(Facet, &str)] = &[
     ),
     (
         Facet::Action,
-        "eventname operationname operation actiontype functionname action activitydisplayname eventid \
+        "eventname operationname operation actiontype functionname action activitydisplayname events.name eventid \
         alertname alert.signature eventtype event activity syscall named.pipe requesttype note signature type methodname \
-        operationnamevalue eventsimplename act deviceaction eventaction events.name displaymessage \
+        operationnamevalue eventsimplename act deviceaction eventaction displaymessage \
         operationtype verb rule eventcategory operationname.value",
     ),
     (

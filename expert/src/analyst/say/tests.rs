@@ -89,3 +89,58 @@ fn each_answer_to_a_request_that_was_made_again_is_told() {
     check(&again, "HTTP request `PUT` `/a` from `10.0.0.1`, answered `401`, then `201`; with it `/b`");
     check(&[put("200", "/a"), put("200", "/a")], "HTTP request `PUT` `/a` from `10.0.0.1`, answered `200`");
 }
+
+#[test]
+fn what_has_no_words_of_its_own_is_told_by_its_values() {
+    let event = [
+        ("Event.System.EventID.#text", "15457"),
+        ("Event.System.Provider.#attributes.Name", "MSSQL$A"),
+        ("Event.System.Computer", "db1"),
+        ("Event.EventData.Data.#text.0", "xp_cmdshell"),
+        ("Event.EventData.Data.#text.1", "0"),
+        ("Event.EventData.Data.#text.2", "1"),
+    ];
+    check(&[rec(&event)], "Event `15457` of `MSSQL$A` with `xp_cmdshell`, `0`, `1` on `db1`");
+    let package = [
+        ("EventID", "4622"),
+        ("Channel", "Security"),
+        ("Computer", "pc1"),
+        ("SecurityPackageName", r"C:\Windows\system32\wdigest.DLL : WDigest"),
+    ];
+    check(
+        &[rec(&package)],
+        r"Security package loaded by the logon service: `C:\Windows\system32\wdigest.DLL : WDigest` on `pc1` (event `4622`)",
+    );
+    let certificate = [
+        ("ts", "2026-03-01T10:00:00Z"),
+        ("certificate.serial", "06F40D"),
+        ("certificate.subject", "CN=a.example"),
+        ("certificate.issuer", "CN=CA,O=Example"),
+    ];
+    check(&[rec(&certificate)], "Certificate of `CN=a.example` issued by `CN=CA,O=Example`");
+}
+
+#[test]
+fn a_message_of_syslog_that_was_seen_on_its_way_is_told_and_not_the_way() {
+    let seen = [
+        ("id.orig_h", "192.0.2.5"),
+        ("id.resp_h", "192.0.2.6"),
+        ("id.resp_p", "514"),
+        ("facility", "LOCAL0"),
+        ("severity", "ERR"),
+        ("message", "Security Risk Found! Trojan Horse"),
+    ];
+    check(&[rec(&seen)], "Recorded: `Security Risk Found! Trojan Horse`");
+}
+
+#[test]
+fn an_event_of_google_workspace_is_told_by_its_name() {
+    let event = [
+        ("actor.email", "mara@example.org"),
+        ("ipAddress", "192.0.2.5"),
+        ("events.0.type", "login"),
+        ("events.0.name", "login_success"),
+    ];
+    let told = claim(&rec(&event), &[], None, false, &|_| true);
+    assert!(told.starts_with("`login_success`") && told.contains("`mara@example.org`"), "{told}");
+}

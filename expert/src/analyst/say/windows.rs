@@ -8,7 +8,11 @@ use crate::analyst::rec::Rec;
 /// Events of the Security log and others that have a number to themselves.
 const EVENTS: &[(&str, &str)] = &[
     ("1102", "audit log cleared"),
+    ("4608", "start of Windows"),
+    ("4610", "authentication package loaded by the logon service"),
+    ("4614", "notification package loaded by the account manager"),
     ("4616", "system time changed"),
+    ("4622", "security package loaded by the logon service"),
     ("4624", "sign-in"),
     ("4625", "failed sign-in"),
     ("4634", "sign-out"),
@@ -154,6 +158,22 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
     let outcome = if failed { ", which failed" } else { "" };
     let number = quote(id, 20);
     Some(format!("{what}{kind}{object}{share}{service}{file}{right}{who}{process}{from}{on}{outcome} (event {number})"))
+}
+
+/// An event of no known number: the number, who wrote it, and the first of its values.
+pub(super) fn unknown(rec: &Rec) -> Option<String> {
+    const VALUES: usize = 4;
+    let number = quote(event_id(&rec.fields)?, 20);
+    let of = rec.fields.iter().find(|(path, _)| {
+        matches!(last(path, 2).as_str(), "provider.name" | "attributes.name" | "providername" | "sourcename")
+            || matches!(last(path, 1).as_str(), "providername" | "sourcename")
+    });
+    let of = of.map(|(_, name)| format!(" of {}", quote(name, 80))).unwrap_or_default();
+    let data =
+        |path: &str| path.to_ascii_lowercase().contains("eventdata") || path.to_ascii_lowercase().contains("userdata");
+    let values = rec.fields.iter().filter(|(path, value)| data(path) && !value.is_empty() && !value.contains('\n'));
+    let values: Vec<String> = values.map(|(_, value)| quote(value, 80)).take(VALUES).collect();
+    (!values.is_empty()).then(|| format!("event {number}{of} with {}", values.join(", ")))
 }
 
 /// What a scheduled task will run.

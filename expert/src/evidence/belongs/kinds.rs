@@ -23,6 +23,7 @@ const AUTHENTICATION: &str = "login logon auth signin sign_in password mfa sessi
 pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
     match facts.format {
         Format::Syslog | Format::SyslogIso => return by_program(facts),
+        Format::Plain if facts.share("program", |_| true) > 0.5 => return by_program(facts),
         Format::Plain => return None,
         _ if facts.all(&["realtimetimestamp", "message"]) || facts.all(&["syslogmessage"]) => return by_program(facts),
         _ => {}

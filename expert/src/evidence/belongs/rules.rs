@@ -29,6 +29,13 @@ const fn known(
 
 const SIGNATURES: &[Known] = &[
     known(
+        &["rule.level", "rule.id", "agent.id"],
+        &["manager.name", "decoder.name"],
+        "endpoint",
+        "wazuh",
+        "what the agents of a Wazuh manager reported",
+    ),
+    known(
         &["eventsource", "eventname"],
         &["awsregion", "useridentity.type", "useridentity.arn", "sourceipaddress"],
         "cloud",

@@ -218,13 +218,28 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
         None => match place.and_then(|place| place.time_of(text)) {
             Some(time) => {
                 out.push(("timestamp".into(), time.into()));
-                text
+                match collected(text) {
+                    Some(header) => {
+                        let mut fields = Vec::new();
+                        syslog::fields(&header, &mut fields);
+                        out.extend(fields.into_iter().filter(|(name, _)| name != "timestamp"));
+                        return payload::expand("message", header.message, out);
+                    }
+                    None => text,
+                }
             }
             None => labelled(text, out),
         },
     };
     out.push(("message".into(), message.to_owned()));
     payload::expand("message", message, out);
+}
+
+/// The line of syslog behind words that its collector put before it.
+fn collected(text: &str) -> Option<syslog::Header<'_>> {
+    const WORDS_MAX: usize = 6;
+    let starts = text.match_indices(' ').take(WORDS_MAX).map(|(at, _)| at + 1);
+    starts.filter_map(|at| syslog::header(text.get(at..)?)).find(|header| header.host.is_some())
 }
 
 /// The time at the beginning of a line, and what follows.

@@ -400,3 +400,31 @@ fn a_rule_that_runs_by_the_hour_tells_no_zone() {
         assert_eq!(time, "2024-03-04T10:06:00Z", "{at}");
     }
 }
+
+#[test]
+fn a_time_that_few_records_have_takes_none_from_the_others() {
+    let of_audit = |i: usize| format!("type=X msg=audit(1773136800.5:{i}): a=1");
+    let lines = many(|i| {
+        let log = if i % 10 == 9 { of_audit(i) } else { format!("Mar 10 10:00:{i:02} a b: c") };
+        format!(
+            r#"{{"@timestamp":"2026-03-10T10:00:{i:02}.000Z","header":{{"timestamp":"Mar 10 10:00:{i:02}"}},"full_log":"{log}"}}"#
+        )
+    });
+    check(&lines, "2026-03-10T10:00:00Z Record Millisecond @timestamp");
+}
+
+#[test]
+fn the_lines_of_a_text_share_a_place_for_their_times() {
+    check(
+        &many(|i| format!("- 1131566461 2005.11.09 dn{i} Nov 9 12:01:01 dn{i} crond[7]: job {i}")),
+        "2005-11-09T20:01:01Z Record Second timestamp",
+    );
+    check(
+        &many(|i| format!("10.0.0.9 | https | mara | 2022-04-12 05:39:{i:02},408 | \"GET / HTTP/1.1\"")),
+        "2022-04-12T05:39:00.408Z Record Millisecond timestamp",
+    );
+    check(
+        &many(|i| format!("10.0.0.9 {}", if i == 0 { "restored 2022-04-12 05:39:00" } else { "done" })),
+        "- Inferred Day ",
+    );
+}

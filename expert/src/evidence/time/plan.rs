@@ -82,6 +82,12 @@ impl TimePlan {
         }
         // A record that says UTC is believed first, also where only some records do.
         plan.own.sort_by_key(|own| !(own.utc && own.basis == TimeBasis::Record));
+        // Where many fields of few records are times, that which most records have is tried, too.
+        let filled = |own: &Own| candidates.iter().find(|c| c.path == own.path).map_or(0, |c| c.filled);
+        let most = plan.own.iter().enumerate().rev().max_by_key(|(_, own)| filled(own)).map(|(at, _)| at);
+        if let Some(at) = most.filter(|at| *at >= TRIED_MAX) {
+            plan.own.swap(at, TRIED_MAX - 1);
+        }
         plan.own.truncate(TRIED_MAX);
         let first = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
         plan.check = first.filter(|c| c.class == Class::Utc).and_then(|utc| {
@@ -205,8 +211,10 @@ impl Resolver {
 
     fn first(&mut self, fields: &Fields) -> Option<Resolved> {
         let tried = self.plan.own.clone();
-        let (place, own, moment) =
-            tried.iter().enumerate().find_map(|(place, own)| Some((place, own, self.read(own, fields)?)))?;
+        // A time without a year is none where nothing tells the year.
+        let told = |moment: &Moment| moment.dated || self.years.is_some();
+        let read = |own: &Own| self.read(own, fields).filter(told);
+        let (place, own, moment) = tried.iter().enumerate().find_map(|(place, own)| Some((place, own, read(own)?)))?;
         let mut moment = moment;
         let mut basis = own.basis;
         if !moment.dated {

@@ -259,7 +259,8 @@ fn role_beside(own: &Candidate, other: &Candidate) -> (TimeRole, String) {
     if matches!(other.class, Class::Other | Class::Soft) {
         return (TimeRole::Other, "state or validity of a thing, by its name".into());
     }
-    if all == 0 {
+    // What few records have says little of what most of them have.
+    if all == 0 || own.filled.saturating_mul(4) < other.filled {
         let role = if other.class == Class::Ingestion { TimeRole::Ingestion } else { TimeRole::Event };
         return (role, format!("used where {} is missing", own.path));
     }
