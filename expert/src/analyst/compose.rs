@@ -13,7 +13,7 @@ mod marks;
 mod rank;
 
 use cite::{cite, corpus, entities, time};
-use marks::{mark_fetches, mark_shells, mark_sign_ins};
+use marks::{mark_fetches, mark_networks, mark_shells, mark_sign_ins};
 use rank::{hands_on, program, rank, wraps};
 
 use super::behaviour::Behaviour;
@@ -59,6 +59,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         mark_sign_ins(&mut findings, &groups, case, done);
         mark_fetches(&mut findings, &groups, case);
         mark_shells(&mut findings, &groups, case);
+        mark_networks(&mut findings, &groups, case);
     }
     findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
     findings
@@ -301,6 +302,14 @@ fn on_the_wire(rec: &Rec) -> bool {
 
 fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
     let behaviours = telling(group);
+    let explaining = excuse::explaining(group, case);
+    let held = |b: &Behaviour| explaining.iter().any(|(_, held)| held.iter().any(|h| h.id == b.id));
+    let against = behaviours.iter().any(|b| b.bearing == Bearing::Incriminating);
+    // Beside what points to an attack, only what holds is an explanation.
+    let behaviours: Vec<&Behaviour> = behaviours
+        .into_iter()
+        .filter(|b| b.bearing != Bearing::Exonerating || held(b) || !against && explaining.is_empty())
+        .collect();
     let (bearing, weight) = bearing(&behaviours);
     let shown = behaviours.iter().find(|b| b.bearing == bearing).copied();
     let close = group.0.iter().map(|p| p.kin).min().unwrap_or(Kin::Near);
@@ -310,10 +319,9 @@ fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
     let really =
         case.core.iter().filter_map(|i| case.recs.get(*i)).any(|r| case.programs.contains(&program(r).as_str()));
     let circumstance = really && innocent && shown.is_some_and(|b| b.technique.is_none());
-    let near = close <= Kin::Descendant || (case.round > 1 && close == Kin::Named && innocent);
-    let explaining = if innocent { excuse::explaining(group, case) } else { Vec::new() };
-    let about_alert = near && !circumstance && (!innocent || !explaining.is_empty());
-    let cited: Vec<&Pick<'_>> = if innocent && about_alert { explaining } else { group.0.iter().collect() };
+    let about_alert = !circumstance && if innocent { !explaining.is_empty() } else { close <= Kin::Descendant };
+    let cited: Vec<&Pick<'_>> =
+        if innocent && about_alert { explaining.iter().map(|(p, _)| *p).collect() } else { group.0.iter().collect() };
     let cited: Vec<&Pick<'_>> = cited.into_iter().take(CITED).collect();
     let main = cited.first()?;
     let corpus = corpus(&cited);

@@ -102,6 +102,11 @@ impl Facets {
         };
     }
 
+    /// Leaves what `other` says, too.
+    pub(crate) fn only(&mut self, other: &Self) {
+        self.values.retain(|facet, value| *facet == Facet::Text || other.get(*facet) == Some(value.as_str()));
+    }
+
     /// The field that a facet was read from, and what stands there.
     pub(crate) fn stands_in(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
         let wanted = names::of(facet);

@@ -235,7 +235,9 @@ fn sentence(rec: &Rec) -> String {
     };
     let object = get(Facet::Object);
     let action = get(Facet::Action);
-    let on_object = object.as_ref().map(|o| format!(" on {o}")).unwrap_or_default();
+    // Where the name of an event is all that it has, it is told once.
+    let on_object = object.as_ref().filter(|o| action.as_ref() != Some(o));
+    let on_object = on_object.map(|o| format!(" on {o}")).unwrap_or_default();
     let outcome = match rec.facets.get(Facet::Outcome) {
         Some("failure") => ", which failed",
         _ => "",

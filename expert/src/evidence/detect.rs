@@ -158,7 +158,8 @@ fn as_xml(text: &str) -> Option<(Cut, Shape)> {
 /// A log of Configuration Manager, whose records may go over lines.
 fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
     let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Log });
-    lines.first()?.starts_with("<![LOG[").then(|| (cut, Shape::of(Format::CmTrace)))
+    let ends = lines.iter().filter(|line| line.contains(r#"]LOG]!><time=""#)).count();
+    (lines.first()?.starts_with("<![LOG[") && ends * 4 >= lines.len()).then(|| (cut, Shape::of(Format::CmTrace)))
 }
 
 /// The columns of The Sleuth Kit's body file, which has no header.
@@ -169,8 +170,12 @@ const BODYFILE: [&str; 11] =
 fn as_bodyfile(lines: &[&str]) -> Option<(Cut, Shape)> {
     let row = |line: &&&str| {
         let cells: Vec<&str> = line.split('|').collect();
+        let digest = |cell: &str| cell == "0" || cell.len() == 32 && cell.bytes().all(|b| b.is_ascii_hexdigit());
         let number = |cell: &&str| !cell.is_empty() && cell.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-        cells.len() == BODYFILE.len() && cells.iter().skip(6).all(number)
+        cells.len() == BODYFILE.len()
+            && cells.first().is_some_and(|cell| digest(cell))
+            && cells.get(3).is_some_and(|mode| mode.contains('/'))
+            && cells.iter().skip(6).all(number)
     };
     let rows = lines.iter().filter(|line| !line.starts_with('#'));
     let fit = rows.clone().filter(row).count();

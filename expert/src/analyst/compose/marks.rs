@@ -1,5 +1,7 @@
 //! What findings amount to beside others: a record that says little alone.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use casebook_agent::mind::Done;
@@ -8,10 +10,10 @@ use regex::Regex;
 
 use super::cite::cite;
 use super::{Group, on_the_wire};
-use crate::analyst::Case;
 use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::seconds;
 use crate::analyst::rec::Rec;
+use crate::analyst::{Case, account};
 
 /// A sign-in from an address that had guessed is what the guesses were for.
 pub(super) fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case, done: &[Done]) {
@@ -29,6 +31,72 @@ pub(super) fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>],
         finding.weight = Weight::Strong;
         finding.about_alert = true;
         finding.technique = Some("T1078".into());
+    }
+}
+
+/// So many networks from which one person signs in within [`WITHIN`] are not the ways of one person.
+const NETWORKS: usize = 4;
+/// How far from the alert, in seconds.
+const WITHIN: f64 = 1800.0;
+
+/// One account that signs in from one network after the other is in several hands, or hides where it is.
+pub(super) fn mark_networks(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
+    let users: BTreeSet<String> = case
+        .alerted()
+        .iter()
+        .filter_map(|rec| rec.facets.get(Facet::User))
+        .filter(|user| !account::of_system(user))
+        .map(account::bare)
+        .collect();
+    let near = |rec: &Rec| match (rec.time, case.anchor) {
+        (Some(at), Some(anchor)) => seconds(at, anchor).abs() <= WITHIN,
+        _ => false,
+    };
+    for user in users {
+        let signs_in = |rec: &&Rec| {
+            rec.class() == Class::Authentication
+                && rec.facets.get(Facet::Outcome) != Some("failure")
+                && near(rec)
+                && rec.facets.get(Facet::User).is_some_and(|of| account::bare(of) == user)
+        };
+        let mut came: BTreeMap<String, &Rec> = BTreeMap::new();
+        let mut sign_ins: Vec<&Rec> = case.recs.iter().filter(signs_in).collect();
+        sign_ins.sort_by_key(|rec| (rec.time, rec.key()));
+        for rec in sign_ins {
+            if let Some(network) = rec.facets.get(Facet::SrcIp).and_then(network) {
+                came.entry(network).or_insert(rec);
+            }
+        }
+        if came.len() < NETWORKS {
+            continue;
+        }
+        let places: BTreeSet<(&str, u64)> = came.values().map(|rec| rec.key()).collect();
+        let told = groups.iter().flat_map(|g| &g.0).filter(|p| places.contains(&p.rec.key()));
+        let cited: Vec<_> = told.map(|p| cite(p.rec)).collect();
+        for finding in findings.iter_mut().filter(|f| f.citations.iter().any(|c| cited.contains(c))) {
+            if finding.weight >= Weight::Strong && finding.bearing == Bearing::Incriminating {
+                continue;
+            }
+            finding.claim.push_str(": one of several networks from which the account signed in within an hour");
+            finding.bearing = Bearing::Incriminating;
+            finding.weight = Weight::Strong;
+            finding.technique = Some("T1078".into());
+        }
+    }
+}
+
+/// The network of a public address, coarsely: those of one provider at one place are one. All that are not public are one.
+fn network(address: &str) -> Option<String> {
+    match address.parse::<IpAddr>().ok()? {
+        IpAddr::V4(ip) if ip.is_private() || ip.is_loopback() || ip.is_link_local() => Some("inside".into()),
+        IpAddr::V4(ip) => {
+            let [a, b, ..] = ip.octets();
+            Some(format!("{a}.{b}"))
+        }
+        IpAddr::V6(ip) => {
+            let [a, b, ..] = ip.segments();
+            Some(format!("{a:x}:{b:x}"))
+        }
     }
 }
 

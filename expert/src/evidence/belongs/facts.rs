@@ -38,6 +38,21 @@ impl<'a> Facts<'a> {
         names.iter().all(|name| self.names.contains(*name))
     }
 
+    /// All of these fields occur in one record of three.
+    pub(crate) fn often(&self, names: &[&str]) -> bool {
+        let has = |fields: &&Fields| {
+            names.iter().all(|name| {
+                let hit = |path: &str| {
+                    let path = plain(path);
+                    path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+                };
+                fields.iter().any(|(path, _)| hit(path))
+            })
+        };
+        let looked = self.sample.iter().take(400);
+        looked.clone().filter(has).count() * 3 >= looked.count()
+    }
+
     /// One of these fields occurs.
     pub(crate) fn any(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.names.get(*name)).map(String::as_str)

@@ -28,13 +28,17 @@ const fn known(
 }
 
 const SIGNATURES: &[Known] = &[
-    known(
-        &["rule.level", "rule.id", "agent.id"],
-        &["manager.name", "decoder.name"],
-        "endpoint",
-        "wazuh",
-        "what the agents of a Wazuh manager reported",
-    ),
+    // What it reports are mostly lines that hosts write.
+    Known {
+        on_host: true,
+        ..known(
+            &["rule.level", "rule.id", "agent.id"],
+            &["manager.name", "decoder.name"],
+            "endpoint",
+            "wazuh",
+            "what the agents of a Wazuh manager reported",
+        )
+    },
     known(
         &["eventsource", "eventname"],
         &["awsregion", "useridentity.type", "useridentity.arn", "sourceipaddress"],
@@ -158,15 +162,16 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         let domain = if directory { "identity" } else { "application" };
         return Some(belongs(domain, "m365-audit", false, "Microsoft 365 audit events (Workload, Operation, UserId)"));
     }
-    if let Some(known) =
-        SIGNATURES.iter().find(|k| facts.all(k.all) && (k.any.is_empty() || facts.any(k.any).is_some()))
-    {
+    // Into a log of text anybody on the host may write a line that looks like a record of something else.
+    let text = matches!(facts.format, Format::Plain | Format::Syslog | Format::SyslogIso);
+    let fits = |k: &&Known| facts.all(k.all) && (k.any.is_empty() || facts.any(k.any).is_some());
+    if let Some(known) = SIGNATURES.iter().find(|k| fits(k) && (!text || facts.often(k.all))) {
         let fields = known.all.iter().copied().chain(facts.any(known.any)).collect::<Vec<_>>().join(", ");
         return Some(belongs(known.domain, known.sensor, known.on_host, format!("{}: it has {fields}", known.what)));
     }
     let zeek = facts.format == Format::ZeekTsv || facts.share("@proc", |v| v == "zeek") > 0.5;
     let of_zeek = ["fuid", "certificatesubject", "softwaretype", "uids", "uids.0", "suppressfor"];
-    if zeek || facts.all(&["ts"]) && facts.any(&of_zeek).is_some() {
+    if zeek || !text && facts.all(&["ts"]) && facts.any(&of_zeek).is_some() {
         return Some(belongs("network", "zeek", false, "records of Zeek, which reads the network"));
     }
     match facts.format {
@@ -215,7 +220,9 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
     }
     if facts
         .any(&["processexec.process.binary", "processkprobe.process.binary", "processexit.process.binary"])
-        .is_some()
+        .is_some_and(|name| {
+            !matches!(facts.format, Format::Plain | Format::Syslog | Format::SyslogIso) || facts.often(&[name])
+        })
     {
         return Some(belongs("endpoint", "tetragon", false, "Tetragon events: eBPF programs in the kernel"));
     }

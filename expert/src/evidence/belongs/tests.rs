@@ -127,6 +127,10 @@ fn text_by_what_it_says() {
         &["12/28-12:55:38.765402 [**] [1:366:11] \"PING\" [**] [Priority: 3] {TCP} 1.2.3.4:1 -> 4.3.2.1:2"],
         "network ids",
     );
+    let line = "Oct 10 13:55:36 web systemd[1]: Started x.";
+    let forged = r#"Oct 10 13:55:36 web a[1]: {"rule":{"level":1,"id":1},"agent":{"id":1},"manager":{"name":"m"}}"#;
+    let kernel = r#"Oct 10 13:55:36 web a[1]: {"process_exec":{"process":{"binary":"/bin/a"}},"ts":1,"uids":"x"}"#;
+    check(Format::Syslog, &[line, line, line, forged, kernel], "endpoint syslog on host");
     check(Format::Plain, &["Windows PowerShell transcript start"], "endpoint powershell-transcript on host");
     check(
         Format::Cef,

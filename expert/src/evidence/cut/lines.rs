@@ -85,11 +85,19 @@ impl<R: Read> LineCutter<R> {
             while taken.len() < JOINED_MAX && whole.len() < RECORD_MAX {
                 let mut more = Vec::new();
                 let Some(line) = self.take(&mut more)? else { break };
+                if self.lines.join == Join::Log && more.starts_with(b"<![LOG[") {
+                    self.ahead.push_front((line, more));
+                    break;
+                }
                 whole.extend_from_slice(&more);
                 length = line.offset + line.length - first.offset;
                 let cut = line.cut;
                 // Between two odd quotes the lines in between have none: only a line with a quote can close.
-                let may_close = self.lines.join != Join::Quotes || !closed(&more);
+                let may_close = match self.lines.join {
+                    Join::Quotes => !closed(&more),
+                    Join::Log => memchr::memmem::find(&more, b"]LOG]!>").is_some(),
+                    Join::Never | Join::Events => true,
+                };
                 taken.push_back((line, more));
                 complete = !cut && may_close && self.joined(&whole);
                 if complete || cut {

@@ -116,3 +116,14 @@ fn json_objects_over_several_lines() {
         (4, 0, 2),
     );
 }
+
+#[test]
+fn a_record_of_configuration_manager_ends_where_the_next_begins() {
+    let log = Cut::Lines(Lines { header: false, comments: false, join: Join::Log });
+    check(
+        b"<![LOG[a\nb]LOG]!><x>\n<![LOG[open\n<![LOG[c]LOG]!><y>\nd\n",
+        &log,
+        &["1 <![LOG[a\nb]LOG]!><x>", "3! <![LOG[open", "4 <![LOG[c]LOG]!><y>", "5 d"],
+        (5, 0, 0),
+    );
+}

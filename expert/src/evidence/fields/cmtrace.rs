@@ -7,7 +7,7 @@ type Fields = Vec<(String, String)>;
 
 /// The fields of a record: the text, the time of its date and clock, and what else it says of itself.
 pub(crate) fn fields(text: &str) -> Option<Fields> {
-    let (message, rest) = text.trim_end().strip_prefix("<![LOG[")?.split_once("]LOG]!><")?;
+    let (message, rest) = text.trim_end().strip_prefix("<![LOG[")?.rsplit_once("]LOG]!><")?;
     let about = pairs(rest.trim_end_matches('>'), Reach::Word);
     let get = |key: &str| about.iter().find(|pair| pair.key == key).map(|pair| pair.value);
     let mut fields = vec![("message".to_owned(), message.to_owned())];
@@ -25,6 +25,8 @@ fn moment(date: &str, clock: &str) -> Option<String> {
     let (month, day, year) = (parts.next()?, parts.next()?, parts.next()?);
     let Some(at) = clock.find(['+', '-']) else { return Some(format!("{year}-{month}-{day}T{clock}")) };
     let (clock, bias) = clock.split_at_checked(at)?;
+    // Some write both signs.
+    let bias = if bias.starts_with("+-") { bias.trim_start_matches('+') } else { bias };
     let bias: i32 = bias.parse().ok().filter(|bias: &i32| bias.abs() < 16 * 60)?;
     let sign = if bias > 0 { '-' } else { '+' };
     Some(format!("{year}-{month}-{day}T{clock}{sign}{:02}:{:02}", bias.abs() / 60, bias.abs() % 60))
@@ -47,6 +49,7 @@ mod tests {
         check("19:33:19.766-330", "timestamp=2014-11-28T19:33:19.766+05:30");
         check("19:33:19.766+300", "timestamp=2014-11-28T19:33:19.766-05:00");
         check("19:33:19.766", "timestamp=2014-11-28T19:33:19.766");
+        check("19:33:19.766+-60", "timestamp=2014-11-28T19:33:19.766+01:00");
         assert!(fields("<![LOG[open").is_none());
     }
 }

@@ -215,10 +215,10 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
             out.push(("timestamp".into(), time.into()));
             message
         }
-        None => match place.and_then(|place| place.time_of(text)) {
+        None => match place.map_or_else(|| behind_number(text), |place| place.time_of(text)) {
             Some(time) => {
                 out.push(("timestamp".into(), time.into()));
-                match collected(text) {
+                match place.and_then(|_| collected(text)) {
                     Some(header) => {
                         let mut fields = Vec::new();
                         syslog::fields(&header, &mut fields);
@@ -233,6 +233,19 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
     };
     out.push(("message".into(), message.to_owned()));
     payload::expand("message", message, out);
+}
+
+/// The time of a line that begins with a number of its own: `17,01.02.2024,10:00:00,text`. Of logs that begin with many lines
+/// of another kind the place is not known.
+fn behind_number(text: &str) -> Option<&str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let numbered =
+        (1..=12).contains(&digits) && matches!(text.as_bytes().get(digits), Some(b',' | b';' | b'|' | b'\t'));
+    let rest = numbered.then(|| text.get(digits + 1..)).flatten()?;
+    let (moment, used) = prefix(rest, Reading::default())?;
+    let clocked = moment.dated && moment.precision != casebook_protocol::Precision::Day;
+    let ends = matches!(rest.as_bytes().get(used), None | Some(b',' | b';' | b'|' | b'\t'));
+    (clocked && ends).then(|| rest.get(..used)).flatten()
 }
 
 /// The line of syslog behind words that its collector put before it.
@@ -263,7 +276,7 @@ fn labelled<'t>(text: &'t str, out: &mut Vec<(String, String)>) -> &'t str {
     {
         let value = value.trim();
         let digits = value.len() == 14 && value.bytes().all(|b| b.is_ascii_digit());
-        if label.contains(' ') && !digits {
+        if label.contains(' ') && !(digits && label.ends_with(" time")) {
             return text;
         }
         if !label.contains(' ') {

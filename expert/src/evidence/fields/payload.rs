@@ -137,7 +137,12 @@ fn inner(path: &str, value: &str) -> Fields {
     {
         return found;
     }
-    if let Some(found) = keyvalue::comma_pairs(text).or_else(|| keyvalue::bar_pairs(text)) {
+    if let Some(found) = keyvalue::comma_pairs(text) {
+        return found;
+    }
+    if is_message(path)
+        && let Some(found) = keyvalue::bar_pairs(text)
+    {
         return found;
     }
     if keyvalue::looks_like_pairs(text) {

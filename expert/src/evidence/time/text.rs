@@ -236,12 +236,15 @@ fn iso(text: &str) -> Option<(Moment, usize)> {
     let day = c.number(1, 2)?;
     let date = (year, month, day);
     let mark = c.at;
+    let dash = c.peek() == Some(b'-');
     if c.eat(|b| matches!(b, b'T' | b't' | b' ' | b'_' | b',' | b'-'))
         && {
             let _ = c.eat(|b| b == b' ');
             true
         }
         && let Some(clock) = c.clock()
+        // A date alone may have a zone: `2024-01-01-05:00`.
+        && (!dash || clock.precision != Precision::Minute)
     {
         let zone = c.zone();
         return c.done().then(|| moment(date, Some(&clock), zone, true)).flatten().map(|m| (m, c.at));
