@@ -39,7 +39,6 @@ pub(crate) fn packed(value: &str) -> bool {
         && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
             || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
             || value.contains("EF:")
-            || value.contains("[Priority: ")
             || BEGINNINGS.iter().any(|begin| value.starts_with(begin)))
 }
 
