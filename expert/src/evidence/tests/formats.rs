@@ -172,3 +172,22 @@ fn each_field_that_is_shown_is_found_by_its_name_and_value() {
         }
     }
 }
+
+#[test]
+fn the_firewall_of_windows_writes_the_clock_of_its_host() {
+    let log = |format: &str| {
+        format!(
+            "#Version: 1.5\n#Software: Microsoft Windows Firewall\n{format}#Fields: date time action protocol src-ip dst-ip src-port dst-port\n\
+             2024-01-02 10:00:00 DROP TCP 10.0.0.9 10.0.0.1 50000 445\n"
+        )
+    };
+    let zoneless = |text: &str| {
+        let folder = Folder::of("pfirewall.log", text);
+        let catalog = folder.open();
+        let source = &catalog.sources()[0];
+        assert_eq!((source.domain.as_str(), source.sensor.as_str()), ("network", "windows-firewall"));
+        source.notes.iter().any(|note| note.contains("say no zone"))
+    };
+    assert!(zoneless(&log("#Time Format: Local\n")));
+    assert!(!zoneless(&log("")), "the format itself is in UTC");
+}
