@@ -194,6 +194,7 @@ const ACTIONS: &[(&[&str], Class)] = &[
         &[
             "failed_login",
             "login_failed",
+            "login_failure",
             "logon_failed",
             "userloginfailed",
             "challenge_failure",
@@ -205,6 +206,7 @@ const ACTIONS: &[(&[&str], Class)] = &[
         &[
             "consolelogin",
             "user.login",
+            "login_success",
             "userloggedin",
             "sign-in",
             "sign_in",

@@ -228,3 +228,34 @@ fn a_word_beside_what_points_to_an_attack_takes_nothing_from_it() {
     assert_eq!(found(alone.clone()).map(|f| f.0), Some(Bearing::Incriminating));
     assert_eq!(found(alone), found(worded));
 }
+
+#[test]
+fn an_account_that_signs_in_from_one_network_after_the_other_is_in_several_hands() {
+    let sign_in = |line: u64, minute: u64, address: &str| {
+        let fields = [
+            ("actor.email", "mara@example.org"),
+            ("ipAddress", address),
+            ("events.0.type", "login"),
+            ("events.0.name", "login_success"),
+        ];
+        let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        record(line, &format!("2026-03-01T10:{minute:02}:00Z"), &raw, &fields)
+    };
+    let told = |recs: &[Value]| {
+        let all = told(recs);
+        let marked = all.iter().filter(|f| f.claim.contains("several networks")).collect::<Vec<_>>();
+        assert!(marked.iter().all(|f| (f.bearing, f.weight) == (Bearing::Incriminating, Weight::Strong)));
+        marked.len()
+    };
+    let four = |last: &str, minute: u64| {
+        [
+            sign_in(3, 0, "198.51.100.7"),
+            sign_in(4, 5, "203.0.113.9"),
+            sign_in(5, 10, "192.0.2.5"),
+            sign_in(6, minute, last),
+        ]
+    };
+    assert!(told(&four("8.8.4.4", 15)) > 0);
+    assert_eq!(told(&four("203.0.200.1", 15)), 0, "three networks");
+    assert_eq!(told(&four("8.8.4.4", 55)), 0, "not within half an hour of the alerted one");
+}

@@ -165,7 +165,7 @@ pub(super) fn unknown(rec: &Rec) -> Option<String> {
     const VALUES: usize = 4;
     let number = quote(event_id(&rec.fields)?, 20);
     let of = rec.fields.iter().find(|(path, _)| {
-        matches!(last(path, 2).as_str(), "provider.name" | "attributes.name" | "providername" | "sourcename")
+        matches!(last(path, 2).as_str(), "provider.name" | "attributes.name")
             || matches!(last(path, 1).as_str(), "providername" | "sourcename")
     });
     let of = of.map(|(_, name)| format!(" of {}", quote(name, 80))).unwrap_or_default();

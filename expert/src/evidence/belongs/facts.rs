@@ -19,6 +19,11 @@ pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
+/// The path is this name, or ends with it as with a part of its own.
+fn ends_with(path: &str, name: &str) -> bool {
+    plain(path).strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
 impl<'a> Facts<'a> {
     pub(crate) fn new(format: Format, sample: &'a [Fields]) -> Self {
         let mut names = BTreeSet::new();
@@ -40,15 +45,7 @@ impl<'a> Facts<'a> {
 
     /// All of these fields occur in one record of three.
     pub(crate) fn often(&self, names: &[&str]) -> bool {
-        let has = |fields: &&Fields| {
-            names.iter().all(|name| {
-                let hit = |path: &str| {
-                    let path = plain(path);
-                    path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
-                };
-                fields.iter().any(|(path, _)| hit(path))
-            })
-        };
+        let has = |fields: &&Fields| names.iter().all(|name| fields.iter().any(|(path, _)| ends_with(path, name)));
         let looked = self.sample.iter().take(400);
         looked.clone().filter(has).count() * 3 >= looked.count()
     }
@@ -73,11 +70,7 @@ impl<'a> Facts<'a> {
     /// The values of a field, by its plain path or the end of it: each record's first.
     pub(crate) fn values<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.sample.iter().filter_map(move |fields| {
-            let hit = |path: &str| {
-                let path = plain(path);
-                path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
-            };
-            fields.iter().find(|(path, value)| !value.is_empty() && hit(path)).map(|(_, v)| v.as_str())
+            fields.iter().find(|(path, value)| !value.is_empty() && ends_with(path, name)).map(|(_, v)| v.as_str())
         })
     }
 

@@ -218,7 +218,7 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
         None => match place.map_or_else(|| behind_number(text), |place| place.time_of(text)) {
             Some(time) => {
                 out.push(("timestamp".into(), time.into()));
-                match place.and_then(|_| collected(text)) {
+                match place.and_then(|_| behind_words(text)) {
                     Some(header) => {
                         let mut fields = Vec::new();
                         syslog::fields(&header, &mut fields);
@@ -249,7 +249,7 @@ fn behind_number(text: &str) -> Option<&str> {
 }
 
 /// The line of syslog behind words that its collector put before it.
-fn collected(text: &str) -> Option<syslog::Header<'_>> {
+fn behind_words(text: &str) -> Option<syslog::Header<'_>> {
     const WORDS_MAX: usize = 6;
     let starts = text.match_indices(' ').take(WORDS_MAX).map(|(at, _)| at + 1);
     starts.filter_map(|at| syslog::header(text.get(at..)?)).find(|header| header.host.is_some())
