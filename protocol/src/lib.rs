@@ -33,6 +33,7 @@ pub mod task;
 pub mod time;
 pub mod timeline;
 pub mod tool;
+pub mod view;
 
 pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line, one_sentence};
 pub use budget::{Budget, Headroom, Usage};
@@ -48,10 +49,10 @@ pub use review::{Judgement, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};
 pub use rule::{Docket, Guard, Rule, Ruling, Verdict};
 pub use task::{
-    Allowance, Answer, CheckedFinding, Conclusion, Decision, DirectorView, DomainToolset, ExpertView, Member,
-    MemberState, Move, Outcome, Phase, Player, Question, ReviewView, Role, SourceInfo, Task, TaskKind, TimelineView,
-    View,
+    Allowance, Answer, Conclusion, Decision, Member, MemberState, Move, Outcome, Phase, Player, Question, Role,
+    SourceInfo, Task, TaskKind,
 };
 pub use time::{EventTime, Precision, TimeBasis, Timestamp};
 pub use timeline::{EventDraft, Gap, GapKind, Timeline, TimelineDraft, TimelineEvent};
 pub use tool::{CallStatus, ToolCall, ToolSpec, Toolset, offered_name, server_of, source_name};
+pub use view::{CheckedFinding, DirectorView, DomainToolset, ExpertView, ReviewView, TimelineView, View};

@@ -1,14 +1,10 @@
-//! The six tasks, what each may see (its view), and what each answers (its outcome).
-//!
-//! A view holds what the design's table in section 1 allows and nothing else: what a role must never
-//! see has no field to be in.
+//! The six tasks, who is there to do them, and what each answers (its outcome). What each may see is its [`View`].
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Checked;
 use crate::{
-    Alert, Domain, Finding, FindingDraft, FindingId, InvestigationId, JournalEntry, Review, ReviewDraft, TaskId,
-    Timeline, TimelineDraft, Toolset, Usage, Verdict, journal::EntryDraft,
+    Domain, FindingDraft, FindingId, InvestigationId, ReviewDraft, TaskId, TimelineDraft, Toolset, Usage, Verdict,
+    View, journal::EntryDraft,
 };
 
 /// How far the investigation has come.
@@ -152,118 +148,6 @@ pub struct Question {
     pub to: Vec<Domain>,
     /// Names, addresses, ids to follow, as the evidence writes them.
     pub follow: Vec<String>,
-}
-
-/// What the Director sees: derived text alone, never raw bytes of evidence.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DirectorView {
-    /// The alert.
-    pub alert: Alert,
-    /// Its Journal.
-    pub journal: Vec<JournalEntry>,
-    /// The latest Review.
-    pub review: Option<Review>,
-    /// The Timeline.
-    pub timeline: Option<Timeline>,
-    /// Who is there.
-    pub roster: Vec<MemberState>,
-    /// What is used so far.
-    pub used: Usage,
-    /// Near the limit: which one, and how near.
-    pub warning: Option<String>,
-    /// Why the investigation must conclude now, if it must.
-    pub stop_reason: Option<String>,
-}
-
-/// What an Expert sees: neither Review nor Timeline nor other Experts' findings, so that it is not
-/// led by them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ExpertView {
-    /// The alert.
-    pub alert: Alert,
-    /// The Director's Journal.
-    pub journal: Vec<JournalEntry>,
-    /// What is asked.
-    pub question: Question,
-    /// Its own toolset.
-    pub toolset: Toolset,
-    /// The sources behind it.
-    pub sources: Vec<SourceInfo>,
-}
-
-/// A finding with the result of its mechanical check.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CheckedFinding {
-    /// The finding.
-    pub finding: Finding,
-    /// What code found out about its citations.
-    pub checked: Checked,
-}
-
-/// Which Expert had which tools.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DomainToolset {
-    /// The Expert.
-    pub domain: Domain,
-    /// Its toolset.
-    pub toolset: Toolset,
-}
-
-/// What the Critic sees to review a round.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ReviewView {
-    /// The Director's Journal.
-    pub journal: Vec<JournalEntry>,
-    /// This round's findings.
-    pub findings: Vec<CheckedFinding>,
-    /// Findings of earlier rounds that one of this round's contradicts.
-    pub contradicted: Vec<CheckedFinding>,
-    /// Every toolset by Expert, for the Critic's tools.
-    pub toolsets: Vec<DomainToolset>,
-}
-
-/// What the Critic sees to rewrite the Timeline. It has no tools here at all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TimelineView {
-    /// The Director's Journal.
-    pub journal: Vec<JournalEntry>,
-    /// This round's Review.
-    pub review: Review,
-    /// The Timeline so far.
-    pub previous: Option<Timeline>,
-}
-
-/// What a task may know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum View {
-    /// Director: plan.
-    Plan(Box<DirectorView>),
-    /// Expert: investigate.
-    Investigate(Box<ExpertView>),
-    /// Critic: review.
-    Review(Box<ReviewView>),
-    /// Critic: timeline.
-    Timeline(Box<TimelineView>),
-    /// Director: decide.
-    Decide(Box<DirectorView>),
-    /// Director: report.
-    Report(Box<DirectorView>),
-}
-
-impl View {
-    /// The task that the view is for.
-    #[must_use]
-    pub const fn kind(&self) -> TaskKind {
-        match self {
-            Self::Plan(_) => TaskKind::Plan,
-            Self::Investigate(_) => TaskKind::Investigate,
-            Self::Review(_) => TaskKind::Review,
-            Self::Timeline(_) => TaskKind::Timeline,
-            Self::Decide(_) => TaskKind::Decide,
-            Self::Report(_) => TaskKind::Report,
-        }
-    }
 }
 
 /// What one task may use at the most.

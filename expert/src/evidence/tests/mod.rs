@@ -4,6 +4,7 @@ mod cases;
 mod damage;
 mod formats;
 mod times;
+mod told;
 mod tools;
 
 use std::path::Path;
