@@ -160,13 +160,21 @@ pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
     all.into_values().collect()
 }
 
+/// A field that stands in a record more than once has all its values, the first under its own name.
+fn each(path: &str, value: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let under = |i: usize| if i == 0 { path.to_owned() } else { format!("{path}.{i}") };
+    match value {
+        Value::Array(all) => all.iter().enumerate().map(|(i, value)| (under(i), text(value))).collect(),
+        one => vec![(path.to_owned(), text(one))],
+    }
+}
+
 fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let raw = text("raw").unwrap_or_default().to_owned();
     let fields: BTreeMap<String, String> =
-        item.get("fields").and_then(Value::as_object).map_or_else(BTreeMap::new, |map| {
-            map.iter().map(|(k, v)| (k.clone(), v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
-        });
+        item.get("fields").and_then(Value::as_object).into_iter().flatten().flat_map(|(k, v)| each(k, v)).collect();
     let facets = Facets::read(&fields, &raw);
     let lower = facets.get(Facet::Text).unwrap_or(&raw).to_lowercase();
     let shows = behaviour::all().iter().filter(|b| b.matches(&facets, &lower)).collect();
@@ -187,4 +195,19 @@ fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
         shows,
         lower,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_stands_twice_has_both_values_the_first_under_its_name() {
+        let item = serde_json::json!({"source": "a", "file": "a", "line": 1, "raw": "a",
+            "fields": {"Name": ["Keeper", "Runner"], "User": "mara"}});
+        let rec = read(&CallId::new("r1.investigate.endpoint.t1.0").unwrap(), "/record".into(), &item).unwrap();
+        let fields: Vec<(&str, &str)> = rec.fields.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(fields, [("Name", "Keeper"), ("Name.1", "Runner"), ("User", "mara")]);
+        assert_eq!(rec.field(&["name"]), Some("Keeper"));
+    }
 }

@@ -134,7 +134,14 @@ fn pair(line: &str) -> Option<(&str, &str)> {
     let words = key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'/' | b'(' | b')'));
     let begins = key.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
     let short = key.len() <= 48 && key.split(' ').count() <= 5;
-    (spaced && words && begins && short).then(|| (key, value.trim()))
+    // The audit of database servers writes `server_principal_name:sa`.
+    let snake = key.contains('_') && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    ((spaced || snake) && words && begins && short).then(|| (key, bare(value.trim())))
+}
+
+/// What an instance of a class of WMI has as `"value";`.
+fn bare(value: &str) -> &str {
+    value.strip_suffix(';').and_then(|v| v.strip_prefix('"')?.strip_suffix('"')).unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -166,6 +173,18 @@ mod tests {
             ],
         );
         check("GET / HTTP/1.1\nHost: x\nAccept: */*\n", &[]);
+    }
+
+    #[test]
+    fn an_audit_of_a_database_and_an_instance_of_wmi_are_pairs_too() {
+        check(
+            "audit_schema_version:1\naction_id:AUSC\nserver_principal_name:CORP\\mara\nhttp:x\n",
+            &[("audit_schema_version", "1"), ("action_id", "AUSC"), ("server_principal_name", "CORP\\mara")],
+        );
+        check(
+            "instance of __EventFilter\n{\n\tName = \"Keeper\";\n\tQuery = \"select 'a;b'\";\n\tSize = 7;\n};\n",
+            &[("Name", "Keeper"), ("Query", "select 'a;b'"), ("Size", "7;")],
+        );
     }
 
     /// A script, a command and a task are texts of whoever is recorded.
