@@ -240,4 +240,6 @@ mod tests {
 }
 
 #[cfg(test)]
+mod rare;
+#[cfg(test)]
 mod windows;

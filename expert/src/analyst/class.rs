@@ -106,6 +106,7 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
         "5140" | "5145" | "4663" => Class::FileRead,
         "4657" => Class::RegistryChange,
         "4103" | "4104" | "24577" => Class::Script,
+        "800" if head.contains("PowerShell") => Class::Script,
         "1102" | "104" | "4719" | "4616" => Class::ConfigChange,
         // A port was bound, and nobody connected.
         "5158" => Class::Other,
@@ -269,6 +270,7 @@ fn worded(text: &str) -> Option<Class> {
             "commandline: apt",
             " install ",
             " status installed ",
+            " status half",
             " configure ",
             " trigproc ",
             "dpkg",
@@ -279,7 +281,17 @@ fn worded(text: &str) -> Option<Class> {
             Class::ScheduledTask
         } else if any(&["systemd[", "started ", "stopped "]) {
             Class::ServiceChange
-        } else if any(&["\"get ", "\"post ", "\"head ", "\"put ", " connect ", " get http"]) {
+        } else if any(&[
+            "\"get /",
+            "\"post /",
+            "\"head /",
+            "\"put /",
+            "\"get http",
+            "\"post http",
+            "\"connect ",
+            " connect ",
+            " get http",
+        ]) {
             Class::HttpRequest
         } else {
             return None;

@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::Done;
 use casebook_protocol::claim;
-use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight, one_line};
+use casebook_protocol::{Bearing, FindingDraft, TimeBasis, Weight, one_line};
 
 mod cite;
+mod draft;
 mod excuse;
 mod marks;
 mod rank;
 
-use cite::{cite, corpus, entities, time};
-use marks::{mark_fetches, mark_networks, mark_shells, mark_sign_ins};
-use rank::{hands_on, program, rank, wraps};
+use draft::drafts;
+use marks::{mark_fetches, mark_networks, mark_shells, mark_sign_ins, mark_taken_roles};
+use rank::{hands_on, rank, wraps};
 
 use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
@@ -52,7 +53,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     groups.sort_by_key(|g| std::cmp::Reverse(g.0.iter().map(|p| p.rank).max()));
     groups.truncate(MOST);
     groups.sort_by_key(|g| g.0.first().and_then(|p| p.rec.time));
-    let mut findings: Vec<FindingDraft> = groups.iter().filter_map(|g| draft(g, case)).collect();
+    let mut findings: Vec<FindingDraft> = groups.iter().flat_map(|g| drafts(g, case)).collect();
     if case.round == 1 {
         findings.extend(super::absent::findings(case, done));
         findings.extend(super::series::findings(case, done));
@@ -60,6 +61,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         mark_fetches(&mut findings, &groups, case);
         mark_shells(&mut findings, &groups, case);
         mark_networks(&mut findings, &groups, case);
+        mark_taken_roles(&mut findings, &groups, case);
     }
     findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
     findings
@@ -298,96 +300,6 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
 fn on_the_wire(rec: &Rec) -> bool {
     matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
         && rec.facets.get(Facet::Process).is_none()
-}
-
-fn draft(group: &Group<'_>, case: &Case) -> Option<FindingDraft> {
-    let behaviours = telling(group);
-    let explaining = excuse::explaining(group, case);
-    let held = |b: &Behaviour| explaining.iter().any(|(_, held)| held.iter().any(|h| h.id == b.id));
-    let against = behaviours.iter().any(|b| b.bearing == Bearing::Incriminating);
-    // Beside what points to an attack, only what holds is an explanation.
-    let behaviours: Vec<&Behaviour> = behaviours
-        .into_iter()
-        .filter(|b| b.bearing != Bearing::Exonerating || held(b) || !against && explaining.is_empty())
-        .collect();
-    let (bearing, weight) = bearing(&behaviours);
-    let shown = behaviours.iter().find(|b| b.bearing == bearing).copied();
-    let close = group.0.iter().map(|p| p.kin).min().unwrap_or(Kin::Near);
-    let innocent = bearing == Bearing::Exonerating;
-    // Where the alerted process really does what the alert claims, the circumstances under which it
-    // does so (a package being installed) explain nothing: an attacker may bring a package, too.
-    let really =
-        case.core.iter().filter_map(|i| case.recs.get(*i)).any(|r| case.programs.contains(&program(r).as_str()));
-    let circumstance = really && innocent && shown.is_some_and(|b| b.technique.is_none());
-    let about_alert = !circumstance && if innocent { !explaining.is_empty() } else { close <= Kin::Descendant };
-    let cited: Vec<&Pick<'_>> =
-        if innocent && about_alert { explaining.iter().map(|(p, _)| *p).collect() } else { group.0.iter().collect() };
-    let cited: Vec<&Pick<'_>> = cited.into_iter().take(CITED).collect();
-    let main = cited.first()?;
-    let corpus = corpus(&cited);
-    let aggregate = main.rec.basis == TimeBasis::Aggregation;
-    let claim =
-        say::claim(main.rec, &cited.iter().skip(1).map(|p| p.rec).collect::<Vec<_>>(), shown, aggregate, &|text| {
-            claim::faults(text, &corpus, &[]).is_empty()
-        });
-    let time = (!aggregate).then(|| time(&cited)).flatten();
-    let kind = match (shown.is_some_and(is_instruction), aggregate, &time) {
-        (true, ..) => FindingKind::Instruction,
-        (_, true, _) => FindingKind::Aggregate,
-        (_, _, None) => FindingKind::State,
-        _ => FindingKind::Occurrence,
-    };
-    let confidence = match close {
-        Kin::Core => 0.9,
-        Kin::Same | Kin::Ancestor | Kin::Descendant => 0.85,
-        Kin::Again | Kin::Between | Kin::Named => 0.75,
-        Kin::Near => 0.6,
-    };
-    Some(FindingDraft {
-        kind,
-        claim,
-        time,
-        entities: entities(&cited, &corpus),
-        bearing,
-        weight,
-        about_alert,
-        technique: shown.and_then(|b| b.technique.clone().or_else(|| stated(main.rec))),
-        confidence: Score::clamped(confidence),
-        citations: cited.iter().map(|p| cite(p.rec)).collect(),
-        look_next: shown.and_then(|b| b.look_next.clone()),
-    })
-}
-
-/// The technique that an alert of another product names.
-fn stated(rec: &Rec) -> Option<String> {
-    let named = rec.field(&["techniques", "attacktechniques", "technique", "mitretechniques"])?;
-    let (_, from) = named
-        .match_indices('T')
-        .map(|(at, _)| named.split_at(at))
-        .find(|(_, rest)| rest.len() >= 5 && rest.bytes().skip(1).take(4).all(|b| b.is_ascii_digit()))?;
-    let part = from.get(5..9).filter(|p| p.starts_with('.') && p.bytes().skip(1).all(|b| b.is_ascii_digit()));
-    (rec.class() == Class::Alert).then(|| format!("{}{}", from.get(..5).unwrap_or_default(), part.unwrap_or_default()))
-}
-
-/// What the group's records show, the gravest first.
-fn telling(group: &Group<'_>) -> Vec<&'static Behaviour> {
-    let mut all: Vec<&'static Behaviour> = group.0.iter().flat_map(|p| p.rec.shows.iter().copied()).collect();
-    all.sort_by_key(|b| (std::cmp::Reverse(b.weight), b.id.as_str()));
-    all.dedup_by_key(|b| b.id.as_str());
-    all
-}
-
-/// An innocent explanation outweighs what weighs less than it does, never what is seldom legitimate.
-fn bearing(behaviours: &[&Behaviour]) -> (Bearing, Weight) {
-    let most = |bearing: Bearing| behaviours.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
-    match (most(Bearing::Incriminating), most(Bearing::Exonerating)) {
-        (Some(against), Some(innocent)) if against >= Weight::Strong || against >= innocent => {
-            (Bearing::Incriminating, against)
-        }
-        (_, Some(innocent)) => (Bearing::Exonerating, innocent),
-        (Some(against), None) => (Bearing::Incriminating, against),
-        (None, None) => (Bearing::Neutral, Weight::Weak),
-    }
 }
 
 #[cfg(test)]

@@ -149,8 +149,11 @@ impl Facets {
                 let value = value.trim();
                 // As whom a task will run is not who made it, and the program of a client is nobody.
                 let nobody = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
-                // What a parameter is called is not what was acted on.
-                let called = matches!(two.as_str(), "parameters.name" | "extendedproperties.name");
+                // What a parameter is called is not what was acted on, nor is who wrote the record.
+                let called = matches!(
+                    two.as_str(),
+                    "parameters.name" | "extendedproperties.name" | "attributes.name" | "provider.name"
+                );
                 if *above && !parents || (*facet == Facet::User && nobody) || (*facet == Facet::Object && called) {
                     continue;
                 }
@@ -314,8 +317,28 @@ fn mapped(address: &str) -> Option<String> {
 pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
     let is = |path: &String, wanted: &str, n| last(path, n) == wanted && !spoken(path, fields);
     let named = |wanted: &str, n| fields.iter().find(|(path, _)| is(path, wanted, n)).map(|(_, id)| id.as_str());
-    named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2))
+    let local = || {
+        let told = |path: &str| path.rsplit('.').next().is_some_and(|name| EVENT_IDS.contains(&name.trim()));
+        fields.iter().find(|(path, id)| told(path) && id.bytes().all(|b| b.is_ascii_digit())).map(|(_, id)| id.as_str())
+    };
+    named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2)).or_else(local)
 }
+
+/// What Windows calls that number where it speaks another language.
+const EVENT_IDS: [&str; 12] = [
+    "Ereignis-ID",
+    "Ereignis ID",
+    "ID de l’événement",
+    "ID de l'événement",
+    "ID d’événement",
+    "Id. del evento",
+    "ID evento",
+    "Gebeurtenis-ID",
+    "Код события",
+    "イベント ID",
+    "事件 ID",
+    "이벤트 ID",
+];
 
 /// The last `n` parts of a path in lower case, without positions in arrays and without everything but
 /// letters and digits.

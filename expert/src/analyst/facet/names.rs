@@ -42,12 +42,12 @@ const NAMES: &[(Facet, &str)] = &[
     ),
     (
         Facet::User,
-        "useridentity.arn userprincipalname userid.name actor.alternateid targetusername user username \
+        "useridentity.arn userprincipalname detectionuser userid.name actor.alternateid targetusername user username \
         useridentity.username userid accountname actor principal principalemail account client \
         subjectusername eventxml.param1 userdata.param1 login email mailboxownerupn user.name suser duser \
         createdprocessaccountname processusername actorusername initiatingprocessaccountname caller identity \
         userdisplayname actor.email srcuser sourceuser sourceusername destinationusername usrname csusername \
-        cusername loginname dbuser acct",
+        cusername loginname dbuser acct serverprincipalname",
     ),
     (
         Facet::Host,
@@ -102,7 +102,7 @@ const NAMES: &[(Facet, &str)] = &[
         requestparameters.secretid modulearg.name filearg.path objectname objectref.name relativetargetname \
         repo objectid target resource package taskname path name file stringarg resourcename \
         target.alternateid target.displayname targetfilepath tgtfilepath filepath registrykey \
-        registryvaluename securitypackagename objectkey fd.name searchfilter pipename fname unit",
+        registryvaluename securitypackagename objectkey fd.name searchfilter pipename fname unit objectdn",
     ),
     (
         Facet::Service,

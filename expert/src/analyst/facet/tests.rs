@@ -140,3 +140,21 @@ fn who_writes_a_record_is_not_who_acted() {
     let task = [("TaskContent.Principals.Principal.UserId", "S-1-5-18"), ("SubjectUserName", "mara")];
     check(&task, Facet::User, Some("mara"));
 }
+
+#[test]
+fn who_wrote_a_record_is_nothing_that_was_acted_on() {
+    let fields = [
+        ("Event.System.Provider.#attributes.Name", "Microsoft-Windows-Security-Auditing"),
+        ("Event.System.EventID", "4662"),
+        ("Event.EventData.SubjectUserName", "mara"),
+    ];
+    check(&fields, Facet::Object, None);
+}
+
+#[test]
+fn the_number_of_an_event_has_a_name_in_each_language_of_windows() {
+    for name in ["EventID", "Ereignis-ID", "イベント ID", "ID de l’événement"] {
+        let fields = [(name.to_owned(), "4688".to_owned())].into_iter().collect();
+        assert_eq!(event_id(&fields), Some("4688"), "{name}");
+    }
+}

@@ -8,6 +8,7 @@ use crate::analyst::rec::Rec;
 /// Events of the Security log and others that have a number to themselves.
 const EVENTS: &[(&str, &str)] = &[
     ("1102", "audit log cleared"),
+    ("33205", "audit record of a database server"),
     ("4608", "start of Windows"),
     ("4610", "authentication package loaded by the logon service"),
     ("4614", "notification package loaded by the account manager"),
@@ -15,6 +16,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("4622", "security package loaded by the logon service"),
     ("4624", "sign-in"),
     ("4625", "failed sign-in"),
+    ("4627", "groups of a sign-in"),
     ("4634", "sign-out"),
     ("4647", "sign-out"),
     ("4648", "credentials of an account given explicitly"),
@@ -73,25 +75,87 @@ const EVENTS: &[(&str, &str)] = &[
     ("4799", "members of a group listed"),
     ("4800", "session locked"),
     ("4801", "session unlocked"),
+    ("4907", "auditing of an object changed"),
+    ("4964", "sign-in of a member of a watched group"),
     ("5136", "directory object changed"),
     ("5137", "directory object created"),
     ("5140", "network share opened"),
     ("5141", "directory object deleted"),
     ("5142", "network share created"),
     ("5145", "file on a network share accessed"),
+    ("5154", "port opened for connections"),
+    ("5157", "connection refused by the firewall"),
     ("5158", "local port bound"),
     ("5379", "stored credentials read"),
     ("5861", "WMI event consumer registered for good"),
+    ("6416", "device recognised"),
     ("7045", "service installed"),
 ];
 
-/// Small numbers that mean this in the logs of the terminal services only.
-const DESKTOP: &[(&str, &str)] = &[
-    ("1149", "remote desktop authentication"),
-    ("21", "remote desktop session opened"),
-    ("23", "remote desktop session closed"),
-    ("24", "remote desktop session disconnected"),
-    ("25", "remote desktop session reconnected"),
+/// Numbers that mean this only where a word of the provider's name stands in the record.
+const OF_PROVIDERS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "TerminalServices",
+        &[
+            ("1149", "remote desktop authentication"),
+            ("21", "remote desktop session opened"),
+            ("23", "remote desktop session closed"),
+            ("24", "remote desktop session disconnected"),
+            ("25", "remote desktop session reconnected"),
+        ],
+    ),
+    ("Microsoft-Windows-Eventlog", &[("104", "event log cleared")]),
+    (
+        "Windows Defender",
+        &[
+            ("1116", "malware found by the protection of Windows"),
+            ("1117", "malware acted on by the protection of Windows"),
+            ("5001", "protection of Windows switched off"),
+            ("5007", "setting of the protection of Windows changed"),
+        ],
+    ),
+    (
+        "PowerShell",
+        &[("400", "PowerShell started"), ("403", "PowerShell ended"), ("600", "PowerShell provider started")],
+    ),
+    (
+        "Microsoft-Windows-Sysmon",
+        &[
+            ("2", "creation time of a file changed"),
+            ("4", "state of the sensor changed"),
+            ("6", "driver loaded"),
+            ("9", "disk read directly"),
+            ("15", "stream of a file written"),
+            ("16", "configuration of the sensor changed"),
+            ("24", "clipboard changed"),
+            ("25", "image of a process replaced"),
+            ("27", "writing of a program blocked"),
+            ("28", "erasing of a file blocked"),
+            ("29", "program written"),
+        ],
+    ),
+    (
+        "Service Control Manager",
+        &[
+            ("7000", "service failed to start"),
+            ("7009", "service that did not answer in time"),
+            ("7034", "service that ended unexpectedly"),
+            ("7036", "service changed its state"),
+            ("7040", "way in which a service starts changed"),
+        ],
+    ),
+    (
+        "WMI-Activity",
+        &[
+            ("5857", "WMI provider started"),
+            ("5859", "WMI event filter registered"),
+            ("5860", "WMI event consumer registered for a session"),
+        ],
+    ),
+    (
+        "PrintService",
+        &[("307", "document printed"), ("316", "printer driver added"), ("808", "print module that failed to load")],
+    ),
 ];
 
 const LOGON_TYPES: &[(&str, &str)] = &[
@@ -112,11 +176,11 @@ fn word(list: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
 /// What happened, without who did it to what.
 pub(super) fn words(rec: &Rec) -> Option<&'static str> {
     let id = event_id(&rec.fields)?;
-    let desktop = || {
+    let of_provider = || {
         let head: String = rec.raw.chars().take(4096).collect();
-        head.contains("TerminalServices").then(|| word(DESKTOP, id)).flatten()
+        OF_PROVIDERS.iter().filter(|(name, _)| head.contains(name)).find_map(|(_, numbers)| word(numbers, id))
     };
-    word(EVENTS, id).or_else(desktop)
+    word(EVENTS, id).or_else(of_provider)
 }
 
 /// None where the number says nothing, or the class of the record is told as that of any sensor.
@@ -144,7 +208,11 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
         (_, Some(user), _) => format!(" by {user}"),
         _ => String::new(),
     };
-    let object = get(Facet::Object).map(|o| format!(": {o}")).unwrap_or_default();
+    let threat = field(&["threatname"]);
+    let object = threat.into_iter().chain(get(Facet::Object)).collect::<Vec<_>>().join(" in ");
+    let object = if object.is_empty() { object } else { format!(": {object}") };
+    let attribute = field(&["attributeldapdisplayname"]).map(|a| format!(" in {a}")).unwrap_or_default();
+    let statement = field(&["statement"]).map(|s| format!(" of {s}")).unwrap_or_default();
     let service = field(&["servicename"]).filter(|_| matches!(id, "4769" | "4697" | "7045"));
     let service = service.map(|s| format!(" for {s}")).unwrap_or_default();
     let file = field(&["imagepath", "servicefilename"]).map(|f| format!(" running {f}")).unwrap_or_default();
@@ -152,12 +220,14 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
     let share = field(&["sharename"]).map(|s| format!(" of {s}")).unwrap_or_default();
     let right = field(&["accessmask"]).filter(|_| matches!(id, "4656" | "4662" | "4663"));
     let right = right.map(|r| format!(" with the right {r}")).unwrap_or_default();
-    let process = field(&["processname", "processimage"]).map(|p| format!(" with {p}")).unwrap_or_default();
+    let process = field(&["processname", "processimage", "image"]).map(|p| format!(" with {p}")).unwrap_or_default();
     let from = get(Facet::SrcIp).map(|a| format!(" from {a}")).unwrap_or_default();
     let failed = rec.facets.get(Facet::Outcome) == Some("failure") && !what.starts_with("failed");
     let outcome = if failed { ", which failed" } else { "" };
     let number = quote(id, 20);
-    Some(format!("{what}{kind}{object}{share}{service}{file}{right}{who}{process}{from}{on}{outcome} (event {number})"))
+    Some(format!(
+        "{what}{kind}{object}{attribute}{statement}{share}{service}{file}{right}{who}{process}{from}{on}{outcome} (event {number})"
+    ))
 }
 
 /// An event of no known number: the number, who wrote it, and the first of its values.
@@ -241,116 +311,11 @@ fn powershell(rec: &Rec, id: &str) -> Option<String> {
     let what = match id {
         "4104" => rec.field(&["scriptblocktext"])?,
         "4103" => rec.field(&["payload"]).or_else(|| rec.field(&["message"]))?,
+        "800" => rec.field(&["commandline"]).or_else(|| rec.field(&["text"]))?,
         _ => return None,
     };
     (rec.class() == Class::Script).then(|| format!("PowerShell ran {}", quote(what, 200)))
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use casebook_protocol::CallId;
-
-    use super::*;
-    use crate::analyst::facet::Facets;
-
-    #[track_caller]
-    fn check(fields: &[(&str, &str)], expect: &str) {
-        let raw = fields.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
-        let fields: BTreeMap<String, String> =
-            fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let facets = Facets::read(&fields, &raw);
-        let mut rec = Rec::of(CallId::new("r1.investigate.endpoint.t1.0").unwrap(), fields, facets);
-        rec.raw = raw;
-        assert_eq!(super::super::claim(&rec, &[], None, false, &|_| true), expect);
-    }
-
-    #[test]
-    fn each_program_of_a_task_has_its_own_arguments() {
-        let made = [
-            ("EventID", "4698"),
-            ("SubjectUserName", "mara"),
-            ("TaskContent.Actions.Exec.0.Command", "a.exe"),
-            ("TaskContent.Actions.Exec.1.Arguments", "-x"),
-            ("TaskContent.Actions.Exec.1.Command", "b.exe"),
-        ];
-        check(&made, "Scheduled task created that runs `a.exe` and more by `mara` (event `4698`)");
-        check(
-            &[&made[..2], &[made[3], made[4]]].concat(),
-            "Scheduled task created that runs `b.exe` with `-x` by `mara` (event `4698`)",
-        );
-    }
-
-    #[test]
-    fn the_number_of_an_event_is_told_in_words() {
-        check(
-            &[
-                ("EventID", "4663"),
-                ("SubjectUserName", "mara"),
-                ("ObjectName", r"C:\Secret\plan.docx"),
-                ("ProcessName", r"C:\Tools\copy.exe"),
-                ("AccessMask", "0x1"),
-                ("Hostname", "FS1"),
-                ("Message", "An attempt was made to access an object."),
-                ("Keywords", "Audit Success"),
-            ],
-            r"Object accessed: `C:\Secret\plan.docx` with the right `0x1` by `mara` with `C:\Tools\copy.exe` on `FS1` (event `4663`)",
-        );
-        check(
-            &[
-                ("EventID", "4624"),
-                ("LogonType", "3"),
-                ("TargetUserName", "mara"),
-                ("IpAddress", "::ffff:192.0.2.7"),
-                ("Computer", "FS1"),
-                ("Status", "0x0"),
-            ],
-            "Sign-in over the network of `mara` from `192.0.2.7` on `FS1` (event `4624`)",
-        );
-        check(
-            &[("EventID", "4720"), ("TargetUserName", "helper"), ("SubjectUserName", "mara"), ("Computer", "DC1")],
-            "Account created of `helper` by `mara` on `DC1` (event `4720`)",
-        );
-    }
-
-    #[test]
-    fn what_a_sensor_of_processes_saw_is_told() {
-        check(
-            &[
-                ("Channel", "Microsoft-Windows-Sysmon/Operational"),
-                ("EventID", "10"),
-                ("SourceImage", r"C:\Tools\t.exe"),
-                ("TargetImage", r"C:\Windows\System32\spoolsv.exe"),
-                ("GrantedAccess", "0x1400"),
-                ("Computer", "PC1"),
-            ],
-            r"`C:\Tools\t.exe` opened `C:\Windows\System32\spoolsv.exe` with the right `0x1400` on `PC1`",
-        );
-    }
-
-    #[test]
-    fn a_subscription_and_its_consumer_are_told() {
-        check(
-            &[
-                ("Channel", "Microsoft-Windows-Sysmon/Operational"),
-                ("EventID", "20"),
-                ("Operation", "Created"),
-                ("Name", " \"Keeper\""),
-                ("Type", "Script"),
-                ("Destination", " \"run()\""),
-                ("User", "CORP\\mara"),
-            ],
-            "WMI event consumer `Created`: `Keeper` of the type `Script` that runs `run()` as `CORP\\mara`",
-        );
-    }
-
-    /// A small number means something else in each log.
-    #[test]
-    fn a_small_number_of_another_log_is_not_a_remote_desktop() {
-        check(
-            &[("EventID", "25"), ("Channel", "Application"), ("Message", "Index rebuilt."), ("Computer", "PC1")],
-            "Recorded on `PC1`: `Index rebuilt.`",
-        );
-    }
-}
+mod tests;

@@ -66,7 +66,7 @@ pub(in crate::analyst) fn spread(case: &Case, done: &[Done]) -> BTreeSet<(String
 }
 
 /// Of the records at these places, the first of each that `what` tells apart.
-fn first_of<'c, K: Ord>(
+pub(super) fn first_of<'c, K: Ord>(
     case: &'c Case,
     places: &BTreeSet<(String, u64)>,
     what: impl Fn(&'c Rec) -> Option<K>,
@@ -132,10 +132,10 @@ pub(in crate::analyst) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String
 /// The commands that people ran with more rights, around one of these or around a change that the system itself is
 /// recorded for: somebody made it do so.
 pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
-    let changes =
-        matches!(rec.class(), Class::ConfigChange | Class::ServiceChange | Class::KernelModule | Class::ScheduledTask);
-    let nobody =
-        rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
+    let changes = by_the_system(rec);
+    // Of an account that is changed a system's own log names no other.
+    let nobody = rec.class() == Class::AccountChange
+        || rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
     let unix = audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some();
     let Some(at) = rec.time.filter(|_| changes && nobody && unix || with_more_rights(rec)) else { return Vec::new() };
     let (Some(from), Some(to)) = (moved(at, -AROUND), moved(at, AROUND)) else { return Vec::new() };
@@ -149,8 +149,21 @@ pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
     vec![call("search", &request), everywhere]
 }
 
+/// A change that the system itself is recorded for.
+pub(super) fn by_the_system(rec: &Rec) -> bool {
+    matches!(
+        rec.class(),
+        Class::ConfigChange
+            | Class::ServiceChange
+            | Class::KernelModule
+            | Class::ScheduledTask
+            | Class::AccountChange
+            | Class::PackageOperation
+    )
+}
+
 /// How far around the alerted record others are looked for, in seconds.
-const AROUND: i64 = 900;
+pub(super) const AROUND: i64 = 900;
 
 /// Both are of one host; where one of them names none, of one file.
 fn same_host(a: &Rec, b: &Rec) -> bool {
@@ -240,9 +253,10 @@ pub(in crate::analyst) fn sentences(case: &Case, done: &[Done]) -> BTreeSet<(Str
 }
 
 /// Who else comes from the address of an alerted sign-in or call: the first record of each other account, and the
-/// nearest to the alert. An address of many belongs to nobody.
+/// nearest to the alert; where it did few things, each of them. An address of many belongs to nobody.
 pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
     const FEW: usize = 3;
+    const DEEDS: usize = 5;
     let comes = |rec: &&Rec| {
         matches!(rec.class(), Class::Authentication | Class::LogonFailure | Class::ApiCall | Class::TokenEvent)
     };
@@ -266,6 +280,17 @@ pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
             let first = all.iter().min_by_key(|r| (r.time, r.key()));
             let near = all.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())));
             places.extend(first.into_iter().chain(near).map(|r| (r.file.clone(), r.line)));
+            let mut deeds: BTreeMap<&str, &Rec> = BTreeMap::new();
+            for rec in all {
+                let Some(deed) = rec.facets.get(Facet::Action) else { continue };
+                let known = deeds.entry(deed).or_insert(rec);
+                if (rec.time, rec.key()) < (known.time, known.key()) {
+                    *known = rec;
+                }
+            }
+            if deeds.len() <= DEEDS {
+                places.extend(deeds.values().map(|r| (r.file.clone(), r.line)));
+            }
         }
     }
     places

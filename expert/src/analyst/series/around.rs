@@ -1,0 +1,114 @@
+//! What else was recorded around an alert and belongs to it by its kind: packages that were being installed, and what was
+//! sent to a site by whoever searched through it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::worker::call;
+use serde_json::json;
+
+use super::answer;
+use super::beside::{AROUND, by_the_system, first_of};
+use crate::analyst::Case;
+use crate::analyst::facet::roles::audit_prefix;
+use crate::analyst::facet::{Class, Facet};
+use crate::analyst::link::moved;
+use crate::analyst::rec::Rec;
+
+/// How far before and after such a change packages are looked for whose installation may have made it, in seconds.
+const INSTALLING: (i64, i64) = (-120, 60);
+
+/// What was installed around the alert, or the change that the system itself is recorded for: packages bring accounts,
+/// services and modules. The logs of packages may be another Expert's than the alerted record.
+pub(super) fn packages(case: &Case) -> Option<CallRequest> {
+    const TERMS: [&str; 6] =
+        ["status installed", "status half-configured", "Commandline:", "Installed:", "Upgraded:", "Erased:"];
+    let mut alerted = case.core.iter().filter_map(|i| case.recs.get(*i)).peekable();
+    let unix = |rec: &&Rec| audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some();
+    let at = match alerted.peek() {
+        Some(_) => alerted.filter(unix).find(|rec| by_the_system(rec))?.time?,
+        None => case.anchor?,
+    };
+    let (from, to) = (moved(at, INSTALLING.0)?, moved(at, INSTALLING.1)?);
+    Some(call(
+        "search",
+        &json!({"terms": TERMS, "mode": "any", "near": at, "from": from, "to": to, "limit": 100, "include_fields": true}),
+    ))
+}
+
+/// Of each log of packages the first record of such an installation, and those nearest before and after the change.
+pub(in crate::analyst) fn installed(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    let mut places = BTreeSet::new();
+    let Some(found) = packages(case).and_then(|r| answer(&r, done)) else { return places };
+    let core = case.core.iter().filter_map(|i| case.recs.get(*i)).next();
+    let Some(at) = core.and_then(|rec| rec.time).or(case.anchor) else { return places };
+    let found: BTreeSet<(String, u64)> = found.places().collect();
+    let of = |rec: &&Rec| {
+        rec.class() == Class::PackageOperation
+            && found.contains(&(rec.file.clone(), rec.line))
+            && core.is_none_or(|core| same_host_or_none(rec, core))
+    };
+    let mut logs: BTreeMap<&str, Vec<&Rec>> = BTreeMap::new();
+    for rec in case.recs.iter().filter(of) {
+        logs.entry(&rec.file).or_default().push(rec);
+    }
+    for all in logs.values() {
+        let first = all.iter().min_by_key(|r| (r.time, r.line));
+        let before = all.iter().filter(|r| r.time <= Some(at)).max_by_key(|r| (r.time, r.line));
+        let next = all.iter().filter(|r| r.time > Some(at)).min_by_key(|r| (r.time, r.line));
+        places.extend(first.into_iter().chain(before).chain(next).map(|r| (r.file.clone(), r.line)));
+    }
+    places
+}
+
+/// Both are of one host, or one of them names none: a log of packages is that of the host it lies on.
+fn same_host_or_none(a: &Rec, b: &Rec) -> bool {
+    match (a.facets.get(Facet::Host), b.facets.get(Facet::Host)) {
+        (Some(a), Some(b)) => a.eq_ignore_ascii_case(b),
+        _ => true,
+    }
+}
+
+/// What the address of an alerted request that was refused sent to the server that it took: whoever searches through a
+/// site does something with what he finds.
+pub(super) fn sent_to(rec: &Rec) -> Option<CallRequest> {
+    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let (from, method, status) = (is(Facet::SrcIp)?, is(Facet::HttpMethod)?, is(Facet::HttpStatus)?);
+    let at = rec.time.filter(|_| rec.class() == Class::HttpRequest && status.1.starts_with('4'))?;
+    let conditions = json!([
+        {"field": from.0, "op": "eq", "value": from.1},
+        {"field": method.0, "op": "regex", "value": "^(?i:POST|PUT|PATCH|DELETE)$"},
+        {"field": status.0, "op": "regex", "value": "^[23]"},
+    ]);
+    let since = moved(at, -AROUND)?;
+    Some(call(
+        "search",
+        &json!({"where": conditions, "from": since, "order": "time", "limit": 300, "include_fields": true}),
+    ))
+}
+
+/// The first such request to each address of the site.
+pub(in crate::analyst) fn let_through(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
+    const FEW: usize = 12;
+    /// What is asked so often is a page's own doing.
+    const OFTEN: usize = 20;
+    let found = case.core.iter().filter_map(|i| sent_to(case.recs.get(*i)?)).find_map(|r| answer(&r, done));
+    let places: BTreeSet<(String, u64)> = found.iter().flat_map(|a| a.places().collect::<Vec<_>>()).collect();
+    // Parts with digits are names of sessions and objects.
+    let part = |part: &str| if part.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { part.to_owned() };
+    let to = |rec: &Rec| {
+        let path = rec.facets.get(Facet::Url)?.split('?').next()?;
+        Some(path.split('/').map(part).collect::<Vec<_>>().join("/"))
+    };
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for path in case.recs.iter().filter(|r| places.contains(&(r.file.clone(), r.line))).filter_map(to) {
+        *times.entry(path).or_default() += 1;
+    }
+    let few = |rec: &Rec| to(rec).filter(|path| times.get(path).is_none_or(|n| *n <= OFTEN));
+    let mut first: Vec<&Rec> = first_of(case, &places, few).into_values().collect();
+    first.sort_by_key(|rec| (rec.time, rec.key()));
+    first.into_iter().take(FEW).map(|r| (r.file.clone(), r.line)).collect()
+}
+
+#[cfg(test)]
+mod tests;
