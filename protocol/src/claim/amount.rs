@@ -84,9 +84,13 @@ fn free_after(tail: &str, own: usize) -> bool {
 }
 
 /// What stands beside a number of `own` digits, outwards, does not make it a piece of something: of a
-/// longer number, a decimal, an address, a date or a clock.
-fn free(mut beside: impl Iterator<Item = char>, own: usize) -> bool {
+/// longer number, a decimal, an address, a date, a clock or a name such as `AES_256_GCM`.
+fn free(beside: impl Iterator<Item = char>, own: usize) -> bool {
+    let mut beside = beside.peekable();
     let Some(mark) = beside.next() else { return true };
+    if mark == '_' && beside.peek().is_some_and(|c| c.is_alphanumeric()) {
+        return false;
+    }
     let group = beside.take_while(char::is_ascii_digit).count();
     match mark {
         '.' => group == 0,

@@ -4,7 +4,7 @@ fn check(claim: &str, expect: &[&str]) {
     let mut corpus = Corpus::default();
     corpus.add_value(
         &serde_json::json!({"src": "192.168.2.60", "cmd": "bash  -c 'id'", "path": "C:\\Windows\\System32\\reg.exe",
-        "n": 376, "wrapped": "{\"user\":\"Tomcat\"}", "seen": "2022-05-11 18:10", "peer": "fd00:a8af::d48e", "resp_bytes": 70042, "duration": 705.174, "md5": "d41d8cd98f00b204e9800998ecf8427e"}),
+        "n": 376, "cipher": "TLS_RSA_WITH_AES_256_GCM_SHA384", "wrapped": "{\"user\":\"Tomcat\"}", "seen": "2022-05-11 18:10", "peer": "fd00:a8af::d48e", "resp_bytes": 70042, "duration": 705.174, "md5": "d41d8cd98f00b204e9800998ecf8427e"}),
     );
     let times: Vec<Timestamp> =
         ["2022-05-11T18:10:22.138Z", "2022-05-11T18:11:21.2Z"].iter().map(|t| t.parse().unwrap()).collect();
@@ -66,6 +66,7 @@ fn a_piece_of_something_longer_is_no_number() {
     check("18 times", &["the number 18 does not occur in what is cited"]);
     check("2022 times", &["the number 2022 does not occur in what is cited"]);
     check("192 times", &["the number 192 does not occur in what is cited"]);
+    check("256 records", &["the number 256 does not occur in what is cited"]);
     check("hash d41d8cd98f00", &[]);
     check("hash d41d8cd98f01", &["the hash d41d8cd98f01 does not occur in what is cited"]);
 }

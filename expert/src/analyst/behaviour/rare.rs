@@ -158,3 +158,19 @@ fn a_number_of_an_event_inside_an_address_locks_no_account() {
     assert!(!shown(&member).contains("win-account-lockout"));
     check(&[("EventID", "4740"), ("TargetUserName", "mara")], "win-account-lockout", true);
 }
+
+#[test]
+fn what_a_service_or_a_tool_of_the_sign_in_screen_starts_is_known() {
+    let services = r"C:\Windows\System32\services.exe";
+    let shell = r"C:\Windows\System32\WindowsPowerShell\v1.0\powershell.exe";
+    started(shell, services, "powershell.exe -noexit -c x", "service-runs-interpreter", true);
+    started(r"C:\Windows\System32\svchost.exe", services, "svchost.exe -k a", "service-runs-interpreter", false);
+    started(CMD, r"C:\Windows\System32\osk.exe", "cmd", "accessibility-tool-starts-program", true);
+    started(CMD, r"C:\Windows\explorer.exe", "cmd", "accessibility-tool-starts-program", false);
+    let variable = "powershell -NoP -NonI -W Hidden -enc $x";
+    started(shell, CMD, variable, "powershell-encoded-hidden", true);
+    started(shell, CMD, "powershell -NoP -W Hidden -File a.ps1", "powershell-encoded-hidden", false);
+    wrote(shell, r"C:\Windows\System32\ntds_capi_0_a0feda20.keyx.rsa.pvk", "stolen-key-or-ticket-written", true);
+    wrote(r"C:\Users\mara\Desktop\a.exe", r"C:\Users\mara\Desktop\a.dmp", "dump-written-by-program-of-user", true);
+    wrote(r"C:\Windows\System32\WerFault.exe", r"C:\Users\mara\a.dmp", "dump-written-by-program-of-user", false);
+}

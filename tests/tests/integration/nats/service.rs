@@ -111,7 +111,7 @@ fn what_no_worker_of_the_queue_sent_changes_no_state() {
                 (subject::steps(&queue(Role::Critic, None)), format!("r{round}.plan")),
             ] {
                 let step = Step::Tool(casebook_protocol::ToolCall {
-                    id: casebook_protocol::CallId::of(&task(&kind), 1, 7),
+                    id: casebook_protocol::CallId::of(&task(&kind), 1, 97),
                     ..call.clone()
                 });
                 let notice = StepNotice { investigation: id.clone(), task: task(&kind), step };
@@ -137,7 +137,7 @@ fn what_no_worker_of_the_queue_sent_changes_no_state() {
         let log = hub.env().store.log(&id, 1).await.unwrap();
         assert!(
             !log.iter()
-                .any(|e| matches!(&e.event, Event::CallRecorded { call, .. } if call.id.as_str().ends_with("t1.7")))
+                .any(|e| matches!(&e.event, Event::CallRecorded { call, .. } if call.id.as_str().ends_with("t1.97")))
         );
         let letter = hub.last_letter(&subject::dead(&queue(Role::Critic, None))).await.unwrap().expect("a dead letter");
         assert!(letter.reason.contains("message"), "{letter:?}");
