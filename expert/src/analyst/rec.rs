@@ -171,8 +171,13 @@ fn text_of(value: &Value) -> String {
 fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
     let text = |key: &str| item.get(key).and_then(Value::as_str);
     let raw = text("raw").unwrap_or_default().to_owned();
-    let fields: BTreeMap<String, String> =
-        item.get("fields").and_then(Value::as_object).into_iter().flatten().map(|(k, v)| (k.clone(), text_of(v))).collect();
+    let fields: BTreeMap<String, String> = item
+        .get("fields")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(k, v)| (k.clone(), text_of(v)))
+        .collect();
     let facets = Facets::read(&fields, &raw);
     let lower = facets.get(Facet::Text).unwrap_or(&raw).to_lowercase();
     let shows = behaviour::all().iter().filter(|b| b.matches(&facets, &lower)).collect();

@@ -1,5 +1,7 @@
 //! Settings, files and tools of Windows that are seldom used honestly, and their honest neighbours.
 
+use super::super::facet::Facets;
+use super::all;
 use super::windows::{SYSMON, check, shown};
 
 /// A start of a program, as Sysmon records it.
@@ -173,4 +175,20 @@ fn what_a_service_or_a_tool_of_the_sign_in_screen_starts_is_known() {
     wrote(shell, r"C:\Windows\System32\ntds_capi_0_a0feda20.keyx.rsa.pvk", "stolen-key-or-ticket-written", true);
     wrote(r"C:\Users\mara\Desktop\a.exe", r"C:\Users\mara\Desktop\a.dmp", "dump-written-by-program-of-user", true);
     wrote(r"C:\Windows\System32\WerFault.exe", r"C:\Users\mara\a.dmp", "dump-written-by-program-of-user", false);
+}
+
+#[test]
+fn a_name_ends_where_its_field_ends() {
+    let renamed = |old: &str, new: &str| {
+        let raw = format!(
+            r#"{{"EventID":4781,"OldTargetUserName":"{old}","NewTargetUserName":"{new}","SubjectUserName":"PC1$"}}"#
+        );
+        let fields = [("EventID", "4781"), ("OldTargetUserName", old), ("NewTargetUserName", new)];
+        let fields = fields.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let facets = Facets::read(&fields, &raw);
+        all().iter().any(|b| b.id == "win-computer-account-rename" && b.matches(&facets, &raw.to_lowercase()))
+    };
+    assert!(renamed("PC1$", "DC1"));
+    assert!(!renamed("PC1$", "PC2$"));
+    assert!(!renamed("Administrators", "Administrators"), "the account of the machine that did it stands behind");
 }

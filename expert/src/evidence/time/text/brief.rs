@@ -33,16 +33,18 @@ fn compact_date(text: &str, date: (i16, i16, i16)) -> Option<(Moment, usize)> {
 }
 
 /// Month and day alone before a time of day: `12/28-12:55:38.765402` as Snort writes it, `01-02 01:02:04.156` as Android
-/// does, and `I1231 23:59:59.000001` as programs of Google and Kubernetes do.
+/// does, `I1231 23:59:59.000001` as programs of Google and Kubernetes do, and `10.30 16:49:06` as Proxifier does.
 pub(super) fn yearless(text: &str) -> Option<(Moment, usize)> {
     let mut c = Cursor::new(text);
     let letter = c.eat(|b| matches!(b, b'I' | b'W' | b'E' | b'F'));
+    let mut whole = false;
     let (month, day) = if letter {
         let digits = c.number(4, 4)?;
         (digits / 100, digits % 100)
     } else {
         let month = c.number(2, 2)?;
-        let mark = c.peek().filter(|b| matches!(b, b'/' | b'-'))?;
+        let mark = c.peek().filter(|b| matches!(b, b'/' | b'-' | b'.'))?;
+        whole = mark == b'.';
         c.at += 1;
         let day = c.number(2, 2)?;
         if c.peek() != Some(if mark == b'/' { b'-' } else { b' ' }) {
@@ -54,6 +56,8 @@ pub(super) fn yearless(text: &str) -> Option<(Moment, usize)> {
         return None;
     }
     // A fraction tells it from a range of numbers.
-    let clock = c.clock().filter(|clock| clock.precision < Precision::Second)?;
+    let clock = c
+        .clock()
+        .filter(|clock| clock.precision < Precision::Second || whole && clock.precision == Precision::Second)?;
     c.done().then(|| moment((2000, month, day), Some(&clock), None, false)).flatten().map(|m| (m, c.at))
 }

@@ -35,6 +35,7 @@ fn the_forms_that_logs_use() {
     check("2017-10-30-12:47:03", "2017-10-30T12:47:03Z Second no zone");
     check("20220721023749", "2022-07-21T02:37:49Z Second no zone");
     check("12/28-12:55:38.765402", "2000-12-28T12:55:38.765402Z Microsecond no zone no year");
+    check("10.30 16:49:06", "2000-10-30T16:49:06Z Second no zone no year");
     check("01-02 01:02:04.156", "2000-01-02T01:02:04.156Z Millisecond no zone no year");
     check("I1231 23:59:59.000001", "2000-12-31T23:59:59.000001Z Microsecond no zone no year");
     check("/Date(1711431195806)/", "2024-03-26T05:33:15.806Z Millisecond");
