@@ -62,7 +62,8 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                 },
             )
         })
-        .or_else(|| worded(text))
+        // An event of Windows has fields with names such as `Post Clean Status`.
+        .or_else(|| worded(text).filter(|class| *class != Class::HttpRequest || event_id(fields).is_none()))
         .unwrap_or(Class::Other)
 }
 
@@ -107,7 +108,7 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
         "4657" => Class::RegistryChange,
         "4103" | "4104" | "24577" => Class::Script,
         "800" if head.contains("PowerShell") => Class::Script,
-        "1102" | "104" | "4719" | "4616" => Class::ConfigChange,
+        "1102" | "104" | "4719" | "4616" | "33205" => Class::ConfigChange,
         // A port was bound, and nobody connected.
         "5158" => Class::Other,
         _ => return None,
@@ -281,17 +282,7 @@ fn worded(text: &str) -> Option<Class> {
             Class::ScheduledTask
         } else if any(&["systemd[", "started ", "stopped "]) {
             Class::ServiceChange
-        } else if any(&[
-            "\"get /",
-            "\"post /",
-            "\"head /",
-            "\"put /",
-            "\"get http",
-            "\"post http",
-            "\"connect ",
-            " connect ",
-            " get http",
-        ]) {
+        } else if any(&["\"get ", "\"post ", "\"head ", "\"put ", " connect ", " get http"]) {
             Class::HttpRequest
         } else {
             return None;

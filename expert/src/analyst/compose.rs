@@ -263,8 +263,6 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     let command = || a.class() == Class::ProcessStart && b.class() == Class::ProcessStart && same(Facet::Command);
     // A network sensor names itself as the host: there only the address says who acted.
     let nobody = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
-    let person = |rec: &Rec| rec.facets.get(Facet::User).map(account::bare);
-    let same_user = || person(a).is_some() && person(a) == person(b);
     // A session is opened once, and what is done in it are other occurrences.
     let opens = logon::of_session(a) != logon::of_session(b);
     let actor = || {
@@ -272,8 +270,8 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
             return false;
         }
         same(Facet::SrcIp)
-            || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same_user() || nobody))
-            || (same_user() && a.facets.get(Facet::Host).is_none())
+            || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || nobody))
+            || (same(Facet::User) && a.facets.get(Facet::Host).is_none())
     };
     let whole_seconds = a.source != b.source && apart <= 1.0;
     // `sudo x` and the `x` that it becomes are told once.

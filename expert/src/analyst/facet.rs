@@ -319,19 +319,21 @@ pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
     let named = |wanted: &str, n| fields.iter().find(|(path, _)| is(path, wanted, n)).map(|(_, id)| id.as_str());
     let local = || {
         let told = |path: &str| path.rsplit('.').next().is_some_and(|name| EVENT_IDS.contains(&name.trim()));
-        fields.iter().find(|(path, id)| told(path) && id.bytes().all(|b| b.is_ascii_digit())).map(|(_, id)| id.as_str())
+        fields
+            .iter()
+            .find(|(path, id)| told(path) && !spoken(path, fields) && id.bytes().all(|b| b.is_ascii_digit()))
+            .map(|(_, id)| id.as_str())
     };
     named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2)).or_else(local)
 }
 
 /// What Windows calls that number where it speaks another language.
-const EVENT_IDS: [&str; 12] = [
+const EVENT_IDS: [&str; 11] = [
     "Ereignis-ID",
     "Ereignis ID",
     "ID de l’événement",
     "ID de l'événement",
     "ID d’événement",
-    "Id. del evento",
     "ID evento",
     "Gebeurtenis-ID",
     "Код события",

@@ -149,7 +149,10 @@ fn what_the_directory_lets_whom_do_is_named_by_the_attribute() {
         ]
     };
     check(&changed("msDS-AllowedToActOnBehalfOfOtherIdentity", "O:BA"), id, true);
-    check(&changed("nTSecurityDescriptor", "D:(OA;;CR;1131f6ad-9c07-11d1-f79f-00c04fc2dcd2;;S-1)"), id, true);
+    let grant = "D:(OA;;CR;1131f6ad-9c07-11d1-f79f-00c04fc2dcd2;;S-1-5-21-1-2-3-1105)";
+    check(&changed("nTSecurityDescriptor", grant), "directory-replication-granted", true);
+    let usual = "D:(OA;;CR;1131f6ad-9c07-11d1-f79f-00c04fc2dcd2;;S-1-5-21-1-2-3-516)(OA;;CR;1131f6ad-9c07-11d1-f79f-00c04fc2dcd2;;BA)";
+    check(&changed("nTSecurityDescriptor", usual), "directory-replication-granted", false);
     check(&changed("nTSecurityDescriptor", "D:(A;;RP;;;AU)"), id, false);
     check(&changed("description", "x"), id, false);
 }

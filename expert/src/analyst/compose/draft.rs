@@ -23,9 +23,12 @@ pub(super) fn drafts(group: &Group<'_>, case: &Case) -> Vec<FindingDraft> {
         let known = first.technique.as_deref().and_then(|t| t.split('.').next()).unwrap_or_default();
         let apart = |b: &&&'static Behaviour| {
             let own = technique(b);
-            b.bearing == Bearing::Incriminating && b.weight >= Weight::Moderate && !own.is_empty() && own != known
+            b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong && !own.is_empty() && own != known
         };
-        behaviours.iter().find(apart).and_then(|b| draft(group, case, &[*b]))
+        let explains = behaviours.iter().filter(|b| b.bearing == Bearing::Exonerating);
+        let other = behaviours.iter().find(apart)?;
+        let beside: Vec<&'static Behaviour> = std::iter::once(other).chain(explains).copied().collect();
+        draft(group, case, &beside)
     });
     first.into_iter().chain(other).collect()
 }

@@ -91,7 +91,10 @@ pub(super) fn mark_taken_roles(findings: &mut [FindingDraft], groups: &[Group<'_
     let at = |rec: &Rec| {
         let call = rec.class() == Class::ApiCall && rec.facets.get(Facet::Outcome) != Some("failure");
         let [from, with] = [Facet::SrcIp, Facet::UserAgent].map(|facet| rec.facets.get(facet).map(str::to_owned));
-        call.then_some((from?, with?))
+        // What the provider does on behalf of both comes from its own services.
+        let own = from.as_deref().and_then(network).is_none_or(|network| network == "inside")
+            || with.as_deref().is_some_and(|with| with.contains("amazonaws.com") || with.starts_with("AWS Internal"));
+        (call && !own).then_some((from?, with?))
     };
     let of_machine = |rec: &Rec| {
         rec.facets.get(Facet::User).is_some_and(|user| {

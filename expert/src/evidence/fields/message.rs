@@ -9,6 +9,8 @@ pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut heading: Option<String> = None;
     let mut roles = Roles::default();
+    // The audit of database servers writes `server_principal_name:sa`, and then what was asked of the server.
+    let audit = text.starts_with("audit_schema_version:");
     for line in text.split('\n').map(|l| l.trim_end_matches('\r')) {
         if found.len() >= FIELDS_MAX {
             break;
@@ -20,7 +22,11 @@ pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
         if !indented {
             heading = None;
         }
-        let Some((key, value)) = pair(line.trim()) else {
+        if let Some(said) = line.trim().strip_prefix("statement:").filter(|_| audit) {
+            found.push(("statement".to_owned(), said.to_owned()));
+            break;
+        }
+        let Some((key, value)) = pair(line.trim(), audit) else {
             roles.sentence(line);
             continue;
         };
@@ -120,7 +126,7 @@ fn field_of(heading: &str, key: &str) -> Option<&'static str> {
 }
 
 /// `Key: value` or `Key=value`; a key is a few words.
-fn pair(line: &str) -> Option<(&str, &str)> {
+fn pair(line: &str, audit: bool) -> Option<(&str, &str)> {
     let colon = line.find(':');
     let equals = line.find('=');
     let at = match (colon, equals) {
@@ -134,8 +140,8 @@ fn pair(line: &str) -> Option<(&str, &str)> {
     let words = key.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'/' | b'(' | b')'));
     let begins = key.bytes().next().is_some_and(|b| b.is_ascii_alphabetic());
     let short = key.len() <= 48 && key.split(' ').count() <= 5;
-    // The audit of database servers writes `server_principal_name:sa`.
-    let snake = key.contains('_') && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+    let snake =
+        audit && key.contains('_') && key.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
     ((spaced || snake) && words && begins && short).then(|| (key, bare(value.trim())))
 }
 
@@ -178,9 +184,15 @@ mod tests {
     #[test]
     fn an_audit_of_a_database_and_an_instance_of_wmi_are_pairs_too() {
         check(
-            "audit_schema_version:1\naction_id:AUSC\nserver_principal_name:CORP\\mara\nhttp:x\n",
-            &[("audit_schema_version", "1"), ("action_id", "AUSC"), ("server_principal_name", "CORP\\mara")],
+            "audit_schema_version:1\naction_id:AUSC\nserver_principal_name:CORP\\mara\nhttp:x\nstatement:/*\nuser_name:SYSTEM\n*/\n",
+            &[
+                ("audit_schema_version", "1"),
+                ("action_id", "AUSC"),
+                ("server_principal_name", "CORP\\mara"),
+                ("statement", "/*"),
+            ],
         );
+        check("a_b:1\nc_d:2\ne_f:3\n", &[]);
         check(
             "instance of __EventFilter\n{\n\tName = \"Keeper\";\n\tQuery = \"select 'a;b'\";\n\tSize = 7;\n};\n",
             &[("Name", "Keeper"), ("Query", "select 'a;b'"), ("Size", "7;")],

@@ -56,7 +56,10 @@ pub(crate) fn prefix(text: &str, reading: Reading) -> Option<(Moment, usize)> {
     if !first.is_ascii_alphanumeric() {
         return None;
     }
-    iso(text).or_else(|| slashed(text, reading.day_first)).or_else(|| yearless(text)).or_else(|| named(text))
+    iso(text)
+        .or_else(|| slashed(text, reading.day_first))
+        .or_else(|| yearless(text, reading.day_first))
+        .or_else(|| named(text))
 }
 
 /// A cursor over ASCII text.

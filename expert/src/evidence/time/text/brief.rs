@@ -34,7 +34,7 @@ fn compact_date(text: &str, date: (i16, i16, i16)) -> Option<(Moment, usize)> {
 
 /// Month and day alone before a time of day: `12/28-12:55:38.765402` as Snort writes it, `01-02 01:02:04.156` as Android
 /// does, `I1231 23:59:59.000001` as programs of Google and Kubernetes do, and `10.30 16:49:06` as Proxifier does.
-pub(super) fn yearless(text: &str) -> Option<(Moment, usize)> {
+pub(super) fn yearless(text: &str, day_first: bool) -> Option<(Moment, usize)> {
     let mut c = Cursor::new(text);
     let letter = c.eat(|b| matches!(b, b'I' | b'W' | b'E' | b'F'));
     let mut whole = false;
@@ -42,15 +42,15 @@ pub(super) fn yearless(text: &str) -> Option<(Moment, usize)> {
         let digits = c.number(4, 4)?;
         (digits / 100, digits % 100)
     } else {
-        let month = c.number(2, 2)?;
+        let first = c.number(2, 2)?;
         let mark = c.peek().filter(|b| matches!(b, b'/' | b'-' | b'.'))?;
         whole = mark == b'.';
         c.at += 1;
-        let day = c.number(2, 2)?;
+        let second = c.number(2, 2)?;
         if c.peek() != Some(if mark == b'/' { b'-' } else { b' ' }) {
             return None;
         }
-        (month, day)
+        if whole && (day_first || first > 12) { (second, first) } else { (first, second) }
     };
     if !c.eat(|b| b == b' ' || b == b'-') {
         return None;
