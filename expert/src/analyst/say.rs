@@ -177,8 +177,7 @@ fn label(rec: &Rec) -> String {
     };
     // The number of an event says nothing beside another record.
     let number = |f: Facet| rec.facets.get(f).is_some_and(|v| v.bytes().all(|b| b.is_ascii_digit()));
-    let words = order.iter().filter(|f| !number(**f)).find_map(|f| named(rec, *f, 120));
-    words.or_else(|| order.iter().find_map(|f| named(rec, *f, 120))).unwrap_or_default()
+    order.iter().filter(|f| !number(**f)).chain(order).find_map(|f| named(rec, *f, 120)).unwrap_or_default()
 }
 
 /// The record says that what it tells of was not allowed: that is no command that ran.

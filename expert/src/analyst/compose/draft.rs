@@ -17,13 +17,10 @@ use crate::analyst::{Case, say};
 pub(super) fn drafts(group: &Group<'_>, case: &Case) -> Vec<FindingDraft> {
     let behaviours = telling(group);
     let first = draft(group, case, &behaviours);
-    let technique =
-        |b: &Behaviour| b.technique.as_deref().and_then(|t| t.split('.').next()).unwrap_or_default().to_owned();
     let other = first.as_ref().filter(|f| f.about_alert && f.bearing == Bearing::Incriminating).and_then(|first| {
-        let known = first.technique.as_deref().and_then(|t| t.split('.').next()).unwrap_or_default();
         let apart = |b: &&&'static Behaviour| {
-            let own = technique(b);
-            b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong && !own.is_empty() && own != known
+            let grave = b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong;
+            grave && b.technique.is_some() && base(b.technique.as_deref()) != base(first.technique.as_deref())
         };
         let explains = behaviours.iter().filter(|b| b.bearing == Bearing::Exonerating);
         let other = behaviours.iter().find(apart)?;
@@ -31,6 +28,11 @@ pub(super) fn drafts(group: &Group<'_>, case: &Case) -> Vec<FindingDraft> {
         draft(group, case, &beside)
     });
     first.into_iter().chain(other).collect()
+}
+
+/// The technique without its part: `T1053` of `T1053.005`.
+fn base(technique: Option<&str>) -> Option<&str> {
+    technique?.split('.').next()
 }
 
 fn draft(group: &Group<'_>, case: &Case, behaviours: &[&'static Behaviour]) -> Option<FindingDraft> {

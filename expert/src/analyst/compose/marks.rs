@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::LazyLock;
 
 use casebook_agent::mind::Done;
-use casebook_protocol::{Bearing, FindingDraft, Weight};
+use casebook_protocol::{Bearing, Citation, FindingDraft, Weight};
 use regex::Regex;
 
 use super::cite::cite;
@@ -73,15 +73,8 @@ pub(super) fn mark_networks(findings: &mut [FindingDraft], groups: &[Group<'_>],
         let places: BTreeSet<(&str, u64)> = came.values().map(|rec| rec.key()).collect();
         let told = groups.iter().flat_map(|g| &g.0).filter(|p| places.contains(&p.rec.key()));
         let cited: Vec<_> = told.map(|p| cite(p.rec)).collect();
-        for finding in findings.iter_mut().filter(|f| f.citations.iter().any(|c| cited.contains(c))) {
-            if finding.weight >= Weight::Strong && finding.bearing == Bearing::Incriminating {
-                continue;
-            }
-            finding.claim.push_str(": one of several networks from which the account signed in within an hour");
-            finding.bearing = Bearing::Incriminating;
-            finding.weight = Weight::Strong;
-            finding.technique = Some("T1078".into());
-        }
+        let says = "one of several networks from which the account signed in within an hour";
+        accuse(findings, &cited, says, "T1078");
     }
 }
 
@@ -108,14 +101,19 @@ pub(super) fn mark_taken_roles(findings: &mut [FindingDraft], groups: &[Group<'_
         .flat_map(|g| &g.0)
         .filter(|p| of_machine(p.rec) && at(p.rec).is_some_and(|from| people.contains(&from)));
     let cited: Vec<_> = taken.map(|p| cite(p.rec)).collect();
-    for finding in findings.iter_mut().filter(|f| f.citations.iter().any(|c| cited.contains(c))) {
-        if finding.weight >= Weight::Strong && finding.bearing == Bearing::Incriminating {
-            continue;
-        }
-        finding.claim.push_str(": credentials of a machine used from where a person works, with the same client");
+    let says = "credentials of a machine used from where a person works, with the same client";
+    accuse(findings, &cited, says, "T1552.005");
+}
+
+/// Makes strong what cites one of these and was not yet, since it `says` that beside the others.
+fn accuse(findings: &mut [FindingDraft], cited: &[Citation], says: &str, technique: &str) {
+    let grave = |f: &FindingDraft| f.weight >= Weight::Strong && f.bearing == Bearing::Incriminating;
+    for finding in findings.iter_mut().filter(|f| !grave(f) && f.citations.iter().any(|c| cited.contains(c))) {
+        finding.claim.push_str(": ");
+        finding.claim.push_str(says);
         finding.bearing = Bearing::Incriminating;
         finding.weight = Weight::Strong;
-        finding.technique = Some("T1552.005".into());
+        finding.technique = Some(technique.into());
     }
 }
 

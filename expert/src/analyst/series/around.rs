@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::{CallRequest, Done};
 use casebook_agent::worker::call;
+use casebook_protocol::Timestamp;
 use serde_json::json;
 
 use super::answer;
-use super::beside::{AROUND, by_the_system, first_of};
+use super::beside::{AROUND, by_the_system, first_of, of_unix};
 use crate::analyst::Case;
-use crate::analyst::facet::roles::audit_prefix;
 use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::moved;
 use crate::analyst::rec::Rec;
@@ -23,12 +23,7 @@ const INSTALLING: (i64, i64) = (-120, 60);
 pub(super) fn packages(case: &Case) -> Option<CallRequest> {
     const TERMS: [&str; 6] =
         ["status installed", "status half-configured", "Commandline:", "Installed:", "Upgraded:", "Erased:"];
-    let mut alerted = case.core.iter().filter_map(|i| case.recs.get(*i)).peekable();
-    let unix = |rec: &&Rec| audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some();
-    let at = match alerted.peek() {
-        Some(_) => alerted.filter(unix).find(|rec| by_the_system(rec))?.time?,
-        None => case.anchor?,
-    };
+    let (_, at) = change(case)?;
     let (from, to) = (moved(at, INSTALLING.0)?, moved(at, INSTALLING.1)?);
     Some(call(
         "search",
@@ -36,12 +31,22 @@ pub(super) fn packages(case: &Case) -> Option<CallRequest> {
     ))
 }
 
+/// The alerted change of a Unix system and its time, or the time of the alert where its record is another Expert's.
+fn change(case: &Case) -> Option<(Option<&Rec>, Timestamp)> {
+    let alerted = case.alerted();
+    if alerted.is_empty() {
+        return Some((None, case.anchor?));
+    }
+    let rec = alerted.into_iter().find(|rec| of_unix(rec) && by_the_system(rec))?;
+    Some((Some(rec), rec.time?))
+}
+
 /// Of each log of packages the first record of such an installation, and those nearest before and after the change.
 pub(in crate::analyst) fn installed(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     let mut places = BTreeSet::new();
-    let Some(found) = packages(case).and_then(|r| answer(&r, done)) else { return places };
-    let core = case.core.iter().filter_map(|i| case.recs.get(*i)).next();
-    let Some(at) = core.and_then(|rec| rec.time).or(case.anchor) else { return places };
+    let (Some((core, at)), Some(found)) = (change(case), packages(case).and_then(|r| answer(&r, done))) else {
+        return places;
+    };
     let found: BTreeSet<(String, u64)> = found.places().collect();
     let of = |rec: &&Rec| {
         rec.class() == Class::PackageOperation

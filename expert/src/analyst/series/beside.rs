@@ -136,8 +136,9 @@ pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
     // Of an account that is changed a system's own log names no other.
     let nobody = rec.class() == Class::AccountChange
         || rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
-    let unix = audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some();
-    let Some(at) = rec.time.filter(|_| changes && nobody && unix || with_more_rights(rec)) else { return Vec::new() };
+    let Some(at) = rec.time.filter(|_| changes && nobody && of_unix(rec) || with_more_rights(rec)) else {
+        return Vec::new();
+    };
     let (Some(from), Some(to)) = (moved(at, -AROUND), moved(at, AROUND)) else { return Vec::new() };
     // The audit's type of a command of sudo, and what sudo itself writes. In other logs anybody may write that, so that
     // the one that holds the change is asked alone, too.
@@ -147,6 +148,11 @@ pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
     let everywhere = call("search", &request);
     request.as_object_mut().and_then(|all| all.insert("sources".into(), json!([rec.source])));
     vec![call("search", &request), everywhere]
+}
+
+/// It was written by the kernel's audit or to a syslog.
+pub(super) fn of_unix(rec: &Rec) -> bool {
+    audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some()
 }
 
 /// A change that the system itself is recorded for.
