@@ -286,6 +286,8 @@ fn two_kinds_of_behaviour_of_the_alerted_act_are_two_findings() {
     let bases: BTreeSet<&str> = both.iter().map(|t| t.split('.').next().unwrap()).collect();
     assert_eq!(bases.len(), 2, "{both:?}");
     assert!(told("schtasks /query").len() <= 1);
+    // A strong and a moderate kind of one command are one finding: honest commands are both easily.
+    assert_eq!(told("plink -N -R 13389:localhost:3389 support@jump.example").len(), 1);
 }
 
 #[test]
@@ -302,7 +304,8 @@ fn credentials_of_a_machine_that_work_where_a_person_works_are_in_the_persons_ha
         let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
         record(line, &format!("2026-03-01T10:00:0{line}Z"), &raw, &fields)
     };
-    let person = call(5, "arn:aws:iam::1:user/mara", "IAMUser", "203.0.113.9", "cli/2", "SendCommand");
+    let user = "arn:aws:iam::1:user/mara";
+    let person = call(5, user, "IAMUser", "203.0.113.9", "cli/2", "SendCommand");
     let role = "arn:aws:sts::1:assumed-role/web/i-0123456789abcdef0";
     let marked = |address, agent| {
         let machine = call(6, role, "AssumedRole", address, agent, "DescribeInstances");
@@ -312,4 +315,28 @@ fn credentials_of_a_machine_that_work_where_a_person_works_are_in_the_persons_ha
     assert!(marked("203.0.113.9", "cli/2"));
     assert!(!marked("203.0.113.9", "agent/1"), "a way out that a network shares");
     assert!(!marked("198.51.100.7", "cli/2"), "the machine itself");
+    for (address, agent) in [("10.0.0.9", "cli/2"), ("203.0.113.9", "cloudformation.amazonaws.com")] {
+        let both = [
+            call(5, user, "IAMUser", address, agent, "SendCommand"),
+            call(6, role, "AssumedRole", address, agent, "DescribeInstances"),
+        ];
+        assert!(told(&both).iter().all(|f| !f.claim.contains("a person works")), "{address} {agent}");
+    }
+}
+
+#[test]
+fn a_log_that_names_no_host_is_that_of_one() {
+    let started = |line: u64, minute: u32, command: &str, host: &[(&str, &str)]| {
+        let fields = [("EventID", "4688"), ("ParentProcessName", r"C:\a.exe"), ("CommandLine", command)];
+        let fields = [&fields[..], host].concat();
+        let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();
+        record(line, &format!("2026-03-01T10:0{minute}:00Z"), &raw, &fields)
+    };
+    let dump = "mimikatz.exe privilege::debug";
+    let told = |host: &[(&str, &str)]| {
+        let all = told(&[started(5, 0, "a.exe", &[]), started(6, 2, dump, host)]);
+        all.iter().any(|f| f.claim.contains("privilege::debug"))
+    };
+    assert!(told(&[]));
+    assert!(!told(&[("Computer", "PC2")]), "another host");
 }

@@ -158,3 +158,17 @@ fn the_number_of_an_event_has_a_name_in_each_language_of_windows() {
         assert_eq!(event_id(&fields), Some("4688"), "{name}");
     }
 }
+
+#[test]
+fn what_stands_in_a_command_is_no_number_of_an_event() {
+    let fields = [("ProcessCommandLine", "cmd /c a"), ("ProcessCommandLine.Ereignis-ID", "4703")];
+    let fields = fields.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    assert_eq!(event_id(&fields), None);
+}
+
+#[test]
+fn the_name_of_a_field_makes_no_event_of_windows_a_request() {
+    let fields = [("EventID", "1116"), ("Post Clean Status", "0")];
+    let fields = fields.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    assert_eq!(Facets::read(&fields, r#"{"EventID":"1116","Post Clean Status":"0"}"#).class, Some(Class::Other));
+}

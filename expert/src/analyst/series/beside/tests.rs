@@ -65,6 +65,18 @@ fn who_else_comes_from_the_address_of_a_sign_in_is_told_unless_it_is_everybodys(
     let same = signed(7, "MARA@corp.example");
     let of = |recs: &[Value]| lines(recs, |_| Vec::new(), &[], |case, _| sharing(case));
     assert_eq!(of(&[&few[..], &[near, same]].concat()), [1, 6], "the first and the nearest");
+    let did = |line: u64, deed: &str| {
+        let mut rec = signed(line, "eve@corp.example");
+        rec["fields"]["OperationName"] = json!(deed);
+        rec
+    };
+    let deeds = [
+        signed(5, "mara@corp.example"),
+        did(1, "Sign-in activity"),
+        did(20, "Update application"),
+        did(30, "Add owner"),
+    ];
+    assert_eq!(of(&deeds), [1, 20, 30], "each of the few things that the other did");
     let guessed: Vec<Value> = (10..20)
         .map(|n| {
             let mut failed = signed(n, &format!("guess{n}@corp.example"));
