@@ -283,6 +283,20 @@ pub enum Fault {
     NotRecorded,
 }
 
+impl Fault {
+    /// Its name, such as `timed_out`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Unavailable => "unavailable",
+            Self::TimedOut => "timed_out",
+            Self::Unreadable => "unreadable",
+            Self::NotRecorded => "not_recorded",
+        }
+    }
+}
+
 /// A call that failed for good. The message names the model and the cause and never holds a key or a
 /// prompt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]

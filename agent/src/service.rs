@@ -137,7 +137,9 @@ where
     };
     client::tls();
     let common = Common::of(&settings);
-    telemetry::start(common.log);
+    if let Err(why) = telemetry::start(common.log, program.name, common.otlp.as_deref()) {
+        return complain(program, &Failure::usage(why));
+    }
     let health = Health::new(role);
     let ended = process::run(async {
         let stop = Stop::listen_with(Exit::Unfinished as i32, until_eof)
@@ -149,6 +151,7 @@ where
             ended = watched(service) => ended,
         }
     });
+    telemetry::export::end();
     match ended {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => complain(program, &failure),

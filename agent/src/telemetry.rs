@@ -1,10 +1,19 @@
-//! Logs and spans. The names of all spans and fields are here and nowhere else; those of model and
-//! tool calls follow OpenTelemetry's conventions for generative AI.
+//! Logs, spans and measurements. The names of all spans and fields are here, those of what is measured in
+//! [`meter`], and nowhere else; those of model and tool calls follow OpenTelemetry's conventions for
+//! generative AI. [`export`] sends both to a collector, where one is named.
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+pub mod export;
+pub mod meter;
+
+/// The variable that names the collector: the one that every program with OpenTelemetry reads.
+pub const COLLECTOR_ENV: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 /// Span: one task, from delivery to recorded outcome.
 pub const TASK: &str = "invoke_agent";
@@ -12,6 +21,8 @@ pub const TASK: &str = "invoke_agent";
 pub const MODEL_CALL: &str = "chat";
 /// Span: one call of a tool.
 pub const TOOL_CALL: &str = "execute_tool";
+/// Span: an investigation from its first event to its last, told when it is over.
+pub const INVESTIGATION: &str = "investigation";
 
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,15 +34,22 @@ pub enum LogFormat {
     Json,
 }
 
-/// Opens the span of a task.
+/// Opens the span of a task of the agent of this name. A trace of its own, which [`export::link`] ties to the
+/// investigation: one trace of all tasks would last as long as it does.
 #[macro_export]
 macro_rules! task_span {
-    ($task:expr) => {
+    ($task:expr, $agent:expr) => {
         tracing::info_span!(
+            parent: None,
             $crate::telemetry::TASK,
+            otel.name = %format_args!("{} {}", $crate::telemetry::TASK, $agent),
+            otel.status_code = tracing::field::Empty,
             gen_ai.operation.name = $crate::telemetry::TASK,
+            gen_ai.agent.name = $agent,
             gen_ai.conversation.id = %$task.investigation,
+            error.type = tracing::field::Empty,
             casebook.task = %$task.id,
+            casebook.task.kind = $task.view.kind().name(),
             casebook.phase = $task.phase.name(),
             casebook.round = $task.round,
         )
@@ -44,9 +62,12 @@ macro_rules! tool_span {
     ($id:expr, $tool:expr) => {
         tracing::info_span!(
             $crate::telemetry::TOOL_CALL,
+            otel.name = %format_args!("{} {}", $crate::telemetry::TOOL_CALL, $tool),
+            otel.status_code = tracing::field::Empty,
             gen_ai.operation.name = $crate::telemetry::TOOL_CALL,
             gen_ai.tool.name = $tool,
             gen_ai.tool.call.id = %$id,
+            error.type = tracing::field::Empty,
         )
     };
 }
@@ -59,6 +80,8 @@ macro_rules! model_span {
         tracing::info_span!(
             $crate::telemetry::MODEL_CALL,
             otel.name = %format_args!("{} {}", $crate::telemetry::MODEL_CALL, $model),
+            otel.kind = "client",
+            otel.status_code = tracing::field::Empty,
             gen_ai.operation.name = $crate::telemetry::MODEL_CALL,
             gen_ai.provider.name = $provider,
             gen_ai.request.model = $model,
@@ -85,18 +108,34 @@ pub fn filter(directives: &str) -> EnvFilter {
     ["genai=off", "rmcp=off"].iter().filter_map(|silent| silent.parse().ok()).fold(filter, EnvFilter::add_directive)
 }
 
+/// Marks `span` as failed, by the sort of failure alone: what a model or a tool said is not for a collector.
+pub fn failed(span: &tracing::Span, sort: impl std::fmt::Display) {
+    span.record("otel.status_code", "ERROR");
+    span.record("error.type", tracing::field::display(sort));
+}
+
 /// Sends log lines to standard error. `CASEBOOK_LOG` filters them, in the syntax of `tracing`
-/// (`info`, `casebook_hub=debug`, …); without it only warnings show. A second call changes nothing.
-pub fn start(format: LogFormat) {
+/// (`info`, `casebook_hub=debug`, …); without it only warnings show. Where a `collector` is named, the spans
+/// and measurements of this process go there, as those of `service`, until [`export::end`]. A second call
+/// changes nothing.
+///
+/// # Errors
+/// The collector cannot be sent to as it is set: what is wrong with it. Lines are written all the same.
+pub fn start(format: LogFormat, service: &'static str, collector: Option<&str>) -> Result<(), String> {
     let filter = filter(&std::env::var("CASEBOOK_LOG").unwrap_or_else(|_| "warn".into()));
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_span_events(FmtSpan::CLOSE);
-    // An error says that a subscriber is there already, as in tests.
-    let _ = match format {
-        LogFormat::Text => lines.try_init(),
-        LogFormat::Json => lines.json().try_init(),
+    let lines = match format {
+        LogFormat::Text => lines.with_filter(filter).boxed(),
+        LogFormat::Json => lines.json().with_filter(filter).boxed(),
     };
+    let (spans, opened) = match collector.map(|url| export::open(url, service)).transpose() {
+        Ok(tracer) => (tracer.map(export::layer), Ok(())),
+        Err(why) => (None, Err(why)),
+    };
+    // An error says that a subscriber is there already, as in tests.
+    let _ = tracing_subscriber::registry().with(spans).with(lines).try_init();
+    opened
 }

@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::mind::{CallRequest, Done, Laid, Mind, Thought, Turn};
 use crate::store::{Once, Store, StoreError};
 use crate::stored;
+use crate::telemetry::{self, export, meter};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, TurnLoop};
 use crate::wire::{self, WireError};
@@ -174,7 +175,10 @@ impl Worker {
         if queue_of(&task) != *queue || Queue::of(&task.id).as_ref() != Some(queue) {
             return Err(WorkError::Astray { task: task.id.clone(), queue: queue.name() });
         }
-        let span = task_span!(task);
+        let agent = queue.name();
+        let span = task_span!(task, agent);
+        export::link(&span, &task.investigation);
+        let begun = self.env.clock.now();
         async {
             let key = outcome_key(&task.id);
             if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
@@ -185,12 +189,18 @@ impl Worker {
                 let json =
                     stored::write(&outcome).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
                 self.env.store.record_once(&task.investigation, &key, &json).await?;
+                let failed = outcome.result.is_err();
+                if failed {
+                    telemetry::failed(&span, meter::TASK_FAILED);
+                }
+                let seconds = meter::seconds(begun, self.env.clock.now());
+                meter::task_ended(&agent, task.view.kind().name(), seconds, failed);
             }
             let notice = OutcomeNotice { investigation: task.investigation.clone(), task: task.id.clone() };
             self.env.bus.publish(&subject::outcomes(&queue_of(&task)), wire::encode(&notice)?).await?;
             Ok(())
         }
-        .instrument(span)
+        .instrument(span.clone())
         .await
     }
 
@@ -265,7 +275,6 @@ impl Worker {
         if look && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
             return Ok((self.recall(&key, &bytes).await?, None));
         }
-        let span = tool_span!(id, request.tool.as_str());
         let started = self.env.clock.now();
         let arguments = serde_json::from_str(&request.arguments)
             .map(|v| canonical_json(&v))
@@ -275,8 +284,16 @@ impl Worker {
         let result = match refused {
             Some(why) => Err(why),
             None => {
+                // Not sooner: what is refused is a name that a model may have made up.
+                let span = tool_span!(id, request.tool.as_str());
                 tracing::debug!(call = %id, investigation = %task.investigation, tool = request.tool, "a tool runs");
-                tools.call(&request.tool, &asked).instrument(span).await
+                let result = tools.call(&request.tool, &asked).instrument(span.clone()).await;
+                if result.is_err() {
+                    telemetry::failed(&span, meter::TOOL_FAILED);
+                }
+                let seconds = meter::seconds(started, self.env.clock.now());
+                meter::tool_ran(&queue_of(task).name(), &request.tool, seconds, result.is_err());
+                result
             }
         };
         let limit = task.allowance.result_bytes;

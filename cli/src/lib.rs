@@ -39,15 +39,24 @@ use failure::Failure;
 /// # Errors
 /// The runtime cannot be started.
 pub fn run(cli: Cli) -> std::io::Result<()> {
-    telemetry::start(match cli.common.log {
+    let format = match cli.common.log {
         LogForm::Text => telemetry::LogFormat::Text,
         LogForm::Json => telemetry::LogFormat::Json,
+    };
+    let started = cli.common.collector().and_then(|collector| {
+        let advice = "every other variable of OpenTelemetry may stay as it is";
+        telemetry::start(format, "casebook", collector).map_err(|why| Failure::usage(why, advice))
     });
+    if let Err(failure) = started {
+        screen::complain(&failure);
+        std::process::exit(failure.exit.code().into());
+    }
     process::run(async {
         let exit = commands::run(cli).await.unwrap_or_else(|failure: Failure| {
             screen::complain(&failure);
             failure.exit
         });
+        telemetry::export::end();
         std::process::exit(exit.code().into())
     })
 }

@@ -14,7 +14,7 @@ pub static PROFILE: Key = Key {
 };
 
 /// All of them.
-pub static KEYS: [&Key; 11] = [
+pub static KEYS: [&Key; 12] = [
     &PROFILE,
     &common::NATS,
     &common::CREDENTIALS,
@@ -24,6 +24,7 @@ pub static KEYS: [&Key; 11] = [
     &common::HEALTH,
     &common::DRAIN,
     &common::LOG,
+    &common::OTLP,
     &common::MODELS,
     &common::AT_ONCE,
 ];

@@ -15,7 +15,7 @@ use crate::advance::{Advanced, advance};
 use crate::decide::{Command, Rejection};
 use crate::error::HubError;
 use crate::state::{Progress, State};
-use crate::{archive, report, view};
+use crate::{archive, measure, report, view};
 
 /// So often a pass is decided again because another Hub was first.
 const ATTEMPTS: u32 = 16;
@@ -104,6 +104,7 @@ impl Ledger {
                 }
             }
             self.state = pass.state;
+            measure::recorded(&pass.recorded, &self.state);
             self.tell(&pass.recorded).await?;
             return Ok((self, Passed { tasks: pass.tasks, answers: pass.answers }));
         }

@@ -15,6 +15,7 @@ pub mod view;
 
 pub mod advance;
 pub mod ledger;
+mod measure;
 
 pub mod actor;
 pub mod desk;

@@ -60,7 +60,7 @@ static SWEEP: Key = Key {
     ..number("sweep", "CASEBOOK_SWEEP", Some("15"), "how often it looks for what nobody told it of")
 };
 
-static KEYS: [&Key; 18] = [
+static KEYS: [&Key; 19] = [
     &common::NATS,
     &common::CREDENTIALS,
     &common::CA,
@@ -69,6 +69,7 @@ static KEYS: [&Key; 18] = [
     &common::HEALTH,
     &common::DRAIN,
     &common::LOG,
+    &common::OTLP,
     &ROUNDS,
     &TOOL_CALLS,
     &MODEL_CALLS,

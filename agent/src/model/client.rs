@@ -21,6 +21,7 @@ use crate::model::retry::{self, Failed, Pace};
 use crate::model::secret::{self, NoKey};
 use crate::model::{Answered, Ask, AskError, Fault, Model, Tokens};
 use crate::model_span;
+use crate::telemetry::{self, meter};
 
 mod anthropic;
 mod decode;
@@ -131,7 +132,9 @@ impl Model for Client {
             let message = format!("there is no model {:?} in the models file", one_line(&ask.model, 64));
             return Err(AskError { fault: Fault::Rejected, message, attempts: 0 });
         };
-        let span = model_span!(ask, wired.profile.provider.name(), wired.profile.provider_model.as_str());
+        let (vendor, name) = (wired.profile.provider.vendor(), wired.profile.provider_model.as_str());
+        let span = model_span!(ask, vendor, name);
+        let begun = Instant::now();
         let made = AtomicU32::new(0);
         let result = async {
             match tokio::time::timeout(time, self.answer(wired, ask, time, &made)).await {
@@ -143,8 +146,14 @@ impl Model for Client {
         .await;
         let attempts = made.load(Ordering::Relaxed);
         span.record("casebook.attempts", attempts);
+        meter::model_called(&meter::ModelCalled {
+            provider: vendor,
+            model: name,
+            seconds: begun.elapsed().as_secs_f64(),
+            result: result.as_ref().map(|a| (&a.tokens, a.cost_micros)).map_err(|failed| failed.fault.name()),
+        });
         result.inspect(|answered| told(&span, &answered.version, &answered.tokens)).map_err(|failed| {
-            span.record("error.type", tracing::field::debug(failed.fault));
+            telemetry::failed(&span, failed.fault.name());
             let message = format!("model {} ({}): {}", ask.model, wired.profile.provider.name(), failed.message);
             AskError { fault: failed.fault, message: secret::redact(&message, wired.key.as_ref()), attempts }
         })

@@ -50,6 +50,18 @@ impl Provider {
         }
     }
 
+    /// Whose service it is, as OpenTelemetry's conventions call it.
+    #[must_use]
+    pub const fn vendor(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::Openai | Self::OpenaiResponses => "openai",
+            Self::OpenaiCompatible => "openai_compatible",
+            Self::Gemini => "gcp.gemini",
+            Self::Bedrock => "aws.bedrock",
+        }
+    }
+
     /// How a model of this provider answers when the file does not say: unknown servers may ignore a
     /// response format, some drop tool calls when one is given, and Gemini refuses both together.
     #[must_use]

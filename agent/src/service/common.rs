@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::key::{Key, Kind};
 use super::settings::Settings;
 use crate::model::open::MODELS_ENV;
-use crate::telemetry::LogFormat;
+use crate::telemetry::{self, LogFormat};
 
 /// The NATS servers.
 pub static NATS: Key = Key {
@@ -91,6 +91,16 @@ pub static LOG: Key = Key {
     help: "how log lines look, text or json; CASEBOOK_LOG says which there are",
 };
 
+/// Where traces and metrics go.
+pub static OTLP: Key = Key {
+    name: "otlp",
+    env: telemetry::COLLECTOR_ENV,
+    kind: Kind::Http,
+    usual: None,
+    value: "URL",
+    help: "send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf)",
+};
+
 /// How much a worker does at a time.
 pub static AT_ONCE: Key = Key {
     name: "at_once",
@@ -102,11 +112,11 @@ pub static AT_ONCE: Key = Key {
 };
 
 /// What every process understands.
-pub static KEYS: [&Key; 8] = [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG];
+pub static KEYS: [&Key; 9] = [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG, &OTLP];
 
 /// What a worker understands: a process that plays a role.
-pub static WORKER_KEYS: [&Key; 10] =
-    [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG, &MODELS, &AT_ONCE];
+pub static WORKER_KEYS: [&Key; 11] =
+    [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG, &OTLP, &MODELS, &AT_ONCE];
 
 /// The settings that every process has.
 #[derive(Debug, Clone)]
@@ -129,6 +139,8 @@ pub struct Common {
     pub models: Option<PathBuf>,
     /// How log lines look.
     pub log: LogFormat,
+    /// The collector that traces and metrics are sent to.
+    pub otlp: Option<String>,
 }
 
 impl Common {
@@ -146,6 +158,7 @@ impl Common {
             drain: Duration::from_secs(settings.number(&DRAIN).unwrap_or_default()),
             models: path(&MODELS),
             log: if settings.text(&LOG) == "json" { LogFormat::Json } else { LogFormat::Text },
+            otlp: Some(settings.text(&OTLP).to_owned()).filter(|url| !url.is_empty()),
         }
     }
 }

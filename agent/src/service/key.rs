@@ -34,6 +34,8 @@ impl Key {
 pub enum Kind {
     /// Addresses of NATS servers, parted by commas; nothing secret in them.
     Servers,
+    /// The address of an HTTP server; nothing secret in it.
+    Http,
     /// A file or folder. In a settings file it is relative to that file's folder.
     Path,
     /// Files, in a settings file an array; the flag may be given several times.
@@ -84,6 +86,7 @@ impl Kind {
         match self {
             Self::Paths | Self::Path => several(),
             Self::Servers => servers(text).map(|()| Value::Text(text.clone())),
+            Self::Http => http(text).map(|()| Value::Text(text.clone())),
             Self::Number(least, most) => number(text, least, most).map(Value::Number),
             Self::Amount => micros(text).map(Value::Number),
             Self::Address => address(text).map(Value::Address),
@@ -139,6 +142,23 @@ pub fn servers(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a text is the address of an HTTP server. What is secret must not stand where `ps`, logs and the
+/// effective settings show it.
+///
+/// # Errors
+/// What is wrong and what to do; a user and password are not repeated.
+pub fn http(text: &str) -> Result<(), String> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let rest = rest.filter(|rest| !rest.starts_with(['/', ':', '?', '#']) && !rest.is_empty());
+    if rest.is_some_and(|rest| rest.contains('@')) {
+        return Err("an address holds no user and password".to_owned());
+    }
+    match rest.filter(|rest| !rest.contains(|c: char| c.is_whitespace() || c.is_control() || c == '?' || c == '#')) {
+        Some(_) => Ok(()),
+        None => Err(format!("{text:?} is no address of an HTTP server, such as http://127.0.0.1:4318")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,8 +169,10 @@ mod tests {
 
     #[test]
     fn a_password_in_a_servers_address_is_refused_and_not_repeated() {
-        let said = said(Kind::Servers, "nats://director:hunter2@127.0.0.1:4222");
-        assert!(said.contains("credentials") && !said.contains("hunter2"), "{said}");
+        let told = said(Kind::Servers, "nats://director:hunter2@127.0.0.1:4222");
+        assert!(told.contains("credentials") && !told.contains("hunter2"), "{told}");
+        let told = said(Kind::Http, "https://me:hunter2@collector:4318");
+        assert!(told.contains("password") && !told.contains("hunter2"), "{told}");
     }
 
     #[test]
@@ -159,6 +181,10 @@ mod tests {
             said(Kind::Servers, "http://x"),
             "\"http://x\" is no address of a NATS server, such as nats://127.0.0.1:4222"
         );
+        for bad in ["collector:4318", "http://", "http:///v1", "grpc://c:4317", "http://c d", "http://c?key=1"] {
+            assert!(said(Kind::Http, bad).ends_with("is no address of an HTTP server, such as http://127.0.0.1:4318"));
+        }
+        assert!(Kind::Http.value(&["https://collector.example:4318/otlp".into()], None).is_ok());
         assert_eq!(said(Kind::Number(1, 9), "10"), "\"10\" is no whole number from 1 to 9");
         assert_eq!(
             said(Kind::Address, "localhost"),

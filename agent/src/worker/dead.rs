@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ATTEMPTS, Env, WorkError, Worker, queue_of};
 use crate::mind::Past;
+use crate::telemetry::meter;
 
 /// Why a message was given up, JSON under `casebook.dead.…`: the message itself is an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,7 @@ impl Worker {
         attempts: u32,
         reason: &str,
     ) -> Result<(), WorkError> {
+        meter::given_up(&queue.name());
         let letter = DeadLetter {
             task: task.map(|t| t.id.to_string()),
             investigation: task.map(|t| t.investigation.to_string()),

@@ -65,6 +65,8 @@ pub struct Shared<'a> {
     pub budget: &'a Limits,
     /// How log lines look.
     pub log: LogForm,
+    /// The collector that traces and metrics are sent to.
+    pub otlp: Option<&'a str>,
 }
 
 /// How `member` is started.
@@ -77,6 +79,9 @@ pub fn plan(member: &Member, shared: &Shared<'_>) -> Result<Plan, Failure> {
     set("--nats", shared.url.into());
     set("--credentials", shared.place.user(&member.user).into());
     set("--log", if shared.log == LogForm::Json { "json" } else { "text" }.into());
+    if let Some(collector) = shared.otlp {
+        set("--otlp", collector.into());
+    }
     if let Some(domain) = &member.domain {
         set("--profile", shared.place.profile(domain.as_str()).into());
     }

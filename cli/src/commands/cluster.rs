@@ -13,7 +13,7 @@ use casebook_hub::archive;
 use casebook_protocol::{Domain, InvestigationId};
 use tokio::sync::mpsc;
 
-use crate::args::{Cluster, LogForm};
+use crate::args::{Cluster, Common};
 use crate::cluster::board::Board;
 use crate::cluster::keeper::{Keeper, Note, Row, State};
 use crate::cluster::{Place, broker_failure, clear, plan, server, users};
@@ -32,7 +32,8 @@ use crate::stop;
 /// After so long without a change, who is waited for is said.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) -> Result<Exit, Failure> {
+    let data = common.data.as_path();
     let alert = args.alert.as_deref().map(super::investigate::read_alert).transpose()?;
     let ground = args.ground.ground()?;
     let models = models::file(args.models.as_deref());
@@ -60,7 +61,14 @@ pub(super) async fn run(data: &Path, log: LogForm, args: &Cluster, screen: &mut 
     screen.line(format_args!("{} {} {url}", paint(BOLD, "NATS server"), server.version));
     screen
         .line(paint(DIM, format_args!("everything it keeps, and the log of each process: {}", place.folder.display())));
-    let shared = plan::Shared { place: &place, url: &url, models: models.as_deref(), budget: &args.budget, log };
+    let shared = plan::Shared {
+        place: &place,
+        url: &url,
+        models: models.as_deref(),
+        budget: &args.budget,
+        log: common.log,
+        otlp: common.collector()?,
+    };
     let members = plan::members(&domains);
     let plans = members.iter().map(|member| Ok((member.name.clone(), plan::plan(member, &shared)?)));
     let plans = plans.collect::<Result<Vec<_>, Failure>>()?;

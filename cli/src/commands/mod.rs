@@ -31,7 +31,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let exit = match &cli.command {
         Command::Investigate(args) => investigate::run(data, args, &mut screen).await,
         Command::Resume(args) => investigate::resume(data, args, &mut screen).await,
-        Command::Cluster(args) => cluster::run(data, cli.common.log, args, &mut screen).await,
+        Command::Cluster(args) => cluster::run(&cli.common, args, &mut screen).await,
         Command::Alert(args) => alert::run(args, &mut screen).await,
         Command::Watch(args) => watch::run(data, args, &mut screen).await,
         Command::List(args) => list::run(data, args, &mut screen).await,

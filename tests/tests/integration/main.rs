@@ -36,4 +36,5 @@ mod prompts;
 mod scripted_model;
 mod sim;
 mod team;
+mod telemetry;
 mod tools;

@@ -49,7 +49,7 @@ fn a_fault_in_the_file_is_told_with_its_line() {
     assert_eq!(
         refused("drain = 5\n\ndrian = 6\n"),
         "/etc/casebook/director.toml:3: there is no setting \"drian\": there are nats, credentials, ca, cert, key, \
-         health, drain, log, models, at_once"
+         health, drain, log, otlp, models, at_once"
     );
     assert_eq!(refused("\ndrain = \"5\""), "/etc/casebook/director.toml:2: drain: \"5\" is a text: write a number");
     assert_eq!(

@@ -1,0 +1,41 @@
+//! What is measured of the events that this Hub recorded. The log is written once whoever is killed, so an
+//! investigation is counted once; a Hub that dies right after it wrote leaves it uncounted.
+
+use casebook_agent::telemetry::{export, meter};
+use casebook_protocol::{Event, Recorded};
+
+use crate::state::State;
+
+/// Measures `recorded`, after which the state is `state`.
+pub(crate) fn recorded(recorded: &[Recorded], state: &State) {
+    for entry in recorded {
+        match &entry.event {
+            Event::Opened { .. } => meter::opened(),
+            Event::Guarded { guard } => meter::ruled(|| guard.rule.name()),
+            Event::Reviewed { review } => {
+                review.findings.iter().for_each(|f| meter::scored(f.score.get(), f.label.name()));
+            }
+            Event::Closed {} => over(state),
+            _ => {}
+        }
+    }
+}
+
+fn over(state: &State) {
+    let (Some(investigation), Some(opened), Some(closed)) = (&state.investigation, state.opened, state.closed) else {
+        return;
+    };
+    // Without a conclusion the report says that it is inconclusive.
+    let verdict =
+        state.conclusion.as_ref().map_or(casebook_protocol::Verdict::Inconclusive, |(_, ruling)| ruling.verdict);
+    meter::closed(verdict.name(), opened, closed);
+    export::ended(&export::Ended {
+        investigation,
+        opened,
+        closed,
+        verdict: verdict.name(),
+        stopped: state.stop_reason.is_some(),
+        rounds: state.round,
+        usage: state.usage,
+    });
+}
