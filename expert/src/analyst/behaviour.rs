@@ -146,8 +146,12 @@ impl Behaviour {
 impl Condition {
     fn holds(&self, facets: &Facets) -> bool {
         let value = facets.get(self.facet);
+        // Forms send in the body what links have in the address.
+        let body = (self.facet == Facet::Url).then(|| facets.get(Facet::Body)).flatten();
         let holds = match (&self.test, value) {
-            (Test::Matches(regex), Some(value)) => regex.is_match(value),
+            (Test::Matches(regex), Some(value)) => {
+                regex.is_match(value) || body.is_some_and(|body| regex.is_match(body))
+            }
             (Test::OneOf(values), Some(value)) => values.iter().any(|v| v.eq_ignore_ascii_case(value)),
             (Test::AtLeast(least), Some(value)) => value.parse::<f64>().is_ok_and(|v| v >= *least),
             (Test::Present, value) => value.is_some(),
@@ -243,3 +247,5 @@ mod tests {
 mod rare;
 #[cfg(test)]
 mod windows;
+#[cfg(test)]
+mod wire;

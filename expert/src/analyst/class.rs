@@ -178,6 +178,8 @@ const ACTIONS: &[(&[&str], Class)] = &[
     (
         &[
             "process_start",
+            "command.input",
+            "session.command",
             "process_exec",
             "process_create",
             "processcreate",
@@ -195,6 +197,7 @@ const ACTIONS: &[(&[&str], Class)] = &[
     (
         &[
             "failed_login",
+            "login.failed",
             "login_failed",
             "login_failure",
             "logon_failed",
@@ -209,6 +212,7 @@ const ACTIONS: &[(&[&str], Class)] = &[
             "consolelogin",
             "user.login",
             "login_success",
+            "login.success",
             "userloggedin",
             "sign-in",
             "sign_in",

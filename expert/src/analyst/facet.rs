@@ -29,6 +29,8 @@ pub(crate) enum Facet {
     DstPort,
     DomainName,
     Url,
+    /// What a client sent behind the head of its request.
+    Body,
     HttpMethod,
     HttpStatus,
     UserAgent,
@@ -164,6 +166,11 @@ impl Facets {
                 if *facet == Facet::Action && (table && one == "type" || two == "input.type") {
                     continue;
                 }
+                // Some call a part of a program a system, and agents are not only those of users.
+                let part = *facet == Facet::Host && value.contains([' ', '\t', ',']);
+                if part || *facet == Facet::UserAgent && value.starts_with('{') {
+                    continue;
+                }
                 // A sentence tells of an action and is none.
                 let sentence = *facet == Facet::Action && value.len() > ACTION_MAX;
                 if !usable(value) || nowhere || sentence {
@@ -184,6 +191,13 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &heard);
+        // Who types a path starts the program that lies there; sensors that watch processes say so themselves.
+        if ![Facet::Process, Facet::Parent, Facet::ParentCommand].iter().any(|facet| values.contains_key(facet))
+            && let Some(program) = values.get(&Facet::Command).and_then(|c| c.split_whitespace().next())
+            && program.starts_with(['/', '.'])
+        {
+            values.insert(Facet::Process, program.to_owned());
+        }
         if let Some(path) = values.get(&Facet::Url).and_then(|url| path_of(url)).map(str::to_owned) {
             values.insert(Facet::Url, path);
         }
@@ -208,7 +222,7 @@ impl Facets {
             roles::audited(&mut values, &names, !prefix.is_empty());
         }
         for facet in [Facet::SrcIp, Facet::DstIp] {
-            if let Some(plain) = values.get(&facet).and_then(|v| mapped(v)) {
+            if let Some(plain) = values.get(&facet).and_then(|v| mapped(v).or_else(|| ported(v))) {
                 values.insert(facet, plain);
             }
         }
@@ -266,12 +280,24 @@ fn usable(value: &str) -> bool {
     !(value.is_empty() || value == "-" || value == "null" || value.starts_with("(null") || unfilled)
 }
 
-/// The whole record as text for conditions: as written, and with the escapes of its fields undone.
+/// The whole record as text for conditions: as written, and with the escapes of its fields undone. A row of a table says
+/// nowhere what its cells are, so there each stands behind its name, as it would in JSON.
 fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
+    const CELL_MAX: usize = 512;
     let mut out = text.to_owned();
     for value in fields.values().filter(|v| v.len() > 8 && !text.contains(v.as_str())) {
         out.push('\n');
         out.push_str(value);
+    }
+    let told = |path: &&String| text.contains(path.rsplit('.').next().unwrap_or_default());
+    let top = || fields.iter().filter(|(path, _)| !path.contains('.'));
+    if top().count() >= 4 && top().filter(|(path, _)| told(path)).count() * 4 < top().count() {
+        for (path, value) in top().filter(|(_, value)| !value.is_empty() && value.len() <= CELL_MAX) {
+            out.push('\n');
+            out.push_str(path);
+            out.push('=');
+            out.push_str(value);
+        }
     }
     out
 }
@@ -311,6 +337,11 @@ fn outcome_field(rank: usize) -> &'static str {
 fn mapped(address: &str) -> Option<String> {
     let rest = address.strip_prefix("::ffff:").or_else(|| address.strip_prefix("::FFFF:"))?;
     rest.parse::<std::net::Ipv4Addr>().ok().map(|plain| plain.to_string())
+}
+
+/// The address of an IPv4 address with a port behind it, as Microsoft 365 writes clients.
+fn ported(text: &str) -> Option<String> {
+    text.parse::<std::net::SocketAddrV4>().ok().map(|socket| socket.ip().to_string())
 }
 
 /// The number of an event of Windows, under the names that its collectors give it.

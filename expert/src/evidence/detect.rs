@@ -1,7 +1,7 @@
 //! What a file is, by its content.
 
 use super::cut::{Cut, Join, JsonPlace, Lines};
-use super::fields::{Place, Shape, access, auditd, json, keyvalue, syslog, table};
+use super::fields::{Place, Shape, access, auditd, json, keyvalue, modsec, syslog, table};
 use super::source::Format;
 
 /// Lines that are looked at.
@@ -31,6 +31,7 @@ pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
         .or_else(|| as_json(&text, &lines))
         .or_else(|| as_xml(&text))
         .or_else(|| as_trace(&lines))
+        .or_else(|| as_parts(&lines))
         .or_else(|| as_bodyfile(&lines))
         .or_else(|| as_table(&lines))
         .unwrap_or_else(|| (plain_cut(), as_lines(&lines)));
@@ -160,6 +161,14 @@ fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
     let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Log });
     let ends = lines.iter().filter(|line| line.contains(r#"]LOG]!><time=""#)).count();
     (lines.first()?.starts_with("<![LOG[") && ends * 4 >= lines.len()).then(|| (cut, Shape::of(Format::CmTrace)))
+}
+
+/// ModSecurity's audit log: a record begins with `--ID-A--`, and what follows says who asked.
+fn as_parts(lines: &[&str]) -> Option<(Cut, Shape)> {
+    let begins = |line: &&str| modsec::boundary(line.as_bytes()).is_some_and(|(_, part)| part == b'A');
+    let at = lines.iter().take(2).position(begins)?;
+    let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Parts });
+    lines.get(at + 1)?.starts_with('[').then(|| (cut, Shape::of(Format::ModSecurity)))
 }
 
 /// The columns of The Sleuth Kit's body file, which has no header.

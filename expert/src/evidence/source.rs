@@ -37,6 +37,8 @@ pub enum Format {
     XmlEvents,
     /// Lines of Configuration Manager and Intune: `<![LOG[text]LOG]!><time="…" date="…" component="…">`.
     CmTrace,
+    /// ModSecurity's audit log: a transaction a record, in parts between lines such as `--d67af501-A--`.
+    ModSecurity,
     /// Any other text, a record a line.
     Plain,
 }
@@ -61,6 +63,7 @@ impl Format {
             Self::KeyValue => "key=value lines",
             Self::XmlEvents => "Windows events as XML",
             Self::CmTrace => "Configuration Manager log",
+            Self::ModSecurity => "ModSecurity audit log",
             Self::Plain => "plain lines",
         }
     }

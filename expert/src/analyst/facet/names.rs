@@ -38,7 +38,7 @@ const NAMES: &[(Facet, &str)] = &[
         Facet::Command,
         "commandline createdprocesscommandline targetprocesscommandline tgtproccmdline childproccmdline \
         cmdline process.commandline processcommandline scriptblocktext hostapplication command cmd proctitle \
-        process.arguments arguments processcmdline proc.cmdline message.args",
+        process.arguments arguments processcmdline proc.cmdline message.args input",
     ),
     (
         Facet::User,
@@ -84,6 +84,7 @@ const NAMES: &[(Facet, &str)] = &[
         "url uri requesturi requesturl csuristem http.url request uripath url.original url.full \
         requestclientapplicationurl csuri fullurl",
     ),
+    (Facet::Body, "requestbody postdata postbody httprequestbody request.body.content"),
     (Facet::HttpMethod, "httpmethod method csmethod verb requestmethod httprequestmethod"),
     (
         Facet::HttpStatus,

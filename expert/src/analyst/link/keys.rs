@@ -110,6 +110,13 @@ pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
     let mut keys: Vec<String> =
         rec.fields.iter().filter(|(k, v)| named(k) && v.len() >= 6 && !zero(v)).map(|(_, v)| v.clone()).collect();
     keys.extend(audit_keys(rec));
+    // A name that many use for something else: an id of its own has letters and digits.
+    let own = |id: &&String| {
+        id.len() >= 8
+            && id.bytes().any(|b| b.is_ascii_digit())
+            && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+    };
+    keys.extend(rec.fields.get("session").filter(own).cloned());
     keys
 }
 

@@ -134,6 +134,27 @@ const SIGNATURES: &[Known] = &[
     known(&["eventtype", "flowid"], &["srcip", "destip"], "network", "suricata", "Suricata events"),
     known(&["alert.signature", "srcip"], &["destip"], "network", "ids", "alerts of a sensor that reads the network"),
     known(
+        &["alert.signature", "transactionid"],
+        &["alert.matched", "http.url"],
+        "application",
+        "web-application-firewall",
+        "requests as a web application firewall judged them",
+    ),
+    known(
+        &["eventid", "session", "sensor", "srcip"],
+        &["ttylog", "input", "username", "protocol"],
+        "endpoint",
+        "cowrie",
+        "sessions in the Cowrie honeypot",
+    ),
+    known(
+        &["officeworkload", "operation", "userid"],
+        &["recordtype", "officeobjectid", "clientip"],
+        "application",
+        "m365-audit",
+        "Microsoft 365 audit events (OfficeWorkload, Operation, UserId)",
+    ),
+    known(
         &["srcaddr", "dstaddr"],
         &["srcport", "dstport", "protocol", "logstatus"],
         "network",
@@ -180,6 +201,12 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
             "configuration-manager",
             true,
             "what an agent of Configuration Manager or Intune did",
+        )),
+        Format::ModSecurity => Some(belongs(
+            "application",
+            "web-application-firewall",
+            true,
+            "requests as ModSecurity judged them in the web server",
         )),
         Format::AccessLog if facts.all(&["elb", "targetstatus"]) => Some(belongs(
             "application",

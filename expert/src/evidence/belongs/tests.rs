@@ -118,6 +118,11 @@ fn text_by_what_it_says() {
         "configuration configuration-manager on host",
     );
     check(
+        Format::ModSecurity,
+        &["--0a1b2c3d-A--\n[07/Jun/2023:18:56:56 -0400] x 1.2.3.4 5 1.2.3.5 80\n--0a1b2c3d-Z--"],
+        "application web-application-firewall on host",
+    );
+    check(
         Format::Plain,
         &["[2018-08-19T03:10:45.966Z] I santad: action=EXEC|decision=ALLOW|cert_sha256=2aa4|user=bob|args=ls -l"],
         "endpoint santa",

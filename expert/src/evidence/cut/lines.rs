@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::{Join, Lines, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
+use crate::evidence::fields::modsec::boundary;
 use crate::evidence::fields::table::closed;
 
 /// A record is not joined from more lines: an unbalanced quote must not swallow the file.
 const JOINED_MAX: usize = 500;
+/// The same for transactions, which may hold a whole page.
+const PARTS_MAX: usize = 20_000;
 
 #[derive(Debug)]
 pub(crate) struct LineCutter<R> {
@@ -82,10 +85,17 @@ impl<R: Read> LineCutter<R> {
             let mut whole = bytes.clone();
             let mut length = first.length;
             let mut complete = false;
-            while taken.len() < JOINED_MAX && whole.len() < RECORD_MAX {
+            let most = if self.lines.join == Join::Parts { PARTS_MAX } else { JOINED_MAX };
+            let id = boundary(bytes).map(|(id, _)| id.to_vec());
+            while taken.len() < most && whole.len() < RECORD_MAX {
                 let mut more = Vec::new();
                 let Some(line) = self.take(&mut more)? else { break };
-                if self.lines.join == Join::Log && more.starts_with(b"<![LOG[") {
+                let next = match self.lines.join {
+                    Join::Log => more.starts_with(b"<![LOG["),
+                    Join::Parts => boundary(&more).is_some_and(|(_, part)| part == b'A'),
+                    Join::Never | Join::Quotes | Join::Events => false,
+                };
+                if next {
                     self.ahead.push_front((line, more));
                     break;
                 }
@@ -96,10 +106,11 @@ impl<R: Read> LineCutter<R> {
                 let may_close = match self.lines.join {
                     Join::Quotes => !closed(&more),
                     Join::Log => memchr::memmem::find(&more, b"]LOG]!>").is_some(),
+                    Join::Parts => boundary(&more).is_some_and(|(of, part)| part == b'Z' && id.as_deref() == Some(of)),
                     Join::Never | Join::Events => true,
                 };
                 taken.push_back((line, more));
-                complete = !cut && may_close && self.joined(&whole);
+                complete = !cut && may_close && (self.lines.join == Join::Parts || self.joined(&whole));
                 if complete || cut {
                     break;
                 }
@@ -129,6 +140,7 @@ impl<R: Read> LineCutter<R> {
             Join::Never => true,
             Join::Quotes => closed(whole),
             Join::Events => memchr::memmem::find(whole, b"</Event>").is_some(),
+            Join::Parts => boundary(whole).is_none_or(|(_, part)| part != b'A'),
             Join::Log => !whole.starts_with(b"<![LOG[") || memchr::memmem::find(whole, b"]LOG]!>").is_some(),
         }
     }

@@ -45,6 +45,8 @@ pub(crate) enum Join {
     Events,
     /// A `<![LOG[` that is not closed, of Configuration Manager.
     Log,
+    /// A `--ID-A--` without its `--ID-Z--`, of ModSecurity.
+    Parts,
 }
 
 /// Where in JSON text the records are.

@@ -127,3 +127,19 @@ fn a_record_of_configuration_manager_ends_where_the_next_begins() {
         (5, 0, 0),
     );
 }
+
+#[test]
+fn a_transaction_ends_with_its_own_last_part_and_before_the_next() {
+    let log = Cut::Lines(Lines { header: false, comments: false, join: Join::Parts });
+    check(
+        b"--0a1b2c3d-A--\na\n--ffffffff-Z--\n\n--0a1b2c3d-Z--\n\n--0a1b2c3d-A--\nopen\n--0a1b2c3d-A--\nb\n--0a1b2c3d-Z--\n",
+        &log,
+        &[
+            "1 --0a1b2c3d-A--\na\n--ffffffff-Z--\n\n--0a1b2c3d-Z--",
+            "7! --0a1b2c3d-A--",
+            "8 open",
+            "9 --0a1b2c3d-A--\nb\n--0a1b2c3d-Z--",
+        ],
+        (11, 1, 0),
+    );
+}

@@ -62,6 +62,7 @@ fn lines() {
     check("2024-01-01 10:00:00 install foo:amd64 <none> 1.0\n", "Plain");
     check("2024-01-01 10:00:00 startup archives unpack\n", "Plain");
     check("<Event xmlns='x'><System><EventID>1</EventID></System></Event>\n", "XmlEvents");
+    check("--0a1b2c3d-A--\n[07/Jun/2023:18:56:56 -0400] x 1.2.3.4 5 1.2.3.5 80\n--0a1b2c3d-Z--\n", "ModSecurity");
     check("<![LOG[Started]LOG]!><time=\"10:00:00.000+000\" date=\"01-02-2024\" component=\"x\">\n", "CmTrace");
     check("ls -la\ncat /etc/passwd\n", "Plain");
     check("[2024-01-01 10:00:00] x\n[2024-01-01 10:00:01] y\n", "Plain");

@@ -7,6 +7,7 @@ mod ids;
 pub(crate) mod json;
 pub(crate) mod keyvalue;
 mod message;
+pub(crate) mod modsec;
 pub(crate) mod payload;
 mod place;
 mod plaso;
@@ -132,6 +133,7 @@ fn by_format(shape: &Shape, text: &str, out: &mut Vec<(String, String)>) -> bool
         Format::KeyValue => pairs(text, out),
         Format::XmlEvents => xml::flatten(text, "", &mut |p, v| out.push((p.to_owned(), v))) == Outcome::Whole,
         Format::CmTrace => take(cmtrace::fields(text), out),
+        Format::ModSecurity => take(modsec::fields(text), out),
         Format::Plain => {
             line(text, shape.time, out);
             true

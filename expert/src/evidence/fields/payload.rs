@@ -1,7 +1,7 @@
 //! What is packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
 
 use super::json::{self, Outcome};
-use super::{auditd, ids, keyvalue, message, plaso, syslog, xml};
+use super::{auditd, ids, keyvalue, message, modsec, plaso, syslog, xml};
 
 type Fields = Vec<(String, String)>;
 
@@ -39,6 +39,7 @@ pub(crate) fn packed(value: &str) -> bool {
         && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
             || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
             || value.contains("EF:")
+            || value.contains("[id \"")
             || BEGINNINGS.iter().any(|begin| value.starts_with(begin)))
 }
 
@@ -78,6 +79,7 @@ pub(crate) fn renames(value: &str) -> bool {
         || value.contains("Subject:")
         || value.contains("COMMAND=")
         || value.contains("[Priority: ")
+        || value.contains("[id \"")
         || BEGINNINGS.iter().any(|begin| value.starts_with(begin))
 }
 
@@ -133,6 +135,12 @@ fn inner(path: &str, value: &str) -> Fields {
     if text.contains("[Priority: ")
         && is_message(path)
         && let Some(found) = ids::alert(text)
+    {
+        return found;
+    }
+    if text.contains("[id \"")
+        && is_message(path)
+        && let Some(found) = modsec::said(text)
     {
         return found;
     }

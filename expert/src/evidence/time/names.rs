@@ -31,9 +31,10 @@ impl Class {
     }
 }
 
-/// The last part of a path, in lower case without marks.
+/// The last part of a path, in lower case without marks. The portal of Azure writes the zone behind the names of columns.
 pub(crate) fn key(path: &str) -> String {
-    norm(path.rsplit('.').next().unwrap_or(path))
+    let last = path.rsplit('.').next().unwrap_or(path);
+    norm(last.strip_suffix(" [UTC]").unwrap_or(last))
 }
 
 fn norm(name: &str) -> String {
@@ -146,6 +147,8 @@ mod tests {
     #[test]
     fn names_suggest() {
         assert_eq!(class("UtcTime"), Class::Utc);
+        assert_eq!(class("TimeGenerated [UTC]"), Class::Weak);
+        assert_eq!(class("CreatedDateTime [UTC]"), Class::Own(8));
         assert_eq!(class("Properties.Query End Time UTC"), Class::Other);
         assert_eq!(class("query_time"), Class::Own(4), "when a name was asked for");
         assert_eq!(class("StartTimeUtc"), Class::Own(6));

