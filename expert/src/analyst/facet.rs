@@ -226,6 +226,9 @@ impl Facets {
                 values.insert(facet, plain);
             }
         }
+        if let Some(word) = heard.iter().find_map(|(path, n)| graded(path, n)) {
+            values.insert(Facet::Severity, word.to_owned());
+        }
         values.insert(Facet::Text, unescaped(text, fields));
         let class = super::class::of(&values, &heard, text);
         Self { values, class: Some(class) }
@@ -337,6 +340,16 @@ fn outcome_field(rank: usize) -> &'static str {
 fn mapped(address: &str) -> Option<String> {
     let rest = address.strip_prefix("::ffff:").or_else(|| address.strip_prefix("::FFFF:"))?;
     rest.parse::<std::net::Ipv4Addr>().ok().map(|plain| plain.to_string())
+}
+
+/// The severity of an alert of Suricata or Snort in words. Their first grade is given to much that is merely unwanted.
+fn graded(path: &str, number: &str) -> Option<&'static str> {
+    let word = match number {
+        "1" => "medium",
+        "2" => "low",
+        _ => return None,
+    };
+    (last(path, 2) == "alert.severity").then_some(word)
 }
 
 /// The address of an IPv4 address with a port behind it, as Microsoft 365 writes clients.

@@ -17,6 +17,7 @@ mod answer;
 mod around;
 mod beside;
 mod judged;
+mod meant;
 
 use answer::answer;
 pub(super) use around::installed;
@@ -250,28 +251,7 @@ fn alerted(case: &Case) -> Option<Series> {
     let core = || case.core.iter().filter_map(|i| case.recs.get(*i));
     core()
         .find_map(of)
-        .or_else(|| core().filter(|rec| rec.class() == Class::Alert).find_map(|rec| of(meant(case, rec)?)))
-}
-
-/// The last record before another product's alert that it means: of one about sign-ins one of its address that failed, else
-/// a connection from there to the same place.
-fn meant<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
-    const NEAR: f64 = 3600.0;
-    const ABOUT: &[&str] = &["guess", "brute", "spray", "password", "login", "logon", "sign-in", "signin", "authentic"];
-    let action = alert.facets.get(Facet::Action)?.to_ascii_lowercase();
-    let sign_ins = ABOUT.iter().any(|w| action.contains(w));
-    let (from, at) = (alert.facets.get(Facet::SrcIp)?, alert.time?);
-    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |t| seconds(at, t));
-    let same = |rec: &Rec, facet| rec.facets.get(facet).is_some_and(|v| alert.facets.get(facet) == Some(v));
-    let alike = |rec: &&Rec| match rec.class() {
-        Class::LogonFailure => sign_ins && rec.facets.get(Facet::SrcIp) == Some(from),
-        Class::NetworkConnection => {
-            !sign_ins && [Facet::SrcIp, Facet::DstIp, Facet::DstPort].into_iter().all(|facet| same(rec, facet))
-        }
-        _ => false,
-    };
-    let near = case.recs.iter().filter(alike).filter(|rec| (0.0..=NEAR).contains(&apart(rec)));
-    near.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())))
+        .or_else(|| core().filter(|rec| rec.class() == Class::Alert).find_map(|rec| of(meant::by(case, rec)?)))
 }
 
 /// The records that tell of the series: its first and last, and the sign-ins that matter beside guesses.

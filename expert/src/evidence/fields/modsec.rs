@@ -115,7 +115,8 @@ pub(crate) fn said(text: &str) -> Option<Fields> {
     // Behind what was matched stands what the client chose, in which quotes have a backslash before them.
     let last = |name: &str| rule.rfind(&format!("[{name} \"")).and_then(|at| bracketed(rule.get(at..)?, name));
     add("alert.signature", bracketed(rule, "msg"));
-    add("alert.severity", last("severity"));
+    // How grave the attack would be, if it were one: no judgement of the request.
+    add("alert.rule_severity", last("severity"));
     add("alert.matched", bracketed(rule, "data"));
     add("src_ip", client(before));
     add("http.hostname", last("hostname"));
@@ -181,7 +182,7 @@ mod tests {
         };
         check(
             r#"[client "10.0.0.1"] Coraza: Warning. A (b) [file "/x"] [id "932230"] [rev ""] [msg "A (b)"] [data "found [uri \"/no\"] [severity \"low\"]"] [severity "critical"] [hostname ""] [uri "/api"] [unique_id "q1"]"#,
-            r#"event_type=alert | alert.signature_id=932230 | alert.signature=A (b) | alert.severity=critical | alert.matched=found [uri "/no"] [severity "low"] | src_ip=10.0.0.1 | http.url=/api | transaction_id=q1"#,
+            r#"event_type=alert | alert.signature_id=932230 | alert.signature=A (b) | alert.rule_severity=critical | alert.matched=found [uri "/no"] [severity "low"] | src_ip=10.0.0.1 | http.url=/api | transaction_id=q1"#,
         );
         check(
             r#"[Wed Jun 07 18:56:56 2023] [:error] [pid 7] [client 10.0.0.1:38632] [client 10.0.0.1] ModSecurity: Warning. [id "942100"] [msg "SQL"]"#,

@@ -1,0 +1,33 @@
+//! What another product's alert is about: the record of the sensor that it judged.
+
+use super::*;
+
+/// The last record before another product's alert that it means: of one about sign-ins one of its address that failed, else
+/// a connection from there to the same place, or a request from there for the same page.
+pub(super) fn by<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
+    const NEAR: f64 = 3600.0;
+    const ABOUT: &[&str] = &["guess", "brute", "spray", "password", "login", "logon", "sign-in", "signin", "authentic"];
+    let action = alert.facets.get(Facet::Action)?.to_ascii_lowercase();
+    let sign_ins = ABOUT.iter().any(|w| action.contains(w));
+    let (from, at) = (alert.facets.get(Facet::SrcIp)?, alert.time?);
+    let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |t| seconds(at, t));
+    let same = |rec: &Rec, facet| rec.facets.get(facet).is_some_and(|v| alert.facets.get(facet) == Some(v));
+    let alike = |rec: &&Rec| match rec.class() {
+        Class::LogonFailure => sign_ins && rec.facets.get(Facet::SrcIp) == Some(from),
+        Class::NetworkConnection => {
+            !sign_ins && [Facet::SrcIp, Facet::DstIp, Facet::DstPort].into_iter().all(|facet| same(rec, facet))
+        }
+        Class::HttpRequest => same(rec, Facet::SrcIp) && page(rec).is_some_and(|known| page(alert) == Some(known)),
+        _ => false,
+    };
+    let near = case.recs.iter().filter(alike).filter(|rec| (0.0..=NEAR).contains(&apart(rec)));
+    near.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())))
+}
+
+/// What was asked for, without what was asked of it.
+fn page(rec: &Rec) -> Option<&str> {
+    rec.facets.get(Facet::Url)?.split(['?', '#']).next()
+}
+
+#[cfg(test)]
+mod tests;
