@@ -12,9 +12,6 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 pub mod export;
 pub mod meter;
 
-/// The variable that names the collector: the one that every program with OpenTelemetry reads.
-pub const COLLECTOR_ENV: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-
 /// Span: one task, from delivery to recorded outcome.
 pub const TASK: &str = "invoke_agent";
 /// Span: one call of a language model.
@@ -51,7 +48,7 @@ macro_rules! task_span {
             casebook.task = %$task.id,
             casebook.task.kind = $task.view.kind().name(),
             casebook.phase = $task.phase.name(),
-            casebook.round = $task.round,
+            casebook.round = $crate::telemetry::count($task.round),
         )
     };
 }
@@ -85,7 +82,7 @@ macro_rules! model_span {
             gen_ai.operation.name = $crate::telemetry::MODEL_CALL,
             gen_ai.provider.name = $provider,
             gen_ai.request.model = $model,
-            gen_ai.request.max_tokens = $ask.max_output,
+            gen_ai.request.max_tokens = $crate::telemetry::count($ask.max_output),
             gen_ai.response.model = tracing::field::Empty,
             gen_ai.usage.input_tokens = tracing::field::Empty,
             gen_ai.usage.output_tokens = tracing::field::Empty,
@@ -108,6 +105,11 @@ pub fn filter(directives: &str) -> EnvFilter {
     ["genai=off", "rmcp=off"].iter().filter_map(|silent| silent.parse().ok()).fold(filter, EnvFilter::add_directive)
 }
 
+/// A number of a span: what is not signed would reach a collector as text.
+pub fn count(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
 /// Marks `span` as failed, by the sort of failure alone: what a model or a tool said is not for a collector.
 pub fn failed(span: &tracing::Span, sort: impl std::fmt::Display) {
     span.record("otel.status_code", "ERROR");
@@ -115,12 +117,13 @@ pub fn failed(span: &tracing::Span, sort: impl std::fmt::Display) {
 }
 
 /// Sends log lines to standard error. `CASEBOOK_LOG` filters them, in the syntax of `tracing`
-/// (`info`, `casebook_hub=debug`, …); without it only warnings show. Where a `collector` is named, the spans
-/// and measurements of this process go there, as those of `service`, until [`export::end`]. A second call
-/// changes nothing.
+/// (`info`, `casebook_hub=debug`, …); without it only warnings show. Where a `collector` is named, or the
+/// variables that every program with OpenTelemetry reads name one, the spans and measurements of this process go
+/// there, as those of `service`, until [`export::end`]. A second call changes nothing.
 ///
 /// # Errors
-/// The collector cannot be sent to as it is set: what is wrong with it. Lines are written all the same.
+/// The collector that was named for us cannot be sent to: what is wrong with it. Lines are written all the same. What
+/// is wrong with variables that others set is a warning.
 pub fn start(format: LogFormat, service: &'static str, collector: Option<&str>) -> Result<(), String> {
     let filter = filter(&std::env::var("CASEBOOK_LOG").unwrap_or_else(|_| "warn".into()));
     let lines = tracing_subscriber::fmt::layer()
@@ -131,11 +134,17 @@ pub fn start(format: LogFormat, service: &'static str, collector: Option<&str>) 
         LogFormat::Text => lines.with_filter(filter).boxed(),
         LogFormat::Json => lines.json().with_filter(filter).boxed(),
     };
-    let (spans, opened) = match collector.map(|url| export::open(url, service)).transpose() {
-        Ok(tracer) => (tracer.map(export::layer), Ok(())),
+    let (tracer, opened) = match export::open(collector, service) {
+        Ok(tracer) => (tracer, Ok(())),
         Err(why) => (None, Err(why)),
     };
     // An error says that a subscriber is there already, as in tests.
-    let _ = tracing_subscriber::registry().with(spans).with(lines).try_init();
-    opened
+    let _ = tracing_subscriber::registry().with(tracer.map(export::layer)).with(lines).try_init();
+    match opened {
+        Err(why) if collector.is_none() => {
+            tracing::warn!(why, "no traces and measurements are sent");
+            Ok(())
+        }
+        opened => opened,
+    }
 }

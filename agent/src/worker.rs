@@ -179,7 +179,7 @@ impl Worker {
         let span = task_span!(task, agent);
         export::link(&span, &task.investigation);
         let begun = self.env.clock.now();
-        async {
+        let done = async {
             let key = outcome_key(&task.id);
             if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
                 let outcome = match self.given_up(&task, bytes, attempt).await {
@@ -201,7 +201,11 @@ impl Worker {
             Ok(())
         }
         .instrument(span.clone())
-        .await
+        .await;
+        if done.is_err() {
+            telemetry::failed(&span, NOT_WORKED);
+        }
+        done
     }
 
     /// Drives the task to its end. Recorded calls are taken from the record, never made again. Where the Hub
@@ -352,6 +356,9 @@ impl Worker {
         Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
     }
 }
+
+/// The sort of failure of a task that was not worked on to its end: it comes again.
+const NOT_WORKED: &str = "not_worked";
 
 /// How long a job rests that went back after it was delivered so often.
 fn pause(attempt: u32) -> Duration {

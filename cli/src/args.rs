@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use casebook_agent::service::common::OTLP;
 use casebook_agent::service::key::{http, micros};
-use casebook_agent::telemetry::COLLECTOR_ENV;
 use casebook_protocol::Budget;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -67,23 +67,24 @@ pub struct Common {
     /// How log lines look on standard error; `CASEBOOK_LOG` says which (`info`, `casebook_hub=debug`)
     #[arg(long, global = true, value_enum, value_name = "FORM", default_value_t = LogForm::Text)]
     pub log: LogForm,
-    /// Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf)
-    #[arg(long, global = true, value_name = "URL", env = COLLECTOR_ENV)]
+    /// Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); else where `CASEBOOK_OTLP` or
+    /// `OTEL_EXPORTER_OTLP_ENDPOINT` says
+    #[arg(long, global = true, value_name = "URL")]
     pub otlp: Option<String>,
 }
 
 impl Common {
-    /// The collector, where one is named: a variable that is set to nothing names none.
+    /// The collector, where the flag or our own variable names one.
     ///
     /// # Errors
     /// It is no address of an HTTP server. One that holds a password is not repeated.
-    pub fn collector(&self) -> Result<Option<&str>, Failure> {
-        let named = self.otlp.as_deref().filter(|url| !url.is_empty());
-        let checked = named.map(|url| http(url).map(|()| url)).transpose();
-        checked.map_err(|why| {
-            let advice = format!("name a collector that speaks OTLP over HTTP with --otlp or {COLLECTOR_ENV}, or none");
-            Failure::usage(why, advice)
-        })
+    pub fn collector(&self) -> Result<Option<String>, Failure> {
+        // Read here, since the help shows what stands in a variable that it knows.
+        let set = || std::env::var(OTLP.env).ok();
+        let named = self.otlp.clone().or_else(set).filter(|url| !url.is_empty());
+        let checked = named.map(|url| http(&url).map(|()| url)).transpose();
+        let advice = format!("name a collector that speaks OTLP over HTTP with --otlp or {}, or none", OTLP.env);
+        checked.map_err(|why| Failure::usage(why, advice))
     }
 }
 

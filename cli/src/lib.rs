@@ -44,8 +44,8 @@ pub fn run(cli: Cli) -> std::io::Result<()> {
         LogForm::Json => telemetry::LogFormat::Json,
     };
     let started = cli.common.collector().and_then(|collector| {
-        let advice = "every other variable of OpenTelemetry may stay as it is";
-        telemetry::start(format, "casebook", collector).map_err(|why| Failure::usage(why, advice))
+        let advice = "name another collector, or none";
+        telemetry::start(format, "casebook", collector.as_deref()).map_err(|why| Failure::usage(why, advice))
     });
     if let Err(failure) = started {
         screen::complain(&failure);

@@ -145,7 +145,7 @@ impl Model for Client {
         .instrument(span.clone())
         .await;
         let attempts = made.load(Ordering::Relaxed);
-        span.record("casebook.attempts", attempts);
+        span.record("casebook.attempts", telemetry::count(attempts));
         meter::model_called(&meter::ModelCalled {
             provider: vendor,
             model: name,
@@ -161,8 +161,12 @@ impl Model for Client {
 }
 
 fn told(span: &tracing::Span, version: &str, tokens: &Tokens) {
-    span.record("gen_ai.response.model", version);
-    span.record("gen_ai.usage.input_tokens", tokens.input);
-    span.record("gen_ai.usage.output_tokens", tokens.output);
-    span.record("gen_ai.usage.cache_read.input_tokens", tokens.cached);
+    // It stands in the reply: more than a name may be anything.
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/@#".contains(&b);
+    if version.len() <= 64 && version.bytes().all(plain) {
+        span.record("gen_ai.response.model", version);
+    }
+    span.record("gen_ai.usage.input_tokens", telemetry::count(tokens.input));
+    span.record("gen_ai.usage.output_tokens", telemetry::count(tokens.output));
+    span.record("gen_ai.usage.cache_read.input_tokens", telemetry::count(tokens.cached));
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::key::{Key, Kind};
 use super::settings::Settings;
 use crate::model::open::MODELS_ENV;
-use crate::telemetry::{self, LogFormat};
+use crate::telemetry::LogFormat;
 
 /// The NATS servers.
 pub static NATS: Key = Key {
@@ -94,11 +94,12 @@ pub static LOG: Key = Key {
 /// Where traces and metrics go.
 pub static OTLP: Key = Key {
     name: "otlp",
-    env: telemetry::COLLECTOR_ENV,
+    env: "CASEBOOK_OTLP",
     kind: Kind::Http,
     usual: None,
     value: "URL",
-    help: "send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf)",
+    help: "send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); else where \
+           OTEL_EXPORTER_OTLP_ENDPOINT says",
 };
 
 /// How much a worker does at a time.

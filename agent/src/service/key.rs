@@ -150,10 +150,13 @@ pub fn servers(text: &str) -> Result<(), String> {
 pub fn http(text: &str) -> Result<(), String> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let rest = rest.filter(|rest| !rest.starts_with(['/', ':', '?', '#']) && !rest.is_empty());
-    if rest.is_some_and(|rest| rest.contains('@')) {
-        return Err("an address holds no user and password".to_owned());
+    if text.contains(['@', '?', '#']) {
+        return Err(
+            "an address holds no user, password or query; a collector's key goes into OTEL_EXPORTER_OTLP_HEADERS"
+                .to_owned(),
+        );
     }
-    match rest.filter(|rest| !rest.contains(|c: char| c.is_whitespace() || c.is_control() || c == '?' || c == '#')) {
+    match rest.filter(|rest| !rest.contains(|c: char| c.is_whitespace() || c.is_control())) {
         Some(_) => Ok(()),
         None => Err(format!("{text:?} is no address of an HTTP server, such as http://127.0.0.1:4318")),
     }
@@ -171,8 +174,10 @@ mod tests {
     fn a_password_in_a_servers_address_is_refused_and_not_repeated() {
         let told = said(Kind::Servers, "nats://director:hunter2@127.0.0.1:4222");
         assert!(told.contains("credentials") && !told.contains("hunter2"), "{told}");
-        let told = said(Kind::Http, "https://me:hunter2@collector:4318");
-        assert!(told.contains("password") && !told.contains("hunter2"), "{told}");
+        for secret in ["https://me:hunter2@collector:4318", "http://c:4318/?key=hunter2", "me:hunter2@c"] {
+            let told = said(Kind::Http, secret);
+            assert!(told.contains("OTEL_EXPORTER_OTLP_HEADERS") && !told.contains("hunter2"), "{told}");
+        }
     }
 
     #[test]
@@ -181,7 +186,7 @@ mod tests {
             said(Kind::Servers, "http://x"),
             "\"http://x\" is no address of a NATS server, such as nats://127.0.0.1:4222"
         );
-        for bad in ["collector:4318", "http://", "http:///v1", "grpc://c:4317", "http://c d", "http://c?key=1"] {
+        for bad in ["collector:4318", "http://", "http:///v1", "grpc://c:4317", "http://c d"] {
             assert!(said(Kind::Http, bad).ends_with("is no address of an HTTP server, such as http://127.0.0.1:4318"));
         }
         assert!(Kind::Http.value(&["https://collector.example:4318/otlp".into()], None).is_ok());

@@ -1,6 +1,6 @@
 //! Spans and measurements on their way to an OpenTelemetry collector: OTLP over HTTP, sent in batches by
 //! threads of their own, so that no investigation waits for a collector. The SDK reads the standard variables
-//! itself: `OTEL_EXPORTER_OTLP_HEADERS` (where a collector asks for a key), `OTEL_EXPORTER_OTLP_TIMEOUT`,
+//! itself, where no address was named for us: `OTEL_EXPORTER_OTLP_ENDPOINT`; always `OTEL_EXPORTER_OTLP_HEADERS` (where a collector asks for a key), `OTEL_EXPORTER_OTLP_TIMEOUT`,
 //! `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_…`,
 //! `OTEL_METRIC_EXPORT_INTERVAL`.
 //!
@@ -32,6 +32,12 @@ const LAST: Duration = Duration::from_secs(3);
 /// What is sent says that it is of this program.
 const SCOPE: &str = "casebook";
 
+/// The variables that name a collector to every program with OpenTelemetry.
+const COLLECTOR_ENV: [&str; 3] =
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"];
+const PROTOCOL_ENV: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+const DISABLED_ENV: &str = "OTEL_SDK_DISABLED";
+
 static EXPORTING: OnceLock<Exporting> = OnceLock::new();
 
 struct Exporting {
@@ -40,26 +46,38 @@ struct Exporting {
     tracer: SdkTracer,
 }
 
-/// Sends to the collector at `url` from now on, as `service` unless `OTEL_SERVICE_NAME` says otherwise.
+/// Sends to the collector at `named` from now on, else to where the standard variables say, as `service` unless
+/// `OTEL_SERVICE_NAME` says otherwise; none where neither names one.
 ///
 /// # Errors
 /// What keeps it from being sent to; the collector itself need not be there yet.
-pub(super) fn open(url: &str, service: &'static str) -> Result<SdkTracer, String> {
-    let why = |error: opentelemetry_otlp::ExporterBuildError| format!("cannot send to the collector {url}: {error}");
-    if let Some(other) =
-        std::env::var("OTEL_EXPORTER_OTLP_PROTOCOL").ok().filter(|p| !["", "http/protobuf"].contains(&p.as_str()))
-    {
-        return Err(format!(
-            "OTEL_EXPORTER_OTLP_PROTOCOL is {other:?}: only http/protobuf is spoken; name the collector's address for \
-             it (often port 4318) and unset the variable"
-        ));
+pub(super) fn open(named: Option<&str>, service: &'static str) -> Result<Option<SdkTracer>, String> {
+    let why = |error: opentelemetry_otlp::ExporterBuildError| format!("cannot send to the collector: {error}");
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if named.is_none() {
+        if !COLLECTOR_ENV.iter().any(|name| set(name).is_some()) || set(DISABLED_ENV).as_deref() == Some("true") {
+            return Ok(None);
+        }
+        if let Some(other) = set(PROTOCOL_ENV).filter(|protocol| protocol != "http/protobuf") {
+            return Err(format!(
+                "{PROTOCOL_ENV} is {other:?}, and only http/protobuf is spoken: name the collector's address for it \
+                 with --otlp (often port 4318)"
+            ));
+        }
     }
     crate::model::client::tls();
-    let signal = |path: &str| format!("{}/v1/{path}", url.trim_end_matches('/'));
+    let signal = |path: &str| named.map(|url| format!("{}/v1/{path}", url.trim_end_matches('/')));
     let spans = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
-    let spans = spans.with_endpoint(signal("traces")).build().map_err(why)?;
+    let spans = match signal("traces") {
+        Some(url) => spans.with_endpoint(url),
+        None => spans,
+    };
     let measured = MetricExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
-    let measured = measured.with_endpoint(signal("metrics")).build().map_err(why)?;
+    let measured = match signal("metrics") {
+        Some(url) => measured.with_endpoint(url),
+        None => measured,
+    };
+    let (spans, measured) = (spans.build().map_err(why)?, measured.build().map_err(why)?);
     let resource = resource(service);
     let traces = SdkTracerProvider::builder()
         .with_id_generator(Ids::default())
@@ -71,7 +89,7 @@ pub(super) fn open(url: &str, service: &'static str) -> Result<SdkTracer, String
     let tracer = traces.tracer(SCOPE);
     // An error says that it was opened before.
     let _ = EXPORTING.set(Exporting { traces, metrics, tracer: tracer.clone() });
-    Ok(tracer)
+    Ok(Some(tracer))
 }
 
 fn resource(service: &'static str) -> Resource {

@@ -47,6 +47,7 @@ const TOOL: &str = "gen_ai.tool.name";
 const KIND: &str = "casebook.task.kind";
 const LABEL: &str = "casebook.finding.label";
 const RULE: &str = "casebook.rule";
+const LETTER: &str = "messaging.destination.name";
 
 /// As OpenTelemetry's conventions advise for calls of models.
 const SECONDS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -178,10 +179,10 @@ pub fn task_ended(agent: &str, kind: &'static str, seconds: f64, failed: bool) {
     meters.task_seconds.record(seconds, &attributes);
 }
 
-/// A message to this agent was given up.
-pub fn given_up(agent: &str) {
+/// A message was given up, and the letter that says so went out under this subject, which says whose it was.
+pub fn given_up(subject: &str) {
     let Some(meters) = METERS.get() else { return };
-    meters.dead_letters.add(1, &[KeyValue::new(AGENT, agent.to_owned())]);
+    meters.dead_letters.add(1, &[KeyValue::new(LETTER, subject.to_owned())]);
 }
 
 /// An investigation was opened.

@@ -61,7 +61,6 @@ impl Worker {
         attempts: u32,
         reason: &str,
     ) -> Result<(), WorkError> {
-        meter::given_up(&queue.name());
         let letter = DeadLetter {
             task: task.map(|t| t.id.to_string()),
             investigation: task.map(|t| t.investigation.to_string()),
@@ -83,6 +82,8 @@ impl DeadLetter {
         self.message = Some(env.store.put(bytes).await?);
         let unwritable = |e: serde_json::Error| WorkError::Recorded { what: subject.to_owned(), reason: e.to_string() };
         let json = serde_json::to_vec(&self).map_err(unwritable)?;
-        Ok(env.bus.publish(subject, json).await?)
+        env.bus.publish(subject, json).await?;
+        meter::given_up(subject);
+        Ok(())
     }
 }

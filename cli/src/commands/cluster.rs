@@ -61,13 +61,14 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     screen.line(format_args!("{} {} {url}", paint(BOLD, "NATS server"), server.version));
     screen
         .line(paint(DIM, format_args!("everything it keeps, and the log of each process: {}", place.folder.display())));
+    let collector = common.collector()?;
     let shared = plan::Shared {
         place: &place,
         url: &url,
         models: models.as_deref(),
         budget: &args.budget,
         log: common.log,
-        otlp: common.collector()?,
+        otlp: collector.as_deref(),
     };
     let members = plan::members(&domains);
     let plans = members.iter().map(|member| Ok((member.name.clone(), plan::plan(member, &shared)?)));

@@ -125,8 +125,8 @@ impl Behaviour {
     pub(crate) fn matches(&self, facets: &Facets, lower_text: &str) -> bool {
         (self.class.is_empty() || facets.class.is_some_and(|c| self.class.contains(&c)))
             && (self.terms.is_empty() || self.needles.iter().any(|n| n.find(lower_text.as_bytes()).is_some()))
-            && self.all_of.iter().all(|c| c.holds(facets))
-            && (self.any_of.is_empty() || self.any_of.iter().any(|c| c.holds(facets)))
+            && self.all_of.iter().all(|c| c.holds(facets, self.bearing))
+            && (self.any_of.is_empty() || self.any_of.iter().any(|c| c.holds(facets, self.bearing)))
     }
 }
 
@@ -144,10 +144,11 @@ impl Behaviour {
 }
 
 impl Condition {
-    fn holds(&self, facets: &Facets) -> bool {
+    fn holds(&self, facets: &Facets, bearing: Bearing) -> bool {
         let value = facets.get(self.facet);
-        // Forms send in the body what links have in the address.
-        let body = (self.facet == Facet::Url).then(|| facets.get(Facet::Body)).flatten();
+        // Forms send in the body what links have in the address. It excuses nothing.
+        let accuses = self.facet == Facet::Url && bearing == Bearing::Incriminating && !self.not;
+        let body = accuses.then(|| facets.get(Facet::Body)).flatten();
         let holds = match (&self.test, value) {
             (Test::Matches(regex), Some(value)) => {
                 regex.is_match(value) || body.is_some_and(|body| regex.is_match(body))

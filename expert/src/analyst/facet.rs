@@ -191,12 +191,12 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &heard);
-        // Who types a path starts the program that lies there; sensors that watch processes say so themselves.
-        if ![Facet::Process, Facet::Parent, Facet::ParentCommand].iter().any(|facet| values.contains_key(facet))
-            && let Some(program) = values.get(&Facet::Command).and_then(|c| c.split_whitespace().next())
-            && program.starts_with(['/', '.'])
-        {
-            values.insert(Facet::Process, program.to_owned());
+        // What is typed into a honeypot: who types a path means the program that lies there.
+        if let Some(typed) = typed(fields) {
+            values.insert(Facet::Command, typed.to_owned());
+            if let Some(program) = typed.split_whitespace().next().filter(|word| word.starts_with(['/', '.'])) {
+                values.insert(Facet::Process, program.to_owned());
+            }
         }
         if let Some(path) = values.get(&Facet::Url).and_then(|url| path_of(url)).map(str::to_owned) {
             values.insert(Facet::Url, path);
@@ -340,6 +340,17 @@ fn outcome_field(rank: usize) -> &'static str {
 fn mapped(address: &str) -> Option<String> {
     let rest = address.strip_prefix("::ffff:").or_else(|| address.strip_prefix("::FFFF:"))?;
     rest.parse::<std::net::Ipv4Addr>().ok().map(|plain| plain.to_string())
+}
+
+/// Whether it was recorded in a honeypot, where nothing has an honest reason.
+pub(crate) fn of_honeypot(fields: &BTreeMap<String, String>) -> bool {
+    fields.get("eventid").is_some_and(|id| id.starts_with("cowrie."))
+}
+
+/// What somebody typed into a honeypot.
+fn typed(fields: &BTreeMap<String, String>) -> Option<&str> {
+    let command = fields.get("eventid").is_some_and(|id| id.starts_with("cowrie.command."));
+    fields.get("input").filter(|_| command).map(|text| text.trim())
 }
 
 /// The severity of an alert of Suricata or Snort in words. Their first grade is given to much that is merely unwanted.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use casebook_agent::mind::Done;
 use casebook_protocol::tool::{RESULT_TOOLS, server_of};
-use casebook_protocol::{CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall};
+use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall};
 use serde_json::Value;
 
 use super::behaviour::{self, Behaviour};
-use super::facet::{Class, Facet, Facets, last};
+use super::facet::{Class, Facet, Facets, last, of_honeypot};
 
 /// One record.
 #[derive(Debug)]
@@ -180,7 +180,8 @@ fn read(call: &CallId, pointer: String, item: &Value) -> Option<Rec> {
         .collect();
     let facets = Facets::read(&fields, &raw);
     let lower = facets.get(Facet::Text).unwrap_or(&raw).to_lowercase();
-    let shows = behaviour::all().iter().filter(|b| b.matches(&facets, &lower)).collect();
+    let honest = |b: &&Behaviour| b.bearing != Bearing::Exonerating || !of_honeypot(&fields);
+    let shows = behaviour::all().iter().filter(|b| b.matches(&facets, &lower)).filter(honest).collect();
     let known = |key: &str| item.get(key).cloned().unwrap_or(Value::Null);
     Some(Rec {
         call: call.clone(),

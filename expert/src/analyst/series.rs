@@ -97,6 +97,8 @@ fn of(rec: &Rec) -> Option<Series> {
             all.extend([Facet::Host, Facet::User].into_iter().filter_map(is));
             (Kind::Repeat, all)
         }
+        // What a web application firewall said of a request: whose page it is sees the same day by day.
+        Class::Alert => (Kind::Repeat, all(&[Facet::SrcIp, Facet::Url])?),
         _ => return None,
     };
     act.splice(0..0, actor.iter().cloned());
@@ -110,6 +112,7 @@ fn of(rec: &Rec) -> Option<Series> {
         }
         Class::ProcessStart => format!("starts of {}", value(Facet::Command)),
         Class::ProcessAccess => format!("accesses to processes by {}", value(Facet::Process)),
+        Class::Alert => format!("alerts about requests for {}", value(Facet::Url)),
         _ if is(Facet::User).is_none() => format!("records of {}", value(Facet::Action)),
         _ => format!("records of {} by {}", value(Facet::Action), value(Facet::User)),
     };
@@ -249,9 +252,12 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
 
 fn alerted(case: &Case) -> Option<Series> {
     let core = || case.core.iter().filter_map(|i| case.recs.get(*i));
+    let alerts = || core().filter(|rec| rec.class() == Class::Alert);
     core()
+        .filter(|rec| rec.class() != Class::Alert)
         .find_map(of)
-        .or_else(|| core().filter(|rec| rec.class() == Class::Alert).find_map(|rec| of(meant::by(case, rec)?)))
+        .or_else(|| alerts().find_map(|rec| of(meant::by(case, rec)?)))
+        .or_else(|| alerts().find_map(of))
 }
 
 /// The records that tell of the series: its first and last, and the sign-ins that matter beside guesses.

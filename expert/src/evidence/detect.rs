@@ -212,7 +212,9 @@ fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
                 columns.push("Message".to_owned());
             }
             let format = if delimiter == b'\t' { Format::Tsv } else { Format::Csv };
-            let columns = columns.iter().map(|c| c.trim().to_owned()).collect();
+            // The portal of Azure writes the zone of its times behind the names of columns; without one it is UTC, too.
+            let named = |column: &String| column.trim().trim_end_matches(" [UTC]").to_owned();
+            let columns = columns.iter().map(named).collect();
             let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes });
             return Some((cut, Shape { columns, delimiter, ..Shape::of(format) }));
         }

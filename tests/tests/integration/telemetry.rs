@@ -9,6 +9,7 @@ use casebook_tests::lab::{KEY, Lab, models_file};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::server::Options;
 use casebook_tests::run;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind, status::StatusCode};
 
 use collector::{Collector, attribute, points};
@@ -33,7 +34,9 @@ fn casebook(folder: &Path, how: &[&str]) -> Command {
     let mut command = Command::new(run::program("casebook"));
     command.args(how).arg(demo("alert.json")).arg("--evidence").arg(demo("evidence"));
     command.arg("--data").arg(folder.join("data")).arg("--out").arg(folder.join("report")).stdin(Stdio::null());
-    for other in ["CASEBOOK_MODELS", "CASEBOOK_NATS", "CASEBOOK_TEAM", "CASEBOOK_LOG", "OTEL_SERVICE_NAME"] {
+    for other in
+        ["CASEBOOK_MODELS", "CASEBOOK_NATS", "CASEBOOK_TEAM", "CASEBOOK_LOG", "CASEBOOK_OTLP", "OTEL_SERVICE_NAME"]
+    {
         command.env_remove(other);
     }
     command
@@ -72,6 +75,8 @@ fn hangs_together(spans: &[(String, Span)], report: &Report) {
     for task in &tasks {
         assert!(task.parent_span_id.is_empty(), "{}", task.name);
         assert_eq!(attribute(&task.attributes, "gen_ai.conversation.id"), id);
+        let round = task.attributes.iter().find(|pair| pair.key == "casebook.round").unwrap();
+        assert!(matches!(round.value.clone().unwrap().value, Some(Value::IntValue(1..=9))), "{round:?}");
         let [link] = task.links.as_slice() else { panic!("{} is linked once", task.name) };
         assert_eq!((&link.trace_id, &link.span_id), (&over.trace_id, &over.span_id));
         assert!(task.start_time_unix_nano >= over.start_time_unix_nano);
@@ -210,12 +215,32 @@ fn a_collector_that_is_not_there_stops_nothing() {
     assert!(output.status.success(), "{told}");
     assert!(told.contains("did not reach the collector"), "{told}");
     assert!(!report(folder.path()).timeline.events.is_empty());
+}
 
-    let bad = casebook(folder.path(), &["investigate"]).args(["--otlp", "http://me:hunter2@c:4318"]).output().unwrap();
-    let told = said(&bad);
-    assert!(bad.status.code() == Some(2) && told.contains("no user and password"), "{told}");
-    let mut grpc = casebook(folder.path(), &["investigate"]);
-    grpc.args(["--otlp", "http://127.0.0.1:4317"]).env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
-    let grpc = grpc.output().unwrap();
-    assert!(grpc.status.code() == Some(2) && said(&grpc).contains("only http/protobuf is spoken"), "{}", said(&grpc));
+#[test]
+fn what_was_set_for_us_is_refused_where_it_is_wrong_and_what_was_set_for_others_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = |flag: &[&str], variables: &[(&str, &str)]| {
+        let mut command = Command::new(run::program("casebook"));
+        command.args(["list", "--data"]).arg(folder.path()).args(flag).env_remove("CASEBOOK_LOG");
+        command.envs(variables.iter().copied()).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        (output.status.code(), said(&output))
+    };
+    for (flag, variables) in [
+        (["--otlp", "http://me:hunter2@c:4318"].as_slice(), [].as_slice()),
+        (&[], &[("CASEBOOK_OTLP", "http://c:4318/?key=hunter2")]),
+    ] {
+        let (code, told) = list(flag, variables);
+        assert!(code == Some(2) && told.contains("OTEL_EXPORTER_OTLP_HEADERS") && !told.contains("hunter2"), "{told}");
+    }
+    let standard = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
+    let (code, told) = list(&[], &[standard, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+    assert!(code == Some(0) && told.contains("only http/protobuf is spoken"), "{told}");
+    for quiet in
+        [[standard, ("OTEL_SDK_DISABLED", "true")], [("OTEL_EXPORTER_OTLP_ENDPOINT", ""), ("CASEBOOK_OTLP", "")]]
+    {
+        let (code, told) = list(&[], &quiet);
+        assert!(code == Some(0) && !told.contains("WARN"), "{told}");
+    }
 }

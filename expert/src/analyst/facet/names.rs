@@ -38,7 +38,7 @@ const NAMES: &[(Facet, &str)] = &[
         Facet::Command,
         "commandline createdprocesscommandline targetprocesscommandline tgtproccmdline childproccmdline \
         cmdline process.commandline processcommandline scriptblocktext hostapplication command cmd proctitle \
-        process.arguments arguments processcmdline proc.cmdline message.args input",
+        process.arguments arguments processcmdline proc.cmdline message.args",
     ),
     (
         Facet::User,

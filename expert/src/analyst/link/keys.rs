@@ -112,11 +112,11 @@ pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
     keys.extend(audit_keys(rec));
     // A name that many use for something else: an id of its own has letters and digits.
     let own = |id: &&String| {
-        id.len() >= 8
-            && id.bytes().any(|b| b.is_ascii_digit())
-            && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-')
+        let any = |kind: fn(&u8) -> bool| id.bytes().any(|b| kind(&b));
+        let plain = id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
+        id.len() >= 8 && plain && any(u8::is_ascii_digit) && any(u8::is_ascii_alphabetic)
     };
-    keys.extend(rec.fields.get("session").filter(own).cloned());
+    keys.extend(rec.fields.get("session").filter(own).map(|id| format!("{}#session={id}", rec.source)));
     keys
 }
 

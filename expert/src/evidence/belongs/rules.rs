@@ -134,20 +134,6 @@ const SIGNATURES: &[Known] = &[
     known(&["eventtype", "flowid"], &["srcip", "destip"], "network", "suricata", "Suricata events"),
     known(&["alert.signature", "srcip"], &["destip"], "network", "ids", "alerts of a sensor that reads the network"),
     known(
-        &["alert.signature", "transactionid"],
-        &["alert.matched", "http.url"],
-        "application",
-        "web-application-firewall",
-        "requests as a web application firewall judged them",
-    ),
-    known(
-        &["eventid", "session", "sensor", "srcip"],
-        &["ttylog", "input", "username", "protocol"],
-        "endpoint",
-        "cowrie",
-        "sessions in the Cowrie honeypot",
-    ),
-    known(
         &["officeworkload", "operation", "userid"],
         &["recordtype", "officeobjectid", "clientip"],
         "application",
@@ -173,8 +159,35 @@ const SIGNATURES: &[Known] = &[
     known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
 ];
 
+/// The same, of which one record in three has to have these fields: what others write may stand in such logs.
+const MOSTLY: &[Known] = &[
+    Known {
+        // It judges within the web server, which writes the log.
+        on_host: true,
+        ..known(
+            &["alert.signature", "transactionid"],
+            &["alert.matched", "http.url"],
+            "application",
+            "web-application-firewall",
+            "requests as a web application firewall judged them",
+        )
+    },
+    known(
+        &["eventid", "session", "sensor", "srcip"],
+        &["ttylog", "input", "username", "protocol"],
+        "endpoint",
+        "cowrie",
+        "sessions in the Cowrie honeypot",
+    ),
+];
+
 /// Logs of a known product or format.
 pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
+    // Whoever sends a request chooses what stands in its record.
+    if facts.format == Format::ModSecurity {
+        let what = "requests as ModSecurity judged them in the web server";
+        return Some(belongs("application", "web-application-firewall", true, what));
+    }
     if let Some(found) = kernel_and_windows(facts) {
         return Some(found);
     }
@@ -190,6 +203,9 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         let fields = known.all.iter().copied().chain(facts.any(known.any)).collect::<Vec<_>>().join(", ");
         return Some(belongs(known.domain, known.sensor, known.on_host, format!("{}: it has {fields}", known.what)));
     }
+    if let Some(known) = MOSTLY.iter().find(|k| fits(k) && facts.often(k.all)) {
+        return Some(belongs(known.domain, known.sensor, known.on_host, known.what));
+    }
     let zeek = facts.format == Format::ZeekTsv || facts.share("@proc", |v| v == "zeek") > 0.5;
     let of_zeek = ["fuid", "certificatesubject", "softwaretype", "uids", "uids.0", "suppressfor"];
     if zeek || !text && facts.all(&["ts"]) && facts.any(&of_zeek).is_some() {
@@ -201,12 +217,6 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
             "configuration-manager",
             true,
             "what an agent of Configuration Manager or Intune did",
-        )),
-        Format::ModSecurity => Some(belongs(
-            "application",
-            "web-application-firewall",
-            true,
-            "requests as ModSecurity judged them in the web server",
         )),
         Format::AccessLog if facts.all(&["elb", "targetstatus"]) => Some(belongs(
             "application",

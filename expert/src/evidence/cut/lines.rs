@@ -1,6 +1,6 @@
 //! Records that are lines, or lines joined.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::{Join, Lines, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
@@ -9,8 +9,8 @@ use crate::evidence::fields::table::closed;
 
 /// A record is not joined from more lines: an unbalanced quote must not swallow the file.
 const JOINED_MAX: usize = 500;
-/// The same for transactions, which may hold a whole page.
-const PARTS_MAX: usize = 20_000;
+/// So many bytes are looked through for the end of a transaction: more than a server takes in and gives out in one.
+const PARTS_REACH: usize = 16 << 20;
 
 #[derive(Debug)]
 pub(crate) struct LineCutter<R> {
@@ -20,6 +20,10 @@ pub(crate) struct LineCutter<R> {
     line: u64,
     /// Lines that were read ahead and turned out not to belong together.
     ahead: VecDeque<(Line, Vec<u8>)>,
+    /// Their bytes, where transactions are looked through.
+    ahead_bytes: usize,
+    /// How many of them end a transaction, by its id.
+    ends: HashMap<Vec<u8>, usize>,
     header_seen: bool,
     tally: Tally,
 }
@@ -42,6 +46,8 @@ impl<R: Read> LineCutter<R> {
             offset,
             line,
             ahead: VecDeque::new(),
+            ahead_bytes: 0,
+            ends: HashMap::new(),
             header_seen: !lines.header,
             tally: Tally::default(),
         }
@@ -80,21 +86,18 @@ impl<R: Read> LineCutter<R> {
             oversize: first.cut,
             broken: false,
         };
-        if !first.cut && !self.joined(bytes) {
+        let transaction = boundary(bytes).filter(|(_, part)| self.lines.join == Join::Parts && *part == b'A');
+        if let Some(id) = transaction.map(|(id, _)| id.to_vec()) {
+            self.transaction(&id, bytes, &mut piece)?;
+        } else if !first.cut && !self.joined(bytes) {
             let mut taken = VecDeque::new();
             let mut whole = bytes.clone();
             let mut length = first.length;
             let mut complete = false;
-            let most = if self.lines.join == Join::Parts { PARTS_MAX } else { JOINED_MAX };
-            let id = boundary(bytes).map(|(id, _)| id.to_vec());
-            while taken.len() < most && whole.len() < RECORD_MAX {
+            while taken.len() < JOINED_MAX && whole.len() < RECORD_MAX {
                 let mut more = Vec::new();
                 let Some(line) = self.take(&mut more)? else { break };
-                let next = match self.lines.join {
-                    Join::Log => more.starts_with(b"<![LOG["),
-                    Join::Parts => boundary(&more).is_some_and(|(_, part)| part == b'A'),
-                    Join::Never | Join::Quotes | Join::Events => false,
-                };
+                let next = self.lines.join == Join::Log && more.starts_with(b"<![LOG[");
                 if next {
                     self.ahead.push_front((line, more));
                     break;
@@ -106,11 +109,10 @@ impl<R: Read> LineCutter<R> {
                 let may_close = match self.lines.join {
                     Join::Quotes => !closed(&more),
                     Join::Log => memchr::memmem::find(&more, b"]LOG]!>").is_some(),
-                    Join::Parts => boundary(&more).is_some_and(|(of, part)| part == b'Z' && id.as_deref() == Some(of)),
-                    Join::Never | Join::Events => true,
+                    Join::Never | Join::Events | Join::Parts => true,
                 };
                 taken.push_back((line, more));
-                complete = !cut && may_close && (self.lines.join == Join::Parts || self.joined(&whole));
+                complete = !cut && may_close && self.joined(&whole);
                 if complete || cut {
                     break;
                 }
@@ -134,13 +136,44 @@ impl<R: Read> LineCutter<R> {
         Ok(piece)
     }
 
+    /// The lines up to the one that ends the transaction `id`. What stands in between is a client's or a page's, whatever it looks
+    /// like: the id of a transaction is known to nobody when it is sent. Without its end only the first line is of the record.
+    fn transaction(&mut self, id: &[u8], bytes: &mut Vec<u8>, piece: &mut Piece) -> io::Result<()> {
+        while !self.ends.contains_key(id) {
+            let mut more = Vec::new();
+            let read = if self.ahead_bytes < PARTS_REACH { self.read(&mut more)? } else { None };
+            let Some(line) = read else {
+                piece.broken = true;
+                return Ok(());
+            };
+            self.ahead_bytes += more.len();
+            if let Some((of, b'Z')) = boundary(&more) {
+                *self.ends.entry(of.to_vec()).or_default() += 1;
+            }
+            self.ahead.push_back((line, more));
+        }
+        let mut more = Vec::new();
+        while let Some(line) = self.take(&mut more)? {
+            self.tally.lines += 1;
+            piece.length = line.offset + line.length - piece.offset;
+            if bytes.len() + more.len() <= RECORD_MAX && !piece.oversize {
+                bytes.extend_from_slice(&more);
+            } else {
+                piece.oversize = true;
+            }
+            if boundary(&more).is_some_and(|(of, part)| of == id && part == b'Z') {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// The record has its end.
     fn joined(&self, whole: &[u8]) -> bool {
         match self.lines.join {
-            Join::Never => true,
+            Join::Never | Join::Parts => true,
             Join::Quotes => closed(whole),
             Join::Events => memchr::memmem::find(whole, b"</Event>").is_some(),
-            Join::Parts => boundary(whole).is_none_or(|(_, part)| part != b'A'),
             Join::Log => !whole.starts_with(b"<![LOG[") || memchr::memmem::find(whole, b"]LOG]!>").is_some(),
         }
     }
@@ -149,8 +182,22 @@ impl<R: Read> LineCutter<R> {
     fn take(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Line>> {
         if let Some((line, kept)) = self.ahead.pop_front() {
             *bytes = kept;
+            self.ahead_bytes = self.ahead_bytes.saturating_sub(bytes.len());
+            if let Some((of, b'Z')) = boundary(bytes)
+                && let Some(left) = self.ends.get_mut(of)
+            {
+                *left -= 1;
+                if *left == 0 {
+                    self.ends.remove(of);
+                }
+            }
             return Ok(Some(line));
         }
+        self.read(bytes)
+    }
+
+    /// The next line of the file.
+    fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Line>> {
         bytes.clear();
         let (mut total, mut end) = (0u64, [0u8; 2]);
         loop {

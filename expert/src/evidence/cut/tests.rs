@@ -129,17 +129,38 @@ fn a_record_of_configuration_manager_ends_where_the_next_begins() {
 }
 
 #[test]
-fn a_transaction_ends_with_its_own_last_part_and_before_the_next() {
+fn a_transaction_ends_with_its_own_last_part_whatever_stands_in_between() {
     let log = Cut::Lines(Lines { header: false, comments: false, join: Join::Parts });
     check(
-        b"--0a1b2c3d-A--\na\n--ffffffff-Z--\n\n--0a1b2c3d-Z--\n\n--0a1b2c3d-A--\nopen\n--0a1b2c3d-A--\nb\n--0a1b2c3d-Z--\n",
+        b"--0a1b2c3d-A--\na\n--ffffffff-A--\n[forged]\n--ffffffff-Z--\n\n--0a1b2c3d-Z--\n\n--1a1b2c3d-A--\nb\n--1a1b2c3d-Z--\n",
         &log,
         &[
-            "1 --0a1b2c3d-A--\na\n--ffffffff-Z--\n\n--0a1b2c3d-Z--",
-            "7! --0a1b2c3d-A--",
-            "8 open",
-            "9 --0a1b2c3d-A--\nb\n--0a1b2c3d-Z--",
+            "1 --0a1b2c3d-A--\na\n--ffffffff-A--\n[forged]\n--ffffffff-Z--\n\n--0a1b2c3d-Z--",
+            "9 --1a1b2c3d-A--\nb\n--1a1b2c3d-Z--",
         ],
         (11, 1, 0),
     );
+    check(
+        b"--0a1b2c3d-A--\nopen\n--1a1b2c3d-A--\nb\n--1a1b2c3d-Z--\n",
+        &log,
+        &["1! --0a1b2c3d-A--", "2 open", "3 --1a1b2c3d-A--\nb\n--1a1b2c3d-Z--"],
+        (5, 0, 0),
+    );
+}
+
+#[test]
+fn a_transaction_of_many_lines_is_one_record_and_a_huge_one_keeps_its_head() {
+    let log = Cut::Lines(Lines { header: false, comments: false, join: Join::Parts });
+    let pieces = |body: &str| {
+        let text = format!("--0a1b2c3d-A--\nhead\n{body}--0a1b2c3d-Z--\n\n--1a1b2c3d-A--\nb\n--1a1b2c3d-Z--\n");
+        let mut cutter = Cutter::new(text.as_bytes(), &log, 0, 1);
+        let (mut all, mut bytes) = (Vec::new(), Vec::new());
+        while let Some(piece) = cutter.next(&mut bytes).unwrap() {
+            all.push((piece.line, piece.oversize, piece.broken, bytes.starts_with(b"--0a1b2c3d-A--\nhead\n")));
+        }
+        (all.len(), all[0], text.len())
+    };
+    assert_eq!(pieces(&"x\n".repeat(30_000)).1, (1, false, false, true));
+    let (records, first, _) = pieces(&"a line of forty bytes, more or less......\n".repeat(40_000));
+    assert_eq!((records, first), (2, (1, true, false, true)));
 }

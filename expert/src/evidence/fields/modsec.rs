@@ -8,10 +8,12 @@ const BODY_KEPT: usize = 8 << 10;
 /// So many words of rules are kept.
 const SAID_MAX: usize = 32;
 
-/// The id and the part of a line between parts.
+/// The id and the part of a line between parts. Version 3 writes `---n9wJcf8e---A--`.
 pub(crate) fn boundary(line: &[u8]) -> Option<(&[u8], u8)> {
     let inner = line.trim_ascii_end().strip_prefix(b"--")?.strip_suffix(b"--")?;
+    let inner = inner.strip_prefix(b"-").unwrap_or(inner);
     let [id @ .., b'-', part] = inner else { return None };
+    let id = id.strip_suffix(b"--").unwrap_or(id);
     let plain = (6..=32).contains(&id.len()) && id.iter().all(u8::is_ascii_alphanumeric);
     (plain && part.is_ascii_uppercase()).then_some((id, *part))
 }
@@ -65,14 +67,17 @@ fn asked(lines: &[&str], out: &mut Fields) {
         // An address that was not encoded may hold blanks.
         add("path".to_owned(), rest.rsplit_once(" HTTP/").map_or(rest, |(path, _)| path));
     }
-    for (name, value) in lines.iter().skip(1).filter_map(|line| line.split_once(':')) {
-        let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
-            "user-agent" => add("user_agent".to_owned(), value),
-            "referer" => add("referer".to_owned(), value),
-            "host" => add("vhost".to_owned(), value),
-            other => add(format!("header.{other}"), value),
-        }
+    let headers = || lines.iter().skip(1).filter_map(|line| line.split_once(':'));
+    for (header, field) in [("host", "vhost"), ("user-agent", "user_agent"), ("referer", "referer")] {
+        let value = headers().find(|(name, _)| name.eq_ignore_ascii_case(header)).map(|(_, value)| value.trim());
+        value.into_iter().for_each(|value| add(field.to_owned(), value));
+    }
+    // The client chooses the names of the others, too: none may be that of a field.
+    let known = |name: &str| ["host", "user-agent", "referer"].iter().any(|k| name.eq_ignore_ascii_case(k));
+    let others: Vec<String> =
+        headers().filter(|(name, _)| !known(name)).map(|(name, value)| format!("{name}: {}", value.trim())).collect();
+    if !others.is_empty() {
+        add("request_headers".to_owned(), &others.join("\n"));
     }
 }
 
@@ -82,12 +87,14 @@ fn rules(lines: &[&str], out: &mut Fields) {
     for line in lines {
         let Some((name, value)) = line.split_once(": ") else { continue };
         match name {
-            "Message" => {
-                let keep = |all: &mut Vec<String>, found: Option<String>| {
-                    all.extend(found.filter(|new| all.len() < SAID_MAX && !all.contains(new)));
+            "Message" | "ModSecurity" => {
+                let Some(list) = list(value) else { continue };
+                let keep = |all: &mut Vec<String>, name: &str| {
+                    let found = of(&list, name).filter(|new| all.len() < SAID_MAX && !all.contains(new));
+                    all.extend(found);
                 };
-                keep(&mut said, bracketed(value, "msg"));
-                keep(&mut ids, bracketed(value, "id"));
+                keep(&mut said, "msg");
+                keep(&mut ids, "id");
             }
             "Action" | "Engine-Mode" | "Stopwatch" => {
                 out.push((name.to_ascii_lowercase().replace('-', "_"), value.trim().trim_matches('"').to_owned()));
@@ -102,49 +109,96 @@ fn rules(lines: &[&str], out: &mut Fields) {
     }
 }
 
-/// What a rule of ModSecurity or Coraza says in the log of a web server, `[client "10.0.0.1"] Coraza: Warning. … [id "932230"] [msg "…"]
-/// [data "…"] … [uri "/a"]`, under the names that Suricata's JSON has for an alert.
+/// What a rule of ModSecurity or Coraza says in the log of a web server, `[client "10.0.0.1"] Coraza: Warning. … [file "…"]
+/// [id "932230"] [msg "…"] [data "…"] … [uri "/a"] [unique_id "…"]`, under the names that Suricata's JSON has for an alert.
+/// Elsewhere in a line, as in a path or the name of a user, such words are a client's.
 pub(crate) fn said(text: &str) -> Option<Fields> {
-    let engine = ["ModSecurity: ", "Coraza: "].iter().filter_map(|name| text.find(name)).min()?;
-    let (before, rule) = text.split_at_checked(engine)?;
-    let mut fields =
-        vec![("event_type".to_owned(), "alert".to_owned()), ("alert.signature_id".to_owned(), bracketed(rule, "id")?)];
+    let (client, rule) = begun(text)?;
+    let list = list(rule)?;
+    let mut fields = vec![
+        ("event_type".to_owned(), "alert".to_owned()),
+        ("alert.signature_id".to_owned(), of(&list, "id")?),
+        ("transaction_id".to_owned(), of(&list, "unique_id")?),
+    ];
     let mut add = |name: &str, value: Option<String>| {
         fields.extend(value.filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)));
     };
-    // Behind what was matched stands what the client chose, in which quotes have a backslash before them.
-    let last = |name: &str| rule.rfind(&format!("[{name} \"")).and_then(|at| bracketed(rule.get(at..)?, name));
-    add("alert.signature", bracketed(rule, "msg"));
+    add("alert.signature", of(&list, "msg"));
     // How grave the attack would be, if it were one: no judgement of the request.
-    add("alert.rule_severity", last("severity"));
-    add("alert.matched", bracketed(rule, "data"));
-    add("src_ip", client(before));
-    add("http.hostname", last("hostname"));
-    add("http.url", last("uri"));
-    add("transaction_id", last("unique_id"));
+    add("alert.rule_severity", of(&list, "severity"));
+    add("alert.matched", of(&list, "data"));
+    add("client_ip", client);
+    add("http.hostname", of(&list, "hostname"));
+    add("http.url", of(&list, "uri"));
     Some(fields)
 }
 
-/// The address in `[client 10.0.0.1:4711]` or `[client "10.0.0.1"]`.
-fn client(text: &str) -> Option<String> {
-    let (inner, _) = text.split_once("[client ")?.1.split_once(']')?;
-    let inner = inner.trim_matches('"');
-    let port = inner.rsplit_once(':').filter(|(ip, _)| !ip.contains(':'));
-    Some(port.map_or(inner, |(ip, _)| ip).to_owned())
+/// The client, and what the engine says, of a text in which nothing but groups in brackets and the numbers of a process, a thread and a
+/// connection stand before the engine's name.
+fn begun(text: &str) -> Option<(Option<String>, &str)> {
+    let mut rest = text.trim_start();
+    let mut client = None;
+    loop {
+        if let Some(rule) = rest.strip_prefix("ModSecurity: ").or_else(|| rest.strip_prefix("Coraza: ")) {
+            return Some((client, rule));
+        }
+        let used = match rest.strip_prefix('[') {
+            Some(group) => {
+                let end = group.find(']')?;
+                let inner = group.get(..end)?;
+                if let Some(who) = inner.strip_prefix("client ") {
+                    client.get_or_insert_with(|| address(who.trim_matches('"')).to_owned());
+                }
+                end + 2
+            }
+            None => {
+                let word = rest.split_whitespace().next()?;
+                if !word.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'#' | b'*' | b':')) {
+                    return None;
+                }
+                word.len()
+            }
+        };
+        rest = rest.get(used..)?.trim_start();
+    }
 }
 
-/// The value of `[name "value"]` in what a rule says. What it matched stands there, too, so the first counts.
-fn bracketed(text: &str, name: &str) -> Option<String> {
-    let (_, rest) = text.split_once(&format!("[{name} \""))?;
-    let mut value = String::new();
-    let mut chars = rest.chars();
-    loop {
-        match chars.next()? {
-            '"' => return Some(value),
-            '\\' => value.push(chars.next()?),
-            c => value.push(c),
-        }
+/// An address, without the port of IPv4.
+fn address(text: &str) -> &str {
+    text.rsplit_once(':').filter(|(ip, _)| !ip.contains(':')).map_or(text, |(ip, _)| ip)
+}
+
+/// The groups `[name "value"]` that begin with a file and go on to the end, or to the `, client: …` of a server. What was
+/// matched may hold such groups, too: before them, in which case they do not go on to the end, or within one, where a backslash stands
+/// before each quote.
+fn list(text: &str) -> Option<Vec<(&str, String)>> {
+    const TRIED: usize = 8;
+    text.match_indices("[file \"").take(TRIED).find_map(|(at, _)| groups(text.get(at..)?))
+}
+
+fn groups(text: &str) -> Option<Vec<(&str, String)>> {
+    let mut all = Vec::new();
+    let mut rest = text.trim_end();
+    while let Some(group) = rest.strip_prefix('[') {
+        let (name, value) = group.split_once(" \"")?;
+        let mut text = String::new();
+        let mut chars = value.char_indices();
+        let end = loop {
+            match chars.next()? {
+                (at, '"') => break at,
+                (_, '\\') => text.push(chars.next()?.1),
+                (_, c) => text.push(c),
+            }
+        };
+        all.push((name, text));
+        rest = value.get(end + 1..)?.strip_prefix(']')?.trim_start();
     }
+    (rest.is_empty() || rest.starts_with(", ")).then_some(all)
+}
+
+/// The value of the first group of this name.
+fn of(list: &[(&str, String)], name: &str) -> Option<String> {
+    list.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
 }
 
 #[cfg(test)]
@@ -152,11 +206,11 @@ mod tests {
     use super::*;
 
     const ONE: &str = "--0a1b2c3d-A--\n[07/Jun/2023:18:56:56 --0400] ZIELM9 10.0.0.50 38632 10.0.0.12 8080\n\
-        --0a1b2c3d-B--\nPOST /admin ajax.php?x=1 HTTP/1.1\nHost: 10.0.0.12:8080\nUser-Agent: probe/1\nCookie: a=b\n\n\
+        --0a1b2c3d-B--\nPOST /admin ajax.php?x=1 HTTP/1.1\nHost: 10.0.0.12:8080\nUser-Agent: probe/1\nCookie: a=b\nUtcTime: 2023-06-01 10:00:00\nuser-agent: other\na.alert.signature: x\n\n\
         --0a1b2c3d-C--\npollid=2 AND SLEEP(5)\n--ffffffff-H--\nAction: of the body\n\
         --0a1b2c3d-F--\nHTTP/1.1 200 OK\n\n--0a1b2c3d-H--\n\
-        Message: Warning. [id \"942100\"] [msg \"SQL \\\"Injection\\\"\"] [data \"[msg \\\"none\\\"]\"]\n\
-        Message: Warning. [id \"942100\"] [msg \"SQL \\\"Injection\\\"\"]\nMessage: [id \"949110\"] [msg \"Score (Total: 18)\"]\n\
+        Message: Warning. [file \"/x\"] [id \"942100\"] [msg \"SQL \\\"Injection\\\"\"] [data \"[msg \\\"none\\\"]\"]\n\
+        Message: Warning. [file \"/x\"] [id \"942100\"] [msg \"SQL \\\"Injection\\\"\"]\nMessage: [file \"/x\"] [id \"949110\"] [msg \"Score (Total: 18)\"]\n\
         Stopwatch: 1 2 (- - -)\nEngine-Mode: \"DETECTION_ONLY\"\n--0a1b2c3d-Z--\n";
 
     #[test]
@@ -166,8 +220,8 @@ mod tests {
             got.join(" | "),
             "timestamp=07/Jun/2023:18:56:56 -0400 | transaction_id=ZIELM9 | client_ip=10.0.0.50 | client_port=38632 | \
              dest_ip=10.0.0.12 | dest_port=8080 | request=POST /admin ajax.php?x=1 HTTP/1.1 | method=POST | \
-             path=/admin ajax.php?x=1 | vhost=10.0.0.12:8080 | user_agent=probe/1 | header.cookie=a=b | \
-             request_body=pollid=2 AND SLEEP(5)\n--ffffffff-H--\nAction: of the body | status=200 | \
+             path=/admin ajax.php?x=1 | vhost=10.0.0.12:8080 | user_agent=probe/1 | \
+             request_headers=Cookie: a=b\nUtcTime: 2023-06-01 10:00:00\na.alert.signature: x | request_body=pollid=2 AND SLEEP(5)\n--ffffffff-H--\nAction: of the body | status=200 | \
              stopwatch=1 2 (- - -) | engine_mode=DETECTION_ONLY | message=SQL \"Injection\"; Score (Total: 18) | \
              rule_ids=942100; 949110"
         );
@@ -182,13 +236,32 @@ mod tests {
         };
         check(
             r#"[client "10.0.0.1"] Coraza: Warning. A (b) [file "/x"] [id "932230"] [rev ""] [msg "A (b)"] [data "found [uri \"/no\"] [severity \"low\"]"] [severity "critical"] [hostname ""] [uri "/api"] [unique_id "q1"]"#,
-            r#"event_type=alert | alert.signature_id=932230 | alert.signature=A (b) | alert.rule_severity=critical | alert.matched=found [uri "/no"] [severity "low"] | src_ip=10.0.0.1 | http.url=/api | transaction_id=q1"#,
+            r#"event_type=alert | alert.signature_id=932230 | transaction_id=q1 | alert.signature=A (b) | alert.rule_severity=critical | alert.matched=found [uri "/no"] [severity "low"] | client_ip=10.0.0.1 | http.url=/api"#,
         );
         check(
-            r#"[Wed Jun 07 18:56:56 2023] [:error] [pid 7] [client 10.0.0.1:38632] [client 10.0.0.1] ModSecurity: Warning. [id "942100"] [msg "SQL"]"#,
-            "event_type=alert | alert.signature_id=942100 | alert.signature=SQL | src_ip=10.0.0.1",
+            r#"[Wed Jun 07 18:56:56 2023] [:error] [pid 7] [client 10.0.0.1:38632] [client 10.0.0.1] ModSecurity: Warning. [file "/x"] [id "942100"] [msg "SQL"] [unique_id "u"]"#,
+            "event_type=alert | alert.signature_id=942100 | transaction_id=u | alert.signature=SQL | client_ip=10.0.0.1",
         );
-        check(r#"[client 10.0.0.1] File does not exist: [id "1"]"#, "");
+        check(
+            r#"[error] 7#7: *1 [client 10.0.0.1] ModSecurity: Access denied (Value: `[file "/no"] [id "1"] [unique_id "n"]' ) [file "/x"] [id "942100"] [unique_id "u"], client: 10.0.0.1, server: x"#,
+            "event_type=alert | alert.signature_id=942100 | transaction_id=u | client_ip=10.0.0.1",
+        );
+    }
+
+    #[test]
+    fn what_a_client_writes_elsewhere_is_no_alert() {
+        const RULE: &str = r#"[client 10.0.0.99] ModSecurity: [file "/x"] [id "1"] [msg "x"] [unique_id "u"]"#;
+        for text in [
+            format!("Invalid user {RULE} from 203.0.113.7 port 22"),
+            format!(
+                r#"[error] 7#7: *5 open() "/srv/{RULE}" failed (2: No such file or directory), client: 203.0.113.7"#
+            ),
+            format!("search for {RULE}"),
+            format!("{RULE} not found"),
+            r#"[client 10.0.0.1] File does not exist: [id "1"]"#.to_owned(),
+        ] {
+            assert_eq!(said(&text), None, "{text}");
+        }
     }
 
     #[test]

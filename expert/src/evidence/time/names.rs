@@ -31,10 +31,9 @@ impl Class {
     }
 }
 
-/// The last part of a path, in lower case without marks. The portal of Azure writes the zone behind the names of columns.
+/// The last part of a path, in lower case without marks.
 pub(crate) fn key(path: &str) -> String {
-    let last = path.rsplit('.').next().unwrap_or(path);
-    norm(last.strip_suffix(" [UTC]").unwrap_or(last))
+    norm(path.rsplit('.').next().unwrap_or(path))
 }
 
 fn norm(name: &str) -> String {
@@ -134,6 +133,23 @@ fn by_name(key: &str) -> Class {
     }
 }
 
+/// Whether a client fills the field, whatever it writes into it.
+pub(crate) fn chosen(path: &str) -> bool {
+    matches!(
+        key(path).as_str(),
+        "request"
+            | "requestbody"
+            | "requestheaders"
+            | "useragent"
+            | "referer"
+            | "url"
+            | "uri"
+            | "path"
+            | "query"
+            | "cookie"
+    )
+}
+
 /// Names that shippers write beside the event's own time.
 pub(crate) fn of_shipper(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
@@ -147,8 +163,6 @@ mod tests {
     #[test]
     fn names_suggest() {
         assert_eq!(class("UtcTime"), Class::Utc);
-        assert_eq!(class("TimeGenerated [UTC]"), Class::Weak);
-        assert_eq!(class("CreatedDateTime [UTC]"), Class::Own(8));
         assert_eq!(class("Properties.Query End Time UTC"), Class::Other);
         assert_eq!(class("query_time"), Class::Own(4), "when a name was asked for");
         assert_eq!(class("StartTimeUtc"), Class::Own(6));

@@ -77,7 +77,7 @@ fn collect(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
     for (record, fields) in sample.iter().enumerate() {
         for (path, value) in fields {
             let listed = path.split('.').any(|s| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit()));
-            if value.is_empty() || value == "-" || listed {
+            if value.is_empty() || value == "-" || listed || names::chosen(path) {
                 continue;
             }
             let entry = tried.entry(path).or_insert(Tried { values: 0, moments: Vec::new() });
