@@ -210,6 +210,7 @@ impl Case {
             places.extend(series::changed(&case, done));
             places.extend(series::beside_it(&case, done));
             places.extend(series::installed(&case, done));
+            places.extend(series::used::places(&case, done));
             places.extend(series::sharing(&case));
             places.extend(series::sentences(&case, done));
             case.links.again(&case.recs, &places);

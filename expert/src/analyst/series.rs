@@ -18,6 +18,7 @@ mod around;
 mod beside;
 mod judged;
 mod meant;
+pub(super) mod used;
 
 use answer::answer;
 pub(super) use around::installed;
@@ -246,6 +247,7 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     all.extend(case.core.iter().filter_map(|i| Some(beside::commands(case.recs.get(*i)?))).take(1).flatten());
     all.extend(case.core.iter().filter_map(|i| beside::told(case.recs.get(*i)?)).take(1));
     all.extend(around::packages(case));
+    all.extend(used::request(case));
     all.extend(case.core.iter().filter_map(|i| around::sent_to(case.recs.get(*i)?)).take(1));
     all
 }
