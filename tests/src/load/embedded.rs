@@ -12,6 +12,7 @@ use casebook_agent::clock::SystemClock;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
 use casebook_agent::process;
+use casebook_agent::telemetry::{self, LogFormat};
 use casebook_agent::worker::Env;
 use casebook_cli::minds::Minds;
 use casebook_cli::roster;
@@ -25,12 +26,15 @@ use super::{Setting, Taken, evidence, measure, models_file};
 /// How often the Hub looks for what nobody told it of, as in `casebook investigate`.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// Investigates so many alerts at once.
+/// Investigates so many alerts at once. Where the variables of OpenTelemetry name a collector, it is sent to.
 ///
 /// # Errors
 /// What went wrong, in words.
 pub fn run(setting: &Setting) -> Result<Taken, String> {
-    process::run(investigate(setting)).map_err(|e| e.to_string())?
+    telemetry::start(LogFormat::Text, "casebook", None)?;
+    let taken = process::run(investigate(setting)).map_err(|e| e.to_string())?;
+    telemetry::export::end();
+    taken
 }
 
 async fn investigate(setting: &Setting) -> Result<Taken, String> {
