@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, EntryDraft, ModelCallId, Outcome, Task, TaskId, Timestamp, ToolCall,
-    Toolset, Usage, View, hash::canonical_json,
+    Answer, ArtifactId, CallId, CallStatus, ModelCallId, Outcome, Task, TaskId, Timestamp, ToolCall, Toolset, Usage,
+    hash::canonical_json,
 };
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
@@ -26,6 +26,7 @@ use crate::{task_span, tool_span};
 mod ahead;
 mod ask;
 mod dead;
+mod journal;
 mod notice;
 
 use ahead::Ahead;
@@ -350,7 +351,7 @@ impl Worker {
             ..Usage::default()
         };
         usage += machine.used();
-        let journal = if is_directors(&task.view) { journal_entries(&calls) } else { Vec::new() };
+        let journal = journal::written(task, &calls);
         let player = self.mind.player(task, machine.past());
         let raised = self.mind.raised(task, machine.past()).await;
         Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
@@ -371,16 +372,6 @@ fn queue_of(task: &Task) -> Queue {
 
 fn repeatable(toolset: &Toolset, tool: &str) -> bool {
     toolset.tools.iter().any(|known| known.name == tool && known.repeatable)
-}
-
-const fn is_directors(view: &View) -> bool {
-    matches!(view, View::Plan(_) | View::Decide(_) | View::Report(_))
-}
-
-/// What the Director wrote: the arguments of its accepted journaling calls, in order.
-fn journal_entries(calls: &[ToolCall]) -> Vec<EntryDraft> {
-    let accepted = calls.iter().filter(|c| c.tool == JOURNAL_TOOL && c.status == CallStatus::Answered);
-    accepted.filter_map(|c| serde_json::from_str(&c.arguments).ok()).collect()
 }
 
 /// The text of an artifact.

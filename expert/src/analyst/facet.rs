@@ -2,6 +2,7 @@
 //! where. Read from the names of its fields, so that a log of any make is understood as far as its
 //! names are.
 
+pub(crate) mod makes;
 mod names;
 mod outcome;
 pub(crate) mod roles;
@@ -192,7 +193,7 @@ impl Facets {
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &heard);
         // What is typed into a honeypot: who types a path means the program that lies there.
-        if let Some(typed) = typed(fields) {
+        if let Some(typed) = makes::typed(fields) {
             values.insert(Facet::Command, typed.to_owned());
             if let Some(program) = typed.split_whitespace().next().filter(|word| word.starts_with(['/', '.'])) {
                 values.insert(Facet::Process, program.to_owned());
@@ -222,11 +223,11 @@ impl Facets {
             roles::audited(&mut values, &names, !prefix.is_empty());
         }
         for facet in [Facet::SrcIp, Facet::DstIp] {
-            if let Some(plain) = values.get(&facet).and_then(|v| mapped(v).or_else(|| ported(v))) {
+            if let Some(plain) = values.get(&facet).and_then(|v| makes::mapped(v).or_else(|| makes::ported(v))) {
                 values.insert(facet, plain);
             }
         }
-        if let Some(word) = heard.iter().find_map(|(path, n)| graded(path, n)) {
+        if let Some(word) = heard.iter().find_map(|(path, n)| makes::graded(path, n)) {
             values.insert(Facet::Severity, word.to_owned());
         }
         values.insert(Facet::Text, unescaped(text, fields));
@@ -334,38 +335,6 @@ fn identity(fields: &BTreeMap<String, String>) -> Option<&str> {
 /// The name of the field of this rank among those that tell an outcome.
 fn outcome_field(rank: usize) -> &'static str {
     names::of(Facet::Outcome).get(rank).copied().unwrap_or_default()
-}
-
-/// The IPv4 address that is written as an IPv6 one, as domain controllers write those of their clients.
-fn mapped(address: &str) -> Option<String> {
-    let rest = address.strip_prefix("::ffff:").or_else(|| address.strip_prefix("::FFFF:"))?;
-    rest.parse::<std::net::Ipv4Addr>().ok().map(|plain| plain.to_string())
-}
-
-/// Whether it was recorded in a honeypot, where nothing has an honest reason.
-pub(crate) fn of_honeypot(fields: &BTreeMap<String, String>) -> bool {
-    fields.get("eventid").is_some_and(|id| id.starts_with("cowrie."))
-}
-
-/// What somebody typed into a honeypot.
-fn typed(fields: &BTreeMap<String, String>) -> Option<&str> {
-    let command = fields.get("eventid").is_some_and(|id| id.starts_with("cowrie.command."));
-    fields.get("input").filter(|_| command).map(|text| text.trim())
-}
-
-/// The severity of an alert of Suricata or Snort in words. Their first grade is given to much that is merely unwanted.
-fn graded(path: &str, number: &str) -> Option<&'static str> {
-    let word = match number {
-        "1" => "medium",
-        "2" => "low",
-        _ => return None,
-    };
-    (last(path, 2) == "alert.severity").then_some(word)
-}
-
-/// The address of an IPv4 address with a port behind it, as Microsoft 365 writes clients.
-fn ported(text: &str) -> Option<String> {
-    text.parse::<std::net::SocketAddrV4>().ok().map(|socket| socket.ip().to_string())
 }
 
 /// The number of an event of Windows, under the names that its collectors give it.

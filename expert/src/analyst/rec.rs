@@ -8,7 +8,8 @@ use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Times
 use serde_json::Value;
 
 use super::behaviour::{self, Behaviour};
-use super::facet::{Class, Facet, Facets, last, of_honeypot};
+use super::facet::makes::of_honeypot;
+use super::facet::{Class, Facet, Facets, last};
 
 /// One record.
 #[derive(Debug)]
