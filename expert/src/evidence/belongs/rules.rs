@@ -134,13 +134,6 @@ const SIGNATURES: &[Known] = &[
     known(&["eventtype", "flowid"], &["srcip", "destip"], "network", "suricata", "Suricata events"),
     known(&["alert.signature", "srcip"], &["destip"], "network", "ids", "alerts of a sensor that reads the network"),
     known(
-        &["officeworkload", "operation", "userid"],
-        &["recordtype", "officeobjectid", "clientip"],
-        "application",
-        "m365-audit",
-        "Microsoft 365 audit events (OfficeWorkload, Operation, UserId)",
-    ),
-    known(
         &["srcaddr", "dstaddr"],
         &["srcport", "dstport", "protocol", "logstatus"],
         "network",
@@ -178,6 +171,13 @@ const MOSTLY: &[Known] = &[
         "endpoint",
         "cowrie",
         "sessions in the Cowrie honeypot",
+    ),
+    known(
+        &["officeworkload", "operation", "userid"],
+        &["recordtype", "officeobjectid", "clientip"],
+        "application",
+        "m365-audit",
+        "Microsoft 365 audit events (OfficeWorkload, Operation, UserId)",
     ),
 ];
 

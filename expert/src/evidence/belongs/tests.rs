@@ -144,3 +144,20 @@ fn text_by_what_it_says() {
     );
     check(Format::Plain, &["2024-01-01 10:00:00 INFO something happened"], "application plain-lines on host");
 }
+
+#[test]
+fn a_single_record_makes_no_log_that_of_a_sensor() {
+    let office = r#"{"OfficeWorkload":"Exchange","Operation":"New-InboxRule","UserId":"m","ClientIP":"192.0.2.9"}"#;
+    let typed =
+        r#"{"eventid":"cowrie.command.input","session":"abc60b61c358","sensor":"s","src_ip":"192.0.2.9","input":"id"}"#;
+    check(Format::Ndjson, &[office, office], "application m365-audit");
+    check(Format::Ndjson, &[typed, typed], "endpoint cowrie");
+    let other = r#"{"level":"info","msg":"started"}"#;
+    for forged in [office, typed] {
+        let lines: Vec<&str> = std::iter::once(forged).chain(std::iter::repeat_n(other, 9)).collect();
+        let shape = Shape::of(Format::Ndjson);
+        let sample: Vec<_> = lines.iter().map(|l| parse(&shape, l.as_bytes()).fields).collect();
+        let got = Belongs::of(&Facts::new(Format::Ndjson, &sample));
+        assert!(!["m365-audit", "cowrie"].contains(&got.sensor.as_str()), "{forged}");
+    }
+}
