@@ -4,6 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
+use hyper::Uri;
+
 /// A key that a process understands.
 #[derive(Debug)]
 pub struct Key {
@@ -146,19 +148,22 @@ pub fn servers(text: &str) -> Result<(), String> {
 /// effective settings show it.
 ///
 /// # Errors
-/// What is wrong and what to do; a user and password are not repeated.
+/// What is wrong and what to do; what may be secret is not repeated.
 pub fn http(text: &str) -> Result<(), String> {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let rest = rest.filter(|rest| !rest.starts_with(['/', ':', '?', '#']) && !rest.is_empty());
     if text.contains(['@', '?', '#']) {
         return Err(
             "an address holds no user, password or query; a collector's key goes into OTEL_EXPORTER_OTLP_HEADERS"
                 .to_owned(),
         );
     }
-    match rest.filter(|rest| !rest.contains(|c: char| c.is_whitespace() || c.is_control())) {
-        Some(_) => Ok(()),
-        None => Err(format!("{text:?} is no address of an HTTP server, such as http://127.0.0.1:4318")),
+    let web = |uri: &Uri| {
+        let of = uri.authority().filter(|of| !of.host().is_empty());
+        let whole = of.is_some_and(|of| of.port_u16().is_some() || of.as_str() == of.host());
+        matches!(uri.scheme_str(), Some("http" | "https")) && whole
+    };
+    match text.parse::<Uri>() {
+        Ok(uri) if web(&uri) => Ok(()),
+        _ => Err(format!("{text:?} is no address of an HTTP server, such as http://127.0.0.1:4318")),
     }
 }
 
@@ -186,7 +191,9 @@ mod tests {
             said(Kind::Servers, "http://x"),
             "\"http://x\" is no address of a NATS server, such as nats://127.0.0.1:4222"
         );
-        for bad in ["collector:4318", "http://", "http:///v1", "grpc://c:4317", "http://c d"] {
+        for bad in
+            ["collector:4318", "http://", "http:///v1", "grpc://c:4317", "http://c d", "http://:4318", "http://c:port"]
+        {
             assert!(said(Kind::Http, bad).ends_with("is no address of an HTTP server, such as http://127.0.0.1:4318"));
         }
         assert!(Kind::Http.value(&["https://collector.example:4318/otlp".into()], None).is_ok());

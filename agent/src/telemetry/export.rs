@@ -1,8 +1,6 @@
 //! Spans and measurements on their way to an OpenTelemetry collector: OTLP over HTTP, sent in batches by
 //! threads of their own, so that no investigation waits for a collector. The SDK reads the standard variables
-//! itself, where no address was named for us: `OTEL_EXPORTER_OTLP_ENDPOINT`; always `OTEL_EXPORTER_OTLP_HEADERS` (where a collector asks for a key), `OTEL_EXPORTER_OTLP_TIMEOUT`,
-//! `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_…`,
-//! `OTEL_METRIC_EXPORT_INTERVAL`.
+//! itself: those with addresses where none was named for us, the others always (docs/telemetry.md names them).
 //!
 //! What goes out are names, counts, durations and ids; no prompt, reply, argument, result or text of evidence.
 
@@ -156,13 +154,13 @@ pub struct Ended<'a> {
 /// link to while it lasted.
 pub fn ended(ended: &Ended<'_>) {
     let Some(exporting) = EXPORTING.get() else { return };
-    let count = |name, n: u64| KeyValue::new(name, i64::try_from(n).unwrap_or(i64::MAX));
+    let count = |name, n: u64| KeyValue::new(name, super::count(n));
     let builder =
         SpanBuilder::from_name(INVESTIGATION).with_start_time(SystemTime::from(ended.opened)).with_attributes([
             KeyValue::new("gen_ai.conversation.id", ended.investigation.to_string()),
             KeyValue::new(meter::VERDICT, ended.verdict),
             KeyValue::new("casebook.stopped", ended.stopped),
-            KeyValue::new("casebook.rounds", i64::from(ended.rounds)),
+            count("casebook.rounds", ended.rounds.into()),
             count("casebook.model_calls", ended.usage.model_calls),
             count("casebook.tool_calls", ended.usage.tool_calls),
             count("gen_ai.usage.input_tokens", ended.usage.input_tokens),

@@ -284,8 +284,8 @@ fn usable(value: &str) -> bool {
     !(value.is_empty() || value == "-" || value == "null" || value.starts_with("(null") || unfilled)
 }
 
-/// The whole record as text for conditions: as written, and with the escapes of its fields undone. A row of a table says
-/// nowhere what its cells are, so there each stands behind its name, as it would in JSON.
+/// The whole record as text for conditions: as written, and with the escapes of its fields undone. A row of a table, or a
+/// line of a web server, says nowhere what its parts are, so there each stands behind its name, as it would in JSON.
 fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
     const CELL_MAX: usize = 512;
     let mut out = text.to_owned();

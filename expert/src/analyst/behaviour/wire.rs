@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use casebook_protocol::Bearing;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::facet::{Facet, Facets};
 use super::{Behaviour, all};
+use crate::analyst::rec::{self, Rec};
 
 type Map = BTreeMap<String, String>;
 
@@ -115,4 +116,23 @@ fn what_is_sent_in_a_body_accuses_and_excuses_nothing() {
     assert!(excused.iter().all(|b| b.bearing != Bearing::Exonerating), "{:?}", ids(&excused));
     let shell = asked("/uploads/shell.aspx", "x=/owa/auth/logon.aspx");
     assert!(ids(&shell).contains(&"web-script-in-upload-folder".to_owned()), "{:?}", ids(&shell));
+}
+
+#[test]
+fn in_a_honeypot_nothing_is_excused() {
+    let shown = |fields: Value| {
+        let record = json!({"source": "ssh", "file": "ssh.json", "line": 5, "time": "2026-03-01T10:00:00Z",
+            "time_basis": "record", "precision": "second", "time_field": "timestamp", "raw": fields.to_string(),
+            "fields": fields});
+        let found = json!({"total": 1, "returned": 1, "records": [record]}).to_string();
+        let done = Rec::answered("r1.investigate.endpoint.t1.0", "search", "{}", &found);
+        let recs = rec::collect(&[done]);
+        recs[0].shows.iter().map(|b| (b.id.clone(), b.bearing)).collect::<Vec<_>>()
+    };
+    let typed = |id: &str| json!({"eventid": id, "input": "modprobe -q -- net-pf-10", "commandline": "modprobe -q -- net-pf-10"});
+    let excused = |all: &[(String, Bearing)]| all.iter().any(|(_, bearing)| *bearing == Bearing::Exonerating);
+    let elsewhere = shown(typed("process_start"));
+    assert!(excused(&elsewhere), "the book excuses it elsewhere: {elsewhere:?}");
+    let here = shown(typed("cowrie.command.input"));
+    assert!(!excused(&here), "{here:?}");
 }

@@ -35,7 +35,7 @@ pub(crate) fn alert(text: &str) -> Option<Fields> {
 }
 
 /// Address and port. Of an IPv6 address with all its parts the port is the ninth.
-fn end(text: &str) -> (&str, Option<&str>) {
+pub(super) fn end(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         Some((ip, port)) if matches!(text.matches(':').count(), 1 | 8) => (ip, Some(port)),
         _ => (text, None),

@@ -1,6 +1,8 @@
 //! Transactions as ModSecurity's audit log has them: parts between lines such as `--d67af501-A--`, of which A says who and when, B is
 //! the request, C its body, F the answer, and H what the rules said.
 
+use super::ids;
+
 type Fields = Vec<(String, String)>;
 
 /// So many characters of a request's body are kept.
@@ -147,7 +149,7 @@ fn begun(text: &str) -> Option<(Option<String>, &str)> {
                 let end = group.find(']')?;
                 let inner = group.get(..end)?;
                 if let Some(who) = inner.strip_prefix("client ") {
-                    client.get_or_insert_with(|| address(who.trim_matches('"')).to_owned());
+                    client.get_or_insert_with(|| ids::end(who.trim_matches('"')).0.to_owned());
                 }
                 end + 2
             }
@@ -161,11 +163,6 @@ fn begun(text: &str) -> Option<(Option<String>, &str)> {
         };
         rest = rest.get(used..)?.trim_start();
     }
-}
-
-/// An address, without the port of IPv4.
-fn address(text: &str) -> &str {
-    text.rsplit_once(':').filter(|(ip, _)| !ip.contains(':')).map_or(text, |(ip, _)| ip)
 }
 
 /// The groups `[name "value"]` that begin with a file and go on to the end, or to the `, client: …` of a server. What was

@@ -287,3 +287,18 @@ fn the_lines_of_a_text_share_a_place_for_their_times() {
         "- Inferred Day ",
     );
 }
+
+#[test]
+fn what_clients_write_is_no_time_of_a_log() {
+    let asked = |i: usize| {
+        format!(
+            "--{i:08x}-A--\n[07/Jun/2023:18:56:{i:02} +0000] Z{i} 203.0.113.9 4000 10.0.0.2 80\n--{i:08x}-B--\n\
+             POST / HTTP/1.1\nUtcTime: 2023-06-01 10:00:{i:02}\nUser-Agent: 2023-06-01T10:00:{i:02}Z\n\n\
+             --{i:08x}-C--\n2023-06-01T10:00:{i:02}Z\n--{i:08x}-Z--\n"
+        )
+    };
+    check(&many(asked), "2023-06-07T18:56:00Z Record Second timestamp");
+    let catalog_of = Folder::of("a.log", &many(asked).join("\n"));
+    let times: Vec<String> = catalog_of.open().sources()[0].time_fields.iter().map(|f| f.name.clone()).collect();
+    assert_eq!(times, ["timestamp"]);
+}
