@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::fault::ConfigFault;
 
 mod json;
-mod near;
+pub(crate) mod near;
 mod shape;
 #[cfg(test)]
 mod tests;

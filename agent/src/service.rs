@@ -1,4 +1,4 @@
-//! A process that serves: its settings ([`settings`], [`command`]), how it is ([`health`], [`http`]),
+//! A process that serves: its settings ([`settings`], [`command`], [`environment`]), how it is ([`health`], [`http`]),
 //! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), how it works on
 //! queues over NATS ([`work`]), and how it is run by another ([`child`]).
 
@@ -10,6 +10,7 @@ use std::time::Duration;
 pub mod child;
 pub mod command;
 pub mod common;
+pub mod environment;
 pub mod health;
 pub mod http;
 pub mod key;
@@ -140,6 +141,7 @@ where
     if let Err(why) = telemetry::start(common.log, program.name, common.otlp.as_deref()) {
         return complain(program, &Failure::usage(why));
     }
+    environment::warn();
     let health = Health::new(role);
     let ended = process::run(async {
         let stop = Stop::listen_with(Exit::Unfinished as i32, until_eof)

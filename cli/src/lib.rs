@@ -31,6 +31,7 @@ pub mod render;
 pub mod save;
 
 use args::{Cli, LogForm};
+use casebook_agent::service::environment;
 use casebook_agent::{process, telemetry};
 use failure::Failure;
 
@@ -51,6 +52,7 @@ pub fn run(cli: Cli) -> std::io::Result<()> {
         screen::complain(&failure);
         std::process::exit(failure.exit.code().into());
     }
+    environment::warn();
     process::run(async {
         let exit = commands::run(cli).await.unwrap_or_else(|failure: Failure| {
             screen::complain(&failure);

@@ -22,6 +22,8 @@ pub enum Mode {
     Floor,
     /// Everything in one process over the durable store.
     Embedded,
+    /// The same over a store in memory, which packs, writes and syncs nothing: what recording costs is the rest.
+    Memory,
     /// A team of processes over a NATS server that syncs each append.
     Nats,
 }
@@ -33,6 +35,7 @@ impl Mode {
         match self {
             Self::Floor => "floor",
             Self::Embedded => "embedded",
+            Self::Memory => "memory",
             Self::Nats => "nats",
         }
     }

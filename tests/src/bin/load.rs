@@ -72,7 +72,7 @@ fn run(setting: &Path) -> Result<(), String> {
     let setting: Setting = serde_json::from_slice(&std::fs::read(setting).map_err(words)?).map_err(words)?;
     let taken = match setting.mode {
         Mode::Floor => floor::run(&setting)?,
-        Mode::Embedded => embedded::run(&setting)?,
+        Mode::Embedded | Mode::Memory => embedded::run(&setting)?,
         Mode::Nats => nats::run(&setting)?,
     };
     println!("{}", serde_json::to_string(&taken).map_err(words)?);

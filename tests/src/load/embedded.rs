@@ -1,4 +1,4 @@
-//! Many investigations at once in one process, over the durable store and the bus inside a process,
+//! Many investigations at once in one process, over the durable store (or one in memory) and the bus inside a process,
 //! put together as `casebook investigate` does it.
 
 use std::sync::Arc;
@@ -12,16 +12,17 @@ use casebook_agent::clock::SystemClock;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
 use casebook_agent::process;
+use casebook_agent::store::Store;
 use casebook_agent::telemetry::{self, LogFormat};
 use casebook_agent::worker::Env;
 use casebook_cli::minds::Minds;
 use casebook_cli::roster;
 use casebook_expert::evidence::Catalog;
-use casebook_hub::{Case, HubHandle, Run, SqliteStore};
+use casebook_hub::{Case, HubHandle, MemoryStore, Run, SqliteStore};
 use casebook_protocol::{Budget, InvestigationId, Report};
 
 use super::floor::micros;
-use super::{Setting, Taken, evidence, measure, models_file};
+use super::{Mode, Setting, Taken, evidence, measure, models_file};
 
 /// How often the Hub looks for what nobody told it of, as in `casebook investigate`.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -48,8 +49,11 @@ async fn investigate(setting: &Setting) -> Result<Taken, String> {
     let minds = Minds::of(Arc::clone(&config), Arc::new(Client::open(&config).map_err(|e| say(&e))?));
     let bus = Counting { bus: MemoryBus::default(), messages: Arc::default() };
     let (memory, messages) = (bus.bus.clone(), Arc::clone(&bus.messages));
-    let store = SqliteStore::open(&setting.data).map_err(|e| say(&e))?;
-    let env = Env { bus: Arc::new(bus), store: Arc::new(store), clock: Arc::new(SystemClock) };
+    let store: Arc<dyn Store> = match setting.mode {
+        Mode::Memory => Arc::new(MemoryStore::default()),
+        _ => Arc::new(SqliteStore::open(&setting.data).map_err(|e| say(&e))?),
+    };
+    let env = Env { bus: Arc::new(bus), store, clock: Arc::new(SystemClock) };
     casebook_director::actor::start_with(env.clone(), minds.director());
     casebook_critic::actor::start_with(env.clone(), minds.critic());
     for seat in seats {

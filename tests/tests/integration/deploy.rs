@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use casebook_agent::broker::{Broker, Options};
 use casebook_agent::nats::{self, permit};
 use casebook_agent::process;
+use casebook_agent::service::environment;
 use casebook_expert::evidence::DOMAINS;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role, subject};
@@ -174,4 +175,25 @@ fn the_settings_on_file_are_understood() {
     let profile = deploy("config/expert-profile.toml");
     let text = std::fs::read_to_string(&profile).unwrap();
     casebook_expert::profile::Profile::parse(&profile, &text).unwrap();
+}
+
+#[test]
+fn variables_that_help_names_are_known_and_misspelled_ones_are_told() {
+    let folder = super::team::casebook().parent().unwrap().to_path_buf();
+    let mut named = 0;
+    for program in ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert"] {
+        let help = Command::new(folder.join(program)).arg("--help").env_clear().output().unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        for after in help.split("CASEBOOK_").skip(1) {
+            let name: String = after.chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
+            assert!(environment::NAMES.contains(&name.as_str()), "{program} reads {name}, which NAMES does not have");
+            named += 1;
+        }
+    }
+    assert!(named > 40, "help names {named}");
+    let place = tempfile::tempdir().unwrap();
+    let mut list = Command::new(folder.join("casebook"));
+    list.arg("list").arg("--data").arg(place.path()).env_clear().env("CASEBOOK_NATZ", "nats://127.0.0.1:1");
+    let told = String::from_utf8(list.output().unwrap().stderr).unwrap();
+    assert!(told.contains("CASEBOOK_NATZ is read by nobody; is CASEBOOK_NATS meant?"), "{told}");
 }
