@@ -8,6 +8,7 @@ use crate::Timestamp;
 mod amount;
 mod clock;
 mod corpus;
+mod count;
 
 pub use corpus::Corpus;
 
@@ -43,8 +44,7 @@ pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> 
             continue;
         }
         let word = word.trim_end_matches(['.', ':', '!', '?', '\'']).trim_start_matches('\'');
-        let next = ahead.get(1).map_or("", |w| w.trim_end_matches(['.', ':']));
-        faults.extend(word_fault(word, next, corpus, times));
+        faults.extend(word_fault(word, ahead.get(1..).unwrap_or_default(), corpus, times));
         at += 1;
     }
     faults
@@ -60,7 +60,8 @@ fn listed(word: &str) -> Vec<&str> {
     if thousands { vec![word.trim_end_matches(',')] } else { groups }
 }
 
-fn word_fault(word: &str, next: &str, corpus: &Corpus, times: &[Timestamp]) -> Option<String> {
+fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Option<String> {
+    let next = ahead.first().map_or("", |w| w.trim_end_matches(['.', ':']));
     let stated = |ok: bool, what: &str| (!ok).then(|| format!("{what} {word} does not occur in what is cited"));
     if !word.contains(|c: char| c.is_ascii_digit()) && !word.contains("::") {
         return None;
@@ -86,7 +87,13 @@ fn word_fault(word: &str, next: &str, corpus: &Corpus, times: &[Timestamp]) -> O
             stated(stands, if matches!(unit, amount::Unit::Time(_)) { "the duration" } else { "the amount" })
         }
         // A number with a point and no unit may be a version.
-        None => whole.and_then(|_| stated(as_written, "the number")),
+        None => {
+            let whole = whole?;
+            match count::counted(ahead) {
+                Some(noun) if as_written => stated(corpus.has_count(whole, noun), "as a count the number"),
+                _ => stated(as_written, "the number"),
+            }
+        }
     }
 }
 

@@ -71,8 +71,13 @@ pub(super) fn stands(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, tim
 
 /// The digits stand in `text` as a number of their own.
 pub(super) fn stands_alone(text: &str, digits: &str) -> bool {
-    text.match_indices(digits).any(|(at, _)| {
-        let (head, tail) = (text.get(..at).unwrap_or_default(), text.get(at + digits.len()..).unwrap_or_default());
+    places(text, digits).next().is_some()
+}
+
+/// Where the digits stand in `text` as a number of their own.
+pub(super) fn places<'a>(text: &'a str, digits: &'a str) -> impl Iterator<Item = usize> + 'a {
+    text.match_indices(digits).map(|(at, _)| at).filter(move |at| {
+        let (head, tail) = (text.get(..*at).unwrap_or_default(), text.get(at + digits.len()..).unwrap_or_default());
         free(head.chars().rev(), digits.len()) && free_after(tail, digits.len())
     })
 }

@@ -175,6 +175,13 @@ impl Corpus {
         self.numbers.contains(&number) || self.lower.iter().any(|text| super::amount::stands_alone(text, &digits))
     }
 
+    /// The number stands somewhere as one that may count: counted, alone in a field, or in a text that says so.
+    pub(super) fn has_count(&self, number: u64, noun: &str) -> bool {
+        let digits = number.to_string();
+        self.numbers.contains(&number)
+            || self.lower.iter().any(|text| text == &digits || super::count::says(text, &digits, noun))
+    }
+
     /// The number was asked for.
     pub(super) fn was_asked(&self, number: u64) -> bool {
         self.asked.contains(&number)

@@ -94,3 +94,20 @@ fn a_number_that_was_asked_for_is_no_result() {
     assert_eq!(faults("30 records name `mara`", &corpus, &[]), ["the number 30 does not occur in what is cited"]);
     assert!(faults("nothing of `mara` in the 60 seconds before", &corpus, &[]).is_empty());
 }
+
+#[test]
+fn a_number_that_stands_for_something_else_is_no_count() {
+    let mut corpus = Corpus::default();
+    corpus.add_text("sshd[4711]: Failed password for root from 10.0.0.9 port 2222 ssh2 (message repeated 57 times)");
+    corpus.add_value(&serde_json::json!({"Attempts": "31", "note": "count=12; user 88"}));
+    corpus.add_number(9);
+    let check = |claim: &str, held: bool| assert_eq!(faults(claim, &corpus, &[]).is_empty(), held, "{claim}");
+    for claim in ["57 times", "31 failed attempts", "12 events", "9 records", "port 2222", "process 4711"] {
+        check(claim, true);
+    }
+    for claim in ["2222 times", "In 4711 attempts: root", "88 matching records", "2222 events."] {
+        check(claim, false);
+    }
+    let said = faults("2222 times", &corpus, &[]);
+    assert_eq!(said, ["as a count the number 2222 does not occur in what is cited"]);
+}
