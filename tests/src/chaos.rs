@@ -56,6 +56,7 @@ impl Order {
                 names_alert: true,
                 ..Brain::default()
             },
+            guarded: true,
         };
         Self { shape, investigations: 12, length: Duration::from_secs(35), patience: Duration::from_secs(90), seed }
     }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use casebook_agent::broker::{Broker, Options, Places};
 use casebook_agent::nats;
 use casebook_agent::nats::permit::{User, authorization};
+use casebook_protocol::subject::Queue;
+use casebook_protocol::{Domain, Role};
 
 /// A NATS server that ends with this value.
 pub struct Nats {
@@ -52,21 +54,36 @@ impl Nats {
         let password = |user: &User| format!("password-of-{}", user.name());
         let quoted = users.iter().map(|user| (user.clone(), format!("\"{}\"", password(user)))).collect::<Vec<_>>();
         let nats = Self::start_with(Some(&authorization(&quoted)))?;
+        std::fs::create_dir_all(nats.credentials()).map_err(|e| e.to_string())?;
         for user in users {
             let text = format!("{}:{}\n", user.name(), password(user));
-            std::fs::write(nats.credentials(&user.name()), text).map_err(|e| e.to_string())?;
+            std::fs::write(nats.credentials().join(user.name()), text).map_err(|e| e.to_string())?;
         }
         Ok(nats)
     }
 
-    fn credentials(&self, user: &str) -> PathBuf {
-        self.folder.path().join(format!("{user}.credentials"))
+    /// Starts a server that lets in Hubs, Directors, Critics and Experts of `domains`, whoever sends alerts and
+    /// whoever reads.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    pub fn guarded_for(domains: &[Domain]) -> Result<Self, String> {
+        let experts = domains.iter().map(|domain| Queue::new(Role::Expert, Some(domain)));
+        let queues = [Queue::new(Role::Director, None), Queue::new(Role::Critic, None)].into_iter().chain(experts);
+        let users = [User::Hub, User::Publisher, User::Reader].into_iter().chain(queues.map(User::Worker));
+        Self::guarded(&users.collect::<Vec<_>>())
+    }
+
+    /// The folder with a file of credentials for each user; it is there where the server asks for them.
+    #[must_use]
+    pub fn credentials(&self) -> PathBuf {
+        self.folder.path().join("credentials")
     }
 
     /// How to reach it as `user`.
     #[must_use]
     pub fn options(&self, user: &str) -> nats::Options {
-        let credentials = Some(self.credentials(user)).filter(|path| path.is_file());
+        let credentials = Some(self.credentials().join(user)).filter(|path| path.is_file());
         let url = self.others.clone().unwrap_or_else(|| self.broker.url());
         nats::Options { url, user: user.to_owned(), credentials, ..nats::Options::default() }
     }

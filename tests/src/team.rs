@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use casebook_agent::nats::{self, Connection};
 use casebook_agent::service::child::{Plan, Process};
+use casebook_expert::evidence::DOMAINS;
+use casebook_protocol::Domain;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::generate;
@@ -64,6 +66,8 @@ pub struct Shape {
     pub latency: Duration,
     /// How the model plays.
     pub brain: Brain,
+    /// The server asks everyone who he is, and lets each do what its role needs and no more.
+    pub guarded: bool,
 }
 
 impl Shape {
@@ -102,7 +106,12 @@ impl Team {
     /// # Errors
     /// What went wrong, in words, with the log of the process that it concerns.
     pub fn start(shape: &Shape) -> Result<Self, String> {
-        let nats = Nats::start()?;
+        let nats = if shape.guarded {
+            let domains: Result<Vec<Domain>, _> = DOMAINS.iter().map(|name| Domain::new(*name)).collect();
+            Nats::guarded_for(&domains.map_err(|e| e.to_string())?)?
+        } else {
+            Nats::start()?
+        };
         let names: Vec<(Part, String)> = shape
             .parts
             .iter()
@@ -152,6 +161,9 @@ impl Team {
         let url = self.nats.broker.url();
         let mut arguments: Vec<String> = ["--nats", &url, "--log", "json"].map(str::to_owned).to_vec();
         let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
+        if shape.guarded {
+            add("--credentials", self.nats.credentials().display().to_string());
+        }
         if part == Part::Hub {
             add("--lease", shape.lease.to_string());
             add("--sweep", shape.sweep.to_string());
