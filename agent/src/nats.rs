@@ -201,7 +201,7 @@ pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
     let client = connecting
         .connect(servers.as_slice())
         .await
-        .map_err(|e| NatsError::Connect { url: url.clone(), reason: reason(&e) })?;
+        .map_err(|e| NatsError::Connect { url: url.clone(), reason: advised(reason(&e)) })?;
     fit(&url, &client.server_info())?;
     let jetstream = ContextBuilder::new().timeout(ANSWER).max_ack_inflight(4096).build(client.clone());
     Ok(Connection { client, jetstream, refused, url })
@@ -328,6 +328,14 @@ pub(crate) fn reason(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// `reason` with what to do, where the words of the TLS library do not tell who does not speak it.
+fn advised(reason: String) -> String {
+    if reason.contains("InvalidContentType") {
+        return format!("{reason}: the server answers without TLS; set it up there, or write nats:// and name no `ca`");
+    }
+    reason
 }
 
 #[cfg(test)]

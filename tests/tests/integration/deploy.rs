@@ -107,6 +107,9 @@ fn a_server_takes_the_files_and_lets_in_whom_they_name() {
         assert!(error.contains("authorization violation"), "{error}");
         let nobody = nats::Options { credentials: None, ..as_user("hub", "hub") };
         assert!(nats::connect(&nobody).await.is_err(), "nobody comes in without a password");
+        let encrypted = nats::Options { url: broker.url().replace("nats://", "tls://"), ..as_user("hub", "hub") };
+        let error = nats::connect(&encrypted).await.map(drop).unwrap_err().to_string();
+        assert!(error.contains("the server answers without TLS"), "{error}");
     })
     .unwrap();
 }
