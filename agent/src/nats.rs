@@ -80,16 +80,15 @@ pub enum NatsError {
         /// What is wrong and what to do.
         what: String,
     },
-    /// A stream or consumer is there with another configuration.
+    /// Streams or consumers are there with another configuration.
     #[error(
-        "{what} is there with another configuration: {difference}; only what is not Casebook's may be deleted: what waits in it goes with it"
+        "another configuration is on the NATS server: {0}; set every Hub to what is there, or change it there (`nats \
+         stream edit`, `nats consumer edit`); what cannot be edited needs an account of its own"
     )]
-    Different {
-        /// Which.
-        what: String,
-        /// Each setting with what it is and what it should be.
-        difference: String,
-    },
+    Different(
+        /// Each stream and consumer, and of each every setting with what it is and what it should be.
+        String,
+    ),
     /// The server failed.
     #[error("cannot {doing}: {reason}")]
     Failed {
@@ -330,12 +329,18 @@ pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// `reason` with what to do, where the words of the TLS library do not tell who does not speak it.
+/// `reason` with what to do, where the words of the libraries do not tell.
 fn advised(reason: String) -> String {
-    if reason.contains("InvalidContentType") {
-        return format!("{reason}: the server answers without TLS; set it up there, or write nats:// and name no `ca`");
-    }
-    reason
+    let advice = if reason.contains("InvalidContentType") {
+        "the server answers without TLS; set it up there, or write nats:// and name no `ca`"
+    } else if reason.contains("UnknownIssuer") {
+        "name the authority that signed the server's certificate with `ca`"
+    } else if reason.contains("authorization violation") {
+        "see that `credentials` names the file of this user, with the password that the server has"
+    } else {
+        return reason;
+    };
+    format!("{reason}: {advice}")
 }
 
 #[cfg(test)]

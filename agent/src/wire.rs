@@ -16,7 +16,8 @@ pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 pub enum WireError {
     /// The other end speaks another version.
     #[error(
-        "message has protocol version {found}, this process speaks {WIRE_VERSION}: run the same casebook on both ends"
+        "message has protocol version {found}, this process speaks {WIRE_VERSION}: run the same casebook on both ends, \
+         unless it is no message of casebook at all"
     )]
     Version {
         /// Its version.
@@ -92,7 +93,10 @@ mod tests {
     #[test]
     fn another_version_is_refused_with_both_named() {
         let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
-        assert_eq!(error, "message has protocol version 9, this process speaks 4: run the same casebook on both ends");
+        assert_eq!(
+            error,
+            "message has protocol version 9, this process speaks 4: run the same casebook on both ends, unless it is no message of casebook at all"
+        );
     }
 
     #[test]

@@ -65,7 +65,12 @@ fn chosen(all: &[InvestigationId], text: &str) -> Result<InvestigationId, Failur
     match matching.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
-            let advice = if all.is_empty() {
+            let whole = text.len() == 36 && text.matches('-').count() == 4;
+            let advice = if whole {
+                "an alert that a server has accepted begins once an Expert is there and its turn has come; until then \
+                 there is nothing to show"
+                    .to_owned()
+            } else if all.is_empty() {
                 "there are no investigations yet".to_owned()
             } else {
                 format!("there {}", named(&all.iter().collect::<Vec<_>>()))
@@ -109,6 +114,9 @@ pub fn store_failure(error: &StoreError) -> Failure {
             error,
             "name the credentials of a user who may read: --credentials FILE (of the user `reader`)",
         ),
+        StoreError::Unavailable { reason, .. } if reason.contains("stream not found") => {
+            Failure::failed(error, "no Hub has made its streams on this server yet: start one (casebook-hub)")
+        }
         _ => Failure::failed(error, "what is recorded is safe: mend this, then run the same command again"),
     }
 }

@@ -95,8 +95,10 @@ pub fn failure(error: &NatsError) -> Failure {
     let advice = match error {
         NatsError::Connect { .. } => "see that the server runs and lets us in: --nats, --credentials, --ca",
         NatsError::File { .. } => "name a file that holds it",
-        NatsError::Failed { .. } => "see that a Hub is there (`casebook cluster`, or casebook-hub), and what we may do",
-        NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different { .. } => "",
+        NatsError::Failed { .. } => {
+            "see that a Hub is there (`casebook cluster`, or casebook-hub), and whose file `--credentials` names"
+        }
+        NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different(_) => "",
     };
     let exit = if matches!(error, NatsError::File { .. }) { Exit::Usage } else { Exit::Failed };
     Failure { exit, what: error.to_string(), advice: advice.into() }

@@ -309,12 +309,21 @@ impl Service {
     }
 
     async fn take_cases(&self) {
+        let mut alone = false;
         while let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await {
             let case = loop {
                 if self.permits.is_closed() {
                     return;
                 }
-                let anyone = self.roster().members(self.env.clock.now()).is_some_and(|members| !members.is_empty());
+                // None as long as those that were there before this Hub had no time to say so.
+                let members = self.roster().members(self.env.clock.now());
+                let anyone = members.as_ref().is_some_and(|members| !members.is_empty());
+                if let Some(members) = members {
+                    if members.is_empty() && !alone {
+                        tracing::warn!("no Expert is there: alerts that come in wait on the server until one is");
+                    }
+                    alone = members.is_empty();
+                }
                 if anyone && let Some(case) = self.most_urgent().await {
                     break case;
                 }
@@ -367,7 +376,9 @@ impl Service {
     }
 
     async fn run(&self, bytes: &[u8]) -> Result<(), HubError> {
-        let alert: Alert = serde_json::from_slice(bytes).map_err(|e| HubError::Defect(format!("a case: {e}")))?;
+        let alert: Alert = serde_json::from_slice(bytes).map_err(|e| {
+            HubError::Defect(format!("a case that is no alert, though only a Hub may write there: {e}"))
+        })?;
         let roster = self.roster().members(self.env.clock.now()).unwrap_or_default();
         let case = Case { alert, budget: self.settings.budget, roster, evidence: String::new() };
         let opened = self.hub.open(case, Run::Once).await?;

@@ -1,6 +1,7 @@
 //! The streams and consumers, what they must be, and the check that they are. A Hub makes them; nobody
 //! else may.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, pull};
@@ -151,15 +152,17 @@ impl Connection {
     /// # Errors
     /// [`NatsError::Different`] names each setting that is another.
     pub async fn prepare(&self, keeping: Keeping) -> Result<(), NatsError> {
+        let mut different = Different::default();
         for config in fixed(keeping) {
-            self.ensure_stream(config).await?;
+            different.take(self.ensure_stream(config).await)?;
         }
         for severity in Severity::BY_URGENCY {
             let filter = format!("{}.>", casebook_protocol::subject::cases(severity));
-            self.ensure_consumer(CASES, consumer(severity.name(), filter, keeping)).await?;
+            different.take(self.ensure_consumer(CASES, consumer(severity.name(), filter, keeping)).await)?;
         }
         let alerts = consumer("hub", casebook_protocol::subject::ALERTS.to_owned(), keeping);
-        self.ensure_consumer(ALERTS, alerts).await
+        different.take(self.ensure_consumer(ALERTS, alerts).await)?;
+        different.all()
     }
 
     /// Makes what the workers of `queue` need: their consumer, and the stream of what they record.
@@ -167,9 +170,12 @@ impl Connection {
     /// # Errors
     /// As [`Connection::prepare`].
     pub async fn prepare_queue(&self, queue: &Queue, keeping: Keeping) -> Result<(), NatsError> {
-        self.ensure_stream(stream(&results(Some(queue)), &format!("casebook.result.{queue}.>"), keeping)).await?;
+        let mut different = Different::default();
+        let results = stream(&results(Some(queue)), &format!("casebook.result.{queue}.>"), keeping);
+        different.take(self.ensure_stream(results).await)?;
         let filter = format!("{}.>", casebook_protocol::subject::tasks(queue.role, queue.domain.as_ref()));
-        self.ensure_consumer(TASKS, consumer(&queue.name(), filter, keeping)).await
+        different.take(self.ensure_consumer(TASKS, consumer(&queue.name(), filter, keeping)).await)?;
+        different.all()
     }
 
     async fn ensure_stream(&self, asked: Config) -> Result<(), NatsError> {
@@ -188,6 +194,14 @@ impl Connection {
                 _ => return Err(NatsError::Failed { doing: doing("look at"), reason: reason(&error) }),
             },
         };
+        if asked.retention == RetentionPolicy::Limits && !found.max_age.is_zero() {
+            let (stream, after) = (&asked.name, found.max_age);
+            tracing::warn!(
+                stream,
+                ?after,
+                "deletes what is older: an investigation that takes longer loses its record"
+            );
+        }
         same(&format!("stream {}", asked.name), &asked, &found)
     }
 
@@ -212,33 +226,73 @@ impl Connection {
     }
 }
 
+/// What is another on the server, of all that was looked at.
+#[derive(Default)]
+struct Different(Vec<String>);
+
+impl Different {
+    /// Keeps a difference; any other error ends the look.
+    fn take(&mut self, looked: Result<(), NatsError>) -> Result<(), NatsError> {
+        match looked {
+            Err(NatsError::Different(what)) => self.0.push(what),
+            other => return other,
+        }
+        Ok(())
+    }
+
+    fn all(self) -> Result<(), NatsError> {
+        if self.0.is_empty() { Ok(()) } else { Err(NatsError::Different(self.0.join("; "))) }
+    }
+}
+
+/// Settings that lose, hold back or change messages where we ask for none: the server's own choice of others
+/// is taken.
+const BINDING: [&str; 13] = [
+    "backoff",
+    "headers_only",
+    "inactive_threshold",
+    "max_batch",
+    "max_deliver",
+    "max_expires",
+    "max_msg_size",
+    "max_msgs_per_subject",
+    "mirror",
+    "no_ack",
+    "pause_until",
+    "sealed",
+    "subject_transform",
+];
+/// The same for a work queue, out of which nothing may go unseen.
+const BINDING_IN_QUEUES: [&str; 2] = ["max_age", "max_bytes"];
+
 /// Everything asked for is what was found. Servers of other versions add settings, which are theirs.
 fn same<T: Serialize>(what: &str, asked: &T, found: &T) -> Result<(), NatsError> {
     let unreadable =
         |e: serde_json::Error| NatsError::Failed { doing: format!("compare {what}"), reason: e.to_string() };
     let asked = serde_json::to_value(asked).map_err(unreadable)?;
     let found = serde_json::to_value(found).map_err(unreadable)?;
-    let Value::Object(asked) = asked else { return Ok(()) };
-    let differences: Vec<String> = asked
-        .iter()
-        .filter(|(key, asked)| {
-            let found = found.get(key.as_str()).unwrap_or(&Value::Null);
-            !matches!(key.as_str(), "metadata" | "name" | "description") && !alike(asked, found)
+    let (Value::Object(asked), Value::Object(found)) = (asked, found) else { return Ok(()) };
+    let queue = asked.get("retention").is_some_and(|kept| kept == "workqueue");
+    let keys: BTreeSet<&String> = asked.keys().chain(found.keys()).collect();
+    let differences: Vec<String> = keys
+        .into_iter()
+        .map(|key| (key, asked.get(key).unwrap_or(&Value::Null), found.get(key).unwrap_or(&Value::Null)))
+        .filter(|(key, asked, found)| {
+            let key = key.as_str();
+            let binding = BINDING.contains(&key) || (queue && BINDING_IN_QUEUES.contains(&key));
+            !matches!(key, "metadata" | "name" | "description") && !alike(asked, found, binding)
         })
-        .map(|(key, asked)| {
-            let found = found.get(key.as_str()).unwrap_or(&Value::Null);
-            match (key.as_str(), seconds(found), seconds(asked)) {
-                ("ack_wait", Some(found), Some(asked)) => {
-                    format!("the lease is {found} s there and {asked} s here: give every Hub `lease = {found}`")
-                }
-                _ => format!("{key} is {found} and should be {asked}"),
+        .map(|(key, asked, found)| match (key.as_str(), seconds(found), seconds(asked)) {
+            ("ack_wait", Some(found), Some(asked)) => {
+                format!("the lease is {found} s there and {asked} s here: give every Hub `lease = {found}`")
             }
+            _ => format!("{key} is {found} and should be {asked}"),
         })
         .collect();
     if differences.is_empty() {
         return Ok(());
     }
-    Err(NatsError::Different { what: what.to_owned(), difference: differences.join(", ") })
+    Err(NatsError::Different(format!("{what}: {}", differences.join(", "))))
 }
 
 /// Whole seconds of a time in nanoseconds.
@@ -246,8 +300,9 @@ fn seconds(value: &Value) -> Option<u64> {
     value.as_u64().map(|nanos| nanos / 1_000_000_000)
 }
 
-/// An absent setting is its default, which the server may spell out as 0, -1, false or nothing.
-fn alike(asked: &Value, found: &Value) -> bool {
+/// An absent setting is its default, which the server may spell out as 0, -1, false or nothing. Where nothing is asked
+/// for, the server may have its own number, unless the setting is `binding`.
+fn alike(asked: &Value, found: &Value, binding: bool) -> bool {
     let nothing = |v: &Value| match v {
         Value::Null => true,
         Value::Bool(b) => !b,
@@ -256,7 +311,9 @@ fn alike(asked: &Value, found: &Value) -> bool {
         Value::Array(a) => a.is_empty(),
         Value::Object(o) => o.is_empty(),
     };
-    asked == found || (nothing(asked) && nothing(found)) || (nothing(asked) && matches!(asked, Value::Number(_)))
+    asked == found
+        || (nothing(asked) && nothing(found))
+        || (!binding && (asked.is_null() || (nothing(asked) && asked.is_number())))
 }
 
 #[cfg(test)]
@@ -271,6 +328,33 @@ mod tests {
         let error = same("stream CASEBOOK_TASKS", &asked, &found).unwrap_err().to_string();
         assert!(error.contains("retention is \"limits\" and should be \"workqueue\""), "{error}");
         assert!(error.contains("discard_new_per_subject is null and should be true"), "{error}");
+    }
+
+    #[test]
+    fn what_would_lose_a_job_or_a_record_is_a_difference_and_what_the_server_fills_in_is_none() {
+        let keeping = Keeping::default();
+        let worker = || consumer("director", "casebook.task.director.>".into(), keeping);
+        let whole = |config| async_nats::jetstream::consumer::IntoConsumerConfig::into_consumer_config(config);
+        let refused = |found: pull::Config, what: &str| {
+            let error = same("consumer director", &whole(worker()), &whole(found)).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        };
+        refused(pull::Config { max_deliver: 2, ..worker() }, "max_deliver is 2 and should be -1");
+        refused(pull::Config { backoff: vec![Duration::from_secs(1)], ..worker() }, "backoff is [1000000000]");
+        let filled = pull::Config { max_waiting: 512, ..worker() };
+        assert_eq!(same("consumer director", &whole(worker()), &whole(filled)), Ok(()));
+        let log = || stream(LOG, "casebook.log.*", keeping);
+        let error = same("stream CASEBOOK_LOG", &log(), &Config { max_messages_per_subject: 5, ..log() });
+        assert!(error.unwrap_err().to_string().contains("max_msgs_per_subject is 5"));
+        let day = Duration::from_secs(86_400);
+        assert_eq!(
+            same("stream CASEBOOK_LOG", &log(), &Config { max_age: day, ..log() }),
+            Ok(()),
+            "its owner's choice"
+        );
+        let tasks = || queue(TASKS, "casebook.task.>", keeping);
+        let error = same("stream CASEBOOK_TASKS", &tasks(), &Config { max_age: day, ..tasks() });
+        assert!(error.unwrap_err().to_string().contains("max_age is 86400000000000"));
     }
 
     #[test]

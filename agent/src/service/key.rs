@@ -137,7 +137,9 @@ pub fn servers(text: &str) -> Result<(), String> {
                  with `credentials`"
                 .to_owned());
         }
-        if !["nats", "tls"].contains(&scheme) || rest.is_empty() || rest.contains(char::is_whitespace) {
+        let uri: Option<Uri> = format!("http://{}", rest.trim_end_matches('/')).parse().ok();
+        let place = uri.as_ref().is_some_and(|uri| uri.path() == "/" && uri.query().is_none() && names_a_place(uri));
+        if !["nats", "tls"].contains(&scheme) || !place {
             return Err(format!("{server:?} is no address of a NATS server, such as nats://127.0.0.1:4222"));
         }
     }
@@ -156,15 +158,17 @@ pub fn http(text: &str) -> Result<(), String> {
                 .to_owned(),
         );
     }
-    let web = |uri: &Uri| {
-        let of = uri.authority().filter(|of| !of.host().is_empty());
-        let whole = of.is_some_and(|of| of.port_u16().is_some() || of.as_str() == of.host());
-        matches!(uri.scheme_str(), Some("http" | "https")) && whole
-    };
+    let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && names_a_place(uri);
     match text.parse::<Uri>() {
         Ok(uri) if web(&uri) => Ok(()),
         _ => Err(format!("{text:?} is no address of an HTTP server, such as http://127.0.0.1:4318")),
     }
+}
+
+/// It has a host, and a port that is one where it has any.
+fn names_a_place(uri: &Uri) -> bool {
+    let of = uri.authority().filter(|of| !of.host().is_empty());
+    of.is_some_and(|of| of.port_u16().is_some() || of.as_str() == of.host())
 }
 
 #[cfg(test)]
@@ -173,6 +177,18 @@ mod tests {
 
     fn said(kind: Kind, text: &str) -> String {
         kind.value(&[text.to_owned()], None).unwrap_err()
+    }
+
+    #[test]
+    fn an_address_that_can_never_be_reached_is_refused() {
+        for right in ["nats://a:4222, tls://b", "127.0.0.1:4222", "nats://[::1]:4222", "localhost", "nats://a:4222/"] {
+            assert_eq!(servers(right), Ok(()), "{right}");
+        }
+        for wrong in
+            ["nats://a:99999", "nats://", "ws://a", "nats://:4222", "nats://a:x", "nats://a/b", "nats://a b", ""]
+        {
+            assert!(servers(wrong).is_err_and(|why| why.contains("no address of a NATS server")), "{wrong}");
+        }
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub async fn connected(service: &mut Service, user: &str) -> Result<Option<Conne
         match &error {
             NatsError::Connect { .. } | NatsError::Failed { .. } => {}
             NatsError::File { .. } => return Err(Failure::usage(error)),
-            NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different { .. } => {
+            NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different(_) => {
                 return Err(Failure::failed(error));
             }
         }

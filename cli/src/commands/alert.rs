@@ -50,10 +50,14 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
             tell(paint(
                 DIM,
                 format_args!(
-                    "an investigation of severity {severity}; follow it with: casebook watch {investigation} --nats {}{}",
+                    "an investigation of severity {severity}; follow it with: casebook watch {investigation} --nats {}{}{}",
                     connection.url(),
                     // Whoever may send may not read.
-                    if args.nats.credentials.is_some() { " --credentials FILE (of the user reader)" } else { "" }
+                    if args.nats.credentials.is_some() { " --credentials FILE (of the user reader)" } else { "" },
+                    args.nats
+                        .ca
+                        .as_ref()
+                        .map_or(String::new(), |file| format!(" --ca {}", safe(&file.display().to_string(), 400))),
                 ),
             ));
             Ok(Exit::Done)

@@ -226,8 +226,12 @@ fn a_stream_of_another_configuration_and_an_old_server_are_refused_with_the_diff
         let config = br#"{"name":"CASEBOOK_TASKS","subjects":["casebook.task.>"],"retention":"limits","storage":"memory","max_consumers":-1,"max_msgs":-1,"max_bytes":-1,"max_age":0,"num_replicas":1,"discard":"old"}"#;
         let api = format!("$JS.API.STREAM.CREATE.{}", streams::TASKS);
         hub.request(&api, config.to_vec(), Duration::from_secs(5)).await.unwrap();
+        let config = br#"{"name":"CASEBOOK_LOG","subjects":["casebook.log.*"],"retention":"limits","storage":"file","max_consumers":-1,"max_msgs":-1,"max_bytes":-1,"max_age":0,"max_msg_size":1000,"num_replicas":1,"discard":"new"}"#;
+        let api = format!("$JS.API.STREAM.CREATE.{}", streams::LOG);
+        hub.request(&api, config.to_vec(), Duration::from_secs(5)).await.unwrap();
         let error = hub.prepare(Keeping::default()).await.unwrap_err().to_string();
-        for needed in ["stream CASEBOOK_TASKS", "retention is \"limits\" and should be \"workqueue\"", "storage is \"memory\""] {
+        let tasks = ["stream CASEBOOK_TASKS", "retention is \"limits\" and should be \"workqueue\"", "storage is \"memory\""];
+        for needed in tasks.into_iter().chain(["stream CASEBOOK_LOG", "max_msg_size is 1000"]) {
             assert!(error.contains(needed), "{error}");
         }
         let old = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
