@@ -42,7 +42,8 @@ impl Nats {
             return Err(Failure::usage("no NATS server is named", "name it with --nats URL or CASEBOOK_NATS"));
         };
         // Hints and errors name the server as it is given here.
-        servers(url).map_err(|what| Failure::usage(what, "write --nats nats://HOST:PORT, or tls://HOST:PORT; a user and password go into a file: --credentials FILE"))?;
+        let advice = "write --nats nats://HOST:PORT, or tls://; a user and password go into a file: --credentials FILE";
+        servers(url).map_err(|what| Failure::usage(what, advice))?;
         let options = nats::Options {
             url: url.clone(),
             credentials: self.credentials.clone(),

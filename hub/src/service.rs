@@ -315,16 +315,13 @@ impl Service {
                 if self.permits.is_closed() {
                     return;
                 }
-                // None as long as those that were there before this Hub had no time to say so.
-                let members = self.roster().members(self.env.clock.now());
-                let anyone = members.as_ref().is_some_and(|members| !members.is_empty());
-                if let Some(members) = members {
-                    if members.is_empty() && !alone {
-                        tracing::warn!("no Expert is there: alerts that come in wait on the server until one is");
-                    }
-                    alone = members.is_empty();
+                let anyone = self.roster().members(self.env.clock.now()).map(|members| !members.is_empty());
+                if !std::mem::replace(&mut alone, anyone == Some(false)) && alone {
+                    tracing::warn!("no Expert is there: alerts that come in wait on the server until one is");
                 }
-                if anyone && let Some(case) = self.most_urgent().await {
+                if anyone == Some(true)
+                    && let Some(case) = self.most_urgent().await
+                {
                     break case;
                 }
                 let woken = self.wake.notified();
@@ -376,9 +373,8 @@ impl Service {
     }
 
     async fn run(&self, bytes: &[u8]) -> Result<(), HubError> {
-        let alert: Alert = serde_json::from_slice(bytes).map_err(|e| {
-            HubError::Defect(format!("a case that is no alert, though only a Hub may write there: {e}"))
-        })?;
+        let unread = |e: serde_json::Error| HubError::Defect(format!("a case is no alert: {e}"));
+        let alert: Alert = serde_json::from_slice(bytes).map_err(unread)?;
         let roster = self.roster().members(self.env.clock.now()).unwrap_or_default();
         let case = Case { alert, budget: self.settings.budget, roster, evidence: String::new() };
         let opened = self.hub.open(case, Run::Once).await?;

@@ -8,7 +8,7 @@ const NOUNS: &[&str] = &["time", "record", "event", "entrie", "line", "hit", "ma
 /// What may stand between the number and what it counts.
 const BETWEEN: &[&str] = &["failed", "successful", "such", "more", "further", "matching", "cited", "log", "login"];
 /// Words beside a number in a record by which it counts, whatever it counts.
-const COUNTS: &[&str] = &["count", "total", "repeat", "number", "num"];
+const COUNTS: &[&str] = &["count", "total", "repeat", "repeated"];
 /// How far from a number, in characters, what it counts may stand.
 const BESIDE: usize = 24;
 
@@ -28,7 +28,12 @@ pub(super) fn says(text: &str, digits: &str, noun: &str) -> bool {
         let near = |c: &char| !c.is_ascii_digit();
         let mut before: Vec<char> = before.chars().rev().take(BESIDE).take_while(near).collect();
         before.reverse();
-        let counts = |near: String| near.contains(noun) || COUNTS.iter().any(|word| near.contains(word));
+        // Whole words: an `account` counts nothing, nor does an `eventid` say how many events there were.
+        let counts = |near: String| {
+            let mut words =
+                near.split(|c: char| !c.is_alphanumeric()).map(|word| word.strip_suffix('s').unwrap_or(word));
+            words.any(|word| word == noun || COUNTS.contains(&word))
+        };
         counts(before.into_iter().collect()) || counts(after.chars().take(BESIDE).take_while(near).collect())
     })
 }

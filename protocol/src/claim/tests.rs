@@ -100,12 +100,22 @@ fn a_number_that_stands_for_something_else_is_no_count() {
     let mut corpus = Corpus::default();
     corpus.add_text("sshd[4711]: Failed password for root from 10.0.0.9 port 2222 ssh2 (message repeated 57 times)");
     corpus.add_value(&serde_json::json!({"Attempts": "31", "note": "count=12; user 88"}));
+    corpus.add_text("account 5005 logged on, eventid 4625, timestamp 1234, port number 3389");
     corpus.add_number(9);
     let check = |claim: &str, held: bool| assert_eq!(faults(claim, &corpus, &[]).is_empty(), held, "{claim}");
     for claim in ["57 times", "31 failed attempts", "12 events", "9 records", "port 2222", "process 4711"] {
         check(claim, true);
     }
-    for claim in ["2222 times", "In 4711 attempts: root", "88 matching records", "2222 events."] {
+    for claim in [
+        "2222 times",
+        "In 4711 attempts: root",
+        "88 matching records",
+        "2222 events.",
+        "5005 times",
+        "4625 events",
+        "1234 times",
+        "3389 lines",
+    ] {
         check(claim, false);
     }
     let said = faults("2222 times", &corpus, &[]);
