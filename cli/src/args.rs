@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use casebook_agent::service::common::OTLP;
-use casebook_agent::service::key::{http, micros};
 use casebook_protocol::Budget;
+use casebook_runtime::service::common::OTLP;
+use casebook_runtime::service::key::{http, micros};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::embedded::{self, Ground};

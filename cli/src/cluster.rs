@@ -5,7 +5,7 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use casebook_agent::broker::{self, BrokerError, Places, Server};
+use casebook_runtime::broker::{self, BrokerError, Places, Server};
 
 use crate::failure::Failure;
 

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use casebook_agent::bus::memory::MemoryBus;
-use casebook_agent::clock::SystemClock;
 use casebook_agent::model::config::Config;
 use casebook_agent::model::{Answered, Ask, AskError, Model};
-use casebook_agent::store::Store;
 use casebook_agent::tools::Tools;
-use casebook_agent::worker::Env;
 use casebook_hub::{MemoryStore, State, archive};
 use casebook_protocol::{Alert, Allowance, Budget, Domain, Outcome, Role, Task, TaskId, TaskKind};
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::clock::SystemClock;
+use casebook_runtime::store::Store;
 use tempfile::TempDir;
 
 use crate::embedded::{self, Nobody, Options};

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_agent::bus::memory::MemoryBus;
-use casebook_agent::bus::{Bus, Subscription};
-use casebook_agent::clock::SystemClock;
 use casebook_agent::mcp::toolbox::Toolbox;
-use casebook_agent::store::Store;
-use casebook_agent::worker::Env;
+use casebook_evidence::{Catalog, Hint};
 use casebook_expert::analyst;
 use casebook_expert::bound::Bound;
 use casebook_expert::crew::{self, Crew, CrewError};
-use casebook_expert::evidence::{Catalog, Hint};
 use casebook_hub::{Case, HubHandle, Run, archive};
 use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::bus::{Bus, Subscription};
+use casebook_runtime::clock::SystemClock;
+use casebook_runtime::store::Store;
 
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure, store_failure};
@@ -102,7 +102,7 @@ pub struct Nobody;
 impl Observer for Nobody {}
 
 /// Investigates to the end. An unfinished investigation of the same alert over the same evidence is
-/// continued. To be called on an actix system, such as [`casebook_agent::process::run`] starts.
+/// continued. To be called on an actix system, such as [`casebook_runtime::process::run`] starts.
 ///
 /// # Errors
 /// [`Failure`] says what was wrong and what to do; with [`Exit::Unfinished`] someone asked to stop.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use casebook_report::save::SaveError;
+
 /// How the program ends: what its exit code says to a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -51,6 +53,15 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+impl From<SaveError> for Failure {
+    fn from(error: SaveError) -> Self {
+        match error {
+            SaveError::Write { path, source } => Self::write(&path, &source),
+            SaveError::Json(error) => Self::defect(error),
+        }
+    }
+}
 
 impl Failure {
     /// The command or its input is wrong.

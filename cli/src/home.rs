@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_agent::nats;
-use casebook_agent::store::{Store, StoreError};
 use casebook_hub::{HubError, OpenError, SqliteStore};
 use casebook_protocol::InvestigationId;
+use casebook_runtime::nats;
+use casebook_runtime::store::{Store, StoreError};
 
 use crate::failure::{Exit, Failure};
 use crate::screen::safe;

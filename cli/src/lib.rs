@@ -2,8 +2,7 @@
 //!
 //! [`args`] says what may be typed, [`commands`] does it, [`failure`] is how it ends. [`embedded`]
 //! puts the store, the bus, the Hub and the roles together and runs an investigation, with the minds
-//! that [`models`] opens; [`mcp`] offers it to MCP clients; [`live`] says what each recorded event tells a person, [`compare`] how two
-//! reports differ, and [`render`] makes the report's forms.
+//! that [`models`] opens; [`mcp`] offers it to MCP clients; [`live`] says what each recorded event tells a person.
 
 pub mod args;
 pub mod commands;
@@ -21,18 +20,15 @@ pub mod nats;
 pub mod roster;
 pub mod stop;
 
-pub mod compare;
 pub mod live;
 pub mod progress;
 pub mod screen;
 
 pub mod calibrate;
-pub mod render;
-pub mod save;
 
 use args::{Cli, LogForm};
-use casebook_agent::service::environment;
-use casebook_agent::{process, telemetry};
+use casebook_runtime::service::environment;
+use casebook_runtime::{process, telemetry};
 use failure::Failure;
 
 /// Does what was typed, and ends the process: work that still blocks a thread is not waited for.

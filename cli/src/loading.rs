@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_expert::evidence::{Catalog, Hint, LoadError, Progress};
+use casebook_evidence::{Catalog, Hint, LoadError, Progress};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::{Exit, Failure};

@@ -9,13 +9,14 @@ use async_trait::async_trait;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
 pub use casebook_agent::model::open::MODELS_ENV;
-use casebook_agent::model::open::{self, ModelsError, ReadError};
+use casebook_agent::model::open::{self, ModelsError};
 use casebook_agent::model::replay::{MODELS_FILE, Recorder, Replay};
 use casebook_agent::model::reword::Prompts;
 use casebook_agent::model::{Answered, Ask, AskError, Fault, Model};
 use casebook_expert::crew::Team;
 use casebook_expert::mind;
 use casebook_protocol::Role;
+use casebook_runtime::files::ReadError;
 
 use crate::args::Models;
 use crate::failure::{Exit, Failure};
@@ -218,7 +219,7 @@ pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
 }
 
 fn read(file: &Path, what: &'static str) -> Result<String, Failure> {
-    open::text(file, what).map_err(|e| unread(&e))
+    casebook_runtime::files::text(file, what).map_err(|e| unread(&e))
 }
 
 fn unread(error: &ReadError) -> Failure {

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use casebook_agent::nats::{self, Connection, NatsError};
-use casebook_agent::service::key::servers;
 use casebook_protocol::InvestigationId;
+use casebook_runtime::nats::{self, Connection, NatsError};
+use casebook_runtime::service::key::servers;
 use clap::Args;
 
 use crate::commands::investigate::{data_option, quoted};

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use casebook_protocol::{Score, Verdict, one_line};
 
 use crate::failure::Failure;
-use crate::render::visible;
+use casebook_report::visible;
 
 /// For headings.
 pub const BOLD: Style = Style::new().bold();

@@ -1,6 +1,6 @@
 //! Ctrl-C and SIGTERM: the first asks to stop, the second ends the process at once.
 
-pub use casebook_agent::service::signals::{Stop, Stopper};
+pub use casebook_runtime::service::signals::{Stop, Stopper};
 
 use crate::failure::{Exit, Failure};
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use actix::Addr;
 use casebook_agent::mind::{Analyst, Mind, WAITING};
-use casebook_agent::process::RoleActor;
 use casebook_agent::tools::{NoTools, Tools};
-use casebook_agent::worker::{Env, ToolsFor, Worker};
+use casebook_agent::worker::{ToolsFor, Worker};
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Role, Task, View};
+use casebook_runtime::Env;
+use casebook_runtime::process::RoleActor;
 
 use crate::tools::RecordTools;
 
@@ -38,7 +39,7 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
     // A mind that asks a model waits, whatever it costs to think there.
     let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
-    RoleActor::start_on(Queue::new(Role::Critic, None), worker(env, mind), at_once)
+    RoleActor::start_on(Queue::new(Role::Critic, None), Arc::new(worker(env, mind)), at_once)
 }
 
 /// What performs a Critic's tasks, pulled from the queue or not.

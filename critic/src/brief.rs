@@ -8,9 +8,9 @@ use casebook_agent::model::form::read;
 use casebook_agent::model::prompt::{Prompt, lay_out};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
-use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use casebook_protocol::timeline::MAX_GAPS;
 use casebook_protocol::{Answer, Task, TaskKind, View};
+use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::Value;
 
 mod form;

@@ -4,17 +4,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use casebook_agent::mind::Analyst;
-use casebook_agent::service::work::{Post, work};
-use casebook_agent::service::{self, Failure, Program, Service, common};
 use casebook_critic::actor::{AT_ONCE, worker};
 use casebook_critic::{analyst, brief::CriticBrief};
 use casebook_protocol::Role;
 use casebook_protocol::subject::Queue;
+use casebook_runtime::service::work::{Post, work};
+use casebook_runtime::service::{self, Failure, Program, Service};
 
 const PROGRAM: Program = Program {
     name: "casebook-critic",
     about: "A Critic as a process of its own: scores findings and keeps the Timeline. Start as many as you like; they share the work.",
-    keys: &common::WORKER_KEYS,
+    keys: &casebook_agent::service::KEYS,
 };
 
 fn main() -> ExitCode {
@@ -22,12 +22,12 @@ fn main() -> ExitCode {
 }
 
 async fn serve(service: Service) -> Result<(), Failure> {
-    let mind = service.mind(Role::Critic, Arc::new(CriticBrief), Analyst(analyst::think))?;
+    let mind = casebook_agent::service::mind(&service, Role::Critic, Arc::new(CriticBrief), Analyst(analyst::think))?;
     let post = Post {
         queue: Queue::new(Role::Critic, None),
         member: None,
         at_once: service.at_once(AT_ONCE),
-        worker: Box::new(move |env| worker(env, mind)),
+        worker: Box::new(move |env| Arc::new(worker(env, mind))),
     };
     work(&service, vec![post]).await
 }

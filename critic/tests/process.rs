@@ -1,9 +1,9 @@
 //! The program as whoever runs it sees it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-#[path = "../../agent/tests/support/process.rs"]
+#[path = "../../crates/runtime/tests/support/process.rs"]
 mod process;
-#[path = "../../agent/tests/support/role.rs"]
+#[path = "../../crates/runtime/tests/support/role.rs"]
 mod role;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_casebook-critic");

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use actix::Addr;
 use casebook_agent::mind::{Analyst, Mind, WAITING};
-use casebook_agent::process::RoleActor;
-use casebook_agent::worker::{Env, Fixed, Worker};
+use casebook_agent::worker::{Fixed, Worker};
 use casebook_protocol::Role;
 use casebook_protocol::subject::Queue;
+use casebook_runtime::Env;
+use casebook_runtime::process::RoleActor;
 
 use crate::journal::JournalTools;
 
@@ -23,7 +24,7 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
     // A mind that asks a model waits, whatever it costs to think there.
     let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
-    RoleActor::start_on(Queue::new(Role::Director, None), worker(env, mind), at_once)
+    RoleActor::start_on(Queue::new(Role::Director, None), Arc::new(worker(env, mind)), at_once)
 }
 
 /// What performs a Director's tasks, pulled from the queue or not.

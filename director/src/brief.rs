@@ -10,11 +10,11 @@ use casebook_agent::model::form::{Faults, read};
 use casebook_agent::model::prompt::{JOURNAL_OWN, Prompt, Section, Written, channels, lay_out};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CREDIBILITY_RUBRIC};
-use casebook_protocol::rule::TIMELINE_THRESHOLD;
 use casebook_protocol::{
     Answer, Conclusion, Decision, DirectorView, Domain, FindingId, MemberState, Question, Task, TaskKind, View,
     one_line,
 };
+use casebook_trust::rule::TIMELINE_THRESHOLD;
 use serde_json::{Value, json};
 
 mod form;

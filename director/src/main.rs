@@ -4,17 +4,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use casebook_agent::mind::Analyst;
-use casebook_agent::service::work::{Post, work};
-use casebook_agent::service::{self, Failure, Program, Service, common};
 use casebook_director::actor::{AT_ONCE, worker};
 use casebook_director::{analyst, brief::DirectorBrief};
 use casebook_protocol::Role;
 use casebook_protocol::subject::Queue;
+use casebook_runtime::service::work::{Post, work};
+use casebook_runtime::service::{self, Failure, Program, Service};
 
 const PROGRAM: Program = Program {
     name: "casebook-director",
     about: "A Director as a process of its own: plans, asks, decides and reports. Start as many as you like; they share the work.",
-    keys: &common::WORKER_KEYS,
+    keys: &casebook_agent::service::KEYS,
 };
 
 fn main() -> ExitCode {
@@ -22,12 +22,13 @@ fn main() -> ExitCode {
 }
 
 async fn serve(service: Service) -> Result<(), Failure> {
-    let mind = service.mind(Role::Director, Arc::new(DirectorBrief), Analyst(analyst::think))?;
+    let mind =
+        casebook_agent::service::mind(&service, Role::Director, Arc::new(DirectorBrief), Analyst(analyst::think))?;
     let post = Post {
         queue: Queue::new(Role::Director, None),
         member: None,
         at_once: service.at_once(AT_ONCE),
-        worker: Box::new(move |env| worker(env, mind)),
+        worker: Box::new(move |env| Arc::new(worker(env, mind))),
     };
     work(&service, vec![post]).await
 }

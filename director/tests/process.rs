@@ -4,9 +4,9 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-#[path = "../../agent/tests/support/process.rs"]
+#[path = "../../crates/runtime/tests/support/process.rs"]
 mod process;
-#[path = "../../agent/tests/support/role.rs"]
+#[path = "../../crates/runtime/tests/support/role.rs"]
 mod role;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_casebook-director");

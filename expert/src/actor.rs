@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use actix::Addr;
 use casebook_agent::mind::{Analyst, Mind, WAITING};
-use casebook_agent::process::RoleActor;
 use casebook_agent::results::tools::OwnResults;
 use casebook_agent::tools::Tools;
-use casebook_agent::worker::{Env, Worker};
+use casebook_agent::worker::Worker;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
+use casebook_runtime::Env;
+use casebook_runtime::process::RoleActor;
 
 /// Tasks of one Expert at once where the built-in analyst thinks.
 pub const AT_ONCE: usize = 4;
@@ -23,7 +24,7 @@ pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor
 pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
     // A mind that asks a model waits, whatever it costs to think there.
     let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
-    RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), worker(env, tools, mind), at_once)
+    RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), Arc::new(worker(env, tools, mind)), at_once)
 }
 
 /// What performs an Expert's tasks with `tools` and those that look into what they returned, pulled from

@@ -7,8 +7,8 @@ use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::section;
 use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out};
 use casebook_agent::model::schema::AnswerForm;
-use casebook_protocol::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use casebook_protocol::{Answer, ExpertView, FindingDraft, SourceInfo, Task, TaskKind, View, one_line};
+use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::{Value, json};
 
 use crate::analyst;

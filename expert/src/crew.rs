@@ -17,9 +17,9 @@ use casebook_protocol::{Domain, Member, SourceInfo, one_line, source_name};
 use serde_json::{Map, Value, json};
 
 use crate::definition::{Definition, Grant, preset, read_folder};
-use crate::evidence::{Catalog, EvidenceTools, about_logs};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seat, Seen, description, over_files, seats};
+use casebook_evidence::{Catalog, EvidenceTools, about_logs};
 
 mod tools;
 

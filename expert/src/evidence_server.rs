@@ -12,8 +12,8 @@ use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, ToolSpec, Toolset};
 use serde_json::{Map, Value, json};
 
-use crate::evidence::{Catalog, EvidenceTools};
 use crate::offloaded::Offloaded;
+use casebook_evidence::{Catalog, EvidenceTools};
 
 /// The argument that holds a call to some of the sources.
 pub const ONLY: &str = "only";

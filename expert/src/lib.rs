@@ -1,6 +1,6 @@
 //! Experts investigate: each in one domain, with the tools of its sources, and cite what they saw.
 //!
-//! [`evidence`] is the built-in toolset over a folder of logs, [`analyst`] what thinks when no language
+//! [`analyst`] is what thinks when no language
 //! model is configured, [`roster`] who there is for a folder, [`actor`] the process shell;
 //! [`profile`] and [`posts`] are what a process of its own works on, [`bound`] to what it announced;
 //! [`evidence_server`] is the same toolset for clients of other kinds.
@@ -11,7 +11,6 @@ pub mod bound;
 pub mod brief;
 pub mod crew;
 pub mod definition;
-pub mod evidence;
 pub mod evidence_server;
 pub mod mind;
 pub mod offloaded;

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use casebook_agent::service::work::work;
-use casebook_agent::service::{self, Failure, Program, Service};
 use casebook_expert::posts::posts;
 use casebook_expert::settings::{KEYS, PROFILE};
+use casebook_runtime::service::work::work;
+use casebook_runtime::service::{self, Failure, Program, Service};
 
 const PROGRAM: Program = Program {
     name: "casebook-expert",

@@ -5,7 +5,7 @@ use casebook_agent::tools::Tools;
 use casebook_protocol::Toolset;
 use tokio::sync::Semaphore;
 
-use crate::evidence::EvidenceTools;
+use casebook_evidence::EvidenceTools;
 
 /// So many searches read evidence at once in the whole process: each may hold many hits, and more of them
 /// than cores only hold more memory.

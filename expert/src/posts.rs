@@ -7,21 +7,22 @@ use std::sync::Arc;
 
 use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_agent::mind::Mind;
-use casebook_agent::model::open::{self, ReadError};
-use casebook_agent::service::work::Post;
-use casebook_agent::service::{Failure, Service};
+
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
+use casebook_runtime::files::{self, ReadError};
+use casebook_runtime::service::work::Post;
+use casebook_runtime::service::{Failure, Service};
 use tokio::sync::oneshot;
 
 use crate::actor::{AT_ONCE, worker};
 use crate::bound::Bound;
 use crate::crew::{Crew, CrewError, Team, gather};
 use crate::definition::Definition;
-use crate::evidence::{Catalog, LoadError};
 use crate::mind;
 use crate::profile::{Profile, ProfileError};
 use crate::roster::{Seat, seats};
+use casebook_evidence::{Catalog, LoadError};
 
 /// Why an Expert has nothing to work on.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +96,7 @@ pub async fn posts(service: &Service, profiles: &[PathBuf]) -> Result<Option<(Ve
     let failure = |e: PostsError| if e.usage() { Failure::usage(e) } else { Failure::failed(e) };
     let read = profiles.iter().map(|file| Read::of(file)).collect::<Result<Vec<_>, _>>().map_err(failure)?;
     let experts = || read.iter().flat_map(Read::experts);
-    let models = service.models(Role::Expert, |config| mind::seated(config, experts()))?;
+    let models = casebook_agent::service::models(service, Role::Expert, |config| mind::seated(config, experts()))?;
     if let (None, Some(expert)) = (&models, mind::wants_model(experts())) {
         let (file, name) = (expert.file.display(), &expert.name);
         return Err(Failure::usage(format!("{file}: Expert {name} is played by a model: give --models FILE")));
@@ -126,7 +127,7 @@ fn post(seat: Seat, at_once: usize, mind: Arc<dyn Mind>) -> Post {
         queue: Queue::new(Role::Expert, Some(&member.domain)),
         member: Some(member),
         at_once,
-        worker: Box::new(move |env| worker(env, tools, mind)),
+        worker: Box::new(move |env| Arc::new(worker(env, tools, mind))),
     }
 }
 
@@ -138,7 +139,7 @@ struct Read {
 
 impl Read {
     fn of(file: &Path) -> Result<Self, PostsError> {
-        let profile = Profile::parse(file, &open::text(file, "the profile")?)?;
+        let profile = Profile::parse(file, &files::text(file, "the profile")?)?;
         let team = profile.team.as_deref().map(Team::read).transpose();
         let team = team.map_err(|source| PostsError::Crew { file: file.to_path_buf(), source })?;
         Ok(Self { profile, team })

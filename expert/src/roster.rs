@@ -10,8 +10,8 @@ use casebook_protocol::{Domain, Member, SourceInfo, Timestamp, one_line};
 use serde::Deserialize;
 
 use crate::definition::{Definition, preset};
-use crate::evidence::{Catalog, EvidenceTools, Format, Source};
 use crate::offloaded::Offloaded;
+use casebook_evidence::{Catalog, EvidenceTools, Format, Source};
 
 /// An Expert with its tools.
 pub struct Seat {

@@ -1,7 +1,7 @@
 //! The settings of the process `casebook-expert`.
 
-use casebook_agent::service::common;
-use casebook_agent::service::key::{Key, Kind};
+use casebook_runtime::service::common;
+use casebook_runtime::service::key::{Key, Kind};
 
 /// The profiles: what the process reads.
 pub static PROFILE: Key = Key {
@@ -25,6 +25,6 @@ pub static KEYS: [&Key; 12] = [
     &common::DRAIN,
     &common::LOG,
     &common::OTLP,
-    &common::MODELS,
+    &casebook_agent::service::MODELS,
     &common::AT_ONCE,
 ];

@@ -1,14 +1,14 @@
 //! The Hub as actors: one that opens, resumes and routes, and one for each open investigation. A
 //! shell: it hands batches of [`Work`] to the [`desk`] and decides nothing. With
-//! `casebook_agent::process` this is what names actix.
+//! `casebook_runtime::process` this is what names actix.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix::prelude::*;
-use casebook_agent::worker::Env;
 use casebook_protocol::{Domain, InvestigationId, Phase, Report, TaskId};
+use casebook_runtime::Env;
 use serde::Serialize;
 use tokio::sync::oneshot;
 

@@ -1,7 +1,7 @@
 //! What is recorded, read again: for lists, exports and checks. No Hub has to run for it.
 
-use casebook_agent::store::{Once, Store, StoreError};
 use casebook_protocol::{AlertId, InvestigationId, Phase, Recorded, Report, Severity, Timestamp, Verdict};
+use casebook_runtime::store::{Once, Store, StoreError};
 
 use crate::error::HubError;
 use crate::report;

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use casebook_agent::bus::memory::MemoryBus;
-use casebook_agent::bus::{Bus, BusError, Delivery, Subscription};
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::bus::{Bus, BusError, Delivery, Subscription};
 
 /// A bus on which nothing comes out under one prefix so many times, and that counts what does.
 pub(crate) struct Away {

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_agent::store::{Once, Store, StoreError};
 use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded};
+use casebook_runtime::store::{Once, Store, StoreError};
 
 use crate::archive;
 use crate::error::HubError;

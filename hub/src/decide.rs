@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use casebook_protocol::{
-    ArtifactId, Domain, Event, Exhibits, Guard, Headroom, ModelCall, Move, Outcome, Phase, Question, Review, Rule,
-    TaskId, TaskKind, Timestamp, ToolCall, Usage,
+    ArtifactId, Domain, Event, Guard, Headroom, ModelCall, Move, Outcome, Phase, Question, Review, Rule, TaskId,
+    TaskKind, Timestamp, ToolCall, Usage,
 };
+use casebook_trust::Exhibits;
 
 use crate::state::{Case, Progress, State, TaskState, limit_name};
 

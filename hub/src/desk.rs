@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use casebook_agent::bus::Bus;
-use casebook_agent::wire;
-use casebook_agent::worker::Step;
+use casebook_protocol::Step;
 use casebook_protocol::{Domain, Report, Task, TaskId, subject};
+use casebook_runtime::bus::Bus;
+use casebook_runtime::wire;
 use tokio::sync::oneshot;
 
 use crate::decide::{Command, Rejection};

@@ -1,7 +1,7 @@
 //! Why the Hub did not do what was asked: the messages are for a person.
 
-use casebook_agent::store::StoreError;
 use casebook_protocol::{ChainError, InvestigationId};
+use casebook_runtime::store::StoreError;
 
 use crate::decide::Rejection;
 

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use casebook_agent::store::StoreError;
-use casebook_agent::stored;
-use casebook_agent::worker::{Env, outcome_key};
+use casebook_protocol::key::outcome_key;
 use casebook_protocol::{
-    Answer, ArtifactId, Event, Exhibits, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View,
-    subject,
+    Answer, ArtifactId, Event, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View, subject,
 };
+use casebook_runtime::Env;
+use casebook_runtime::store::StoreError;
+use casebook_runtime::stored;
+use casebook_trust::Exhibits;
 
 use crate::advance::{Advanced, advance};
 use crate::decide::{Command, Rejection};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use casebook_agent::service;
 use casebook_hub::program;
+use casebook_runtime::service;
 
 fn main() -> ExitCode {
     service::run(&program::PROGRAM, "hub", program::serve)

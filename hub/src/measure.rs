@@ -1,8 +1,8 @@
 //! What is measured of the events that this Hub recorded. The log is written once whoever is killed, so an
 //! investigation is counted once; a Hub that dies right after it wrote leaves it uncounted.
 
-use casebook_agent::telemetry::{export, meter};
 use casebook_protocol::{Event, Recorded};
+use casebook_runtime::telemetry::{export, meter};
 
 use crate::state::State;
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use casebook_agent::store::{Once, Store, StoreError, follows, intact};
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
+use casebook_runtime::store::{Once, Store, StoreError, follows, intact};
 
 #[derive(Debug, Default)]
 struct Shelves {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use casebook_agent::nats::NatsError;
-use casebook_agent::nats::streams::Keeping;
-use casebook_agent::service::key::{Key, Kind};
-use casebook_agent::service::work::{connected, shown};
-use casebook_agent::service::{self as frame, Failure, Program, common};
 use casebook_protocol::Budget;
+use casebook_runtime::nats::NatsError;
+use casebook_runtime::nats::streams::Keeping;
+use casebook_runtime::service::key::{Key, Kind};
+use casebook_runtime::service::work::{connected, shown};
+use casebook_runtime::service::{self as frame, Failure, Program, common};
 
 use crate::service::{Service, Settings};
 

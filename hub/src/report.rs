@@ -8,7 +8,6 @@ use casebook_protocol::{
     CallId, CheckedFinding, Coherence, Conclusion, Phase, Report, Ruling, Score, TaskId, TaskKind, Timeline, ToolCall,
     Verdict, one_line,
 };
-use serde_json::Value;
 
 use crate::state::{Progress, State, TaskState};
 
@@ -53,27 +52,6 @@ pub fn build(state: &State) -> Option<Report> {
             tasks: tasks(state),
         },
     })
-}
-
-/// The report as JSON without what alone may differ between two runs on the same input: the id and
-/// the times of the run itself.
-#[must_use]
-pub fn stable(report: &Report) -> Value {
-    let mut value = serde_json::to_value(report).unwrap_or_default();
-    let blank = |value: Option<&mut Value>| {
-        if let Some(value) = value {
-            *value = Value::Null;
-        }
-    };
-    for key in ["investigation", "opened", "closed"] {
-        blank(value.get_mut(key));
-    }
-    for (list, keys) in [("journal", &["at"][..]), ("calls", &["started", "ended"])] {
-        for item in value.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
-            keys.iter().for_each(|key| blank(item.get_mut(key)));
-        }
-    }
-    value
 }
 
 fn unfinished() -> (Conclusion, Ruling) {

@@ -7,11 +7,12 @@ use casebook_agent::mind::{CallRequest, Done, Thought};
 use casebook_agent::turn::{Effect, Input, TurnLoop};
 use casebook_protocol::{
     Alert, Answer, ArtifactId, Bearing, Budget, CallStatus, Citation, Conclusion, Decision, Domain, Entity, EntityKind,
-    EntryDraft, EntryKind, EventDraft, EventTime, Exhibits, FindingDraft, FindingKind, Gap, GapKind, InvestigationId,
-    Judgement, Locator, Member, ModelCall, ModelCallId, Move, Outcome, Phase, Player, Precision, Priority, Purpose,
-    Question, Recorded, ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp,
-    ToolCall, ToolSpec, Toolset, Usage, Verdict, View, Weight,
+    EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingKind, Gap, GapKind, InvestigationId, Judgement,
+    Locator, Member, ModelCall, ModelCallId, Move, Outcome, Phase, Player, Precision, Priority, Purpose, Question,
+    Recorded, ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp, ToolCall,
+    ToolSpec, Toolset, Usage, Verdict, View, Weight,
 };
+use casebook_trust::Exhibits;
 
 use crate::advance::{Advanced, advance};
 use crate::decide::Command;

@@ -5,13 +5,14 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use casebook_agent::bus::{BusError, Delivery};
-use casebook_agent::nats::streams::Keeping;
-use casebook_agent::nats::{Asked, Connection, NatsError};
-use casebook_agent::wire::WIRE_VERSION;
-use casebook_agent::worker::{DeadLetter, Env};
+use casebook_protocol::DeadLetter;
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{Alert, Budget, Join, Joined, Role, Severity};
+use casebook_runtime::Env;
+use casebook_runtime::bus::{BusError, Delivery};
+use casebook_runtime::nats::streams::Keeping;
+use casebook_runtime::nats::{Asked, Connection, NatsError};
+use casebook_runtime::wire::WIRE_VERSION;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
@@ -84,7 +85,7 @@ pub enum OpenAnswer {
 
 impl Service {
     /// Makes the streams, or checks them, and starts to serve; to be called on the system of
-    /// `casebook_agent::process::run`.
+    /// `casebook_runtime::process::run`.
     ///
     /// # Errors
     /// [`NatsError`] when a stream is there with another configuration, or the server fails.
@@ -299,7 +300,7 @@ impl Service {
     async fn bury(&self, delivery: Box<dyn Delivery>, reason: &str) -> Result<(), BusError> {
         let attempts = delivery.attempt();
         let letter = DeadLetter { task: None, investigation: None, reason: reason.to_owned(), attempts, message: None };
-        match letter.send(&self.env, subject::DEAD_HUB, delivery.bytes()).await {
+        match self.env.bury(letter, subject::DEAD_HUB, delivery.bytes()).await {
             Ok(()) => delivery.done().await,
             Err(error) => {
                 tracing::error!(%error, reason, "a dead letter was not written: what it is about comes again");

@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use casebook_agent::store::{Once, Store, StoreError};
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
+use casebook_runtime::store::{Once, Store, StoreError};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use tokio::sync::{mpsc, oneshot};
 
-use casebook_agent::store::{follows, intact};
+use casebook_runtime::store::{follows, intact};
 
 mod fault;
 mod packed;

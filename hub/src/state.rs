@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use casebook_protocol::check::Checked;
+use casebook_protocol::Checked;
 use casebook_protocol::{
     Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding, FindingId, Guard,
     InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question, Recorded, Review, Reviewed,

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::store::{Store, StoreError};
 use casebook_protocol::{
-    ArtifactId, CallId, CheckedFinding, Event, Exhibits, InvestigationId, ModelCall, Recorded, Report, TaskId, TaskKind,
+    ArtifactId, CallId, CheckedFinding, Event, InvestigationId, ModelCall, Recorded, Report, TaskId, TaskKind,
 };
+use casebook_runtime::store::{Store, StoreError};
+use casebook_trust::Exhibits;
 
 use crate::archive::REPORT_KEY;
 use crate::decide::sight;

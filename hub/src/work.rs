@@ -1,22 +1,26 @@
 //! Tests of a worker on a bus that fails.
 
+use casebook_runtime::process::Performer;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_agent::bus::{Bus, BusError, Delivery};
-use casebook_agent::clock::{Clock, TickingClock};
 use casebook_agent::mind::{Analyst, Asking, CallRequest, Done, Mind, Past, Thought, Turn};
-use casebook_agent::model::{Answered, Ask, AskError, Choice, Model, Reply, Stop, Tokens};
-use casebook_agent::store::{Once, Store, StoreError};
+use casebook_agent::model::{Answered, Ask, AskError, Choice, Model, Reply, Stop};
 use casebook_agent::tools::{NoTools, Tools};
-use casebook_agent::wire;
-use casebook_agent::worker::{DeadLetter, Env, Fixed, Worker};
+use casebook_agent::worker::{Fixed, Worker};
+use casebook_protocol::DeadLetter;
+use casebook_protocol::Tokens;
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
     Answer, ArtifactId, InvestigationId, ModelCallId, Player, Purpose, Recorded, Role, Task, Timestamp, Toolset, Usage,
 };
+use casebook_runtime::Env;
+use casebook_runtime::bus::{Bus, BusError, Delivery};
+use casebook_runtime::clock::{Clock, TickingClock};
+use casebook_runtime::store::{Once, Store, StoreError};
+use casebook_runtime::wire;
 
 use crate::away::Away;
 use crate::memory::MemoryStore;

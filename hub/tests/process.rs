@@ -1,10 +1,10 @@
 //! The program as whoever runs it sees it, against a real NATS server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use casebook_agent::broker::{Broker, Options, Places};
-use casebook_agent::service::child::{Plan, Process, last_lines};
+use casebook_runtime::broker::{Broker, Options, Places};
+use casebook_runtime::service::child::{Plan, Process, last_lines};
 
-#[path = "../../agent/tests/support/process.rs"]
+#[path = "../../crates/runtime/tests/support/process.rs"]
 mod process;
 
 use process::{PATIENCE, refused, run, until};

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Checked;
+use crate::checked::Checked;
 use crate::hash::{canonical, sha256_hex};
-use crate::rule::{Guard, Ruling};
+use crate::ruling::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member,
     ModelCall, Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,

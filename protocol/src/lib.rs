@@ -3,31 +3,31 @@
 //! An [`Alert`] opens an investigation. The Hub appends [`Event`]s to its log and hands out
 //! [`Task`]s, each with the [`View`] that its role may have: the Director plans a [`Question`];
 //! Experts answer with [`FindingDraft`]s that cite recorded [`ToolCall`]s; code checks each citation
-//! ([`check`]); the Critic proposes a [`ReviewDraft`] that scores every finding, and then a
+//! ([`checked`]); the Critic proposes a [`ReviewDraft`] that scores every finding, and then a
 //! [`TimelineDraft`] that folds the credible ones into the story; the Director decides to stay or
-//! advance and in the end proposes a [`Conclusion`]. Every proposal passes the rules of [`rule`]
-//! before it becomes state. The three channels that pass between invocations, and nothing else does,
+//! advance and in the end proposes a [`Conclusion`]. Every proposal passes rules
+//! before it becomes state ([`ruling`]). The three channels that pass between invocations, and nothing else does,
 //! are the Director's Journal ([`journal`]), the Critic's Review ([`review`]) and the Critic's
 //! Timeline ([`timeline`]). At the end stands a [`Report`].
 //!
-//! No async, no actors and no broker here: types, their stored forms, and pure rules.
+//! No async, no actors and no broker here: types and their stored forms.
 
 pub mod alert;
 pub mod budget;
-pub mod check;
-pub mod chosen;
-pub mod claim;
+pub mod checked;
 pub mod event;
 pub mod finding;
 pub mod hash;
 pub mod ids;
 pub mod join;
 pub mod journal;
+pub mod key;
 pub mod model;
+pub mod notice;
 pub mod report;
 pub mod review;
 pub mod rubric;
-pub mod rule;
+pub mod ruling;
 pub mod subject;
 pub mod task;
 pub mod time;
@@ -37,20 +37,21 @@ pub mod view;
 
 pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line, one_sentence};
 pub use budget::{Budget, Headroom, Usage};
-pub use check::{Checked, CitationCheck, Exhibits, RecordRef};
+pub use checked::{Checked, CitationCheck, RecordRef};
 pub use event::{ChainError, Event, Recorded};
 pub use finding::{Bearing, Citation, Entity, EntityKind, Finding, FindingDraft, FindingKind, Locator, Weight};
 pub use ids::{AlertId, ArtifactId, CallId, Domain, FindingId, InvalidId, InvestigationId, ModelCallId, TaskId};
 pub use join::{Join, Joined};
 pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};
-pub use model::{ModelCall, Purpose};
+pub use model::{ModelCall, Purpose, Tokens};
+pub use notice::{DeadLetter, OutcomeNotice, Step, StepNotice};
 pub use report::Report;
 pub use review::{Judgement, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};
-pub use rule::{Docket, Guard, Rule, Ruling, Verdict};
+pub use ruling::{Guard, Rule, Ruling, Verdict};
 pub use task::{
-    Allowance, Answer, Conclusion, Decision, Member, MemberState, Move, Outcome, Phase, Player, Question, Role,
-    SourceInfo, Task, TaskKind,
+    ANALYST, Allowance, Answer, Conclusion, Decision, Member, MemberState, Move, Outcome, Phase, Player, Question,
+    Role, SourceInfo, Task, TaskKind,
 };
 pub use time::{EventTime, Precision, TimeBasis, Timestamp};
 pub use timeline::{EventDraft, Gap, GapKind, Timeline, TimelineDraft, TimelineEvent};

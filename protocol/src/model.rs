@@ -47,3 +47,16 @@ pub struct ModelCall {
     /// When it ended.
     pub ended: Timestamp,
 }
+
+/// Tokens that the provider says it counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    /// Tokens in, cached ones included.
+    pub input: u64,
+    /// Of those, read from the provider's cache.
+    pub cached: u64,
+    /// Of those, written into the provider's cache.
+    pub cache_written: u64,
+    /// Tokens out, thoughts included.
+    pub output: u64,
+}

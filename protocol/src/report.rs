@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::RecordRef;
-use crate::rule::{Guard, Ruling};
+use crate::checked::RecordRef;
+use crate::ruling::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Citation, Coherence, Credibility, Domain, EventTime, Finding, FindingId, Gap, InvestigationId,
     JournalEntry, Phase, Player, Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Checked;
+use crate::checked::Checked;
 use crate::{Credibility, Finding, FindingId, Rule, Score};
 
 /// The Critic's judgement of one finding, as proposed.

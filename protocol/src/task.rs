@@ -217,6 +217,9 @@ impl TaskId {
     }
 }
 
+/// The name under which the built-in analyst plays.
+pub const ANALYST: &str = "built-in analyst";
+
 /// Who played a role in a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Player {

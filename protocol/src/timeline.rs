@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::RecordRef;
+use crate::checked::RecordRef;
 use crate::{Coherence, EventTime, FindingId, Score};
 
 /// At most so many gaps are named (seeds: the top three).

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Checked;
+use crate::checked::Checked;
 use crate::task::{MemberState, Question, SourceInfo, TaskKind};
 use crate::{Alert, Domain, Finding, JournalEntry, Review, Timeline, Toolset, Usage};
 

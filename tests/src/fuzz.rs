@@ -9,13 +9,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use casebook_agent::worker::{StepNotice, outcome_key};
-use casebook_agent::{process, stored, wire};
 use casebook_cli::calibrate::dice::Dice;
 use casebook_cli::home::Home;
-use casebook_expert::evidence::{Catalog, EvidenceTools};
+use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_hub::archive;
-use casebook_protocol::{Alert, Answer, ArtifactId, Exhibits, FindingDraft, Outcome, Recorded, Task, ToolCall, claim};
+use casebook_protocol::StepNotice;
+use casebook_protocol::key::outcome_key;
+use casebook_protocol::{Alert, Answer, ArtifactId, FindingDraft, Outcome, Recorded, Task, ToolCall};
+use casebook_runtime::{process, stored, wire};
+use casebook_trust::{Exhibits, claim};
 
 use crate::run;
 

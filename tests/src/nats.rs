@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use casebook_agent::broker::{Broker, Options, Places};
-use casebook_agent::nats;
-use casebook_agent::nats::permit::{User, authorization};
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
+use casebook_runtime::broker::{Broker, Options, Places};
+use casebook_runtime::nats;
+use casebook_runtime::nats::permit::{User, authorization};
 
 /// A NATS server that ends with this value.
 pub struct Nats {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use casebook_agent::process;
 use casebook_cli::embedded::{self, Nobody, Options};
 use casebook_cli::minds::Minds;
 use casebook_cli::stop::Stop;
 use casebook_protocol::{Alert, Budget, Report};
+use casebook_runtime::process;
 
 /// One of our programs, built like the test that runs it, and built by cargo where it is missing.
 ///

@@ -5,10 +5,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use casebook_agent::nats::{self, Connection};
-use casebook_agent::service::child::{Plan, Process};
-use casebook_expert::evidence::DOMAINS;
+use casebook_evidence::DOMAINS;
 use casebook_protocol::Domain;
+use casebook_runtime::nats::{self, Connection};
+use casebook_runtime::service::child::{Plan, Process};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::generate;

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use casebook_agent::broker::Places;
 use casebook_protocol::hash::sha256_hex;
+use casebook_runtime::broker::Places;
 
 /// The official Python SDK of MCP, in the version that our tests are written for.
 pub const PYTHON_SDK: &str = "mcp==2.3.0";

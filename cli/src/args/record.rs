@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use casebook_protocol::CallId;
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::nats::Nats;
-use crate::render::Form;
+use casebook_report::Form;
 
 /// `casebook list`
 #[derive(Debug, Args)]
@@ -37,7 +38,7 @@ pub struct Export {
     #[arg(value_name = "ID")]
     pub id: String,
     /// The form of the report
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Json)]
+    #[arg(long, value_parser = form(), value_name = "FORM", default_value = Form::Json.name())]
     pub format: Form,
     /// The file to write; standard output without it
     #[arg(long, short, value_name = "FILE")]
@@ -59,4 +60,10 @@ pub struct Verify {
     /// Where the team is.
     #[command(flatten)]
     pub nats: Nats,
+}
+
+/// Reads a form of the report by its name.
+fn form() -> impl TypedValueParser<Value = Form> {
+    let names = PossibleValuesParser::new(Form::ALL.map(Form::name));
+    names.map(|name| Form::ALL.into_iter().find(|form| form.name() == name).unwrap_or(Form::Json))
 }

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::store::Store;
 use casebook_hub::{HubError, State, archive};
 use casebook_protocol::{
-    CallStatus, CheckedFinding, Domain, Event, Exhibits, FindingId, InvestigationId, Precision, Recorded, TaskId,
-    TaskKind, TimeBasis, Timestamp, ToolCall,
+    CallStatus, CheckedFinding, Domain, Event, FindingId, InvestigationId, Precision, Recorded, TaskId, TaskKind,
+    TimeBasis, Timestamp, ToolCall,
 };
+use casebook_runtime::store::Store;
+use casebook_trust::Exhibits;
 use serde_json::Value;
 
 /// Records that are kept of a round: enough to choose from.

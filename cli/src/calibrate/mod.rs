@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use casebook_agent::mind::{Analyst, Mind};
-use casebook_agent::store::Store;
 use casebook_hub::HubError;
 use casebook_protocol::{FindingId, InvestigationId};
+use casebook_runtime::store::Store;
 use serde::Serialize;
 
 pub mod cases;
@@ -100,7 +100,7 @@ pub struct Failed {
 pub fn usual_critics() -> Vec<(String, Arc<dyn Mind>)> {
     let analyst: Arc<dyn Mind> = Arc::new(Analyst(casebook_critic::analyst::think));
     let trusting: Arc<dyn Mind> = Arc::new(Analyst(trusting::think));
-    vec![(CHECKS_ALONE.to_owned(), trusting), (casebook_agent::mind::ANALYST.to_owned(), analyst)]
+    vec![(CHECKS_ALONE.to_owned(), trusting), (casebook_protocol::ANALYST.to_owned(), analyst)]
 }
 
 /// Measures every one of `critics` on the same trials. `progress` is told how many Reviews of how many

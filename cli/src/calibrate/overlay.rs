@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_agent::store::{Once, Store, StoreError};
-use casebook_agent::stored;
-use casebook_agent::worker::call_key;
 use casebook_hub::MemoryStore;
+use casebook_protocol::key::call_key;
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded, TaskId, TaskKind};
+use casebook_runtime::store::{Once, Store, StoreError};
+use casebook_runtime::stored;
 
 use super::trial::MadeCall;
 

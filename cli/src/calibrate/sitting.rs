@@ -4,16 +4,18 @@
 
 use std::sync::Arc;
 
-use casebook_agent::bus::memory::MemoryBus;
-use casebook_agent::clock::SystemClock;
 use casebook_agent::mind::Mind;
-use casebook_agent::store::Store;
-use casebook_agent::worker::{Env, WorkError};
+use casebook_agent::worker::WorkError;
 use casebook_hub::State;
 use casebook_hub::advance::advance;
 use casebook_hub::decide::Command;
-use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
-use casebook_protocol::{CheckedFinding, Exhibits, Finding, FindingId, Reviewed, Score, TaskKind};
+use casebook_protocol::{CheckedFinding, Finding, FindingId, Reviewed, Score, TaskKind};
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::clock::SystemClock;
+use casebook_runtime::store::Store;
+use casebook_trust::Exhibits;
+use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 use super::kind::Kind;
 use super::material::Stage;

@@ -3,8 +3,8 @@
 
 use casebook_agent::mind::{Done, Thought};
 use casebook_agent::worker::answer;
-use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
 use casebook_protocol::{Answer, EventDraft, Judgement, ReviewDraft, Score, Task, TimelineDraft, TimelineView, View};
+use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 /// Scores every finding as well as one source allows and makes an event of each that is credible
 /// after the rules.

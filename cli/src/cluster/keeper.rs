@@ -7,9 +7,9 @@ use std::process::ExitStatus;
 use std::sync::mpsc::{self as orders, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use casebook_agent::broker::Broker;
-use casebook_agent::service::child::{Plan, Process, last_lines};
-use casebook_agent::service::common;
+use casebook_runtime::broker::Broker;
+use casebook_runtime::service::child::{Plan, Process, last_lines};
+use casebook_runtime::service::common;
 use tokio::sync::mpsc;
 
 use crate::failure::Failure;

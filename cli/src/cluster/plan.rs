@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use casebook_agent::service::child::Plan;
-use casebook_agent::service::command::CONFIG_ENV;
-use casebook_agent::service::common;
-use casebook_agent::service::settings::quoted;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
+use casebook_runtime::service::child::Plan;
+use casebook_runtime::service::command::CONFIG_ENV;
+use casebook_runtime::service::common;
+use casebook_runtime::service::settings::quoted;
 
 use super::Place;
 use crate::args::{Limits, LogForm};
@@ -98,7 +98,7 @@ pub fn plan(member: &Member, shared: &Shared<'_>) -> Result<Plan, Failure> {
         // A team is as it is said here, whatever else is set for processes of this machine.
         without: [CONFIG_ENV, "CASEBOOK_PROFILE"]
             .into_iter()
-            .chain(common::WORKER_KEYS.iter().map(|key| key.env))
+            .chain(casebook_agent::service::KEYS.iter().map(|key| key.env))
             .filter(|name| *name != common::DRAIN.env)
             .collect(),
         log: shared.place.log(&member.name),

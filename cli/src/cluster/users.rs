@@ -7,10 +7,10 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use casebook_agent::nats::permit::{User, authorization};
 use casebook_protocol::hash::hex;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
+use casebook_runtime::nats::permit::{User, authorization};
 
 use super::Place;
 use crate::failure::Failure;

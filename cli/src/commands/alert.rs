@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use casebook_agent::nats::Connection;
 use casebook_hub::service::OpenAnswer;
 use casebook_protocol::{InvestigationId, subject};
+use casebook_runtime::nats::Connection;
 
 use crate::args::SendAlert;
 use crate::failure::{Exit, Failure};

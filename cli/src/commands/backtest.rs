@@ -9,15 +9,15 @@ use casebook_protocol::Report;
 
 use crate::args::Backtest;
 use crate::commands::investigate::Watcher;
-use crate::compare::{self, Pair};
 use crate::embedded;
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure};
 use crate::minds::Minds;
 use crate::models;
-use crate::save;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
+use casebook_report::compare::{self, Pair};
+use casebook_report::save;
 
 /// So many findings that differ are shown; the file that --json writes has all.
 const SHOWN: usize = 40;

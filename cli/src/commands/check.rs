@@ -10,8 +10,8 @@ use crate::args::Check;
 use crate::embedded::TEAM_ENV;
 use crate::failure::{Exit, Failure};
 use crate::models;
-use crate::render::words;
 use crate::screen::{RED, Screen, paint, safe};
+use casebook_report::words;
 
 mod file;
 mod schema;

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use casebook_agent::broker::{Broker, Options};
-use casebook_agent::nats::{self, Connection};
-use casebook_agent::service::signals::Stop;
-use casebook_expert::evidence::Hint;
+use casebook_evidence::Hint;
 use casebook_expert::{analyst, crew};
 use casebook_hub::archive;
 use casebook_protocol::{Domain, InvestigationId};
+use casebook_runtime::broker::{Broker, Options};
+use casebook_runtime::nats::{self, Connection};
+use casebook_runtime::service::signals::Stop;
 use tokio::sync::mpsc;
 
 use crate::args::{Cluster, Common};
@@ -24,10 +24,10 @@ use crate::home::hub_failure;
 use crate::loading::{index_folder, load, whole_path};
 use crate::models;
 use crate::progress::Bar;
-use crate::render::{Form, words};
-use crate::save;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
+use casebook_report::save;
+use casebook_report::{Form, words};
 
 /// After so long without a change, who is waited for is said.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -13,9 +13,9 @@ use crate::doctor::rating::{Grade, Rating, Tally, rate};
 use crate::doctor::{Bench, KINDS};
 use crate::failure::{Exit, Failure};
 use crate::models;
-use crate::render::words;
 use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, paint, safe};
 use crate::stop;
+use casebook_report::words;
 
 /// So many reasons of failures are told of a task.
 const REASONS: usize = 3;

@@ -7,8 +7,8 @@ use casebook_hub::archive;
 use crate::args::Export;
 use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
-use crate::save;
 use crate::screen::Screen;
+use casebook_report::save;
 
 pub(super) async fn run(data: &Path, args: &Export, screen: &mut Screen) -> Result<Exit, Failure> {
     let home = args.nats.home(data).await?;

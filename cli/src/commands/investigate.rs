@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
+use casebook_evidence::Catalog;
 use casebook_expert::crew::Crew;
-use casebook_expert::evidence::Catalog;
 use casebook_protocol::{Alert, InvestigationId, MAX_ALERT_BYTES, Recorded, Report};
 
 use crate::args::{Investigate, Models, Resume};
@@ -16,10 +16,10 @@ use crate::live::Teller;
 use crate::loading::Loading;
 use crate::models::Opened;
 use crate::progress::Bar;
-use crate::render::{Form, words};
-use crate::save;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
+use casebook_report::save;
+use casebook_report::{Form, words};
 
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = read_alert(&args.alert)?.1;

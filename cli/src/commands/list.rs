@@ -10,8 +10,8 @@ use crate::args::List;
 use crate::cluster::Place;
 use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
-use crate::render::words;
 use crate::screen::{DIM, RED, Screen, YELLOW, of_verdict, paint, safe};
+use casebook_report::words;
 
 pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result<Exit, Failure> {
     let home = args.nats.home(data).await?;

@@ -9,11 +9,11 @@ use casebook_hub::archive;
 use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, report::TaskUsage};
 
 use crate::args::Show;
-use crate::compare;
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure, store_failure};
-use crate::render::words;
 use crate::screen::{BOLD, DIM, RED, Screen, YELLOW, of_score, of_verdict, paint, safe};
+use casebook_report::compare;
+use casebook_report::words;
 
 /// So many places of evidence are named for an event; the report names all.
 const PLACES: usize = 4;

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use casebook_expert::evidence::Source;
+use casebook_evidence::Source;
 
 use crate::args::Sources;
 use crate::failure::{Exit, Failure};
 use crate::loading::load;
 use crate::progress::Bar;
-use crate::render::words;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
+use casebook_report::words;
 
 pub(super) async fn run(data: &Path, args: &Sources, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut stop = stop::listen()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use casebook_hub::{Verification, archive, verify};
-use casebook_protocol::check::RecordRef;
+use casebook_protocol::RecordRef;
 use casebook_protocol::report::ReportCitation;
 use casebook_protocol::{Citation, FindingId, Report};
 
@@ -13,9 +13,9 @@ use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
 use crate::loading::load;
 use crate::progress::Bar;
-use crate::render::words;
 use crate::screen::{GREEN, RED, Screen, paint, safe};
 use crate::stop;
+use casebook_report::words;
 
 /// So many files are named where none of them is there.
 const NAMED: usize = 3;
@@ -106,7 +106,7 @@ fn quoted(report: &Report) -> impl Iterator<Item = (&FindingId, &ReportCitation,
 }
 
 /// The quotation stands in the record as it is written, or in one of its fields as it is read.
-fn stands(cited: &ReportCitation, record: &casebook_expert::evidence::Record) -> bool {
+fn stands(cited: &ReportCitation, record: &casebook_evidence::Record) -> bool {
     let Citation::Literal { quote, .. } = &cited.citation else { return true };
     let quote = squeezed(quote.strip_suffix('…').unwrap_or(quote));
     squeezed(&record.text()).contains(&quote)

@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use casebook_agent::bus::{Message, Subscription};
-use casebook_agent::nats::{Connection, Refusals};
-use casebook_agent::store::Store;
 use casebook_hub::archive;
 use casebook_protocol::{Event, InvestigationId, Recorded};
+use casebook_runtime::bus::{Message, Subscription};
+use casebook_runtime::nats::{Connection, Refusals};
+use casebook_runtime::store::Store;
 
 use crate::args::Watch;
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure, store_failure};
 use crate::live::Teller;
-use crate::render::words;
 use crate::screen::{BOLD, DIM, Screen, of_verdict, paint, safe};
 use crate::stop::{self, Stop};
+use casebook_report::words;
 
 /// The events of all investigations.
 const EVENTS: &str = "casebook.events.>";

@@ -16,7 +16,7 @@ fn the_bench_has_a_task_of_each_kind_and_the_analyst_passes_it() {
             Err(AskError { fault: Fault::Unavailable, message: "nobody is there".into(), attempts: 1 })
         }
     }
-    casebook_agent::process::run(async {
+    casebook_runtime::process::run(async {
         let (_stopper, mut stop) = crate::stop::Stop::by_hand();
         let bench = Bench::prepare(&mut stop).await.unwrap();
         let analyst = Arc::new(Config::default());
@@ -52,7 +52,7 @@ fn copies_of_the_built_in_prompts_say_what_the_built_in_prompts_say() {
         prompts.take(file, text).unwrap();
     }
     let prompts = Arc::new(prompts);
-    casebook_agent::process::run(async {
+    casebook_runtime::process::run(async {
         let (_stopper, mut stop) = Stop::by_hand();
         let bench = Bench::prepare(&mut stop).await.unwrap();
         for (kind, task) in &bench.tasks {

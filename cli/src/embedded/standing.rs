@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use casebook_agent::bus::memory::MemoryBus;
 use casebook_agent::mcp::toolbox::Toolbox;
-use casebook_agent::store::Store;
 use casebook_hub::{Case, HubHandle, Run, State, archive, investigation_id};
 use casebook_protocol::{Alert, Budget, InvestigationId, Member};
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::store::Store;
 use tokio::sync::Mutex;
 
 use super::{Ground, LAST_WORDS, Nobody, Team, seated};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use casebook_protocol::{ModelCall, Purpose, TaskId, Usage};
 
-use crate::render::words;
 use crate::screen::{DIM, YELLOW, paint, safe};
+use casebook_report::words;
 
 /// What models did for a task.
 #[derive(Debug, Default)]

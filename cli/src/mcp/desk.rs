@@ -1,7 +1,7 @@
 //! Where a client's alerts go: to the roles in this process, or to a team over NATS.
 
-use casebook_agent::nats::Connection;
 use casebook_protocol::{Alert, InvestigationId};
+use casebook_runtime::nats::Connection;
 use serde_json::Value;
 
 use crate::embedded::standing::Standing;

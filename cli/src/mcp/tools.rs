@@ -8,11 +8,11 @@ use casebook_agent::mcp::serve::{Hints, Served};
 use casebook_agent::model::data::visible;
 use casebook_agent::results::asked::Asked;
 use casebook_agent::results::tools::looked;
-use casebook_agent::store::Store;
 use casebook_agent::tools::Tools;
-use casebook_agent::worker::artifact_text;
 use casebook_hub::{HubError, State, Summary, archive};
 use casebook_protocol::{ArtifactId, CallId, InvestigationId, Report, ToolCall, Toolset};
+use casebook_runtime::store::Store;
+use casebook_runtime::store::artifact_text;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -21,7 +21,7 @@ use super::desk::Desk;
 use super::docs;
 use super::search::Wanted;
 use crate::home::Home;
-use crate::render::Form;
+use casebook_report::Form;
 
 /// So often an investigation that was opened is looked for, and how long between two looks.
 const LOOKS: u32 = 20;

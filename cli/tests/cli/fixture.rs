@@ -1,15 +1,15 @@
 //! A report made by hand in which every text of others is hostile.
 
-use casebook_protocol::check::RecordRef;
+use casebook_protocol::RecordRef;
 use casebook_protocol::journal::EntryDraft;
 use casebook_protocol::report::{
     Disagreement, REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
 };
 use casebook_protocol::{
     Alert, ArtifactId, Bearing, CallId, CallStatus, Citation, Coherence, Credibility, Domain, EntryKind, EventTime,
-    Finding, FindingDraft, FindingId, FindingKind, Gap, GapKind, InvestigationId, JournalEntry, Locator, Phase, Player,
-    Precision, Priority, Report, Rule, Ruling, Score, TaskId, TaskKind, TimeBasis, Timestamp, ToolCall, Usage, Verdict,
-    Weight, rule::Guard,
+    Finding, FindingDraft, FindingId, FindingKind, Gap, GapKind, Guard, InvestigationId, JournalEntry, Locator, Phase,
+    Player, Precision, Priority, Report, Rule, Ruling, Score, TaskId, TaskKind, TimeBasis, Timestamp, ToolCall, Usage,
+    Verdict, Weight,
 };
 use serde_json::json;
 

@@ -63,7 +63,7 @@ impl Observer for StopAt {
 }
 
 fn run<T>(main: impl Future<Output = T>) -> T {
-    casebook_agent::process::run(main).unwrap()
+    casebook_runtime::process::run(main).unwrap()
 }
 
 fn whole(folder: &Path) -> Report {
@@ -83,7 +83,7 @@ fn stopped_anywhere_it_goes_on_to_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
     evidence(&folder.path().join("logs"));
     let (straight, observer) = stopped(folder.path(), u64::MAX);
-    let straight = casebook_hub::report::stable(&straight.unwrap());
+    let straight = casebook_report::compare::stable(&straight.unwrap());
     assert_eq!(observer.begun, [Begun::Fresh]);
     let last = *observer.seen.last().unwrap();
     assert_eq!(observer.seen, (1..=last).collect::<Vec<_>>(), "each event once, in order");
@@ -95,7 +95,7 @@ fn stopped_anywhere_it_goes_on_to_the_same_report() {
             Err(failure) => failure,
             Ok(report) => {
                 assert!(at > last / 2, "it ended before anyone could stop it at event {at} of {last}");
-                assert_eq!(casebook_hub::report::stable(&report), straight);
+                assert_eq!(casebook_report::compare::stable(&report), straight);
                 continue;
             }
         };
@@ -107,7 +107,7 @@ fn stopped_anywhere_it_goes_on_to_the_same_report() {
         );
         let (result, observer) = stopped(folder.path(), u64::MAX);
         assert_eq!(observer.begun, [Begun::Continued]);
-        assert_eq!(casebook_hub::report::stable(&result.unwrap()), straight, "stopped at event {at} of {last}");
+        assert_eq!(casebook_report::compare::stable(&result.unwrap()), straight, "stopped at event {at} of {last}");
     }
 }
 
@@ -132,9 +132,9 @@ fn evidence_that_changed_in_between_is_refused() {
 fn the_same_input_gives_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
     evidence(&folder.path().join("logs"));
-    let first = casebook_hub::report::stable(&whole(folder.path()));
+    let first = casebook_report::compare::stable(&whole(folder.path()));
     std::fs::remove_dir_all(folder.path().join("data")).unwrap();
-    assert_eq!(first, casebook_hub::report::stable(&whole(folder.path())));
+    assert_eq!(first, casebook_report::compare::stable(&whole(folder.path())));
 }
 
 #[test]

@@ -198,7 +198,7 @@ fn a_run_is_recorded_and_replayed_without_network_or_key_to_the_same_report() {
     let report = |folder: &str| -> casebook_protocol::Report {
         serde_json::from_slice(&std::fs::read(place.path().join(folder).join("report.json")).unwrap()).unwrap()
     };
-    assert_eq!(casebook_hub::report::stable(&report("a")), casebook_hub::report::stable(&report("b")));
+    assert_eq!(casebook_report::compare::stable(&report("a")), casebook_report::compare::stable(&report("b")));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_cli::render::{Form, html, markdown};
+use casebook_report::{Form, html, markdown};
 
 use crate::fixture::{self, HOSTILE};
 use crate::html::{Tag, tags};

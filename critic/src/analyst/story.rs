@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_protocol::rule::{TIMELINE_THRESHOLD, credible};
 use casebook_protocol::{
     Bearing, EntityKind, EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingId, FindingKind, Gap,
     GapKind, Precision, Priority, RecordRef, Reviewed, Score, TimelineDraft, TimelineView, Timestamp, Weight,
     one_sentence,
 };
+use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 /// Two findings of one occurrence from different sources lie at most so many seconds apart.
 const SAME_SECONDS: f64 = 0.05;

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use casebook_agent::bus::memory::MemoryBus;
-use casebook_agent::clock::TickingClock;
 use casebook_agent::mind::{Analyst, Done, Thought};
 use casebook_agent::results::tools::OwnResults;
 use casebook_agent::results::with;
-use casebook_agent::store::{Once, StoreError};
-use casebook_agent::worker::{Env, Worker, answer, call};
+use casebook_agent::worker::{Worker, answer, call};
 use casebook_protocol::{
-    Alert, Allowance, Answer, ArtifactId, Bearing, CallStatus, Citation, Exhibits, ExpertView, FindingDraft,
-    FindingKind, Locator, Outcome, Phase, Question, Recorded, Score, Task, TaskId, TaskKind, View, Weight,
+    Alert, Allowance, Answer, ArtifactId, Bearing, CallStatus, Citation, ExpertView, FindingDraft, FindingKind,
+    Locator, Outcome, Phase, Question, Recorded, Score, Task, TaskId, TaskKind, View, Weight,
 };
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::clock::TickingClock;
+use casebook_runtime::store::{Once, StoreError};
+use casebook_trust::Exhibits;
 use serde_json::Value;
 
 use super::*;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::claim::JUDGEMENT;
 use casebook_protocol::{Answer, Conclusion, DirectorView, EntryDraft, EntryKind, Priority, Verdict, Weight};
+use casebook_trust::claim::JUDGEMENT;
 
 use super::memory::{Memory, Note};
 

@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_protocol::claim::NOTED;
 use casebook_protocol::{
     Bearing, DirectorView, EntityKind, EntryDraft, EntryKind, FindingId, FindingKind, Phase, Priority, Review,
     Reviewed, Score, Task, Weight, one_line,
-    rule::{TIMELINE_THRESHOLD, credible},
 };
+use casebook_trust::claim::NOTED;
+use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 /// A finding as the Director remembers it.
 #[derive(Debug, Clone, PartialEq, Eq)]

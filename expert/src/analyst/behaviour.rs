@@ -238,7 +238,7 @@ mod tests {
     fn titles_state_nothing_that_evidence_would_have_to_state() {
         for behaviour in all() {
             let faults =
-                casebook_protocol::claim::faults(&behaviour.title, &casebook_protocol::claim::Corpus::default(), &[]);
+                casebook_trust::claim::faults(&behaviour.title, &casebook_trust::claim::Corpus::default(), &[]);
             assert_eq!(faults, Vec::<String>::new(), "{}", behaviour.id);
         }
     }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::mind::Done;
-use casebook_protocol::claim;
 use casebook_protocol::{Bearing, FindingDraft, TimeBasis, Weight, one_line};
+use casebook_trust::claim;
 
 mod cite;
 mod draft;

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::evidence::{Hint, Told};
 use casebook_agent::mind::{Done, Thought};
 use casebook_agent::worker::{answer, call};
+use casebook_evidence::{Hint, Told};
 use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
 
 mod absent;
@@ -24,7 +24,6 @@ mod rec;
 mod say;
 mod seed;
 mod series;
-mod steer;
 
 use link::Links;
 use plan::{Ground, Search};
@@ -35,7 +34,7 @@ use seed::{Seed, Seeds};
 pub(crate) fn ready() {
     behaviour::all();
     seed::patterns();
-    steer::known();
+    casebook_trust::injection::known();
 }
 
 /// When the alerted activity happened, as the alert says, before when the alert itself was made; and its record.

@@ -14,7 +14,7 @@ use super::link::{Links, flow_keys, moved, process_keys, seconds, session_keys};
 use super::logon;
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
-use crate::evidence::pointed;
+use casebook_evidence::pointed;
 
 /// Evidence of at most so many records is searched whole; larger evidence around the alert.
 const SMALL: u64 = 20_000;
@@ -163,7 +163,7 @@ impl Search<'_> {
             let common = common.filter(|s| total_of(self.done, &s.text).is_some_and(|total| total > LIMIT));
             requests.extend(common.take(6).map(|seed| self.nearest(&seed.text, at, LIMIT)));
         }
-        requests.push(self.search(super::steer::TERMS, anchor, LIMIT));
+        requests.push(self.search(casebook_trust::injection::TERMS, anchor, LIMIT));
         requests.extend(book().chunks(TERMS).map(|chunk| self.search(chunk, anchor, 0)));
         self.unasked(requests, 20)
     }

@@ -11,7 +11,8 @@ use casebook_protocol::{
 use serde_json::Value;
 
 use super::rec::Rec;
-use super::{Case, compose, steer};
+use super::{Case, compose};
+use casebook_trust::injection;
 
 mod served;
 
@@ -86,11 +87,11 @@ fn addressed(rec: &Rec) -> Option<Text> {
     // The narrowest text that shows it is the one to quote.
     leaves.sort_by_key(|(_, value)| value.len());
     for (path, value) in leaves {
-        if let Some(wants) = steer::wants(&value) {
+        if let Some(wants) = injection::wants(&value) {
             return Some(Text { field: name(&path), value, wants });
         }
     }
-    let wants = steer::wants(&rec.raw)?;
+    let wants = injection::wants(&rec.raw)?;
     Some(Text { field: None, value: window(&rec.raw), wants })
 }
 
@@ -107,7 +108,7 @@ fn strings(key: &str, value: &Value, leaves: &mut Vec<(String, String)>) {
 fn name(path: &str) -> Option<String> {
     let last = path.rsplit('.').find(|p| !p.chars().all(|c| c.is_ascii_digit()))?;
     let plain = last.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@'));
-    (plain && (1..=40).contains(&last.len()) && steer::wants(last).is_none()).then(|| last.to_owned())
+    (plain && (1..=40).contains(&last.len()) && injection::wants(last).is_none()).then(|| last.to_owned())
 }
 
 /// The part of a long text that shows it.
@@ -116,7 +117,7 @@ fn window(raw: &str) -> String {
     let parts = (0..chars.len()).step_by(QUOTE / 2).map(|at| chars.iter().skip(at).take(QUOTE).collect::<String>());
     let mut parts = parts.peekable();
     let first = parts.peek().cloned().unwrap_or_default();
-    parts.find(|part| steer::wants(part).is_some()).unwrap_or(first)
+    parts.find(|part| injection::wants(part).is_some()).unwrap_or(first)
 }
 
 fn letters(text: &str) -> String {
@@ -154,7 +155,7 @@ fn draft(rec: &Rec, text: &Text) -> FindingDraft {
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::Exhibits;
+    use casebook_trust::Exhibits;
     use serde_json::json;
 
     use super::super::rec;

@@ -2,9 +2,10 @@ use std::sync::Arc;
 
 use casebook_agent::model::form::strict_faults;
 use casebook_protocol::{
-    Alert, Allowance, ArtifactId, CallId, CallStatus, Citation, Domain, EntryDraft, EntryKind, Exhibits, FindingDraft,
+    Alert, Allowance, ArtifactId, CallId, CallStatus, Citation, Domain, EntryDraft, EntryKind, FindingDraft,
     InvestigationId, JournalEntry, Phase, Priority, Question, TaskId, TaskKind, Timestamp, ToolCall, Toolset,
 };
+use casebook_trust::Exhibits;
 use proptest::prelude::*;
 
 use super::*;

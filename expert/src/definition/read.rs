@@ -7,8 +7,8 @@ use casebook_agent::document::{Document, duration};
 use casebook_agent::fault::{ConfigFault, one_a_key};
 use casebook_agent::mcp::pattern::Pattern;
 use casebook_agent::model::config::Limits;
-use casebook_agent::service::key::micros;
 use casebook_protocol::Domain;
+use casebook_runtime::service::key::micros;
 
 use super::raw::{Amount, Expert};
 use super::{Definition, Grant, raw};

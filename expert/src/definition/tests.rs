@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::evidence::DOMAINS;
+use casebook_evidence::DOMAINS;
 
 fn parse(text: &str) -> Result<Definition, Vec<String>> {
     Definition::parse(Path::new("team/experts/cloud.yaml"), text)

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_agent::worker::Env;
 use casebook_protocol::{AlertId, Domain, InvestigationId, Report};
+use casebook_runtime::Env;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -60,7 +60,7 @@ pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
 }
 
 impl HubHandle {
-    /// Starts the Hub; to be called on the system of `casebook_agent::process::run`. Every `sweep` it looks for outcomes that
+    /// Starts the Hub; to be called on the system of `casebook_runtime::process::run`. Every `sweep` it looks for outcomes that
     /// nobody told of and hands out again what nobody works on; 5 s serves well.
     #[must_use]
     pub fn start(env: Env, sweep: Duration) -> Self {

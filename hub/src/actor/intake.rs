@@ -1,11 +1,12 @@
 //! What comes in from the bus, on its way to whoever works on the investigation here. All of it is a
 //! hint: what is lost, malformed or not for this Hub stands in the store, where the sweep finds it.
 
-use casebook_agent::bus::{self, Message};
-use casebook_agent::wire;
-use casebook_agent::worker::{Env, OutcomeNotice, StepNotice};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{InvestigationId, TaskId};
+use casebook_protocol::{OutcomeNotice, StepNotice};
+use casebook_runtime::Env;
+use casebook_runtime::bus::{self, Message};
+use casebook_runtime::wire;
 
 use super::{Find, HubAddr, Take};
 use crate::desk::Work;

@@ -5,24 +5,24 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use casebook_agent::bus::Bus;
-use casebook_agent::bus::memory::{Faults, MemoryBus};
-use casebook_agent::clock::TickingClock;
 use casebook_agent::mind::Analyst;
-use casebook_agent::process::{RoleActor, run};
-use casebook_agent::store::{Once, Store, StoreError};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Fixed, Worker};
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{ArtifactId, Domain, Event, Recorded, Role, Toolset, subject};
+use casebook_runtime::bus::Bus;
+use casebook_runtime::bus::memory::{Faults, MemoryBus};
+use casebook_runtime::clock::TickingClock;
+use casebook_runtime::process::{RoleActor, run};
+use casebook_runtime::store::{Once, Store, StoreError};
 use serde_json::Value;
 
 use super::*;
 use crate::Case;
 use crate::memory::MemoryStore;
-use crate::report::stable;
 use crate::script::{case, domain, member, search, think};
 use crate::verify::verify;
+use casebook_report::compare::stable;
 
 const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 const SWEEP: Duration = Duration::from_millis(30);
@@ -65,11 +65,11 @@ fn begin_with(world: &World, sweep: Duration) -> HubHandle {
     let worker =
         |tools: Arc<dyn Tools>| Worker::new(world.env.clone(), Arc::new(Analyst(think)), Arc::new(Fixed(tools)));
     for role in [Role::Director, Role::Critic] {
-        let _ = RoleActor::start_on(Queue::new(role, None), worker(Arc::new(NoTools)), 2);
+        let _ = RoleActor::start_on(Queue::new(role, None), Arc::new(worker(Arc::new(NoTools))), 2);
     }
     for name in ROSTER {
         let tools = Arc::new(Search(domain(name), Arc::clone(&world.made)));
-        let _ = RoleActor::start_on(Queue::new(Role::Expert, Some(&domain(name))), worker(tools), 2);
+        let _ = RoleActor::start_on(Queue::new(Role::Expert, Some(&domain(name))), Arc::new(worker(tools)), 2);
     }
     HubHandle::start(world.env.clone(), sweep)
 }
@@ -208,7 +208,7 @@ fn a_hub_that_dies_anywhere_is_resumed_to_the_same_report_and_no_recorded_call_i
 fn recorded_calls(store: &MemoryStore, id: &InvestigationId) -> BTreeMap<String, u32> {
     let mut all = BTreeMap::new();
     for bytes in store.recorded_under(id, "call/") {
-        let call: casebook_protocol::ToolCall = casebook_agent::stored::read(&bytes).unwrap();
+        let call: casebook_protocol::ToolCall = casebook_runtime::stored::read(&bytes).unwrap();
         *all.entry(call.arguments).or_default() += 1;
     }
     all

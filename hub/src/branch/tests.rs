@@ -1,17 +1,18 @@
-use casebook_agent::bus::memory::MemoryBus;
-use casebook_agent::clock::TickingClock;
 use casebook_agent::mind::{Analyst, Done, Thought};
-use casebook_agent::process::{RoleActor, run};
 use casebook_agent::tools::{NoTools, Tools};
-use casebook_agent::worker::{Env, Fixed, Worker};
+use casebook_agent::worker::{Fixed, Worker};
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Answer, Conclusion, Domain, Report, Role, Task, Toolset, Verdict};
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::clock::TickingClock;
+use casebook_runtime::process::{RoleActor, run};
 
 use super::*;
 use crate::actor::{HubHandle, Run};
-use crate::report::stable;
 use crate::script::{case, domain, member, search, think};
 use crate::verify::verify;
+use casebook_report::compare::stable;
 
 const ROSTER: [&str; 2] = ["endpoint", "network"];
 
@@ -38,11 +39,11 @@ async fn worked(
     let env = Env { bus: Arc::new(bus.clone()), store, clock: Arc::new(TickingClock::default()) };
     let worker = |tools: Arc<dyn Tools>| Worker::new(env.clone(), Arc::new(Analyst(mind)), Arc::new(Fixed(tools)));
     for role in [Role::Director, Role::Critic] {
-        let _ = RoleActor::start_on(Queue::new(role, None), worker(Arc::new(NoTools)), 2);
+        let _ = RoleActor::start_on(Queue::new(role, None), Arc::new(worker(Arc::new(NoTools))), 2);
     }
     for name in ROSTER {
         let tools = Arc::new(Search(domain(name)));
-        let _ = RoleActor::start_on(Queue::new(Role::Expert, Some(&domain(name))), worker(tools), 2);
+        let _ = RoleActor::start_on(Queue::new(Role::Expert, Some(&domain(name))), Arc::new(worker(tools)), 2);
     }
     let hub = HubHandle::start(env, std::time::Duration::from_millis(30));
     let id = match id {

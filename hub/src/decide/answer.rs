@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use casebook_agent::mind::ANALYST;
-use casebook_protocol::rule::{self, Docket, TIMELINE_THRESHOLD};
+use casebook_protocol::ANALYST;
 use casebook_protocol::{
-    Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Exhibits, Finding, FindingDraft, FindingId,
-    Guard, JournalEntry, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind,
-    TimelineDraft, Timestamp, Usage, Verdict,
+    Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Finding, FindingDraft, FindingId, Guard,
+    JournalEntry, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft,
+    Timestamp, Usage, Verdict,
 };
+use casebook_trust::Exhibits;
+use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, sight};
 use crate::state::{State, TaskState};

@@ -1,6 +1,7 @@
 //! What an Expert can have seen, and so rest a finding on.
 
-use casebook_protocol::{Checked, Domain, Exhibits, FindingDraft, Member, one_line, server_of};
+use casebook_protocol::{Checked, Domain, FindingDraft, Member, one_line, server_of};
+use casebook_trust::Exhibits;
 
 use crate::state::State;
 

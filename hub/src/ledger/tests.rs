@@ -1,5 +1,5 @@
-use casebook_agent::clock::TickingClock;
-use casebook_agent::store::Store;
+use casebook_runtime::clock::TickingClock;
+use casebook_runtime::store::Store;
 
 use super::*;
 use crate::away::Away;

@@ -1,5 +1,6 @@
 use casebook_agent::mind::Thought;
 use casebook_protocol::{Answer, Bearing, Entity, EntityKind, FindingId, Recorded, Score, View};
+use casebook_report::compare::stable;
 
 use super::*;
 use crate::script::{Driver, case, think};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use casebook_agent::store::StoreError;
+use casebook_runtime::store::StoreError;
 use rusqlite::ErrorCode;
 
 /// Why a data folder cannot be opened.

@@ -1,7 +1,7 @@
 //! The tables, and how those of earlier versions become them.
 
-use casebook_agent::store::StoreError;
 use casebook_protocol::{Event, InvestigationId, Recorded, Timestamp};
+use casebook_runtime::store::StoreError;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The one thread that writes: it takes what waits and commits it together.
 
-use casebook_agent::store::{Once, StoreError};
 use casebook_protocol::{ArtifactId, InvestigationId};
+use casebook_runtime::store::{Once, StoreError};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use tokio::sync::{mpsc, oneshot};
 

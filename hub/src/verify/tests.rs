@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use casebook_agent::mind::{CallRequest, Done, Thought};
-use casebook_agent::store::{Once, Store};
 use casebook_protocol::{Domain, Task};
+use casebook_runtime::store::{Once, Store};
 
 use super::*;
 use crate::archive;

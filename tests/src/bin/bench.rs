@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use casebook_agent::process;
-use casebook_agent::store::Store;
-use casebook_expert::evidence::Catalog;
+use casebook_evidence::Catalog;
 use casebook_hub::SqliteStore;
 use casebook_protocol::{Event, InvestigationId, Recorded, Timestamp};
+use casebook_runtime::process;
+use casebook_runtime::store::Store;
 use casebook_tests::{generate, run};
 use clap::Parser;
 

@@ -38,7 +38,7 @@ fn table(root: &Path, out: Option<&Path>) -> Result<(), String> {
         let report = run::investigate(&case.join("alert.json"), &case.join("evidence"))?;
         if let Some(out) = out {
             let folder = out.join(&name);
-            casebook_cli::save::report(&folder, &report).map_err(|e| e.to_string())?;
+            casebook_report::save::report(&folder, &report).map_err(|e| e.to_string())?;
         }
         let score = score(&case, &report)?;
         let share = |s: Option<f64>| s.map_or_else(|| "-".to_owned(), |s| format!("{s:.2}"));

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
-use casebook_expert::evidence::Catalog;
+use casebook_evidence::Catalog;
 use casebook_hub::SqliteStore;
 use casebook_protocol::Budget;
 use casebook_tests::lab::{FORMS, Lab};

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::process::ExitCode;
 
-use casebook_expert::evidence::Catalog;
+use casebook_evidence::Catalog;
 use casebook_protocol::{Budget, Report, TaskKind, journal};
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_nats::jetstream;
-use casebook_agent::nats::{Connection, streams};
-use casebook_agent::store::Store;
-use casebook_agent::worker::{call_key, model_key};
 use casebook_hub::archive;
 use casebook_hub::verify::verify;
+use casebook_protocol::key::{call_key, model_key};
 use casebook_protocol::{Event, InvestigationId, Recorded, Report, Timestamp, subject};
+use casebook_runtime::nats::{Connection, streams};
+use casebook_runtime::store::Store;
 use serde_json::Value;
 
 use super::books::{Begun, Finished, Ms};

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use casebook_agent::nats::Connection;
 use casebook_hub::actor::investigation_id;
 use casebook_protocol::{InvestigationId, Timestamp, subject};
+use casebook_runtime::nats::Connection;
 use tokio::runtime::Runtime;
 
 use super::books::{Away, Ms, in_flight};

@@ -9,8 +9,8 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::jetstream::stream::RawMessageErrorKind;
 use async_nats::jetstream::{self, message::StreamMessage};
-use casebook_agent::nats::{Connection, streams};
 use casebook_protocol::subject;
+use casebook_runtime::nats::{Connection, streams};
 use futures_util::StreamExt;
 use serde::Deserialize;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use casebook_agent::nats::Connection;
 use casebook_hub::actor::investigation_id;
 use casebook_protocol::{Alert, InvestigationId, Timestamp};
+use casebook_runtime::nats::Connection;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
 

@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use casebook_agent::bus::memory::MemoryBus;
-use casebook_agent::bus::{Bus, BusError, Delivery, Subscription};
-use casebook_agent::clock::SystemClock;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
-use casebook_agent::process;
-use casebook_agent::store::Store;
-use casebook_agent::telemetry::{self, LogFormat};
-use casebook_agent::worker::Env;
 use casebook_cli::minds::Minds;
 use casebook_cli::roster;
-use casebook_expert::evidence::Catalog;
+use casebook_evidence::Catalog;
 use casebook_hub::{Case, HubHandle, MemoryStore, Run, SqliteStore};
 use casebook_protocol::{Budget, InvestigationId, Report};
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::bus::{Bus, BusError, Delivery, Subscription};
+use casebook_runtime::clock::SystemClock;
+use casebook_runtime::process;
+use casebook_runtime::store::Store;
+use casebook_runtime::telemetry::{self, LogFormat};
 
 use super::floor::micros;
 use super::{Mode, Setting, Taken, evidence, measure, models_file};

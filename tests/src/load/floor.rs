@@ -8,11 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use casebook_agent::model::client::tls;
-use casebook_agent::process;
 use casebook_agent::tools::Tools;
 use casebook_cli::roster;
-use casebook_expert::evidence::Catalog;
+use casebook_evidence::Catalog;
+use casebook_runtime::process;
 use serde_json::Value;
 
 use super::score::{Part, Score};
@@ -32,7 +31,7 @@ struct Client {
 /// # Errors
 /// What went wrong, in words.
 pub fn run(setting: &Setting) -> Result<Taken, String> {
-    tls();
+    casebook_runtime::tls::install();
     let say = |e: &dyn std::fmt::Display| e.to_string();
     let catalog = Catalog::open(&setting.evidence, &setting.index, &mut |_| {}).map_err(|e| say(&e))?;
     let seats = roster::seats(&Arc::new(catalog));

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use casebook_agent::bus::Subscription;
-use casebook_agent::nats::{self, Connection};
-use casebook_agent::service::child::{Plan, Process};
-use casebook_expert::evidence::Catalog;
+use casebook_evidence::Catalog;
 use casebook_expert::roster;
 use casebook_protocol::{Report, subject};
+use casebook_runtime::bus::Subscription;
+use casebook_runtime::nats::{self, Connection};
+use casebook_runtime::service::child::{Plan, Process};
 use futures_util::TryStreamExt;
 
 use super::embedded::failed;

@@ -3,9 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use casebook_agent::nats::streams;
 use casebook_hub::investigation_id;
 use casebook_protocol::subject;
+use casebook_runtime::nats::streams;
 use casebook_tests::chaos::run::{Survived, alert, check};
 use casebook_tests::chaos::{Order, closing};
 use casebook_tests::team::{Part, Team};

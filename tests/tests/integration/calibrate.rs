@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use casebook_agent::mind::Mind;
-use casebook_agent::process;
 use casebook_cli::calibrate::kind::{Expect, Kind};
 use casebook_cli::calibrate::{Calibrated, Options, calibrate, cases, material, plant, usual_critics};
 use casebook_cli::home::Home;
 use casebook_cli::stop::Stop;
+use casebook_runtime::process;
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use casebook_hub::report::stable;
 use casebook_protocol::Report;
+use casebook_report::compare::stable;
 use casebook_tests::run;
 use casebook_tests::score::{Score, cases, score};
 

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use casebook_agent::store::{Once, Store, StoreError};
 use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded, Timestamp};
+use casebook_runtime::store::{Once, Store, StoreError};
 
-use casebook_agent::nats::{self, NatsStore};
 use casebook_hub::{MemoryStore, SqliteStore};
 use casebook_protocol::{Domain, Role, subject::Queue};
+use casebook_runtime::nats::{self, NatsStore};
 use casebook_tests::nats::Nats;
 
 fn id(text: &str) -> InvestigationId {

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use casebook_agent::broker::{Broker, Options};
-use casebook_agent::nats::{self, permit};
-use casebook_agent::process;
-use casebook_agent::service::environment;
-use casebook_expert::evidence::DOMAINS;
+use casebook_evidence::DOMAINS;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role, subject};
+use casebook_runtime::broker::{Broker, Options};
+use casebook_runtime::nats::{self, permit};
+use casebook_runtime::process;
+use casebook_runtime::service::environment;
 use casebook_tests::nats::program;
 
 fn deploy(file: &str) -> PathBuf {
@@ -18,7 +18,7 @@ fn deploy(file: &str) -> PathBuf {
 
 const HEAD: &str = "\
 # The users of a NATS server for Casebook, each with what its role needs and no more. Made from
-# agent/src/nats/permit.rs; a test holds it to that. Leave out the Experts that you do not have. The passwords
+# crates/runtime/src/nats/permit.rs; a test holds it to that. Leave out the Experts that you do not have. The passwords
 # stand in passwords.conf, which make-passwords writes.
 
 include \"./passwords.conf\"

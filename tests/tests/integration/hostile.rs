@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use casebook_cli::render::Form;
 use casebook_protocol::{Budget, CallStatus, FindingKind, Report, Verdict};
+use casebook_report::Form;
 use casebook_tests::hostile::{self, Place, Planted, Text};
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;

@@ -9,7 +9,6 @@ use casebook_agent::model::Model;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::replay::{Recorder, Replay};
 use casebook_cli::minds::Minds;
-use casebook_hub::report;
 use casebook_protocol::{Budget, Report, TaskKind, Verdict};
 use casebook_tests::lab::{FORMS, KEY, Lab};
 use casebook_tests::model::Request;
@@ -272,7 +271,7 @@ fn a_recorded_run_is_replayed_without_a_network_into_the_same_report() {
     let replay = |folder: &Path| Minds::of(Arc::clone(&config), Arc::new(Replay::open(folder).unwrap()));
     let second = run("replayed", replay(recording.path()));
     assert_eq!(lab.server.log().counts().requests, calls, "a replay asks nobody");
-    assert_eq!(report::stable(&first), report::stable(&second));
+    assert_eq!(casebook_report::compare::stable(&first), casebook_report::compare::stable(&second));
     for file in files(recording.path()) {
         assert!(!std::fs::read_to_string(&file).unwrap().contains(KEY), "{}", file.display());
     }

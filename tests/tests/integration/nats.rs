@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_agent::nats::permit::User;
-use casebook_agent::nats::{self, Connection};
-use casebook_agent::process;
-use casebook_agent::wire::WIRE_VERSION;
-use casebook_expert::evidence::Catalog;
+use casebook_evidence::Catalog;
 use casebook_hub::service::{OpenAnswer, Service, Settings};
-use casebook_hub::{archive, report, verify};
+use casebook_hub::{archive, verify};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{Domain, Event, InvestigationId, Join, Member, Recorded, Report, Role, Timeline};
+use casebook_runtime::nats::permit::User;
+use casebook_runtime::nats::{self, Connection};
+use casebook_runtime::process;
+use casebook_runtime::wire::WIRE_VERSION;
 use casebook_tests::nats::Nats;
 use casebook_tests::run;
 
@@ -69,7 +69,7 @@ async fn concluded(connection: &Connection, id: &InvestigationId) -> Report {
 
 /// Evidence stands at its place on this machine in one home, and with the Experts in the other.
 fn comparable(report: &Report) -> String {
-    serde_json::to_string_pretty(&report::stable(report)).unwrap()
+    serde_json::to_string_pretty(&casebook_report::compare::stable(report)).unwrap()
 }
 
 /// Every role on a server of its own, each with its own connection and user.

@@ -41,7 +41,7 @@ impl Case {
     fn stable(&self, out: &str) -> String {
         let text = std::fs::read_to_string(self.at(out).join("report.json")).unwrap();
         let report: Report = serde_json::from_str(&text).unwrap();
-        serde_json::to_string_pretty(&casebook_hub::report::stable(&report)).unwrap()
+        serde_json::to_string_pretty(&casebook_report::compare::stable(&report)).unwrap()
     }
 }
 

@@ -18,7 +18,7 @@ fn it_prints_its_url_serves_and_tells_its_counts() {
     let url = lines.next().unwrap().unwrap();
     let body = json!({"model": "m", "messages": [{"role": "user", "content": "Are you there?"}]});
     let answer = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-        casebook_agent::model::client::tls();
+        casebook_runtime::tls::install();
         let request = reqwest::Client::new().post(format!("{url}/v1/chat/completions"));
         request.header("authorization", "Bearer k").body(body.to_string()).send().await.unwrap().text().await.unwrap()
     });

@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_agent::bus::memory::{Faults, MemoryBus};
-use casebook_agent::clock::TickingClock;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::{Answered, Ask, AskError, Model};
-use casebook_agent::process;
-use casebook_agent::store::{Once, Store, StoreError};
-use casebook_agent::worker::Env;
 use casebook_cli::minds::Minds;
 use casebook_cli::roster::{Seat, seats};
-use casebook_expert::evidence::Catalog;
-use casebook_hub::{Case, HubHandle, MemoryStore, Run, report, verify};
+use casebook_evidence::Catalog;
+use casebook_hub::{Case, HubHandle, MemoryStore, Run, verify};
 use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report};
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::{Faults, MemoryBus};
+use casebook_runtime::clock::TickingClock;
+use casebook_runtime::process;
+use casebook_runtime::store::{Once, Store, StoreError};
 use casebook_tests::generate;
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
@@ -148,7 +148,7 @@ impl World {
 }
 
 fn stable(report: &Report) -> String {
-    serde_json::to_string_pretty(&report::stable(report)).unwrap()
+    serde_json::to_string_pretty(&casebook_report::compare::stable(report)).unwrap()
 }
 
 async fn undisturbed(world: &World) -> (String, u64) {
@@ -207,7 +207,7 @@ impl Model for Remembers {
 
 /// The report without what the model's own cache makes different from run to run.
 fn told(report: &Report) -> String {
-    let mut value = report::stable(report);
+    let mut value = casebook_report::compare::stable(report);
     value["usage"] = serde_json::Value::Null;
     serde_json::to_string_pretty(&value).unwrap()
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
-use casebook_hub::report::stable;
 use casebook_protocol::Report;
+use casebook_report::compare::stable;
 use casebook_tests::{generate, run};
 
 const PROGRAMS: [&str; 5] = ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert"];

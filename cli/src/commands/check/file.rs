@@ -8,11 +8,11 @@ use casebook_agent::mcp::pins::Pins;
 use casebook_agent::mcp::policy::Policy;
 use casebook_agent::mcp::servers::Servers;
 use casebook_agent::model::config::{ANALYST, Config};
-use casebook_agent::service::key::Key;
-use casebook_agent::service::settings::{File, SettingsError};
-use casebook_agent::service::{Settings, common};
 use casebook_expert::definition::Definition;
 use casebook_expert::profile::Profile;
+use casebook_runtime::service::Settings;
+use casebook_runtime::service::key::Key;
+use casebook_runtime::service::settings::{File, SettingsError};
 
 use super::Found;
 
@@ -121,7 +121,7 @@ fn keys(name: &str) -> Option<&'static [&'static Key]> {
     match name {
         "hub" | "casebook-hub" => Some(casebook_hub::program::PROGRAM.keys),
         "expert" | "casebook-expert" => Some(&casebook_expert::settings::KEYS),
-        "director" | "casebook-director" | "critic" | "casebook-critic" => Some(&common::WORKER_KEYS),
+        "director" | "casebook-director" | "critic" | "casebook-critic" => Some(&casebook_agent::service::KEYS),
         _ => None,
     }
 }

@@ -1,5 +1,6 @@
 use casebook_agent::model::config::Config;
-use casebook_agent::model::{Answered, Ask, AskError, Called, Tokens};
+use casebook_agent::model::{Answered, Ask, AskError, Called};
+use casebook_protocol::Tokens;
 use casebook_protocol::{
     Answer, ArtifactId, Decision, ModelCall, ModelCallId, Move, Outcome, Player, TaskId, Timestamp,
 };

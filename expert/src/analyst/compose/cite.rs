@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::claim::Corpus;
 use casebook_protocol::{Citation, Entity, EntityKind, EventTime, Locator, one_line};
+use casebook_trust::claim::Corpus;
 
 use super::Pick;
 use crate::analyst::account;

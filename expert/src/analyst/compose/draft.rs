@@ -1,7 +1,7 @@
 //! What one occurrence amounts to: the finding, or the findings, made of a group of records.
 
-use casebook_protocol::claim;
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight};
+use casebook_trust::claim;
 
 use super::cite::{cite, corpus, entities, time};
 use super::rank::program;

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use casebook_protocol::{Bearing, Weight, chosen};
+use casebook_protocol::{Bearing, Weight};
+use casebook_trust::chosen;
 
 use super::{Group, Pick};
 use crate::analyst::behaviour::Behaviour;
@@ -12,7 +13,7 @@ use crate::analyst::facet::{Class, Facet, Facets, last};
 use crate::analyst::link::{Kin, brought, process_keys};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
-use crate::evidence::is_message;
+use casebook_evidence::is_message;
 
 /// Those of the group's records that explain what the alert is about, each with the entries that do; of two sensors that
 /// saw it, each has to show the explanation itself. That a program was started by an update says nothing of whom it then

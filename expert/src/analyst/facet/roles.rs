@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Facet, Named, usable};
-use crate::evidence::is_message;
+use casebook_evidence::is_message;
 
 type Values = BTreeMap<Facet, String>;
 

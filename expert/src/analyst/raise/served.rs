@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use casebook_agent::mind::Done;
-use casebook_protocol::check::place::step;
 use casebook_protocol::tool::server_of;
 use casebook_protocol::{Bearing, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, Score, Weight};
+use casebook_trust::check::place::step;
 use serde_json::Value;
 
-use super::{QUOTE, TEXTS, letters, steer, window};
+use super::{QUOTE, TEXTS, letters, window};
+use casebook_trust::injection;
 
 /// Bytes of one result that are read: all that is kept of any.
 const READ: usize = 16 << 20;
@@ -20,7 +21,7 @@ pub(super) fn texts(done: &[Done]) -> Vec<FindingDraft> {
     let served = |d: &&Done| d.call.status == CallStatus::Answered && server_of(&d.call.tool).is_some();
     for done in done.iter().filter(served) {
         for (at, text) in leaves(&done.result) {
-            let Some(wants) = steer::wants(&text) else { continue };
+            let Some(wants) = injection::wants(&text) else { continue };
             if seen.insert(letters(&text)) {
                 found.push(draft(&done.call.id, at, &text, wants));
             }
@@ -92,7 +93,7 @@ fn draft(call: &CallId, at: Locator, text: &str, wants: &str) -> FindingDraft {
 
 #[cfg(test)]
 mod tests {
-    use casebook_protocol::Exhibits;
+    use casebook_trust::Exhibits;
     use serde_json::json;
 
     use super::*;

@@ -77,7 +77,7 @@ fn a_connection_that_carries_much_says_so_and_an_alert_says_whose_it_is() {
     ];
     check(&[rec(&alert)], "Alert `Password Spray` of `IPC` about `mara@corp.example`");
     let told = claim(&rec(&alert), &[], None, false, &|_| true);
-    assert!(told.starts_with(casebook_protocol::claim::JUDGEMENT), "the Director knows it by that");
+    assert!(told.starts_with(casebook_trust::claim::JUDGEMENT), "the Director knows it by that");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use casebook_agent::mind::Done;
-use casebook_protocol::{Alert, Bearing, Exhibits, ExpertView, Question, Toolset, Weight};
+use casebook_protocol::{Alert, Bearing, ExpertView, Question, Toolset, Weight};
+use casebook_trust::Exhibits;
 use serde_json::{Map, Value};
 
 use super::super::{Case, rec};

@@ -185,7 +185,7 @@ pub(crate) fn post(url: &str, provider: Provider, key: &str, body: &Value) -> (u
 
 /// The request, ready to be sent.
 pub(crate) fn request(url: &str, provider: Provider, key: &str, body: &Value) -> reqwest::RequestBuilder {
-    casebook_agent::model::client::tls();
+    casebook_runtime::tls::install();
     let request = reqwest::Client::new().post(format!("{url}{}", provider.path())).body(body.to_string());
     match provider {
         Provider::Anthropic => request.header("x-api-key", key).header("anthropic-version", "2023-06-01"),

@@ -208,7 +208,7 @@ fn too_many_marks_and_what_is_no_request_are_refused() {
     check(Provider::Chat, |body| *body = json!([]), "400 Input should be an object");
     let server = server();
     let (status, _) = super::client::run(async {
-        casebook_agent::model::client::tls();
+        casebook_runtime::tls::install();
         let response = reqwest::Client::new().get(format!("{}/v1/messages", server.url())).send().await.unwrap();
         (response.status().as_u16(), ())
     });

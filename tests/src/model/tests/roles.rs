@@ -4,9 +4,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use casebook_expert::evidence::{Catalog, EvidenceTools};
-use casebook_protocol::check::Exhibits;
+use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_protocol::{ArtifactId, CallId, CallStatus, Citation, FindingDraft, Locator, TaskId, Timestamp, ToolCall};
+use casebook_trust::check::Exhibits;
 use serde_json::{Value, json};
 
 use super::client::{Got, Talk};

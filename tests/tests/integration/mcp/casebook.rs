@@ -33,7 +33,7 @@ fn alert(path: &Path) -> Value {
 
 fn stable(report: &Value) -> Value {
     let report: Report = serde_json::from_value(report.clone()).unwrap();
-    casebook_hub::report::stable(&report)
+    casebook_report::compare::stable(&report)
 }
 
 #[test]

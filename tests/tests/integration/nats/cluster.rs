@@ -1,6 +1,6 @@
 //! Three servers of which one is lost.
 
-use casebook_agent::nats::streams::Keeping;
+use casebook_runtime::nats::streams::Keeping;
 
 use super::service::{alert, evidence};
 use super::*;

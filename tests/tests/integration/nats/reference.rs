@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use casebook_agent::nats::streams::{self, Keeping};
 use casebook_protocol::{Alert, ArtifactId, Severity};
+use casebook_runtime::nats::streams::{self, Keeping};
 use futures_util::StreamExt;
 
 use super::service::alert;

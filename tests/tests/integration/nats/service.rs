@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use casebook_agent::nats::JoinError;
-use casebook_agent::nats::streams::{self, Keeping};
-use casebook_agent::wire;
-use casebook_agent::worker::{OutcomeNotice, Step, StepNotice};
 use casebook_protocol::{Event, TaskId};
+use casebook_protocol::{OutcomeNotice, Step, StepNotice};
+use casebook_runtime::nats::JoinError;
+use casebook_runtime::nats::streams::{self, Keeping};
+use casebook_runtime::wire;
 use casebook_tests::generate;
 
 use super::*;

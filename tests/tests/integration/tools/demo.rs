@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use casebook_hub::report::stable;
 use casebook_protocol::Report;
+use casebook_report::compare::stable;
 use casebook_tests::lab::Lab;
 use casebook_tests::model::Request;
 use casebook_tests::model::brain::{Brain, answer};

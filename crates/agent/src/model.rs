@@ -1,0 +1,308 @@
+//! Language models, free of any provider's form: what is asked, what is replied, and the one seam
+//! [`Model`] behind which the providers are. Everything else that touches models is pure.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
+use serde::{Deserialize, Serialize};
+
+pub mod brief;
+pub mod client;
+pub mod config;
+pub mod data;
+pub mod dialogue;
+pub mod form;
+pub mod mind;
+pub mod open;
+pub mod price;
+pub mod prompt;
+pub mod replay;
+pub mod retry;
+pub mod reword;
+pub mod schema;
+pub mod secret;
+
+/// A part of a prompt, its fields in the order of their names ([`Ask::canonical`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The prompt up to here is likely to come again soon: a provider that caches by marks gets one.
+    pub cache: bool,
+    /// Its text.
+    pub text: String,
+}
+
+/// One message of the conversation of a task. None of it survives the task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Message {
+    /// What we say.
+    User(Vec<Part>),
+    /// What the model replied, as it came.
+    Assistant(Reply),
+    /// The results of the tool calls of the reply before, one for each.
+    Results(Vec<ToolAnswer>),
+}
+
+/// The result of one tool call, for the model, its fields in the order of their names ([`Ask::canonical`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolAnswer {
+    /// The tool refused or failed.
+    pub failed: bool,
+    /// The call by the provider's id.
+    pub id: String,
+    /// The result or the error message.
+    pub text: String,
+    /// The tool.
+    pub tool: String,
+}
+
+/// A tool as it is offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Its name.
+    pub name: String,
+    /// Its documentation.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub schema: schema::Schema,
+    /// The schema is in the strict subset that providers can enforce.
+    pub strict: bool,
+}
+
+/// What the model may do with the tools offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// Call some or none.
+    Free,
+    /// Call none: the tools are listed for the provider's cache, and for the calls that stand in the
+    /// conversation.
+    Nothing,
+    /// Call this one.
+    Only(String),
+}
+
+/// The form of the answer as the provider's own structured output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Format {
+    /// The name of the schema.
+    pub name: String,
+    /// The schema, in the strict subset.
+    pub schema: schema::Schema,
+}
+
+/// A request to a model, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ask {
+    /// The call.
+    pub id: ModelCallId,
+    /// The model, by its name in the models file.
+    pub model: String,
+    /// The prompt and its version, such as `investigate 1`.
+    pub prompt: String,
+    /// What it is called for.
+    pub purpose: Purpose,
+    /// The system prompt: the same for every task of a kind.
+    pub system: Vec<Part>,
+    /// The conversation so far; the first message is ours.
+    pub messages: Vec<Message>,
+    /// The tools offered.
+    pub tools: Vec<Offer>,
+    /// What the model may do with them.
+    pub choice: Choice,
+    /// The provider's structured output, where the model is set to it.
+    pub format: Option<Format>,
+    /// Tokens that the reply may have at the most.
+    pub max_output: u32,
+}
+
+impl Ask {
+    /// The request in its canonical form, by which a replay finds its answer.
+    #[must_use]
+    pub fn canonical(&self) -> String {
+        // By hand, since it is made of every request: what is in it declares its fields in the order of their
+        // names, so that nothing is left to put in order, and the schemas are known in this form.
+        let mut out = Vec::with_capacity(self.length() + 4096);
+        let all = &mut out;
+        text(all, "{\"choice\":");
+        json(all, &self.choice);
+        match &self.format {
+            None => text(all, ",\"format\":null"),
+            Some(format) => {
+                text(all, ",\"format\":{\"name\":");
+                json(all, &format.name);
+                text(all, ",\"schema\":");
+                text(all, format.schema.canonical());
+                text(all, "}");
+            }
+        }
+        text(all, ",\"id\":");
+        json(all, &self.id);
+        text(all, ",\"max_output\":");
+        json(all, &self.max_output);
+        text(all, ",\"messages\":");
+        json(all, &self.messages);
+        text(all, ",\"model\":");
+        json(all, &self.model);
+        text(all, ",\"prompt\":");
+        json(all, &self.prompt);
+        text(all, ",\"purpose\":");
+        json(all, &self.purpose);
+        text(all, ",\"system\":");
+        json(all, &self.system);
+        text(all, ",\"tools\":[");
+        for (n, tool) in self.tools.iter().enumerate() {
+            text(all, if n > 0 { ",{\"description\":" } else { "{\"description\":" });
+            json(all, &tool.description);
+            text(all, ",\"name\":");
+            json(all, &tool.name);
+            text(all, ",\"schema\":");
+            text(all, tool.schema.canonical());
+            text(all, if tool.strict { ",\"strict\":true}" } else { ",\"strict\":false}" });
+        }
+        text(all, "]}");
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// The bytes of its texts and schemas: about what it takes to send, without what is escaped in them.
+    #[must_use]
+    pub fn length(&self) -> usize {
+        let message = |message: &Message| match message {
+            Message::User(parts) => parts.iter().map(|part| part.text.len()).sum(),
+            Message::Assistant(reply) => {
+                let kept = reply.kept.as_ref().map_or(0, String::len);
+                reply.text.len() + kept + reply.calls.iter().map(|call| call.arguments.len() + 100).sum::<usize>()
+            }
+            Message::Results(all) => all.iter().map(|answer| answer.text.len() + 100).sum::<usize>(),
+        };
+        let tool = |tool: &Offer| tool.description.len() + tool.schema.text().len() + 100;
+        self.messages.iter().map(message).sum::<usize>()
+            + self.system.iter().map(|part| part.text.len()).sum::<usize>()
+            + self.tools.iter().map(tool).sum::<usize>()
+            + self.format.as_ref().map_or(0, |format| format.schema.text().len())
+    }
+
+    /// SHA-256 of [`Ask::canonical`].
+    #[must_use]
+    pub fn fingerprint(&self) -> ArtifactId {
+        ArtifactId::of(self.canonical().as_bytes())
+    }
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
+    // Nothing fails: this is always JSON, and memory takes everything.
+    let _ = serde_json::to_writer(out, value);
+}
+
+/// A tool call that a model asks for, its fields in the order of their names ([`Ask::canonical`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Called {
+    /// Its arguments as the model wrote them; they may not be JSON.
+    pub arguments: String,
+    /// The provider's id of the call.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// It was done, or wants its tool calls made.
+    Done,
+    /// It reached the limit of tokens: the reply is cut.
+    Length,
+    /// It, or its provider, refused.
+    Refused,
+    /// Something else, as the provider calls it.
+    Other(String),
+}
+
+/// What a model replied, its fields in the order of their names ([`Ask::canonical`]).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The tool calls that it asks for.
+    pub calls: Vec<Called>,
+    /// What the provider wants back unchanged when the conversation goes on (signatures of
+    /// thoughts), in the client's own form; no one else reads it.
+    pub kept: Option<String>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// Its text.
+    pub text: String,
+}
+
+/// A reply with what it took.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answered {
+    /// The reply.
+    pub reply: Reply,
+    /// The model as the provider names it.
+    pub version: String,
+    /// What it counted.
+    pub tokens: casebook_protocol::Tokens,
+    /// What that costs, in millionths of the currency of the models file.
+    pub cost_micros: u64,
+    /// Attempts that it took, the last one included.
+    pub attempts: u32,
+}
+
+/// What sort of failure a call ended in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// The provider will not take this request: asking again does not help (a key, a name, a
+    /// parameter, a prompt that is too long).
+    Rejected,
+    /// It did not work, however often it was tried (overload, rate limit, network).
+    Unavailable,
+    /// There was no answer in time.
+    TimedOut,
+    /// An answer came that cannot be read, or is too large.
+    Unreadable,
+    /// A replay has no answer for this request.
+    NotRecorded,
+}
+
+impl Fault {
+    /// Its name, such as `timed_out`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Unavailable => "unavailable",
+            Self::TimedOut => "timed_out",
+            Self::Unreadable => "unreadable",
+            Self::NotRecorded => "not_recorded",
+        }
+    }
+}
+
+/// A call that failed for good. The message names the model and the cause and never holds a key or a
+/// prompt.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{message}")]
+pub struct AskError {
+    /// What sort.
+    pub fault: Fault,
+    /// What happened and what to do.
+    pub message: String,
+    /// Attempts that were made.
+    pub attempts: u32,
+}
+
+/// The models of a models file, real or replayed.
+#[async_trait]
+pub trait Model: Send + Sync + 'static {
+    /// Asks once, retries of what may pass included, and gives up after `time`.
+    ///
+    /// # Errors
+    /// [`AskError`] when there is no reply for good.
+    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError>;
+}

@@ -1,0 +1,166 @@
+//! The models of a models file over HTTP. The library `genai` writes requests and reads replies in
+//! each provider's form and is used nowhere else; sending is ours, since the library cannot cap a
+//! reply, does not retry, and would hold the keys ([`relay`]). Plain requests in Anthropic's form are
+//! written and read without it ([`anthropic`]).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use casebook_protocol::one_line;
+use secrecy::SecretString;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+use tracing::Instrument;
+
+use crate::model::client::relay::Draft;
+use crate::model::config::{Config, Profile};
+use crate::model::retry::{self, Failed, Pace};
+use crate::model::secret::{self, NoKey};
+use crate::model::{Answered, Ask, AskError, Fault, Model};
+use casebook_protocol::Tokens;
+use casebook_runtime::model_span;
+use casebook_runtime::telemetry::{self, meter};
+
+mod anthropic;
+mod decode;
+mod encode;
+mod relay;
+mod send;
+#[cfg(test)]
+mod tests;
+
+/// Why the client cannot start.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// A key is missing.
+    #[error(transparent)]
+    NoKey(#[from] NoKey),
+    /// The HTTP client cannot be made.
+    #[error("the HTTP client cannot start: {0}")]
+    Http(String),
+}
+
+/// A model with what it takes to call it.
+struct Wired {
+    profile: Profile,
+    key: Option<SecretString>,
+    permits: Semaphore,
+}
+
+/// All models of a models file.
+pub struct Client {
+    models: BTreeMap<String, Arc<Wired>>,
+    http: reqwest::Client,
+    forms: genai::Client,
+    pace: Pace,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("models", &self.models.keys()).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client for all models of `config`. Their keys are read now, and never again.
+    ///
+    /// # Errors
+    /// [`OpenError`] when a key is missing or TLS cannot be set up.
+    pub fn open(config: &Config) -> Result<Self, OpenError> {
+        Self::with(config, |name| std::env::var(name).ok(), Pace::default())
+    }
+
+    fn with(config: &Config, env: impl Fn(&str) -> Option<String>, pace: Pace) -> Result<Self, OpenError> {
+        casebook_runtime::tls::install();
+        let models = config.models().map(|profile| {
+            let key = secret::key(profile, &env)?;
+            let permits = Semaphore::new(usize::try_from(profile.concurrency).unwrap_or(1));
+            Ok((profile.name.clone(), Arc::new(Wired { profile: profile.clone(), key, permits })))
+        });
+        let models = models.collect::<Result<_, NoKey>>()?;
+        let wrong = |error: String| OpenError::Http(one_line(&error, 200));
+        Ok(Self {
+            models,
+            http: send::http().map_err(|error| wrong(error.to_string()))?,
+            forms: relay::forms().map_err(|error| wrong(error.to_string()))?,
+            pace,
+        })
+    }
+
+    async fn answer(&self, wired: &Wired, ask: &Ask, time: Duration, made: &AtomicU32) -> Result<Answered, Failed> {
+        let deadline = Instant::now().checked_add(time).unwrap_or_else(far);
+        let profile = &wired.profile;
+        let send = async |draft: Draft| {
+            let attempt = || async {
+                let permit = wired.permits.acquire().await;
+                let body = send::once(&self.http, wired.key.as_ref(), profile, &draft).await;
+                drop(permit);
+                body
+            };
+            retry::attempts(self.pace, deadline, made, attempt).await
+        };
+        let (version, reply, tokens) = if anthropic::plain(profile, ask) {
+            anthropic::read(profile, &send(anthropic::draft(profile, ask)).await?)?
+        } else {
+            let fitted = async |draft| decode::fit(profile.provider, send(draft).await?);
+            let response = relay::through(&self.forms, profile, encode::request(profile, ask), fitted).await?;
+            decode::response(profile, response)?
+        };
+        let cost_micros = profile.price.map_or(0, |price| price.cost(&tokens));
+        Ok(Answered { reply, version, tokens, cost_micros, attempts: made.load(Ordering::Relaxed) })
+    }
+}
+
+/// A time that no call reaches.
+fn far() -> Instant {
+    Instant::now() + Duration::from_secs(365 * 24 * 3600)
+}
+
+#[async_trait]
+impl Model for Client {
+    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
+        let Some(wired) = self.models.get(&ask.model) else {
+            let message = format!("there is no model {:?} in the models file", one_line(&ask.model, 64));
+            return Err(AskError { fault: Fault::Rejected, message, attempts: 0 });
+        };
+        let (vendor, name) = (wired.profile.provider.vendor(), wired.profile.provider_model.as_str());
+        let span = model_span!(ask, vendor, name);
+        let begun = Instant::now();
+        let made = AtomicU32::new(0);
+        let result = async {
+            match tokio::time::timeout(time, self.answer(wired, ask, time, &made)).await {
+                Ok(result) => result,
+                Err(_) => Err(Failed::final_(Fault::TimedOut, format!("no answer within {} s", time.as_secs_f64()))),
+            }
+        }
+        .instrument(span.clone())
+        .await;
+        let attempts = made.load(Ordering::Relaxed);
+        span.record("casebook.attempts", telemetry::count(attempts));
+        meter::model_called(&meter::ModelCalled {
+            provider: vendor,
+            model: name,
+            seconds: begun.elapsed().as_secs_f64(),
+            result: result.as_ref().map(|a| (&a.tokens, a.cost_micros)).map_err(|failed| failed.fault.name()),
+        });
+        result.inspect(|answered| told(&span, &answered.version, &answered.tokens)).map_err(|failed| {
+            telemetry::failed(&span, failed.fault.name());
+            let message = format!("model {} ({}): {}", ask.model, wired.profile.provider.name(), failed.message);
+            AskError { fault: failed.fault, message: secret::redact(&message, wired.key.as_ref()), attempts }
+        })
+    }
+}
+
+fn told(span: &tracing::Span, version: &str, tokens: &Tokens) {
+    // It stands in the reply: more than a name may be anything.
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/@#".contains(&b);
+    if version.len() <= 64 && version.bytes().all(plain) {
+        span.record("gen_ai.response.model", version);
+    }
+    span.record("gen_ai.usage.input_tokens", telemetry::count(tokens.input));
+    span.record("gen_ai.usage.output_tokens", telemetry::count(tokens.output));
+    span.record("gen_ai.usage.cache_read.input_tokens", telemetry::count(tokens.cached));
+}

@@ -1,0 +1,228 @@
+use super::*;
+
+const FILE: &str = r#"
+[models.big]
+provider = "anthropic"
+model = "claude-x"
+key_env = "ANTHROPIC_API_KEY"
+window = 200000
+max_output = 16000
+effort = "high"
+timeout_seconds = 120
+fallback = ["mid"]
+price = { input = 3.0, cached = 0.3, cache_write = 3.75, output = 15 }
+
+[models.mid]
+provider = "openai-responses"
+model = "gpt-x"
+key_file = "/run/secrets/openai"
+window = 128000
+fallback = ["small"]
+
+[models.small]
+provider = "openai-compatible"
+model = "qwen"
+base_url = "http://localhost:11434/v1"
+window = 32768
+temperature = 0
+seed = 7
+
+[roles.director]
+model = "big"
+
+[roles.expert]
+model = "small"
+limits = { turns = 8, tool_calls = 20, tokens = 100000 }
+[roles.expert.phases.trace]
+model = "mid"
+limits = { tokens = 400000, cost = 0.5 }
+[roles.expert.domains.cloud]
+model = "big"
+limits = { turns = 12 }
+
+[roles.critic]
+model = "mid"
+[roles.critic.tasks.timeline]
+model = "analyst"
+"#;
+
+fn config() -> Config {
+    Config::parse("models.toml", FILE).expect("the file holds")
+}
+
+fn chain(seat: &Seat) -> Vec<&str> {
+    seat.chain.iter().map(|profile| profile.name.as_str()).collect()
+}
+
+#[test]
+fn a_profile_has_what_the_file_says_and_sane_defaults() {
+    let config = config();
+    let small = config.model("small").unwrap();
+    assert_eq!(
+        *small,
+        Profile {
+            name: "small".into(),
+            provider: Provider::OpenaiCompatible,
+            provider_model: "qwen".into(),
+            base_url: "http://localhost:11434/v1/".into(),
+            key: KeySource::Keyless,
+            window: 32768,
+            max_output: 8192,
+            way: Way::SubmitTool,
+            parameters: Parameters { temperature: Some(0.0), seed: Some(7), ..Parameters::default() },
+            timeout: Duration::from_secs(300),
+            concurrency: 8,
+            price: None,
+            fallback: vec![],
+        }
+    );
+    let big = config.model("big").unwrap();
+    let price = Price { input: 3_000_000, cached: 300_000, cache_write: 3_750_000, output: 15_000_000 };
+    assert_eq!((big.way, big.price, big.parameters.effort), (Way::Native, Some(price), Some(Effort::High)));
+    assert_eq!(big.base_url, "https://api.anthropic.com/v1/");
+    assert_eq!(config.model("mid").unwrap().key, KeySource::File("/run/secrets/openai".into()));
+}
+
+#[test]
+fn a_seat_is_the_role_then_phase_task_and_domain_key_by_key() {
+    let config = config();
+    let cloud = Domain::new("cloud").unwrap();
+    let of = |phase, domain| config.seat(Role::Expert, TaskKind::Investigate, phase, domain).unwrap();
+
+    let plain = of(Phase::Discovery, None);
+    assert_eq!(chain(&plain), ["small"]);
+    assert_eq!((plain.limits.turns, plain.limits.tokens), (Some(8), Some(100_000)));
+
+    let trace = of(Phase::Trace, None);
+    assert_eq!(chain(&trace), ["mid", "small"]);
+    assert_eq!((trace.limits.turns, trace.limits.tokens), (Some(8), Some(400_000)));
+    assert_eq!(trace.limits.cost_micros, Some(500_000));
+
+    let both = of(Phase::Trace, Some(&cloud));
+    assert_eq!(chain(&both), ["big", "mid", "small"], "the domain goes before the phase; fallbacks have fallbacks");
+    assert_eq!((both.limits.turns, both.limits.tokens), (Some(12), Some(400_000)));
+}
+
+#[test]
+fn no_model_means_the_analyst() {
+    let config = config();
+    assert_eq!(config.seat(Role::Critic, TaskKind::Timeline, Phase::Trace, None), None);
+    assert!(config.seat(Role::Critic, TaskKind::Review, Phase::Trace, None).is_some());
+    assert_eq!(Config::default().seat(Role::Director, TaskKind::Plan, Phase::Discovery, None), None);
+    let limits_only = Config::parse("f", "[roles.expert]\nlimits = { turns = 3 }\n").unwrap();
+    assert_eq!(limits_only.seat(Role::Expert, TaskKind::Investigate, Phase::Trace, None), None);
+}
+
+#[test]
+fn a_model_that_two_fallbacks_lead_to_is_asked_once() {
+    let model = |name: &str, fallback: &str| {
+        format!(
+            "[models.{name}]\nprovider = \"openai-compatible\"\nmodel = \"m\"\nbase_url = \"http://h/v1\"\nwindow = 4096\nfallback = [{fallback}]\n"
+        )
+    };
+    let text = [model("a", "\"b\", \"c\""), model("b", "\"d\""), model("c", "\"d\""), model("d", "")].concat();
+    let config = Config::parse("f", &format!("{text}[roles.director]\nmodel = \"a\"\n")).unwrap();
+    let seat = config.seat(Role::Director, TaskKind::Plan, Phase::Discovery, None).unwrap();
+    assert_eq!(chain(&seat), ["a", "b", "d", "c"]);
+}
+
+/// The fault of a file with one model, `change`d: the line within that model and the text.
+fn fault(lines: &[&str]) -> String {
+    let text = format!("[models.m]\n{}\n", lines.join("\n"));
+    Config::parse("models.toml", &text).expect_err("this must not hold").to_string()
+}
+
+const GOOD: [&str; 4] = ["provider = \"openai\"", "model = \"gpt-x\"", "key_env = \"OPENAI_API_KEY\"", "window = 8192"];
+
+fn with(line: &str) -> String {
+    fault(&[&GOOD[..], &[line]].concat())
+}
+
+fn without(start: &str, instead: &str) -> String {
+    fault(&GOOD.map(|line| if line.starts_with(start) { instead } else { line }))
+}
+
+#[test]
+fn every_fault_names_its_line_its_key_and_what_to_write() {
+    let check = |got: String, line: usize, wants: &[&str]| {
+        assert!(got.starts_with(&format!("models.toml:{line}: ")), "{got}");
+        for want in wants {
+            assert!(got.contains(want), "{want:?} is not in {got:?}");
+        }
+    };
+    check(with("colour = 1"), 6, &["unknown field `colour`"]);
+    check(with("max_output = 9000"), 6, &["max_output", "1 to 8191"]);
+    check(with("temperature = 3"), 6, &["temperature", "0 to 2"]);
+    check(with("top_p = 0"), 6, &["top_p"]);
+    check(with("timeout_seconds = 0"), 6, &["timeout_seconds", "1 to 3600"]);
+    check(with("concurrency = 0"), 6, &["concurrency"]);
+    check(with("answer = \"json\""), 6, &["native", "submit_tool"]);
+    check(with("effort = \"lots\""), 6, &["low", "high"]);
+    check(with("price = { input = -1, output = 1 }"), 6, &["price.input", "0 to"]);
+    check(with("price = { output = 1 }"), 6, &["missing field `input`"]);
+    check(with("fallback = [\"x\"]"), 6, &["fallback", "no such model", "(m)"]);
+    check(with("fallback = [\"m\"]"), 6, &["circle (m -> m)"]);
+    check(with("base_url = \"gateway\""), 6, &["base_url", "whole address"]);
+    check(with("base_url = \"ftp://h/\""), 6, &["base_url", "https://"]);
+    check(with("base_url = \"https://u:hunter2@h/v1\""), 6, &["base_url", "key_env"]);
+    check(with("base_url = \"https://h/v1?key=hunter2\""), 6, &["base_url", "'?'"]);
+    check(with("key_file = \"k\""), 4, &["key_env and key_file"]);
+    check(without("window", "window = 10"), 5, &["window", "1024"]);
+    check(without("window", ""), 1, &["missing field `window`"]);
+    check(without("key_env", ""), 1, &["key_env is missing", "openai"]);
+    check(without("key_env", "key_env = \"sk-live-hunter2\""), 4, &["key_env", "not the key itself"]);
+    check(without("key_env", "key = \"sk-live-hunter2\""), 4, &["key: a key never stands", "key_env = \"NAME\""]);
+    check(without("provider", "provider = \"ollama\""), 2, &["provider", "11434"]);
+    check(without("provider", "provider = \"openai-compatible\""), 2, &["base_url is missing"]);
+    check(without("model", "model = \"\""), 3, &["model", "provider gives"]);
+    check(with("[roles.expert]\nmodel = \"n\""), 7, &["model", "no such model"]);
+    check(with("[roles.expert.tasks.plan]\nmodel = \"m\""), 6, &["tasks.plan", "[roles.director]"]);
+    check(with("[roles.critic.domains.cloud]\nmodel = \"m\""), 6, &["domains", "[roles.expert]"]);
+    check(with("[roles.expert.phases.later]\nmodel = \"m\""), 6, &["unknown variant `later`", "trace"]);
+    check(with("[roles.expert.limits]\nturns = 0"), 7, &["limits.turns"]);
+    check(with("[roles.boss]\nmodel = \"m\""), 6, &["boss", "director"]);
+    check(with("[models.analyst]\nprovider = \"openai\"\nmodel = \"x\"\nwindow = 4096"), 6, &["built-in analyst"]);
+    check(with("seed = "), 6, &[]);
+    check(without("provider", "provider = \"openai-responses\"\nseed = 1"), 3, &["seed", "leave it out"]);
+    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"\nanswer = \"native\"";
+    check(without("provider", bedrock), 4, &["answer", "submit_tool"]);
+}
+
+#[test]
+fn no_fault_quotes_a_secret() {
+    for got in [
+        without("key_env", "key_env = \"sk-live-hunter2\""),
+        without("key_env", "key = \"sk-live-hunter2\""),
+        without("key_env", "key = sk-live-hunter2"),
+        without("key_env", "api_key = \"sk-live-hunter2\""),
+        with("base_url = \"https://u:hunter2@h/v1\""),
+        with("base_url = \"https://h/v1?key=hunter2\""),
+    ] {
+        assert!(!got.contains("hunter2"), "{got}");
+    }
+}
+
+#[test]
+fn the_examples_hold_and_seat_someone() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/models");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let config = Config::parse(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
+        assert!(config.seat(Role::Director, TaskKind::Plan, Phase::Discovery, None).is_some(), "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen >= 4);
+}
+
+/// The examples in the manual are read too: each block that begins with a table.
+#[test]
+fn the_manuals_examples_hold() {
+    let text = include_str!("../../../../../docs/models.md");
+    let blocks: Vec<&str> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(blocks.len() >= 2);
+    for block in blocks {
+        Config::parse("docs/models.md", block).unwrap_or_else(|error| panic!("{error} in\n{block}"));
+    }
+}

@@ -1,0 +1,277 @@
+//! The conversation of a task with a language model, as a pure function: from the task, its prompt and
+//! what it has done so far follows the next move. Nothing of it survives the task, and a task that
+//! comes again after a crash says the same again up to where it was.
+
+use casebook_protocol::{ArtifactId, CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
+
+use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought, Turn};
+use crate::model::brief::{Brief, Briefing};
+use crate::model::config::{Profile, Seat, Way};
+use crate::model::schema::{AnswerForm, Schema};
+use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, ToolAnswer};
+use casebook_protocol::Tokens;
+
+mod fit;
+mod reading;
+
+use reading::{Reading, read};
+
+/// A reply that asks for more tool calls at once than this is cut to it: the rest would only be
+/// refused, one by one.
+pub const MOST_CALLS: usize = 64;
+/// So often in a task a reply that cannot be read is asked for once more of the same model.
+const UNREADABLE: u32 = 1;
+
+/// A conversation with what it is about.
+pub struct Dialogue<'a> {
+    /// The task.
+    pub task: &'a Task,
+    /// Who answers.
+    pub seat: &'a Seat,
+    /// What the role says.
+    pub brief: &'a dyn Brief,
+    /// What has been done.
+    pub past: &'a Past,
+    /// What is offered now.
+    pub turn: &'a Turn,
+}
+
+/// How far the conversation has come.
+#[derive(Default)]
+struct Walk {
+    messages: Vec<Said>,
+    /// Place in the chain of models.
+    model: usize,
+    /// The turn of the next tool calls, from 1.
+    turn: u32,
+    /// The next call is the repair.
+    repair: bool,
+    unreadable: u32,
+    /// Why each model of the chain was given up.
+    lost: Vec<String>,
+}
+
+/// A message before it is fitted into the model's window.
+enum Said {
+    Reply(Reply),
+    /// Results of tool calls, shown as large as there is room.
+    Results(Vec<Shown>),
+    Us(String),
+}
+
+/// A result on its way to the model.
+enum Shown {
+    Made { id: String, done: Done },
+    Note { id: String, tool: String, text: String },
+}
+
+impl Dialogue<'_> {
+    /// The next move.
+    #[must_use]
+    pub fn next(&self) -> Thought {
+        let form = self.brief.form(self.task.view.kind());
+        let mut walk = Walk { turn: 1, ..Walk::default() };
+        for exchange in self.past.asked.iter() {
+            if let Some(thought) = self.take(&mut walk, exchange, &form) {
+                return thought;
+            }
+        }
+        self.ask(&walk)
+    }
+
+    /// Takes in one exchange; a thought when it is the one that moves on.
+    fn take(&self, walk: &mut Walk, exchange: &Exchange, form: &AnswerForm) -> Option<Thought> {
+        let call = &exchange.call;
+        let reply = match &exchange.result {
+            Ok(reply) => reply.as_ref(),
+            Err(crate::model::Fault::Unreadable) if walk.unreadable < UNREADABLE => {
+                walk.unreadable += 1;
+                return None;
+            }
+            Err(_) => {
+                walk.give_up_on(call.failed.clone().unwrap_or_else(|| format!("model {} failed", call.model)));
+                return None;
+            }
+        };
+        match read(reply, call.purpose, self.submit()) {
+            Reading::Refused => {
+                walk.give_up_on(format!("model {} refused", call.model));
+                None
+            }
+            Reading::Calls(requests) => self.called(walk, reply, requests),
+            Reading::Object(object) => {
+                let mut faults = form.faults(&object);
+                if faults.is_empty() {
+                    match self.brief.read(self.task, &self.past.done, &object) {
+                        Ok(answer) => return Some(Thought::Answer(Box::new(answer))),
+                        Err(more) => faults = more,
+                    }
+                }
+                self.faulty(walk, reply, call.purpose, &faults)
+            }
+            Reading::Nothing(fault) => self.faulty(walk, reply, call.purpose, &[fault]),
+        }
+    }
+
+    fn called(&self, walk: &mut Walk, reply: &Reply, requests: Vec<CallRequest>) -> Option<Thought> {
+        let mut shown = Vec::new();
+        for (asked, place) in reply.calls.iter().zip(0..).take(MOST_CALLS) {
+            let id = CallId::of(&self.task.id, walk.turn, place);
+            let Some(done) = self.past.done.iter().find(|d| d.call.id == id) else {
+                return Some(Thought::Call(requests));
+            };
+            shown.push(Shown::Made { id: asked.id.clone(), done: done.clone() });
+        }
+        let mut reply = reply.clone();
+        reply.calls.truncate(MOST_CALLS);
+        walk.messages.push(Said::Reply(reply));
+        walk.messages.push(Said::Results(shown));
+        walk.turn += 1;
+        None
+    }
+
+    /// An answer that does not hold: one repair, then a failure with its reasons.
+    fn faulty(&self, walk: &mut Walk, reply: &Reply, purpose: Purpose, faults: &[String]) -> Option<Thought> {
+        let list = faults.iter().take(crate::model::schema::MAX_ERRORS).map(|f| format!("- {f}"));
+        let list = list.collect::<Vec<_>>().join("\n");
+        if purpose == Purpose::Repair {
+            return Some(Thought::GiveUp(format!("its answer does not hold, after one repair either:\n{list}")));
+        }
+        let text = format!(
+            "Your answer cannot be used:\n{list}\nGive the whole answer again, corrected. This is the only repair, and no tools can be called any more."
+        );
+        let mut reply = reply.clone();
+        reply.calls.truncate(MOST_CALLS);
+        if reply.calls.is_empty() {
+            if reply.text.trim().is_empty() {
+                reply.text = "(no answer)".into();
+            }
+            walk.messages.push(Said::Reply(reply));
+            walk.messages.push(Said::Us(text));
+        } else {
+            let note = |id: &str, tool: &str| Shown::Note {
+                id: id.to_owned(),
+                tool: tool.to_owned(),
+                text: if tool == self.submit() { text.clone() } else { "not made".to_owned() },
+            };
+            let submitted = reply.calls.iter().any(|c| c.tool == self.submit());
+            let notes = reply.calls.iter().map(|c| note(&c.id, &c.tool)).collect();
+            walk.messages.push(Said::Reply(reply));
+            walk.messages.push(Said::Results(notes));
+            if !submitted {
+                walk.messages.push(Said::Us(text));
+            }
+        }
+        walk.repair = true;
+        None
+    }
+
+    /// The name of the tool that takes the answer: not one that the task has.
+    fn submit(&self) -> &'static str {
+        if self.turn.toolset.tools.iter().any(|t| t.name == "submit") { "submit_answer" } else { "submit" }
+    }
+
+    /// The request for the next call, by the first model of the chain that is left and has room.
+    fn ask(&self, walk: &Walk) -> Thought {
+        let mut lost = walk.lost.clone();
+        for profile in self.seat.chain.iter().skip(walk.model) {
+            match self.request(walk, profile) {
+                Ok(asking) => return Thought::Ask(Box::new(asking)),
+                Err(reason) => lost.push(reason),
+            }
+        }
+        Thought::GiveUp(lost.join("; then "))
+    }
+
+    fn request(&self, walk: &Walk, profile: &Profile) -> Result<Asking, String> {
+        let purpose = match (walk.repair, self.turn.last) {
+            (true, _) => Purpose::Repair,
+            (false, true) => Purpose::Last,
+            (false, false) => Purpose::Turn,
+        };
+        let frame = self.frame(profile, purpose, &walk.messages);
+        let (briefing, messages) = fit::fit(self, walk, profile, &frame)?;
+        let nth = u32::try_from(self.past.asked.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let ask = Ask {
+            id: ModelCallId::of(&self.task.id, nth),
+            model: profile.name.clone(),
+            prompt: briefing.prompt.clone(),
+            purpose,
+            system: vec![Part { text: briefing.system.clone(), cache: true }],
+            messages,
+            tools: frame.tools,
+            choice: frame.choice,
+            format: frame.format,
+            max_output: profile.max_output,
+        };
+        let canonical = ask.canonical();
+        let input = fit::tokens(canonical.len());
+        let output = u64::from(profile.max_output);
+        let worst = Tokens { input, output, ..Tokens::default() };
+        let most = Usage {
+            model_calls: 1,
+            input_tokens: input,
+            output_tokens: output,
+            cost_micros: profile.price.map_or(0, |price| price.cost(&worst)),
+            ..Usage::default()
+        };
+        // An attempt may be tried again within the time of a few.
+        let time = profile.timeout.saturating_mul(3);
+        Ok(Asking { ask, request: ArtifactId::of(canonical.as_bytes()), bytes: canonical.len() as u64, most, time })
+    }
+
+    /// What goes with the messages: tools, choice and format. Tools stay listed when they may not be
+    /// called any more where a provider can be told so: its cache holds them, and Anthropic wants them
+    /// while calls stand in the conversation.
+    fn frame(&self, profile: &Profile, purpose: Purpose, messages: &[Said]) -> Frame {
+        let form = self.brief.form(self.task.view.kind());
+        let tools: Vec<Offer> = self.turn.toolset.tools.iter().map(offer).collect();
+        let open = purpose == Purpose::Turn && !tools.is_empty();
+        let talked = messages.iter().any(|m| matches!(m, Said::Results(_)));
+        match profile.way {
+            Way::Native => {
+                let tools = if open || talked { tools } else { Vec::new() };
+                Frame {
+                    choice: if open || tools.is_empty() { Choice::Free } else { Choice::Nothing },
+                    tools,
+                    format: Some(Format { name: form.name.clone(), schema: form.wire.clone() }),
+                }
+            }
+            Way::SubmitTool => {
+                let submit = Offer {
+                    name: self.submit().to_owned(),
+                    description: format!("Gives your answer and ends the task. {}", form.description),
+                    schema: form.wire.clone(),
+                    strict: true,
+                };
+                if open {
+                    Frame { tools: tools.into_iter().chain([submit]).collect(), choice: Choice::Free, format: None }
+                } else {
+                    Frame { choice: Choice::Only(submit.name.clone()), tools: vec![submit], format: None }
+                }
+            }
+        }
+    }
+}
+
+impl Walk {
+    fn give_up_on(&mut self, reason: String) {
+        self.model += 1;
+        self.lost.push(reason);
+    }
+}
+
+/// What goes with the messages.
+struct Frame {
+    tools: Vec<Offer>,
+    choice: Choice,
+    format: Option<Format>,
+}
+
+fn offer(tool: &ToolSpec) -> Offer {
+    let schema = Schema::read(&tool.input_schema);
+    Offer { name: tool.name.clone(), description: tool.description.clone(), schema, strict: false }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

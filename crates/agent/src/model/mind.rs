@@ -1,0 +1,107 @@
+//! A role played by language models: the task's prompt from the role, the models from the models
+//! file, the conversation from [`crate::model::dialogue`].
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use casebook_protocol::{Allowance, FindingDraft, Player, Task};
+
+use crate::mind::{Analyst, Mind, Past, Thought, Turn};
+use crate::model::Model;
+use crate::model::brief::Brief;
+use crate::model::config::{Config, Seat};
+use crate::model::dialogue::Dialogue;
+use crate::model::open::Models;
+use crate::model::reword::{Prompts, Reworded};
+use casebook_protocol::ANALYST;
+
+/// Who plays a role: the models that `models` seats in it, told `prompts` where there are some, and
+/// `analyst` where no model is seated.
+#[must_use]
+pub fn seat(
+    models: Option<&Models>,
+    prompts: Option<&Arc<Prompts>>,
+    brief: Arc<dyn Brief>,
+    analyst: Analyst,
+) -> Arc<dyn Mind> {
+    let brief = match prompts {
+        Some(prompts) => Arc::new(Reworded { brief, prompts: Arc::clone(prompts) }),
+        None => brief,
+    };
+    match models.cloned() {
+        None => Arc::new(analyst),
+        Some(Models { config, models }) => Arc::new(Seated { config, models, brief, analyst }),
+    }
+}
+
+/// What thinks where the models file names a model, and the built-in analyst where it does not.
+pub struct Seated {
+    /// The models file.
+    pub config: Arc<Config>,
+    /// The models behind it.
+    pub models: Arc<dyn Model>,
+    /// What the role tells a model.
+    pub brief: Arc<dyn Brief>,
+    /// Who thinks where no model is set.
+    pub analyst: Analyst,
+}
+
+impl Seated {
+    fn seat(&self, task: &Task) -> Option<Seat> {
+        let kind = task.view.kind();
+        self.config.seat(kind.role(), kind, task.phase, task.domain.as_ref())
+    }
+}
+
+#[async_trait]
+impl Mind for Seated {
+    fn player(&self, task: &Task, past: &Past) -> Player {
+        let Some(seat) = self.seat(task) else { return self.analyst.player(task, past) };
+        match past.asked.iter().rev().find(|e| e.result.is_ok()) {
+            Some(last) => Player { name: last.call.model.clone(), version: last.call.version.clone() },
+            None => seat.chain.first().map_or_else(
+                || Player { name: ANALYST.into(), version: String::new() },
+                |first| Player { name: first.name.clone(), version: first.provider_model.clone() },
+            ),
+        }
+    }
+
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+        match self.seat(task) {
+            Some(seat) => Dialogue { task, seat: &seat, brief: self.brief.as_ref(), past, turn }.next(),
+            None => self.analyst.next(task, past, turn).await,
+        }
+    }
+
+    fn allowance(&self, task: &Task) -> Allowance {
+        self.seat(task).map_or(task.allowance, |seat| seat.limits.held(task.allowance))
+    }
+
+    async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
+        if self.seat(task).is_none() {
+            // The analyst raises by itself what it sees.
+            return Vec::new();
+        }
+        let (brief, task, done) = (Arc::clone(&self.brief), Arc::clone(task), Arc::clone(&past.done));
+        match tokio::task::spawn_blocking(move || brief.raised(&task, &done)).await {
+            Ok(raised) => raised,
+            // The runtime shuts down. An outcome now would be recorded for ever without it.
+            Err(error) if error.is_cancelled() => std::future::pending().await,
+            Err(error) => {
+                tracing::error!(%error, "what the results of a task hold could not be looked through");
+                Vec::new()
+            }
+        }
+    }
+
+    async fn ready(&self) {
+        let brief = Arc::clone(&self.brief);
+        if let Err(error) = tokio::task::spawn_blocking(move || brief.ready()).await {
+            tracing::warn!(%error, "what is made once is made with the first task");
+        }
+    }
+
+    fn models(&self) -> Option<&dyn Model> {
+        Some(self.models.as_ref())
+    }
+}

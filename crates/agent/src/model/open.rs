@@ -1,0 +1,95 @@
+//! From the path of a models file to the models behind it: what a process does before it takes work.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use casebook_protocol::Role;
+use casebook_runtime::files::{ReadError, text};
+
+use crate::model::Model;
+use crate::model::client::{self, Client};
+use crate::model::config::{Config, ConfigError, NoModel};
+
+/// The environment variable that names a models file.
+pub const MODELS_ENV: &str = "CASEBOOK_MODELS";
+/// Why the models of a file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ModelsError {
+    /// The file is not read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The file does not hold.
+    #[error(transparent)]
+    File(#[from] ConfigError),
+    /// An Expert is to be played by a model that the file does not have.
+    #[error("an Expert names a model: {0}")]
+    Seat(#[from] NoModel),
+    /// A key is missing, or TLS cannot be set up.
+    #[error(transparent)]
+    Client(#[from] client::OpenError),
+}
+
+/// A models file, and what answers for its models.
+#[derive(Clone)]
+pub struct Models {
+    /// The file.
+    pub config: Arc<Config>,
+    /// The models.
+    pub models: Arc<dyn Model>,
+}
+
+impl Models {
+    /// The models that `file` seats in `role`, once `seat` has put in whom it likes, over the network: no
+    /// other role's key is needed.
+    ///
+    /// # Errors
+    /// [`ModelsError`] names the file and what is wrong with it, or the key that is missing.
+    pub fn of_role(
+        file: &Path,
+        role: Role,
+        seat: impl FnOnce(Config) -> Result<Config, NoModel>,
+    ) -> Result<Self, ModelsError> {
+        let (config, _) = read(file)?;
+        let config = seat(config)?.of_role(role);
+        let client = Client::open(&config)?;
+        Ok(Self { config: Arc::new(config), models: Arc::new(client) })
+    }
+}
+
+/// The models file `file`, checked, with its text.
+///
+/// # Errors
+/// It cannot be read, or does not hold.
+pub fn read(file: &Path) -> Result<(Config, String), ModelsError> {
+    let text = text(file, "the models file")?;
+    let config = Config::parse(&file.display().to_string(), &text)?;
+    Ok((config, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "[models.ours]\nprovider = \"openai-compatible\"\nmodel = \"s\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwindow = 32768\n[models.theirs]\nprovider = \"openai\"\nmodel = \"t\"\nkey_env = \"CASEBOOK_TEST_NO_SUCH_KEY\"\nwindow = 32768\n[roles.expert]\nmodel = \"ours\"\n[roles.critic]\nmodel = \"theirs\"\n";
+
+    #[test]
+    fn a_process_needs_the_keys_of_its_own_role_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("models.toml");
+        std::fs::write(&file, FILE).unwrap();
+        let names =
+            |role| Models::of_role(&file, role, Ok).map(|m| m.config.models().map(|p| p.name.clone()).collect());
+        assert_eq!(names(Role::Expert), Ok(vec!["ours".to_owned()]));
+        assert_eq!(names(Role::Director), Ok(vec![]));
+        let error = names(Role::Critic).unwrap_err();
+        assert!(matches!(error, ModelsError::Client(_)), "{error}");
+        assert!(error.to_string().contains("CASEBOOK_TEST_NO_SUCH_KEY"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = read(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with("cannot read the models file ") && error.contains("it is no file"), "{error}");
+    }
+}

@@ -1,0 +1,83 @@
+//! What tokens cost. Prices stand in the models file as people write them, per million tokens; from
+//! then on all is whole millionths, so that sums are exact.
+
+use casebook_protocol::Tokens;
+
+/// The highest price that is believed, per million tokens: more is a slip of the pen.
+pub const MAX_PRICE: f64 = 1_000_000.0;
+
+/// Prices of a model, in millionths of the currency for each million tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Price {
+    /// Tokens in that the provider had to read.
+    pub input: u64,
+    /// Tokens in that it served from its cache.
+    pub cached: u64,
+    /// Tokens in that it wrote into its cache.
+    pub cache_write: u64,
+    /// Tokens out.
+    pub output: u64,
+}
+
+/// `price` as whole millionths; none when it is negative, not a number, or above [`MAX_PRICE`].
+#[must_use]
+pub fn micros(price: f64) -> Option<u64> {
+    if !(0.0..=MAX_PRICE).contains(&price) {
+        return None;
+    }
+    // In range by the check above: 10^12 fits both types exactly.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    Some((price * 1e6).round() as u64)
+}
+
+impl Price {
+    /// What `tokens` cost, in millionths, rounded up: a limit on money must not leak by rounding.
+    #[must_use]
+    pub fn cost(&self, tokens: &Tokens) -> u64 {
+        let plain = tokens.input.saturating_sub(tokens.cached).saturating_sub(tokens.cache_written);
+        let sum: u128 = [
+            (plain, self.input),
+            (tokens.cached, self.cached),
+            (tokens.cache_written, self.cache_write),
+            (tokens.output, self.output),
+        ]
+        .into_iter()
+        .map(|(count, price)| u128::from(count) * u128::from(price))
+        .sum();
+        u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_become_whole_millionths() {
+        assert_eq!(micros(3.0), Some(3_000_000));
+        assert_eq!(micros(0.075), Some(75_000));
+        assert_eq!(micros(0.0), Some(0));
+        for wrong in [-1.0, f64::NAN, f64::INFINITY, 1e7] {
+            assert_eq!(micros(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn each_kind_of_token_has_its_price_and_no_token_is_paid_twice() {
+        let price = Price { input: 3_000_000, cached: 300_000, cache_write: 3_750_000, output: 15_000_000 };
+        let tokens = Tokens { input: 1_000_000, cached: 600_000, cache_written: 100_000, output: 10_000 };
+        assert_eq!(price.cost(&tokens), 900_000 + 180_000 + 375_000 + 150_000);
+    }
+
+    #[test]
+    fn a_fraction_is_rounded_up_and_nothing_overflows() {
+        let price = Price { input: 1, cached: 1, cache_write: 1, output: 1 };
+        assert_eq!(price.cost(&Tokens { input: 1, ..Tokens::default() }), 1);
+        assert_eq!(
+            Price { output: u64::MAX, ..price }.cost(&Tokens { output: u64::MAX, ..Tokens::default() }),
+            u64::MAX
+        );
+        let odd = Tokens { input: 1, cached: 5, cache_written: 5, output: 0 };
+        assert_eq!(price.cost(&odd), 1, "counts that contradict each other do not underflow");
+    }
+}

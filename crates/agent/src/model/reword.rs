@@ -1,0 +1,218 @@
+//! Prompts of one's own in place of the built-in ones, one file a task, checked before anything runs:
+//! to see with a backtest what other words lead to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
+use casebook_protocol::timeline::MAX_GAPS;
+use casebook_protocol::{Answer, FindingDraft, Task, TaskKind, one_line};
+use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
+use serde_json::Value;
+
+use crate::mind::Done;
+use crate::model::brief::{Brief, Briefing};
+use crate::model::prompt::Prompt;
+use crate::model::schema::AnswerForm;
+
+/// The longest prompt that is taken, in bytes: more leaves no room in small windows.
+pub const MAX_PROMPT: usize = 64 * 1024;
+
+/// The tasks, each with a prompt of its own.
+const KINDS: [TaskKind; 6] =
+    [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
+
+/// What is wrong with a prompt file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {fault}")]
+pub struct PromptError {
+    /// The file.
+    pub file: String,
+    /// What is wrong and what to write instead.
+    pub fault: String,
+}
+
+/// A prompt as it is said: nothing is left to fill in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Said {
+    name: String,
+    system: String,
+}
+
+/// Prompts by task; a task without one keeps the built-in prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prompts(BTreeMap<TaskKind, Said>);
+
+/// What may be filled in, in any prompt.
+fn fills() -> [(&'static str, String); 7] {
+    let score = |score: f64| format!("{score:.2}");
+    [
+        ("credibility", CREDIBILITY_RUBRIC.to_owned()),
+        ("coherence", COHERENCE_RUBRIC.to_owned()),
+        ("consolidation", CONSOLIDATION_RULES.to_owned()),
+        ("unsupported", score(CAP_UNSUPPORTED)),
+        ("single", score(CAP_SINGLE_SOURCE)),
+        ("threshold", score(TIMELINE_THRESHOLD)),
+        ("gaps", MAX_GAPS.to_string()),
+    ]
+}
+
+impl Prompts {
+    /// Takes the prompt file `file` (such as `plan.md`) with the content `text`.
+    ///
+    /// # Errors
+    /// [`PromptError`] when no task has such a file, or the text is not a prompt for it.
+    pub fn take(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
+        let wrong = |fault: String| PromptError { file: one_line(file, 80), fault };
+        let kind = KINDS.into_iter().find(|kind| file.strip_suffix(".md") == Some(kind.name())).ok_or_else(|| {
+            let names: Vec<String> = KINDS.iter().map(|kind| format!("{}.md", kind.name())).collect();
+            wrong(format!("no task has this prompt: there are {}", names.join(", ")))
+        })?;
+        if text.len() > MAX_PROMPT {
+            return Err(wrong(format!("it has {} bytes, and a prompt may have {MAX_PROMPT}", text.len())));
+        }
+        let first = text.lines().next().unwrap_or_default();
+        let name = first
+            .strip_prefix(&format!("Casebook task: {} (prompt ", kind.name()))
+            .and_then(|rest| rest.strip_suffix(')'))
+            .filter(|name| !name.trim().is_empty() && !name.contains([')', '{']))
+            .ok_or_else(|| {
+                wrong(format!(
+                    "its first line is not `Casebook task: {kind} (prompt NAME VERSION)`, such as `Casebook task: {kind} (prompt {kind} 2)`",
+                    kind = kind.name()
+                ))
+            })?;
+        let fills = fills();
+        let fills: Vec<(&str, &str)> = fills.iter().map(|(name, fill)| (*name, fill.as_str())).collect();
+        placeholders(text, &fills).map_err(wrong)?;
+        let system = Prompt::filled(text, &fills);
+        self.0.insert(kind, Said { name: one_line(name, 80), system });
+        Ok(())
+    }
+
+    /// Tasks with a prompt of their own.
+    pub fn kinds(&self) -> impl Iterator<Item = TaskKind> {
+        self.0.keys().copied()
+    }
+}
+
+/// Each `{{name}}` can be filled in.
+fn placeholders(text: &str, fills: &[(&str, &str)]) -> Result<(), String> {
+    for (line, number) in text.lines().zip(1..) {
+        for piece in line.split("{{").skip(1) {
+            let name = piece.split_once("}}").map(|(name, _)| name);
+            if name.is_none_or(|name| name != "team" && fills.iter().all(|(known, _)| *known != name)) {
+                let known: Vec<&str> = ["team"].into_iter().chain(fills.iter().map(|(name, _)| *name)).collect();
+                return Err(format!(
+                    "line {number}: {{{{{}}}}} cannot be filled in: there are {}",
+                    one_line(name.unwrap_or(piece), 40),
+                    known.join(", ")
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A role that says what [`Prompts`] has, and else what it always says.
+pub struct Reworded {
+    /// The role.
+    pub brief: Arc<dyn Brief>,
+    /// The prompts.
+    pub prompts: Arc<Prompts>,
+}
+
+impl Brief for Reworded {
+    fn brief(&self, task: &Task, room: usize) -> Briefing {
+        let Some(said) = self.prompts.0.get(&task.view.kind()) else { return self.brief.brief(task, room) };
+        let usual = self.brief.brief(task, room);
+        let longer = said.system.len().saturating_sub(usual.system.len());
+        let briefing = if longer == 0 { usual } else { self.brief.brief(task, room.saturating_sub(longer)) };
+        Briefing { prompt: said.name.clone(), system: said.system.clone(), ..briefing }
+    }
+
+    fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {
+        self.brief.form(kind)
+    }
+
+    fn ready(&self) {
+        self.brief.ready();
+    }
+
+    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+        self.brief.read(task, done, object)
+    }
+
+    fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
+        self.brief.raised(task, done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(file: &str, text: &str) -> String {
+        Prompts::default().take(file, text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_prompt_is_filled_in_and_named() {
+        let mut prompts = Prompts::default();
+        prompts.take("plan.md", "Casebook task: plan (prompt plan mine-2)\n{{team}}\n{{threshold}} or more\n").unwrap();
+        let said = &prompts.0[&TaskKind::Plan];
+        assert_eq!(said.name, "plan mine-2");
+        assert!(said.system.contains("# The team") && said.system.ends_with("\n0.50 or more\n"), "{}", said.system);
+        assert_eq!(prompts.kinds().collect::<Vec<_>>(), [TaskKind::Plan]);
+    }
+
+    /// A role that says little and raises what it sees.
+    struct Raising;
+
+    impl Brief for Raising {
+        fn brief(&self, _: &Task, _: usize) -> Briefing {
+            Briefing { prompt: "plan 1".into(), system: "built in".into(), parts: Vec::new() }
+        }
+
+        fn form(&self, _: TaskKind) -> Arc<AnswerForm> {
+            unreachable!("nothing is asked")
+        }
+
+        fn read(&self, _: &Task, _: &[Done], _: &Value) -> Result<Answer, Vec<String>> {
+            Err(Vec::new())
+        }
+
+        fn raised(&self, _: &Task, _: &[Done]) -> Vec<FindingDraft> {
+            let finding = serde_json::json!({
+                "kind": "instruction", "claim": "A record addresses the analyst.", "time": null, "entities": [],
+                "bearing": "incriminating", "weight": "moderate", "about_alert": false, "technique": null,
+                "confidence": 0.9, "citations": [], "look_next": null,
+            });
+            vec![serde_json::from_value(finding).unwrap()]
+        }
+    }
+
+    #[test]
+    fn other_words_take_nothing_from_what_code_raises() {
+        let mut prompts = Prompts::default();
+        prompts.take("plan.md", "Casebook task: plan (prompt plan mine)\nx\n").unwrap();
+        let reworded = Reworded { brief: Arc::new(Raising), prompts: Arc::new(prompts) };
+        let task = crate::model::dialogue::tests::task();
+        assert_eq!(reworded.brief(&task, 1000).prompt, "plan mine");
+        assert_eq!(reworded.raised(&task, &[]), Raising.raised(&task, &[]));
+    }
+
+    #[test]
+    fn what_is_no_prompt_is_refused_with_what_to_write() {
+        assert!(fault("plans.md", "x").contains("there are plan.md, investigate.md"));
+        let first = fault("plan.md", "Casebook task: review (prompt review 1)\n");
+        assert!(first.contains("`Casebook task: plan (prompt NAME VERSION)`"), "{first}");
+        let unknown = fault("plan.md", "Casebook task: plan (prompt plan 2)\nx\n{{alert}}\n");
+        assert!(
+            unknown.starts_with("plan.md: line 3: {{alert}} cannot be filled in: there are team, cred"),
+            "{unknown}"
+        );
+        assert!(fault("plan.md", "Casebook task: plan (prompt plan 2)\n{{team\n").contains("line 2"));
+        assert!(fault("plan.md", &"x".repeat(MAX_PROMPT + 1)).contains("65537 bytes"));
+    }
+}

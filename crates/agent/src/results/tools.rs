@@ -1,0 +1,237 @@
+//! The three tools with which an Expert looks into the results of its own calls. Large results reach it
+//! as a summary, whatever tool they are of.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use casebook_protocol::tool::RESULT_TOOLS;
+use casebook_protocol::{CallId, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{Look, What, look};
+use crate::tools::Tools;
+use crate::worker::ToolsFor;
+use casebook_protocol::key::call_key;
+use casebook_runtime::Env;
+use casebook_runtime::store::Store;
+use casebook_runtime::store::artifact_text;
+use casebook_runtime::stored;
+
+const SEARCH: &str = RESULT_TOOLS[0];
+const SLICE: &str = RESULT_TOOLS[1];
+const COUNT: &str = RESULT_TOOLS[2];
+
+const ABOUT: [(&str, &str, &str); 3] = [
+    (
+        SEARCH,
+        "Finds a text in the whole result of an earlier call of this task: use it where a result was cut. `text` is \
+         looked for as it is written, as JSON escapes it, and, where it is not there, in any case. Each hit says where \
+         it is: cite the earlier call itself at the hit's `at` (a JSON pointer or `line N`), never this call. \
+         `pointer` looks only into the value there; `next_after` says where to go on.",
+        r#"{"type":"object","additionalProperties":false,"required":["call","text"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"text":{"type":"string","minLength":1},"pointer":{"type":["string","null"],"description":"only in the value at this JSON pointer"},"after":{"type":["integer","null"],"minimum":0,"description":"from this byte on"},"limit":{"type":["integer","null"],"minimum":1,"maximum":40}}}"#,
+    ),
+    (
+        SLICE,
+        "Shows a part of the whole result of an earlier call of this task: the value at a JSON `pointer`; lines \
+         `from_line` to `to_line`; or a piece from byte `offset`. Where a text stands at `pointer`, lines and bytes \
+         are those of the text. What is too long is cut and says how to go on. Cite the earlier call itself, at the \
+         pointer or `line N`, never this call.",
+        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"pointer":{"type":["string","null"],"description":"a JSON pointer such as /items/0"},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1,"maximum":16384}}}"#,
+    ),
+    (
+        COUNT,
+        "Counts in the whole result of an earlier call of this task: the items at `pointer`, by the values of a field \
+         with `by` (its name, or a pointer within the item), or how often `text` stands there. It shows where to look; \
+         it is no evidence: a number is cited where it stands in the result of the earlier call, the length of a list \
+         that a server returned by the pointer of the list.",
+        r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"pointer":{"type":["string","null"],"description":"a JSON pointer such as /items"},"by":{"type":["string","null"],"description":"a field of each item"},"text":{"type":["string","null"],"minLength":1}}}"#,
+    ),
+];
+
+/// A toolset with the three tools over its own results. One without tools has no results, and stays.
+#[must_use]
+pub fn with(mut toolset: Toolset) -> Toolset {
+    let there = |name: &str| toolset.tools.iter().any(|tool| tool.name == name);
+    let fresh: Vec<ToolSpec> = ABOUT
+        .iter()
+        .filter(|(name, ..)| !toolset.tools.is_empty() && !there(name))
+        .map(|(name, description, schema)| ToolSpec {
+            name: (*name).to_owned(),
+            description: (*description).to_owned(),
+            input_schema: (*schema).to_owned(),
+            repeatable: true,
+        })
+        .collect();
+    toolset.tools.extend(fresh);
+    toolset
+}
+
+/// An Expert's tools, the three over the results of each task with them.
+pub struct OwnResults(pub Arc<dyn Tools>);
+
+impl ToolsFor for OwnResults {
+    fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools> {
+        Arc::new(ResultTools {
+            inner: Arc::clone(&self.0),
+            investigation: task.investigation.clone(),
+            task: task.id.clone(),
+            store: Arc::clone(&env.store),
+        })
+    }
+}
+
+/// Tools, and the three over what they returned in one task.
+struct ResultTools {
+    inner: Arc<dyn Tools>,
+    investigation: InvestigationId,
+    task: TaskId,
+    store: Arc<dyn Store>,
+}
+
+#[async_trait]
+impl Tools for ResultTools {
+    fn toolset(&self) -> Toolset {
+        with(self.inner.toolset())
+    }
+
+    fn sent(&self, tool: &str, arguments: &str) -> String {
+        self.inner.sent(tool, arguments)
+    }
+
+    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
+        if !RESULT_TOOLS.contains(&tool) {
+            return self.inner.call(tool, arguments).await;
+        }
+        let (call, wanted) = read(tool, arguments)?;
+        let (call, text) = self.recorded(&call).await?;
+        let shown = looked(text, wanted).await?;
+        Ok(json!({"call": call.id, "tool": call.tool, "bytes": call.bytes, "page": shown}).to_string())
+    }
+}
+
+impl ResultTools {
+    async fn recorded(&self, call: &str) -> Result<(ToolCall, String), String> {
+        let call = call.trim();
+        let own = call.strip_prefix(self.task.as_str()).is_some_and(|rest| rest.starts_with('.'));
+        if !own {
+            let shown = casebook_protocol::one_line(call, 80);
+            return Err(format!("{shown:?} is no call of this task: write the id in the first line of a result"));
+        }
+        recorded(self.store.as_ref(), &self.investigation, call).await.and_then(|(call, text)| {
+            if RESULT_TOOLS.contains(&call.tool.as_str()) {
+                return Err(format!("{} looked into a result itself: name the call that it looked into", call.id));
+            }
+            Ok((call, text))
+        })
+    }
+}
+
+/// A recorded call of an investigation, with its whole result.
+///
+/// # Errors
+/// A message for the caller: there is no such call, or it cannot be read.
+pub async fn recorded(
+    store: &dyn Store,
+    investigation: &InvestigationId,
+    call: &str,
+) -> Result<(ToolCall, String), String> {
+    let call = call_of(store, investigation, call).await?;
+    let text = artifact_text(store, &call.result).await.map_err(|e| e.to_string())?;
+    let text = text.ok_or_else(|| format!("the result {} of {} is not in the store", call.result, call.id))?;
+    Ok((call, text))
+}
+
+/// A recorded call of an investigation.
+///
+/// # Errors
+/// A message for the caller: there is no such call, or it cannot be read.
+pub async fn call_of(store: &dyn Store, investigation: &InvestigationId, call: &str) -> Result<ToolCall, String> {
+    let id = CallId::new(call).map_err(|e| e.to_string())?;
+    let bytes = store.recorded(investigation, &call_key(&id)).await.map_err(|e| e.to_string())?;
+    let bytes = bytes.ok_or_else(|| {
+        format!("no tool call {id} is on record: a call is, when its turn is over, and its id is in the first line of its result")
+    })?;
+    stored::read(&bytes).map_err(|e| format!("tool call {id} is recorded but cannot be read: {e}"))
+}
+
+/// Looks into a result where it may take its time.
+///
+/// # Errors
+/// What [`look`] says.
+pub async fn looked(text: String, wanted: Look) -> Result<serde_json::Value, String> {
+    match tokio::task::spawn_blocking(move || look(&text, &wanted)).await {
+        Ok(shown) => shown,
+        // The runtime shuts down. An answer now would be recorded for ever as the call's failure.
+        Err(error) if error.is_cancelled() => std::future::pending().await,
+        Err(error) => Err(format!("the tool stopped: {error}")),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Search {
+    call: String,
+    text: String,
+    pointer: Option<String>,
+    after: Option<usize>,
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Slice {
+    call: String,
+    pointer: Option<String>,
+    from_line: Option<u64>,
+    to_line: Option<u64>,
+    offset: Option<usize>,
+    length: Option<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Count {
+    call: String,
+    pointer: Option<String>,
+    by: Option<String>,
+    text: Option<String>,
+}
+
+fn read(tool: &str, arguments: &str) -> Result<(String, Look), String> {
+    let unreadable = |e: serde_json::Error| format!("the arguments of {tool} cannot be read: {e}");
+    if tool == SEARCH {
+        let Search { call, text, pointer, after, limit } = serde_json::from_str(arguments).map_err(unreadable)?;
+        Ok((call, Look { pointer, what: What::Search { text, after: after.unwrap_or(0), limit } }))
+    } else if tool == SLICE {
+        let Slice { call, pointer, from_line, to_line, offset, length } =
+            serde_json::from_str(arguments).map_err(unreadable)?;
+        Ok((call, Look { pointer, what: part(from_line, to_line, offset, length)? }))
+    } else {
+        let Count { call, pointer, by, text } = serde_json::from_str(arguments).map_err(unreadable)?;
+        let what = match (text, by) {
+            (Some(_), Some(_)) => return Err("give `text` or `by`, not both".to_owned()),
+            (Some(text), None) => What::CountText { text },
+            (None, by) => What::Count { by },
+        };
+        Ok((call, Look { pointer, what }))
+    }
+}
+
+/// Lines, a piece, or the value, as far as it is said.
+///
+/// # Errors
+/// Lines and bytes at once.
+pub(super) fn part(
+    from_line: Option<u64>,
+    to_line: Option<u64>,
+    offset: Option<usize>,
+    length: Option<usize>,
+) -> Result<What, String> {
+    match (from_line.or(to_line), offset.map(|_| 0).or(length)) {
+        (Some(_), Some(_)) => Err("give lines, or an offset with a length, not both".to_owned()),
+        (Some(_), None) => Ok(What::Lines { from: from_line.unwrap_or(1), to: to_line }),
+        (None, Some(_)) => Ok(What::Piece { offset: offset.unwrap_or(0), length }),
+        (None, None) => Ok(What::Value),
+    }
+}

@@ -1,0 +1,358 @@
+//! Performs a task: drives the turn loop, records every finished call once, records the outcome once,
+//! and only then says that the job is done.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use casebook_protocol::key::{call_key, outcome_key};
+use casebook_protocol::subject::{self, Queue};
+use casebook_protocol::{
+    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, Timestamp, ToolCall, Toolset,
+    Usage, hash::canonical_json,
+};
+use casebook_runtime::bus::{Bus, BusError, Delivery};
+use casebook_runtime::env::{BuryError, Env};
+use casebook_runtime::process::Performer;
+use casebook_runtime::store::{Once, StoreError, artifact_text};
+use casebook_runtime::telemetry::{self, export, meter};
+use casebook_runtime::wire::{self, WireError};
+use casebook_runtime::{stored, task_span, tool_span};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tracing::Instrument;
+
+use crate::mind::{CallRequest, Done, Laid, Mind, Thought, Turn};
+use crate::tools::Tools;
+use crate::turn::{Effect, Input, TurnLoop};
+
+mod ahead;
+mod ask;
+mod dead;
+mod journal;
+mod notice;
+
+use ahead::Ahead;
+use ask::TaskTime;
+
+/// The Director's journaling tool: it does nothing more than accumulate entries (seeds).
+pub const JOURNAL_TOOL: &str = "journal";
+
+/// So often a task is begun before its failure is recorded (design, section 5). Whoever dies with it, and
+/// whatever fails on our side of it, counts.
+pub const ATTEMPTS: u32 = 10;
+
+/// Why a task could not be worked on: it goes back to the queue.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The bus failed.
+    #[error(transparent)]
+    Bus(#[from] BusError),
+    /// A dead letter was not written.
+    #[error(transparent)]
+    Bury(#[from] BuryError),
+    /// The job cannot be read: no worker of this version ever will.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The job is another queue's.
+    #[error("task {task} came to the queue of {queue}, where it does not belong")]
+    Astray {
+        /// The task.
+        task: TaskId,
+        /// The queue.
+        queue: String,
+    },
+    /// What is stored cannot be read.
+    #[error("what is recorded of {what} cannot be read: {reason}")]
+    Recorded {
+        /// The key.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A mind with its tools, ready to perform tasks.
+#[derive(Clone)]
+pub struct Worker {
+    env: Env,
+    mind: Arc<dyn Mind>,
+    tools: Arc<dyn ToolsFor>,
+}
+
+/// Which tools a task has: an Expert's are always the same, the Critic's look at the record of the
+/// investigation that the task belongs to.
+pub trait ToolsFor: Send + Sync + 'static {
+    /// The tools for `task`.
+    fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools>;
+}
+
+/// The same tools for every task.
+pub struct Fixed(pub Arc<dyn Tools>);
+
+impl ToolsFor for Fixed {
+    fn tools_for(&self, _: &Arc<Task>, _: &Env) -> Arc<dyn Tools> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[async_trait]
+impl Performer for Worker {
+    fn bus(&self) -> &Arc<dyn Bus> {
+        &self.env.bus
+    }
+
+    async fn ready(&self) {
+        self.mind.ready().await;
+    }
+
+    async fn handle(&self, queue: &Queue, delivery: Box<dyn Delivery>) {
+        let attempt = delivery.attempt();
+        let done = match self.attempt(queue, delivery.bytes(), attempt, delivery.shared()).await {
+            Ok(()) => delivery.done().await,
+            Err(error @ (WorkError::Wire(_) | WorkError::Astray { .. })) => {
+                tracing::error!(%error, "a job is no task of this queue and is dropped: the Hub asks again");
+                match self.bury(queue, None, delivery.bytes(), attempt, &error.to_string()).await {
+                    Ok(()) => delivery.done().await,
+                    Err(error) => {
+                        tracing::error!(%error, attempt, "a job without a dead letter goes back to the queue");
+                        delivery.back(pause(attempt)).await
+                    }
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, attempt, "a task goes back to the queue");
+                delivery.back(pause(attempt)).await
+            }
+        };
+        if let Err(error) = done {
+            tracing::warn!(%error, "a job was not acknowledged and will come again");
+        }
+    }
+}
+
+impl Worker {
+    /// A worker.
+    #[must_use]
+    pub fn new(env: Env, mind: Arc<dyn Mind>, tools: Arc<dyn ToolsFor>) -> Self {
+        Self { env, mind, tools }
+    }
+
+    async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32, shared: bool) -> Result<(), WorkError> {
+        let mut task: Task = wire::decode(bytes)?;
+        task.again |= attempt > 1 || shared;
+        let task = Arc::new(task);
+        if queue_of(&task) != *queue || Queue::of(&task.id).as_ref() != Some(queue) {
+            return Err(WorkError::Astray { task: task.id.clone(), queue: queue.name() });
+        }
+        let agent = queue.name();
+        let span = task_span!(task, agent);
+        export::link(&span, &task.investigation);
+        let begun = self.env.clock.now();
+        let done = async {
+            let key = outcome_key(&task.id);
+            if self.env.store.recorded(&task.investigation, &key).await?.is_none() {
+                let outcome = match self.given_up(&task, bytes, attempt).await {
+                    Some(given_up) => given_up,
+                    None => self.perform(&task).await?,
+                };
+                let json =
+                    stored::write(&outcome).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
+                self.env.store.record_once(&task.investigation, &key, &json).await?;
+                let failed = outcome.result.is_err();
+                if failed {
+                    telemetry::failed(&span, meter::TASK_FAILED);
+                }
+                let seconds = meter::seconds(begun, self.env.clock.now());
+                meter::task_ended(&agent, task.view.kind().name(), seconds, failed);
+            }
+            let notice = OutcomeNotice { investigation: task.investigation.clone(), task: task.id.clone() };
+            self.env.bus.publish(&subject::outcomes(&queue_of(&task)), wire::encode(&notice)?).await?;
+            Ok(())
+        }
+        .instrument(span.clone())
+        .await;
+        if done.is_err() {
+            telemetry::failed(&span, NOT_WORKED);
+        }
+        done
+    }
+
+    /// Drives the task to its end. Recorded calls are taken from the record, never made again. Where the Hub
+    /// hands a task out for the first time and nobody else can have been given the job, nothing can be on record
+    /// and nothing is looked for ([`Task::again`]); after that, where what was just recorded says that nothing
+    /// more is ([`Ahead`]). A tool whose second call may differ is looked for all the same.
+    ///
+    /// # Errors
+    /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
+    pub async fn perform(&self, task: &Arc<Task>) -> Result<Outcome, WorkError> {
+        let tools = self.tools.tools_for(task, &self.env);
+        let allowance = self.mind.allowance(task);
+        let toolset = Arc::new(tools.toolset());
+        let mut machine = TurnLoop::new(task.id.clone(), task.view.kind(), allowance, &toolset);
+        let mut time = TaskTime {
+            limit: Duration::from_secs(allowance.seconds),
+            begun: self.env.clock.now(),
+            before: Duration::ZERO,
+        };
+        let laid = Laid::default();
+        let mut ahead = Ahead::of(task);
+        let mut effects = machine.begin();
+        loop {
+            let mut calls = FuturesUnordered::new();
+            let mut inputs = Vec::new();
+            for effect in effects {
+                match effect {
+                    Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a)).await),
+                    Effect::Think { last } => {
+                        let turn = Turn { toolset: Arc::clone(&toolset), last, laid: laid.clone() };
+                        inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
+                    }
+                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time, &mut ahead).await? {
+                        Ok(input) => inputs.push(input),
+                        Err(reason) => return Ok(self.outcome(task, &machine, Err(reason)).await),
+                    },
+                    Effect::Call { id, request, refused } => {
+                        let look = ahead.look(|| self.env.clock.now())
+                            || (ahead != Ahead::Alone && !repeatable(&toolset, &request.tool));
+                        calls.push(self.call(task, &tools, look, id, request, refused));
+                    }
+                }
+            }
+            let mut sent = Vec::new();
+            while let Some(made) = calls.next().await {
+                let (done, first) = made?;
+                sent.push(first);
+                inputs.push(Input::Called(Box::new(done)));
+            }
+            ahead = ahead.after(sent);
+            effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
+            if effects.is_empty() {
+                let stuck = "the turn loop has nothing to do: this is a defect of casebook".to_owned();
+                return Ok(self.outcome(task, &machine, Err(stuck)).await);
+            }
+        }
+    }
+
+    /// Makes a call and records it, or takes what is recorded. With it comes when it was sent to be recorded,
+    /// where nobody was before.
+    async fn call(
+        &self,
+        task: &Arc<Task>,
+        tools: &Arc<dyn Tools>,
+        look: bool,
+        id: CallId,
+        request: CallRequest,
+        refused: Option<String>,
+    ) -> Result<(Done, Option<Timestamp>), WorkError> {
+        let key = call_key(&id);
+        if look && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+            return Ok((self.recall(&key, &bytes).await?, None));
+        }
+        let started = self.env.clock.now();
+        let arguments = serde_json::from_str(&request.arguments)
+            .map(|v| canonical_json(&v))
+            .unwrap_or_else(|_| request.arguments.clone());
+        let asked = arguments;
+        let arguments = if refused.is_none() { tools.sent(&request.tool, &asked) } else { asked.clone() };
+        let result = match refused {
+            Some(why) => Err(why),
+            None => {
+                // Not sooner: what is refused is a name that a model may have made up.
+                let span = tool_span!(id, request.tool.as_str());
+                tracing::debug!(call = %id, investigation = %task.investigation, tool = request.tool, "a tool runs");
+                let result = tools.call(&request.tool, &asked).instrument(span.clone()).await;
+                if result.is_err() {
+                    telemetry::failed(&span, meter::TOOL_FAILED);
+                }
+                let seconds = meter::seconds(started, self.env.clock.now());
+                meter::tool_ran(&queue_of(task).name(), &request.tool, seconds, result.is_err());
+                result
+            }
+        };
+        let limit = task.allowance.result_bytes;
+        let (status, text) = match result {
+            Ok(text) if text.len() as u64 > limit => (
+                CallStatus::Failed,
+                format!("the result has {} bytes, more than the {limit} that are kept: ask for less", text.len()),
+            ),
+            Ok(text) => (CallStatus::Answered, text),
+            Err(why) => (CallStatus::Failed, why),
+        };
+        let result = ArtifactId::of(text.as_bytes());
+        let ended = self.env.clock.now();
+        let call = ToolCall {
+            id,
+            domain: task.domain.clone(),
+            tool: request.tool,
+            arguments,
+            status,
+            result,
+            bytes: text.len() as u64,
+            started,
+            ended,
+        };
+        let json = stored::write(&call).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
+        let artifact = (&call.result, text.as_bytes());
+        if let Once::Stands(bytes) =
+            self.env.store.record_once_with(&task.investigation, &key, &json, &[artifact]).await?
+        {
+            return Ok((self.recall(&key, &bytes).await?, None));
+        }
+        self.tell(task, Step::Tool(call.clone())).await?;
+        Ok((Done { call, result: text.into() }, Some(ended)))
+    }
+
+    async fn recall(&self, key: &str, bytes: &[u8]) -> Result<Done, WorkError> {
+        let unreadable = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
+        let call: ToolCall = stored::read(bytes).map_err(unreadable)?;
+        let result = artifact_text(self.env.store.as_ref(), &call.result).await?;
+        let result = result.ok_or_else(|| unreadable(format!("its result {} is not in the store", call.result)))?;
+        Ok(Done { call, result: result.into() })
+    }
+
+    async fn outcome(&self, task: &Arc<Task>, machine: &TurnLoop, result: Result<Answer, String>) -> Outcome {
+        let calls: Vec<ToolCall> = machine.done().iter().map(|d| d.call.clone()).collect();
+        let asked = machine.past().asked.iter().map(|e| e.call.clone()).collect();
+        let mut usage = Usage {
+            tool_calls: calls.len() as u64,
+            result_bytes: calls.iter().map(|c| c.bytes).sum(),
+            ..Usage::default()
+        };
+        usage += machine.used();
+        let journal = journal::written(task, &calls);
+        let player = self.mind.player(task, machine.past());
+        let raised = self.mind.raised(task, machine.past()).await;
+        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
+    }
+}
+
+/// The sort of failure of a task that was not worked on to its end: it comes again.
+const NOT_WORKED: &str = "not_worked";
+
+/// How long a job rests that went back after it was delivered so often.
+fn pause(attempt: u32) -> Duration {
+    Duration::from_secs(u64::from(attempt.min(30)))
+}
+
+fn queue_of(task: &Task) -> Queue {
+    Queue::new(task.view.kind().role(), task.domain.as_ref())
+}
+
+fn repeatable(toolset: &Toolset, tool: &str) -> bool {
+    toolset.tools.iter().any(|known| known.name == tool && known.repeatable)
+}
+
+/// A thought of an analyst that calls one tool.
+#[must_use]
+pub fn call(tool: &str, arguments: &serde_json::Value) -> CallRequest {
+    CallRequest { tool: tool.to_owned(), arguments: canonical_json(arguments) }
+}
+
+/// A thought of an analyst that answers.
+#[must_use]
+pub fn answer(answer: Answer) -> Thought {
+    Thought::Answer(Box::new(answer))
+}

@@ -1,0 +1,158 @@
+//! The step of a task that asks a language model, or takes its recorded reply.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage};
+
+use super::{Ahead, Step, WorkError, Worker};
+use crate::mind::{Asking, Exchange};
+use crate::model::{Answered, AskError, Fault, Reply};
+use crate::turn::Input;
+use casebook_protocol::key::model_key;
+use casebook_runtime::store::Once;
+use casebook_runtime::stored;
+
+impl Worker {
+    /// Asks a language model, or takes its recorded reply. The inner error ends the task: there is no
+    /// time left, or nobody to ask.
+    pub(super) async fn ask(
+        &self,
+        task: &Arc<Task>,
+        asking: Asking,
+        time: &mut TaskTime,
+        ahead: &mut Ahead,
+    ) -> Result<Result<Input, String>, WorkError> {
+        let (ask, patience) = (&asking.ask, asking.time);
+        let key = model_key(&ask.id);
+        let limit = time.limit / 4;
+        let now = self.env.clock.now();
+        // Who would end the task, or hurry, because its time is over sees first what another had time for.
+        let look = ahead.look(|| now) || (*ahead != Ahead::Alone && time.left(now) < limit);
+        if look && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+            *ahead = Ahead::Unknown;
+            let exchange = self.recall_model(&key, &bytes).await?;
+            time.before += between(exchange.call.started, exchange.call.ended);
+            return Ok(Ok(Input::Replied(Box::new(exchange))));
+        }
+        let started = if look { self.env.clock.now() } else { now };
+        let left = time.left(started);
+        if left.is_zero() {
+            return Ok(Err(format!("its time of {} s is over", time.limit.as_secs())));
+        }
+        if left < limit && ask.purpose == Purpose::Turn {
+            return Ok(Ok(Input::Late));
+        }
+        let Some(models) = self.mind.models() else {
+            return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
+        };
+        let answer = models.ask(ask, patience.min(left)).await;
+        let (exchange, first) = self.record_model(task, &key, &asking, answer, started).await?;
+        *ahead = ahead.after([first]);
+        Ok(Ok(Input::Replied(Box::new(exchange))))
+    }
+
+    /// With the exchange comes when it was sent to be recorded, where nobody was before.
+    async fn record_model(
+        &self,
+        task: &Arc<Task>,
+        key: &str,
+        asking: &Asking,
+        answer: Result<Answered, AskError>,
+        started: Timestamp,
+    ) -> Result<(Exchange, Option<Timestamp>), WorkError> {
+        let ended = self.env.clock.now();
+        let ask = &asking.ask;
+        let mut call = ModelCall {
+            id: ask.id.clone(),
+            model: ask.model.clone(),
+            version: String::new(),
+            prompt: ask.prompt.clone(),
+            purpose: ask.purpose,
+            request: asking.request.clone(),
+            request_bytes: asking.bytes,
+            reply: None,
+            failed: None,
+            attempts: 1,
+            usage: Usage { model_calls: 1, ..Usage::default() },
+            started,
+            ended,
+        };
+        let stored = match answer {
+            Ok(answered) => {
+                call.version = answered.version;
+                call.attempts = answered.attempts;
+                call.usage.input_tokens = answered.tokens.input;
+                call.usage.cached_tokens = answered.tokens.cached;
+                call.usage.output_tokens = answered.tokens.output;
+                call.usage.cost_micros = answered.cost_micros;
+                StoredReply::Reply(answered.reply)
+            }
+            Err(error) => {
+                call.attempts = error.attempts;
+                call.failed = Some(error.message);
+                StoredReply::Fault(error.fault)
+            }
+        };
+        let what = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
+        let reply = stored::write(&stored).map_err(what)?;
+        let id = ArtifactId::of(&reply);
+        call.reply = Some(id.clone());
+        let json = stored::write(&call).map_err(what)?;
+        let artifact = (&id, reply.as_slice());
+        if let Once::Stands(bytes) =
+            self.env.store.record_once_with(&task.investigation, key, &json, &[artifact]).await?
+        {
+            return Ok((self.recall_model(key, &bytes).await?, None));
+        }
+        self.tell(task, Step::Model(call.clone())).await?;
+        Ok((Exchange { call, result: stored.into_result() }, Some(ended)))
+    }
+
+    async fn recall_model(&self, key: &str, bytes: &[u8]) -> Result<Exchange, WorkError> {
+        let unreadable = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
+        let call: ModelCall = stored::read(bytes).map_err(unreadable)?;
+        let id = call.reply.as_ref().ok_or_else(|| unreadable("it names no reply".into()))?;
+        let reply = self.env.store.get(id).await?;
+        let reply = reply.ok_or_else(|| unreadable(format!("its reply {id} is not in the store")))?;
+        let stored: StoredReply = stored::read(&reply).map_err(unreadable)?;
+        Ok(Exchange { call, result: stored.into_result() })
+    }
+}
+
+/// What is kept of a model call besides its account.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredReply {
+    /// The reply.
+    Reply(Reply),
+    /// What sort of failure it was.
+    Fault(Fault),
+}
+
+impl StoredReply {
+    fn into_result(self) -> Result<Arc<Reply>, Fault> {
+        match self {
+            Self::Reply(reply) => Ok(Arc::new(reply)),
+            Self::Fault(fault) => Err(fault),
+        }
+    }
+}
+
+/// The time of a task: what it has been worked on, whoever worked on it.
+pub(super) struct TaskTime {
+    pub(super) limit: Duration,
+    pub(super) begun: Timestamp,
+    /// Time of model calls that were made before this process took the task.
+    pub(super) before: Duration,
+}
+
+impl TaskTime {
+    fn left(&self, now: Timestamp) -> Duration {
+        self.limit.saturating_sub(self.before + between(self.begun, now))
+    }
+}
+
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
+}

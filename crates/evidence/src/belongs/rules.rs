@@ -1,0 +1,302 @@
+//! The rules, the most specific first. Each says what it saw.
+
+use super::{Belongs, Facts};
+use crate::source::Format;
+
+pub(super) fn belongs(domain: &'static str, sensor: &str, on_host: bool, reason: impl Into<String>) -> Belongs {
+    Belongs { domain, reason: reason.into(), sensor: sensor.into(), on_host }
+}
+
+/// Signature of a known log: all of `all`, and one of `any` unless that is empty.
+struct Known {
+    all: &'static [&'static str],
+    any: &'static [&'static str],
+    domain: &'static str,
+    sensor: &'static str,
+    on_host: bool,
+    what: &'static str,
+}
+
+const fn known(
+    all: &'static [&'static str],
+    any: &'static [&'static str],
+    domain: &'static str,
+    sensor: &'static str,
+    what: &'static str,
+) -> Known {
+    Known { all, any, domain, sensor, on_host: false, what }
+}
+
+const SIGNATURES: &[Known] = &[
+    // What it reports are mostly lines that hosts write.
+    Known {
+        on_host: true,
+        ..known(
+            &["rule.level", "rule.id", "agent.id"],
+            &["manager.name", "decoder.name"],
+            "endpoint",
+            "wazuh",
+            "what the agents of a Wazuh manager reported",
+        )
+    },
+    known(
+        &["eventsource", "eventname"],
+        &["awsregion", "useridentity.type", "useridentity.arn", "sourceipaddress"],
+        "cloud",
+        "cloudtrail",
+        "AWS CloudTrail events",
+    ),
+    known(&["protopayload.methodname"], &[], "cloud", "gcp-audit", "Google Cloud audit events"),
+    known(
+        &["auditid", "verb"],
+        &["requesturi", "objectref.resource", "stage"],
+        "cloud",
+        "kubernetes-audit",
+        "Kubernetes audit events",
+    ),
+    known(
+        &["userprincipalname"],
+        &["appdisplayname", "conditionalaccessstatus", "riskstate", "clientappused"],
+        "identity",
+        "entra-signin",
+        "Entra sign-ins",
+    ),
+    known(
+        &["activitydisplayname"],
+        &["initiatedby.user.userprincipalname", "initiatedby.user.id", "loggedbyservice", "operationtype"],
+        "identity",
+        "entra-audit",
+        "Entra directory audit events",
+    ),
+    known(
+        &["operationname", "resourceid"],
+        &["caller", "claims", "identity.claims.aud", "callerip", "subscriptionid", "calleripaddress"],
+        "cloud",
+        "azure-activity",
+        "Azure activity events",
+    ),
+    known(
+        &["operationname.value", "resourceid"],
+        &["caller", "subscriptionid"],
+        "cloud",
+        "azure-activity",
+        "Azure activity events",
+    ),
+    known(&["eventtype", "actor.alternateid"], &[], "identity", "okta", "Okta system log events"),
+    known(&["principalid", "appid"], &["signinactivity", "userid"], "identity", "entra", "Entra objects"),
+    known(
+        &["action", "actor"],
+        &["documentid", "operationtype", "actorid", "org", "orgid", "repo", "actorlocation.countrycode", "actorip"],
+        "identity",
+        "github-audit",
+        "GitHub audit events of users",
+    ),
+    known(&["id.applicationname", "actor.email"], &[], "identity", "google-workspace", "Google Workspace audit events"),
+    known(&["eventsimplename"], &["aid", "cid"], "endpoint", "crowdstrike", "CrowdStrike sensor events"),
+    known(
+        &["actiontype"],
+        &["initiatingprocessfilename", "initiatingprocesscommandline", "initiatingprocessid"],
+        "endpoint",
+        "defender",
+        "Defender for Endpoint events",
+    ),
+    known(&["outputfields.proc.name"], &[], "endpoint", "falco", "Falco events"),
+    known(
+        &["rule", "priority", "output"],
+        &["outputfields.evt.time", "outputfields.user.name", "outputfields.container.id"],
+        "endpoint",
+        "falco",
+        "Falco events",
+    ),
+    known(
+        &["hostidentifier", "name"],
+        &["columns.pid", "columns.path", "action", "snapshot", "calendartime"],
+        "endpoint",
+        "osquery",
+        "osquery results",
+    ),
+    known(&["macb", "sourcetype"], &[], "endpoint", "plaso", "a plaso timeline of a host"),
+    known(
+        &["timestampdesc"],
+        &["parser", "displayname", "pathspec"],
+        "endpoint",
+        "plaso",
+        "a plaso timeline of a host",
+    ),
+    known(
+        &["processname", "sourceip", "destinationip", "destinationport"],
+        &["bytessent", "linksestablished"],
+        "network",
+        "vmconnection",
+        "connections seen by a dependency agent",
+    ),
+    known(&["uid"], &["id.orig.h", "idorigh", "id.origh"], "network", "zeek", "Zeek records of connections"),
+    known(&["eventtype", "flowid"], &["srcip", "destip"], "network", "suricata", "Suricata events"),
+    known(&["alert.signature", "srcip"], &["destip"], "network", "ids", "alerts of a sensor that reads the network"),
+    known(
+        &["srcaddr", "dstaddr"],
+        &["srcport", "dstport", "protocol", "logstatus"],
+        "network",
+        "flow-log",
+        "flow records",
+    ),
+    known(&["queryname", "queryid"], &["srcids.instance", "vpcid", "rcode"], "network", "dns-resolver", "DNS queries"),
+    known(
+        &["action", "decision", "certsha256"],
+        &[],
+        "endpoint",
+        "santa",
+        "Santa events: its system extension decides what may run",
+    ),
+    known(&["inode", "crtime"], &["mtime"], "endpoint", "bodyfile", "files of a disk with their times"),
+    known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
+];
+
+/// The same, of which one record in three has to have these fields: what others write may stand in such logs.
+const MOSTLY: &[Known] = &[
+    Known {
+        // It judges within the web server, which writes the log.
+        on_host: true,
+        ..known(
+            &["alert.signature", "transactionid"],
+            &["alert.matched", "http.url"],
+            "application",
+            "web-application-firewall",
+            "requests as a web application firewall judged them",
+        )
+    },
+    known(
+        &["eventid", "session", "sensor", "srcip"],
+        &["ttylog", "input", "username", "protocol"],
+        "endpoint",
+        "cowrie",
+        "sessions in the Cowrie honeypot",
+    ),
+    known(
+        &["officeworkload", "operation", "userid"],
+        &["recordtype", "officeobjectid", "clientip"],
+        "application",
+        "m365-audit",
+        "Microsoft 365 audit events (OfficeWorkload, Operation, UserId)",
+    ),
+];
+
+/// Logs of a known product or format.
+pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
+    // Whoever sends a request chooses what stands in its record.
+    if facts.format == Format::ModSecurity {
+        let what = "requests as ModSecurity judged them in the web server";
+        return Some(belongs("application", "web-application-firewall", true, what));
+    }
+    if let Some(found) = kernel_and_windows(facts) {
+        return Some(found);
+    }
+    if facts.all(&["workload", "operation", "userid"]) {
+        let directory = facts.share("workload", |v| v.contains("ActiveDirectory")) > 0.5;
+        let domain = if directory { "identity" } else { "application" };
+        return Some(belongs(domain, "m365-audit", false, "Microsoft 365 audit events (Workload, Operation, UserId)"));
+    }
+    // Into a log of text anybody on the host may write a line that looks like a record of something else.
+    let text = matches!(facts.format, Format::Plain | Format::Syslog | Format::SyslogIso);
+    let fits = |k: &&Known| facts.all(k.all) && (k.any.is_empty() || facts.any(k.any).is_some());
+    if let Some(known) = SIGNATURES.iter().find(|k| fits(k) && (!text || facts.often(k.all))) {
+        let fields = known.all.iter().copied().chain(facts.any(known.any)).collect::<Vec<_>>().join(", ");
+        return Some(belongs(known.domain, known.sensor, known.on_host, format!("{}: it has {fields}", known.what)));
+    }
+    if let Some(known) = MOSTLY.iter().find(|k| fits(k) && facts.often(k.all)) {
+        return Some(belongs(known.domain, known.sensor, known.on_host, known.what));
+    }
+    let zeek = facts.format == Format::ZeekTsv || facts.share("@proc", |v| v == "zeek") > 0.5;
+    let of_zeek = ["fuid", "certificatesubject", "softwaretype", "uids", "uids.0", "suppressfor"];
+    if zeek || !text && facts.all(&["ts"]) && facts.any(&of_zeek).is_some() {
+        return Some(belongs("network", "zeek", false, "records of Zeek, which reads the network"));
+    }
+    match facts.format {
+        Format::CmTrace => Some(belongs(
+            "configuration",
+            "configuration-manager",
+            true,
+            "what an agent of Configuration Manager or Intune did",
+        )),
+        Format::AccessLog if facts.all(&["elb", "targetstatus"]) => Some(belongs(
+            "application",
+            "load-balancer",
+            false,
+            "requests as a load balancer before the hosts saw them",
+        )),
+        Format::AccessLog if facts.all(&["cacheresult", "hierarchy"]) => {
+            Some(belongs("network", "web-proxy", false, "requests as a proxy between the hosts recorded them"))
+        }
+        Format::W3c if facts.all(&["srcip", "dstip", "action"]) => {
+            Some(belongs("network", "windows-firewall", false, "connections as the firewall of Windows saw them"))
+        }
+        Format::AccessLog | Format::W3c if facts.any(&["csmethod", "path", "csuristem"]).is_some() => {
+            Some(belongs("application", "web-access", true, "requests as the web server wrote them"))
+        }
+        _ => None,
+    }
+}
+
+/// Sensors in the kernel, and the Windows event log by channel.
+fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
+    let mostly = |name: &str, wanted: &dyn Fn(&str) -> bool| facts.share(name, wanted) > 0.5;
+    let sysmon = |v: &str| v.to_ascii_lowercase().contains("sysmon");
+    if ["sourcename", "provider.name", "channel", "providername", "source", "program", "processname", "provider"]
+        .iter()
+        .any(|name| mostly(name, &sysmon))
+    {
+        return Some(belongs(
+            "endpoint",
+            "sysmon",
+            false,
+            "Sysmon events: its driver watches processes, files and connections",
+        ));
+    }
+    if facts.format == Format::Auditd || facts.share("audit.serial", |_| true) > 0.5 {
+        return Some(belongs("endpoint", "auditd", false, "records of the kernel's audit system"));
+    }
+    if facts
+        .any(&["processexec.process.binary", "processkprobe.process.binary", "processexit.process.binary"])
+        .is_some_and(|name| {
+            !matches!(facts.format, Format::Plain | Format::Syslog | Format::SyslogIso) || facts.often(&[name])
+        })
+    {
+        return Some(belongs("endpoint", "tetragon", false, "Tetragon events: eBPF programs in the kernel"));
+    }
+    if facts.all(&["eventname", "processid", "returnvalue"]) && facts.any(&["hostprocessid", "args"]).is_some() {
+        return Some(belongs("endpoint", "tracee", false, "Tracee events: eBPF programs in the kernel"));
+    }
+    // Queries leave out what names the channel.
+    let numbered = |v: &str| v.parse::<u32>().is_ok_and(|id| (4608..=5159).contains(&id));
+    let of_security = ["subjectusername", "targetusername", "subjectlogonid", "newprocessname", "subjectusersid"];
+    let auditing = mostly("source", &|v| v.contains("Security-Auditing"))
+        || mostly("providername", &|v| v.contains("Security-Auditing"))
+        || facts.any(&of_security).is_some() && facts.share("eventid", numbered) > 0.9;
+    let channel =
+        if auditing { "Security".to_owned() } else { facts.most("channel").or_else(|| facts.most("logname"))? };
+    facts.any(&["eventid", "eventcode", "eventrecordid"])?;
+    if !auditing && facts.share("channel", |v| v == channel).max(facts.share("logname", |v| v == channel)) < 0.6 {
+        return Some(belongs("endpoint", "windows-events", false, "Windows events of several channels"));
+    }
+    let lower = channel.to_ascii_lowercase();
+    if lower == "security" {
+        let logon = |v: &str| {
+            let id = v.parse::<u32>().unwrap_or(0);
+            matches!(id, 4624..=4627 | 4634 | 4647 | 4648 | 4672 | 4720..=4767 | 4768..=4779 | 4798 | 4799 | 4964)
+        };
+        let share = facts.share("eventid", logon).max(facts.share("eventcode", logon));
+        let (domain, what) =
+            if share > 0.5 { ("identity", "logons and accounts") } else { ("endpoint", "processes and objects") };
+        return Some(belongs(domain, "windows-security", false, format!("Windows Security channel, mostly {what}")));
+    }
+    let sensor = format!(
+        "windows-{}",
+        lower
+            .trim_start_matches("microsoft-")
+            .trim_start_matches("windows ")
+            .trim_start_matches("windows-")
+            .replace(['/', ' '], "-")
+    );
+    let reason = format!("Windows event channel {channel}");
+    Some(belongs("endpoint", &sensor, true, reason))
+}

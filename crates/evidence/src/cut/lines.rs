@@ -1,0 +1,248 @@
+//! Records that are lines, or lines joined.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, BufRead, BufReader, Read};
+
+use super::{Join, Lines, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
+use crate::fields::modsec::boundary;
+use crate::fields::table::closed;
+
+/// A record is not joined from more lines: an unbalanced quote must not swallow the file.
+const JOINED_MAX: usize = 500;
+/// So many bytes are looked through for the end of a transaction: more than a server takes in and gives out in one.
+const PARTS_REACH: usize = 16 << 20;
+
+#[derive(Debug)]
+pub(crate) struct LineCutter<R> {
+    reader: BufReader<R>,
+    lines: Lines,
+    offset: u64,
+    line: u64,
+    /// Lines that were read ahead and turned out not to belong together.
+    ahead: VecDeque<(Line, Vec<u8>)>,
+    /// Their bytes, where transactions are looked through.
+    ahead_bytes: usize,
+    /// How many of them end a transaction, by its id.
+    ends: HashMap<Vec<u8>, usize>,
+    header_seen: bool,
+    tally: Tally,
+}
+
+/// A line as read: `bytes` holds all of it with its end, or its first part.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    offset: u64,
+    number: u64,
+    /// Without its end.
+    length: u64,
+    cut: bool,
+}
+
+impl<R: Read> LineCutter<R> {
+    pub(super) fn new(reader: R, lines: Lines, offset: u64, line: u64) -> Self {
+        Self {
+            reader: BufReader::with_capacity(256 << 10, reader),
+            lines,
+            offset,
+            line,
+            ahead: VecDeque::new(),
+            ahead_bytes: 0,
+            ends: HashMap::new(),
+            header_seen: !lines.header,
+            tally: Tally::default(),
+        }
+    }
+
+    pub(super) const fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    pub(super) const fn position(&self) -> u64 {
+        self.offset
+    }
+
+    pub(super) fn next(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Piece>> {
+        loop {
+            let Some(line) = self.take(bytes)? else { return Ok(None) };
+            self.tally.lines += 1;
+            if line.length == 0 || (!line.cut && bytes.iter().all(u8::is_ascii_whitespace)) {
+                self.tally.blank += 1;
+            } else if !self.header_seen || (self.lines.comments && bytes.first() == Some(&b'#')) {
+                self.header_seen = true;
+                self.tally.format += 1;
+            } else if self.lines.join == Join::Events && !line.cut && !begins_event(bytes) {
+                self.tally.format += 1;
+            } else {
+                return self.join(line, bytes).map(Some);
+            }
+        }
+    }
+
+    fn join(&mut self, first: Line, bytes: &mut Vec<u8>) -> io::Result<Piece> {
+        let mut piece = Piece {
+            offset: first.offset,
+            length: first.length,
+            line: first.number,
+            oversize: first.cut,
+            broken: false,
+        };
+        let transaction = boundary(bytes).filter(|(_, part)| self.lines.join == Join::Parts && *part == b'A');
+        if let Some(id) = transaction.map(|(id, _)| id.to_vec()) {
+            self.transaction(&id, bytes, &mut piece)?;
+        } else if !first.cut && !self.joined(bytes) {
+            let mut taken = VecDeque::new();
+            let mut whole = bytes.clone();
+            let mut length = first.length;
+            let mut complete = false;
+            while taken.len() < JOINED_MAX && whole.len() < RECORD_MAX {
+                let mut more = Vec::new();
+                let Some(line) = self.take(&mut more)? else { break };
+                let next = self.lines.join == Join::Log && more.starts_with(b"<![LOG[");
+                if next {
+                    self.ahead.push_front((line, more));
+                    break;
+                }
+                whole.extend_from_slice(&more);
+                length = line.offset + line.length - first.offset;
+                let cut = line.cut;
+                // Between two odd quotes the lines in between have none: only a line with a quote can close.
+                let may_close = match self.lines.join {
+                    Join::Quotes => !closed(&more),
+                    Join::Log => memchr::memmem::find(&more, b"]LOG]!>").is_some(),
+                    Join::Never | Join::Events | Join::Parts => true,
+                };
+                taken.push_back((line, more));
+                complete = !cut && may_close && self.joined(&whole);
+                if complete || cut {
+                    break;
+                }
+            }
+            if complete {
+                self.tally.lines += taken.len() as u64;
+                piece.length = length;
+                *bytes = whole;
+            } else {
+                piece.broken = true;
+                while let Some(back) = taken.pop_back() {
+                    self.ahead.push_front(back);
+                }
+            }
+        }
+        if piece.oversize {
+            bytes.truncate(OVERSIZE_KEPT);
+        } else {
+            bytes.truncate(usize::try_from(piece.length).unwrap_or(usize::MAX));
+        }
+        Ok(piece)
+    }
+
+    /// The lines up to the one that ends the transaction `id`. What stands in between is a client's or a page's, whatever it looks
+    /// like: the id of a transaction is known to nobody when it is sent. Without its end only the first line is of the record.
+    fn transaction(&mut self, id: &[u8], bytes: &mut Vec<u8>, piece: &mut Piece) -> io::Result<()> {
+        while !self.ends.contains_key(id) {
+            let mut more = Vec::new();
+            let read = if self.ahead_bytes < PARTS_REACH { self.read(&mut more)? } else { None };
+            let Some(line) = read else {
+                piece.broken = true;
+                return Ok(());
+            };
+            self.ahead_bytes += more.len();
+            if let Some((of, b'Z')) = boundary(&more) {
+                *self.ends.entry(of.to_vec()).or_default() += 1;
+            }
+            self.ahead.push_back((line, more));
+        }
+        let mut more = Vec::new();
+        while let Some(line) = self.take(&mut more)? {
+            self.tally.lines += 1;
+            piece.length = line.offset + line.length - piece.offset;
+            if bytes.len() + more.len() <= RECORD_MAX && !piece.oversize {
+                bytes.extend_from_slice(&more);
+            } else {
+                piece.oversize = true;
+            }
+            if boundary(&more).is_some_and(|(of, part)| of == id && part == b'Z') {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The record has its end.
+    fn joined(&self, whole: &[u8]) -> bool {
+        match self.lines.join {
+            Join::Never | Join::Parts => true,
+            Join::Quotes => closed(whole),
+            Join::Events => memchr::memmem::find(whole, b"</Event>").is_some(),
+            Join::Log => !whole.starts_with(b"<![LOG[") || memchr::memmem::find(whole, b"]LOG]!>").is_some(),
+        }
+    }
+
+    /// The next line, into `bytes` with its end as far as it is kept.
+    fn take(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Line>> {
+        if let Some((line, kept)) = self.ahead.pop_front() {
+            *bytes = kept;
+            self.ahead_bytes = self.ahead_bytes.saturating_sub(bytes.len());
+            if let Some((of, b'Z')) = boundary(bytes)
+                && let Some(left) = self.ends.get_mut(of)
+            {
+                *left -= 1;
+                if *left == 0 {
+                    self.ends.remove(of);
+                }
+            }
+            return Ok(Some(line));
+        }
+        self.read(bytes)
+    }
+
+    /// The next line of the file.
+    fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Line>> {
+        bytes.clear();
+        let (mut total, mut end) = (0u64, [0u8; 2]);
+        loop {
+            let chunk = match self.reader.fill_buf() {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                chunk => chunk?,
+            };
+            if chunk.is_empty() {
+                break;
+            }
+            let newline = memchr::memchr(b'\n', chunk);
+            let used = newline.map_or(chunk.len(), |at| at + 1);
+            let part = chunk.get(..used).unwrap_or_default();
+            let room = (RECORD_MAX + 1).saturating_sub(bytes.len()).min(part.len());
+            bytes.extend_from_slice(part.get(..room).unwrap_or_default());
+            for b in part.iter().rev().take(2).rev() {
+                end = [end[1], *b];
+            }
+            total += used as u64;
+            self.reader.consume(used);
+            if newline.is_some() {
+                break;
+            }
+        }
+        if total == 0 {
+            return Ok(None);
+        }
+        let ending = match end {
+            [b'\r', b'\n'] if total > 1 => 2,
+            [_, b'\n'] => 1,
+            _ => 0,
+        };
+        let line = Line {
+            offset: self.offset,
+            number: self.line,
+            length: total - ending,
+            cut: total - ending > RECORD_MAX as u64,
+        };
+        self.offset += total;
+        self.line += 1;
+        Ok(Some(line))
+    }
+}
+
+fn begins_event(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"<Event")
+        .is_some_and(|at| bytes.get(at + 6).is_none_or(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/')))
+}

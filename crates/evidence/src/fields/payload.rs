@@ -1,0 +1,189 @@
+//! What is packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
+
+use super::json::{self, Outcome};
+use super::{auditd, ids, keyvalue, message, modsec, plaso, syslog, xml};
+
+type Fields = Vec<(String, String)>;
+
+/// Levels of packing that are unpacked: a syslog line with JSON that holds XML has two.
+const LEVELS: u8 = 2;
+/// Fields of one record that are kept.
+pub(crate) const FIELDS_MAX: usize = 4_096;
+
+/// Appends the fields packed into `value`, each under `path`, if it packs any.
+pub(crate) fn expand(path: &str, value: &str, out: &mut Fields) {
+    unpack(path, value, LEVELS, out);
+}
+
+fn unpack(path: &str, value: &str, levels: u8, out: &mut Fields) {
+    if levels == 0 || value.len() < 6 || out.len() >= FIELDS_MAX {
+        return;
+    }
+    let inner = inner(path, value);
+    for (name, value) in inner {
+        let path = if path.is_empty() { name } else { format!("{path}.{name}") };
+        let at = out.len();
+        if at >= FIELDS_MAX {
+            return;
+        }
+        out.push((path, value));
+        if let Some((path, value)) = out.get(at).cloned().filter(|(_, v)| packed(v)) {
+            unpack(&path, &value, levels - 1, out);
+        }
+    }
+}
+
+/// Whether it is worth a closer look: nearly all values are not, and this is the hot path.
+pub(crate) fn packed(value: &str) -> bool {
+    value.len() >= 6
+        && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
+            || memchr::memchr2(b'=', b'\n', value.as_bytes()).is_some()
+            || value.contains("EF:")
+            || value.contains("[id \"")
+            || BEGINNINGS.iter().any(|begin| value.starts_with(begin)))
+}
+
+/// Fields in which a collector puts what another program wrote. Elsewhere, as in the name of a user or of a browser, whoever
+/// is recorded chooses the words.
+const MESSAGES: [&str; 13] = [
+    "message",
+    "msg",
+    "syslogmessage",
+    "log",
+    "rawdata",
+    "fullmessage",
+    "shortmessage",
+    "eventmessage",
+    "logmessage",
+    "rawmessage",
+    "textpayload",
+    "fulllog",
+    "logline",
+];
+/// Names that say so only of a whole record: `user_agent.original` is what a browser says of itself.
+const OF_THE_WHOLE: [&str; 6] = ["original", "text", "raw", "desc", "body", "line"];
+
+/// Whether a path is that of such a field.
+pub fn is_message(path: &str) -> bool {
+    let mut parts = path.rsplit('.').filter(|part| !part.bytes().all(|b| b.is_ascii_digit()));
+    let plain: String = parts.next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).collect();
+    let whole =
+        parts.next().is_none_or(|above| above.eq_ignore_ascii_case("event") || above.eq_ignore_ascii_case("log"));
+    let is = |names: &[&str]| names.iter().any(|message| plain.eq_ignore_ascii_case(message));
+    is(&MESSAGES) || whole && is(&OF_THE_WHOLE)
+}
+
+/// Whether a text may have fields whose names do not stand in it.
+pub(crate) fn renames(value: &str) -> bool {
+    value.starts_with('[') && value.contains("Source Name: ")
+        || value.contains("Subject:")
+        || value.contains("COMMAND=")
+        || value.contains("[Priority: ")
+        || value.contains("[id \"")
+        || BEGINNINGS.iter().any(|begin| value.starts_with(begin))
+}
+
+/// How messages begin that say who signed in, and hold no pair.
+const BEGINNINGS: [&str; 4] = ["Accepted ", "Failed ", "Invalid user ", "pam_unix("];
+
+fn inner(path: &str, value: &str) -> Fields {
+    let text = value.trim();
+    let mut found = Fields::new();
+    if text.starts_with(['{', '[']) && text.ends_with(['}', ']']) {
+        let outcome = json::flatten(text, "", &mut |p, v| found.push((p.to_owned(), v.into_owned())));
+        if outcome == Outcome::Whole {
+            found.truncate(FIELDS_MAX);
+            return found;
+        }
+        found.clear();
+    }
+    if text.starts_with('[')
+        && is_message(path)
+        && let Some(found) = plaso::event(text)
+    {
+        return found;
+    }
+    if text.starts_with("<Event") || text.starts_with("<?xml") {
+        let _ = xml::flatten(text, "", &mut |p, v| found.push((p.to_owned(), v)));
+        return found;
+    }
+    if text.contains("audit(")
+        && let Some(found) = auditd::fields(text)
+    {
+        return found;
+    }
+    if text.contains("EF:")
+        && let Some(found) = keyvalue::cef(text)
+    {
+        return found;
+    }
+    if text.contains('\n') {
+        let found = message::fields(text);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    if is_message(path)
+        && let Some(found) = syslog::collected(text)
+    {
+        return found;
+    }
+    // Whose command it is does not stand in its pairs.
+    if text.contains("COMMAND=") && text.contains("TTY=") {
+        return Fields::new();
+    }
+    if text.contains("[Priority: ")
+        && is_message(path)
+        && let Some(found) = ids::alert(text)
+    {
+        return found;
+    }
+    if text.contains("[id \"")
+        && is_message(path)
+        && let Some(found) = modsec::said(text)
+    {
+        return found;
+    }
+    if let Some(found) = keyvalue::comma_pairs(text) {
+        return found;
+    }
+    if is_message(path)
+        && let Some(found) = keyvalue::bar_pairs(text)
+    {
+        return found;
+    }
+    if keyvalue::looks_like_pairs(text) {
+        let own = |p: &keyvalue::Pair<'_>| (p.key.to_owned(), p.value.to_owned());
+        return keyvalue::pairs(text, keyvalue::Reach::Word).iter().map(own).collect();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(value: &str, expect: &str) {
+        let mut out = Vec::new();
+        expand("m", value, &mut out);
+        let got: Vec<_> = out.iter().map(|(k, v)| format!("{k}={v}")).collect();
+        assert_eq!(got.join(" | "), expect, "{value}");
+    }
+
+    #[test]
+    fn each_packing_is_opened() {
+        check(
+            r#"{"a":{"b":1},"c":"<Event><System><EventID>4</EventID></System></Event>"}"#,
+            "m.a.b=1 | m.c=<Event><System><EventID>4</EventID></System></Event> | m.c.System.EventID=4",
+        );
+        check(
+            "type=X audit(1652292621.986:1): a=1 b=2",
+            "m.type=X | m.audit.time=1652292621.986 | m.audit.serial=1 | m.a=1 | m.b=2",
+        );
+        check("IN=eth0 OUT= SRC=1.2.3.4", "m.IN=eth0 | m.OUT= | m.SRC=1.2.3.4");
+        check("SHA1=AB,MD5=CD,SHA256=EF", "m.SHA1=AB | m.MD5=CD | m.SHA256=EF");
+        check("http://x/?a=1&b=2&c=3", "");
+        check("bash -c {echo,abc}|{base64,-d}|{bash,-i}", "");
+        check("{not json}", "");
+    }
+}

@@ -1,0 +1,105 @@
+//! Where the lines of a text have their times that do not begin with them: `https 2020-01-11T16:55:20Z app/web …`,
+//! `10.0.0.9 | https | admin | 2022-04-12 05:39:57,408 | …`. It is a place that nearly all lines of the file share, since
+//! what one line says in its words is no time of it.
+
+use casebook_protocol::Precision;
+use serde::{Deserialize, Serialize};
+
+use super::begins_with_time;
+use crate::time::epoch::epoch;
+use crate::time::text::{Reading, prefix};
+
+/// Cells before the time, at the most.
+const CELLS_MAX: usize = 7;
+/// Of words, which anybody can write, fewer.
+const WORDS_MAX: usize = 3;
+/// What separates cells, those that separate most surely first.
+const SEPARATORS: [u8; 5] = [b'\t', b'|', b';', b',', b' '];
+
+/// The place of the time in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    separator: u8,
+    /// Cells before it.
+    cell: usize,
+}
+
+impl Place {
+    /// The first place at which seven of ten lines have a time; none where three of ten begin with one.
+    pub(crate) fn of(lines: &[&str]) -> Option<Self> {
+        let share = |count: usize, tenths: usize| count > 0 && count * 10 >= lines.len() * tenths;
+        let begin = lines.iter().filter(|line| begins_with_time(line).is_some()).count();
+        if share(begin, 3) {
+            return None;
+        }
+        let places = SEPARATORS.into_iter().flat_map(|separator| {
+            let most = if separator == b' ' { WORDS_MAX } else { CELLS_MAX };
+            (1..=most).map(move |cell| Self { separator, cell })
+        });
+        places.into_iter().find(|place| {
+            let times: Vec<&str> = lines.iter().filter_map(|line| place.time_of(line)).collect();
+            // Numbers of ten digits are many things.
+            share(times.len(), if times.iter().any(|time| time.len() == 10 && epoch(time).is_some()) { 9 } else { 7 })
+        })
+    }
+
+    /// The time that stands there: a date with a time of day, or a count from an epoch that fills its cell.
+    pub(crate) fn time_of(self, line: &str) -> Option<&str> {
+        let from = self.start(line)?;
+        let rest = line.get(from..)?;
+        let open = rest.len() - rest.trim_start_matches([' ', '[', '(', '"']).len();
+        let rest = rest.get(open..)?;
+        if let Some((moment, used)) = prefix(rest, Reading::default()) {
+            return (moment.dated && moment.precision != Precision::Day).then(|| rest.get(..used)).flatten();
+        }
+        let cell = rest.split(char::from(self.separator)).next()?.trim_end();
+        epoch(cell).map(|_| cell)
+    }
+
+    /// Where the cell begins.
+    fn start(self, line: &str) -> Option<usize> {
+        let bytes = line.as_bytes();
+        let mut at = 0;
+        for _ in 0..self.cell {
+            at += memchr::memchr(self.separator, bytes.get(at..)?)? + 1;
+            while self.separator == b' ' && bytes.get(at) == Some(&b' ') {
+                at += 1;
+            }
+        }
+        Some(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lines: &[&str], expect: &[Option<&str>]) {
+        let place = Place::of(lines);
+        let got: Vec<Option<&str>> = lines.iter().map(|line| place?.time_of(line)).collect();
+        assert_eq!(got, expect, "{lines:?}");
+    }
+
+    #[test]
+    fn behind_words_and_cells() {
+        check(
+            &["https 2020-01-11T16:55:20.3Z app/web 10.0.0.9:1", "h2 2020-01-11T16:56:05.9Z app/web 10.0.0.9:2"],
+            &[Some("2020-01-11T16:55:20.3Z"), Some("2020-01-11T16:56:05.9Z")],
+        );
+        check(
+            &["10.0.0.9 | https | admin | 2022-04-12 05:39:57,408 | \"GET / HTTP/1.1\""],
+            &[Some("2022-04-12 05:39:57,408")],
+        );
+        check(&["10.0.0.9 | UserLoggedIn | bob | 1400681361906 | -"], &[Some("1400681361906")]);
+        check(&["1234 \tPC-9\t16-02-2024 14:08:50\t16-02-2024 14:09:02\tbob"], &[Some("16-02-2024 14:08:50")]);
+    }
+
+    #[test]
+    fn what_a_line_says_is_no_place() {
+        check(&["copied 2020-01-11 16:55:20 to b", "done", "no more", "end"], &[None; 4]);
+        check(&["2020-01-11 16:55:20 a 2019-01-01 10:00:00", "2020-01-11 16:55:21 b 2019-01-01 10:00:00"], &[None; 2]);
+        check(&["Dated a 2020-01-11 b", "Dated a 2020-01-11 c"], &[None; 2]);
+        check(&["a|b|1400681361|c", "a|b|1|c"], &[None; 2]);
+        check(&["- 1131566461 2005.11.09 dn228 Nov 9 12:01:01 dn228/dn228 crond[1]: x"], &[Some("1131566461")]);
+    }
+}

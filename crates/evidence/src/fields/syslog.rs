@@ -1,0 +1,213 @@
+//! Syslog lines, and what sshd, sudo and their kind say in them.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::time::text::{Reading, prefix};
+
+type Fields = Vec<(String, String)>;
+
+/// What stands before the message of a syslog line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Header<'t> {
+    pub(crate) pri: Option<&'t str>,
+    pub(crate) time: &'t str,
+    /// The time says its year.
+    pub(crate) dated: bool,
+    pub(crate) host: Option<&'t str>,
+    pub(crate) program: Option<&'t str>,
+    pub(crate) pid: Option<&'t str>,
+    pub(crate) structured: &'t str,
+    pub(crate) message: &'t str,
+}
+
+/// Reads the header of a line; none where it has no time at its beginning followed by a program.
+pub(crate) fn header(line: &str) -> Option<Header<'_>> {
+    let mut header = Header::default();
+    let mut rest = line;
+    if let Some(inner) = rest.strip_prefix('<') {
+        let end = inner.find('>').filter(|end| *end <= 3)?;
+        header.pri = inner.get(..end);
+        rest = inner.get(end + 1..)?;
+        if let Some(body) = rest.strip_prefix("1 ") {
+            return rfc5424(header, body);
+        }
+    }
+    let (moment, used) = prefix(rest, Reading::default())?;
+    header.time = rest.get(..used)?;
+    header.dated = moment.dated;
+    rest = rest.get(used..)?.strip_prefix(' ')?.trim_start();
+    let (first, after) = word(rest);
+    if first.ends_with(':') {
+        return with_program(header, rest);
+    }
+    let hostlike = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b':' | b'%' | b'@' | b'/');
+    if first.is_empty() || !first.bytes().all(hostlike) {
+        return None;
+    }
+    header.host = Some(first);
+    with_program(header, after)
+}
+
+fn word(text: &str) -> (&str, &str) {
+    text.split_once(' ').map_or((text, ""), |(a, b)| (a, b.trim_start()))
+}
+
+/// `program[pid]: message`.
+fn with_program<'t>(mut header: Header<'t>, rest: &'t str) -> Option<Header<'t>> {
+    // Cisco puts a colon of its own between host and message.
+    let rest = rest.strip_prefix(": ").unwrap_or(rest);
+    let end = rest.find(": ").or_else(|| rest.ends_with(':').then(|| rest.len() - 1))?;
+    let tag = rest.get(..end)?;
+    let named =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'/' | b'(' | b')' | b'%' | b'@' | b'+');
+    let (program, pid) = match tag.split_once('[') {
+        Some((program, pid)) => (program, pid.strip_suffix(']')),
+        None => (tag, None),
+    };
+    if program.is_empty() || program.len() > 64 || !program.bytes().all(named) {
+        return None;
+    }
+    header.program = Some(program);
+    header.pid = pid;
+    header.message = rest.get(end + 1..)?.trim_start_matches(' ');
+    Some(header)
+}
+
+fn rfc5424<'t>(mut header: Header<'t>, body: &'t str) -> Option<Header<'t>> {
+    let mut parts = body.splitn(6, ' ');
+    let some = |part: Option<&'t str>| part.filter(|p| *p != "-");
+    header.time = parts.next()?;
+    header.dated = true;
+    header.host = some(parts.next());
+    header.program = some(parts.next());
+    header.pid = some(parts.next());
+    let _message_id = parts.next();
+    let rest = parts.next().unwrap_or_default();
+    let end = structured_end(rest);
+    header.structured = rest.get(..end)?;
+    header.message = rest.get(end..)?.trim_start().trim_start_matches('\u{feff}');
+    Some(header)
+}
+
+/// Where the structured data at the beginning of `text` ends.
+fn structured_end(text: &str) -> usize {
+    if !text.starts_with('[') {
+        return usize::from(text.starts_with('-'));
+    }
+    let (mut quoted, mut escaped) = (false, false);
+    let bytes = text.as_bytes();
+    for (at, b) in bytes.iter().enumerate() {
+        match b {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => quoted = !quoted,
+            b']' if !quoted && bytes.get(at + 1) != Some(&b'[') => return at + 1,
+            _ => {}
+        }
+    }
+    0
+}
+
+/// The fields of a line with this header.
+pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) {
+    let mut add = |name: &str, value: Option<&str>| {
+        if let Some(value) = value {
+            out.push((name.to_owned(), value.to_owned()));
+        }
+    };
+    add("timestamp", Some(header.time));
+    add("pri", header.pri);
+    add("host", header.host);
+    add("program", header.program);
+    add("pid", header.pid);
+    add("message", Some(header.message));
+    for pair in super::keyvalue::pairs(header.structured, super::keyvalue::Reach::Word) {
+        out.push((format!("sd.{}", pair.key), pair.value.trim_end_matches(']').to_owned()));
+    }
+    if let Some(program) = header.program {
+        known(program, header.message, out);
+    }
+}
+
+/// Patterns for messages whose wording has been stable for decades; group names become field names.
+const KNOWN: [(&str, &str); 14] = [
+    (
+        "sshd",
+        r"^(?<outcome>Accepted|Failed|Postponed) (?<method>\S+) for (?:invalid user )?(?<user>\S*) from (?<src_ip>\S+) port (?<src_port>\d+)",
+    ),
+    ("sshd", r"^(?<outcome>Invalid) user (?<user>\S*) from (?<src_ip>\S+)(?: port (?<src_port>\d+))?"),
+    (
+        "sshd",
+        r"^(?<outcome>Connection closed|Connection reset|Disconnected|Disconnecting|Received disconnect|Connection) (?:by |from )?(?:(?:authenticating |invalid )?user (?<user>\S*) )?(?<src_ip>[0-9a-fA-F.:]+) port (?<src_port>\d+)",
+    ),
+    ("sshd", r"^User (?<user>\S+) from (?<src_ip>\S+) (?<outcome>not allowed)"),
+    (
+        "sudo",
+        r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?(?:HOST=\S+ ; )?TTY=(?<tty>\S+) ; (?:CHROOT=.*? ; )?PWD=(?<cwd>.*?) ; USER=(?<target_user>\S+) ; (?:(?:GROUP|ENV|TSID|LOGID|HOST|CHROOT)=.*? ; )*?COMMAND=(?<command>.*)$",
+    ),
+    // Some exports lose what separates the parts; then no part has blanks but the last.
+    (
+        "sudo",
+        r"^\s*(?<user>\S+) : TTY=(?<tty>\S+)  +PWD=(?<cwd>[^\s;]+)  +USER=(?<target_user>[^\s;]+)  +COMMAND=(?<command>.*)$",
+    ),
+    ("su", r"^\(to (?<target_user>\S+)\) (?<user>\S+) on (?<tty>\S+)"),
+    ("su", r"^(?<outcome>Successful|FAILED) su for (?<target_user>\S+) by (?<user>\S+)"),
+    (
+        "pam_",
+        r"^\s*pam_unix\((?<service>\S+?):\w+\): session (?<outcome>opened|closed) for user (?<user>[^\s(]+)(?:\(uid=(?<uid>\d+)\))?(?: by (?<by_user>[^\s(]*))?",
+    ),
+    (
+        "pam_",
+        r"^\s*pam_unix\((?<service>\S+?):auth\): (?<outcome>authentication failure);.*rhost=(?<src_ip>\S*)(?:\s+user=(?<user>\S+))?",
+    ),
+    ("cron", r"^\((?<user>\S+)\) CMD \((?<command>.*)\)"),
+    ("useradd", r"^(?<outcome>new user): name=(?<user>[^,\s]+)"),
+    ("systemd-logind", r"^(?<outcome>New session|Removed session) (?<session>\S+?)\.?(?: of user (?<user>\S+?)\.?)?$"),
+    ("passwd", r"password (?<outcome>changed) for (?<user>\S+)"),
+];
+
+static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
+    KNOWN.iter().filter_map(|(program, pattern)| Some((*program, Regex::new(pattern).ok()?))).collect()
+});
+
+/// What a well-known message says that stands in a field of a record, without the program that wrote it.
+pub(crate) fn collected(message: &str) -> Option<Fields> {
+    // Plaso puts the program and its process before the words.
+    let tagged = message.strip_prefix('[').and_then(|rest| rest.split_once("] ")).filter(|(tag, _)| tag.len() <= 64);
+    let message = tagged.map_or(message, |(_, words)| words);
+    let program = match message.as_bytes().first()? {
+        b'A' if message.starts_with("Accepted ") => "sshd",
+        b'F' if message.starts_with("Failed ") && message.contains(" from ") => "sshd",
+        b'I' if message.starts_with("Invalid user ") => "sshd",
+        _ if message.contains(" COMMAND=") && message.contains("TTY=") => "sudo",
+        _ if message.starts_with("pam_unix(") => "pam_",
+        _ => return None,
+    };
+    let mut found = Fields::new();
+    known(program, message, &mut found);
+    (!found.is_empty()).then_some(found)
+}
+
+/// Adds what a well-known message says.
+pub(crate) fn known(program: &str, message: &str, out: &mut Fields) {
+    let program = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
+    for (of, pattern) in PATTERNS.iter() {
+        let speaks = if *of == "pam_" { message.contains("pam_unix(") } else { program.starts_with(of) };
+        if speaks && let Some(found) = pattern.captures(message) {
+            // The name of a folder, or a command, may look like these parts: then nothing says which are meant.
+            let unclear = *of == "sudo" && message.matches(" ; USER=").count() > 1;
+            let parts = pattern.capture_names().flatten();
+            for name in parts.filter(|name| !unclear || matches!(*name, "user" | "tty" | "outcome")) {
+                if let Some(value) = found.name(name) {
+                    out.push((name.to_owned(), value.as_str().to_owned()));
+                }
+            }
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,172 @@
+//! The zones of logs whose times write none, as alerts tell them, or as the logs state them at their beginning.
+
+use std::cmp::Ordering;
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+
+use super::{Fields, Prepared};
+use crate::cut::Cutter;
+use crate::fields;
+use crate::hint::{Hint, pointed};
+use crate::index::{Guess, Looked};
+use crate::time::clock::{self, Offset};
+use crate::time::plan::{Own, TimePlan};
+use crate::time::roles::{Candidate, SECOND};
+use crate::time::text::{Reading, prefix};
+use crate::time::{Class, year};
+
+/// Its own times say no zone, and no other of its times does.
+pub(super) fn open(plan: &TimePlan, candidates: &[Candidate]) -> bool {
+    let own = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
+    own.is_some_and(|own| own.class != Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
+}
+
+/// Records at the beginning of a log of text that may state its zone.
+const HEADING: usize = 50;
+
+/// The zone that a log of text states at its beginning beside the time at which it starts, as in
+/// `Start: 2024/01/02 03:04:05 (UTC-8:00)`. What it states first stands, and what an alert tells of it goes before that:
+/// whoever can write lines into a log could write one like it.
+pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
+    let own = plan.own.first()?;
+    let heads = sample.iter().take(HEADING).filter_map(|fields| fields.first());
+    let stated = heads.filter(|(label, _)| label.to_ascii_lowercase().starts_with("start")).find_map(|(_, value)| {
+        let (moment, used) = prefix(value, Reading::default()).filter(|(moment, _)| !moment.zoned)?;
+        let before = sample.iter().take(HEADING).find_map(|fields| plan.written(&mut fields.clone()).map(|(_, m)| m));
+        let near = before.is_none_or(|first| first.ns.abs_diff(moment.ns) <= 60 * SECOND.unsigned_abs());
+        value.get(used..).and_then(east_of_utc).filter(|_| near)
+    });
+    let add = -stated.filter(|east| *east != 0)?;
+    let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its beginning".to_owned());
+    Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1 })
+}
+
+/// `(UTC-8:00)`, `(GMT+2)` or `(UTC)`, in nanoseconds.
+fn east_of_utc(text: &str) -> Option<i64> {
+    let text = text.trim().strip_prefix('(')?.strip_suffix(')')?;
+    let rest = text.strip_prefix("UTC").or_else(|| text.strip_prefix("GMT"))?;
+    if rest.is_empty() {
+        return Some(0);
+    }
+    let sign = match rest.bytes().next()? {
+        b'+' => 1,
+        b'-' => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = rest.get(1..)?.split_once(':').unwrap_or((rest.get(1..)?, "0"));
+    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let seconds = sign * (hours * 3600 + minutes * 60);
+    ((0..=14).contains(&hours) && (0..60).contains(&minutes)).then_some(seconds * SECOND)
+}
+
+/// Gives their zones to the sources of hosts of which an alert told one, and notes of the others that they have none.
+pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
+    for prepared in all.iter_mut() {
+        let own = prepared.plan.own.first();
+        // A clock that another host has says nothing of this one.
+        let mine = |o: &Offset| prepared.machines.contains(&o.host);
+        let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key && mine(o)));
+        prepared.zoneless &= !shown;
+        if prepared.zoneless {
+            guessed.zoneless.push(prepared.found.file.clone());
+        }
+    }
+    guessed.told = looked(all, hint, told);
+    for looked in &guessed.told {
+        let Some(offset) = &looked.zone else { continue };
+        // Where no host is named, a file speaks for itself alone.
+        let same = |p: &&mut Prepared| {
+            p.zoneless && p.machines.contains(&offset.host) && (!offset.host.is_empty() || p.found.file == looked.file)
+        };
+        for prepared in all.iter_mut().filter(same) {
+            let shown = prepared.plan.own.first().map(|own| (own.key.clone(), own.path.clone()));
+            let Some((field, path)) = shown else { continue };
+            let offset = Offset { field, path, ..offset.clone() };
+            if prepared.plan.offsets.iter().any(|o| o.host == offset.host && o.field == offset.field) {
+                continue;
+            }
+            prepared.notes.extend(clock::notes(std::slice::from_ref(&offset)));
+            prepared.plan.offsets.push(offset);
+            // Of other hosts in the same file nothing is known.
+            prepared.zoneless = prepared.machines.len() > 1;
+        }
+    }
+    for prepared in all.iter_mut().filter(|p| p.zoneless) {
+        // An alert tells of a zone also where it says that the times are right as they are written.
+        let as_written = |l: &Looked| {
+            let local = || prepared.local(l.line, l.at).map(|(.., at)| at);
+            l.zoned
+                && l.file == prepared.found.file
+                && local().is_some_and(|at| at.abs_diff(l.at) < SECOND.unsigned_abs())
+        };
+        let told = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host))
+            || guessed.told.iter().any(as_written);
+        if let Some(stated) = prepared.stated.take().filter(|_| !told) {
+            prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
+            prepared.plan.offsets.push(stated);
+            prepared.zoneless = false;
+            guessed.stated.push(prepared.found.file.clone());
+        }
+    }
+    for prepared in all.iter_mut().filter(|p| p.zoneless) {
+        let fields = prepared.plan.own.first().map(|own| own.path.clone());
+        let rest = if prepared.plan.offsets.is_empty() { "" } else { " of other hosts" };
+        let note = |path: String| format!("the times of {path}{rest} say no zone: they are read as UTC");
+        prepared.notes.extend(fields.map(note));
+    }
+}
+
+/// What earlier alerts told of records whose logs write no zone, and what `hint` does. What was told first of a host
+/// stands.
+fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked> {
+    let files: Vec<&str> = all.iter().map(|p| p.found.file.as_str()).collect();
+    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
+        let (file, at) = (pointed(&files, &told.file)?, told.ns()?);
+        let source = all.iter().find(|p| p.found.file == file).filter(|p| p.zoneless)?;
+        let zone = source.zone_by(told.line, at);
+        Some(Looked { file: file.to_owned(), line: told.line, at, zoned: told.zoned, zone })
+    });
+    told.iter().cloned().chain(new).collect()
+}
+
+impl Prepared {
+    /// The zone in which the record on `line` happened at `told`, if there is one. Its times say none themselves.
+    fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
+        let (host, own, at) = self.local(line, told)?;
+        let add = clock::zone(told, at)?;
+        let (field, path) = (own.key.clone(), own.path.clone());
+        Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
+    }
+
+    /// The host of the record on `line`, its field of time and what that says, read as UTC in the year nearest to `told`;
+    /// none where it says a zone.
+    fn local(&self, line: u64, told: i64) -> Option<(String, &Own, i64)> {
+        let mut fields = self.line(line).filter(|_| self.zoneless)?;
+        let host = self.plan.host_of(&fields);
+        let (own, moment) = self.plan.written(&mut fields)?;
+        let at = if moment.dated {
+            moment.ns
+        } else {
+            let year = self.plan.year?;
+            let near = |at: &i64| told.abs_diff(*at);
+            [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
+        };
+        (!moment.zoned).then_some((host, own, at))
+    }
+
+    /// The fields of the record that starts on a line.
+    fn line(&self, number: u64) -> Option<Fields> {
+        let mut file = File::open(&self.body.path).ok()?;
+        file.seek(SeekFrom::Start(self.detected.skip)).ok()?;
+        let mut cutter = Cutter::new(file, &self.detected.cut, 0, 1);
+        let mut bytes = Vec::new();
+        loop {
+            let piece = cutter.next(&mut bytes).ok()??;
+            match piece.line.cmp(&number) {
+                Ordering::Less => {}
+                Ordering::Equal => return Some(fields::parse(&self.detected.shape, &bytes).fields),
+                Ordering::Greater => return None,
+            }
+        }
+    }
+}

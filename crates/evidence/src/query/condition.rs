@@ -1,0 +1,191 @@
+//! Conditions on fields.
+
+use regex::{Regex, RegexBuilder};
+
+use crate::readings::Term;
+use crate::time::text::{Reading, parse};
+
+/// How a value is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Op {
+    Eq,
+    Ne,
+    Contains,
+    StartsWith,
+    EndsWith,
+    Gt,
+    Lt,
+    Exists,
+    Regex,
+}
+
+impl Op {
+    pub(crate) const NAMES: [(&'static str, Self); 9] = [
+        ("eq", Self::Eq),
+        ("ne", Self::Ne),
+        ("contains", Self::Contains),
+        ("starts_with", Self::StartsWith),
+        ("ends_with", Self::EndsWith),
+        ("gt", Self::Gt),
+        ("lt", Self::Lt),
+        ("exists", Self::Exists),
+        ("regex", Self::Regex),
+    ];
+}
+
+/// One condition on a field of a record.
+#[derive(Debug, Clone)]
+pub(crate) struct Condition {
+    field: String,
+    op: Op,
+    /// In lower case.
+    value: String,
+    regex: Option<Regex>,
+    implied: Option<Term>,
+}
+
+impl Condition {
+    /// A condition; the message says what is wrong with it.
+    pub(crate) fn new(field: &str, op: Op, value: &str) -> Result<Self, String> {
+        let regex = match op {
+            Op::Regex => {
+                let built = RegexBuilder::new(value).size_limit(1 << 20).dfa_size_limit(1 << 20).build();
+                Some(built.map_err(|e| format!("the regular expression {value:?} cannot be used: {e}"))?)
+            }
+            _ => None,
+        };
+        let literal = matches!(op, Op::Eq | Op::Contains | Op::StartsWith | Op::EndsWith);
+        let implied = if literal { longest_plain(value).map(Term::new) } else { None };
+        let (field, value) = (field.to_owned(), value.to_ascii_lowercase());
+        Ok(Self { field, op, value, regex, implied })
+    }
+
+    /// What a record's bytes hold wherever the condition is true of its fields.
+    pub(crate) const fn implied(&self) -> Option<&Term> {
+        self.implied.as_ref()
+    }
+
+    /// The field that is asked for.
+    pub(crate) fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Whether it can be true where the field is missing.
+    pub(crate) fn of_missing(&self) -> bool {
+        self.op == Op::Exists && self.value == "false"
+    }
+
+    /// Whether some value of the field is so; for `ne`, whether the field is there and none is equal.
+    pub(crate) fn is_true(&self, fields: &[(String, String)]) -> bool {
+        let found = values(fields, &self.field);
+        match self.op {
+            Op::Exists => found.iter().any(|v| !v.is_empty()) == (self.value != "false"),
+            Op::Ne => !found.is_empty() && !found.iter().any(|v| equal(v, &self.value)),
+            _ => found.iter().any(|v| self.matches(v)),
+        }
+    }
+
+    fn matches(&self, value: &str) -> bool {
+        match self.op {
+            Op::Eq => equal(value, &self.value),
+            Op::Contains => value.to_ascii_lowercase().contains(&self.value),
+            Op::StartsWith => value.to_ascii_lowercase().starts_with(&self.value),
+            Op::EndsWith => value.to_ascii_lowercase().ends_with(&self.value),
+            Op::Gt => order(value, &self.value).is_some_and(std::cmp::Ordering::is_gt),
+            Op::Lt => order(value, &self.value).is_some_and(std::cmp::Ordering::is_lt),
+            Op::Regex => self.regex.as_ref().is_some_and(|r| r.is_match(value)),
+            Op::Ne | Op::Exists => false,
+        }
+    }
+}
+
+fn equal(value: &str, lower: &str) -> bool {
+    value.eq_ignore_ascii_case(lower)
+}
+
+/// Compares numbers as numbers, times as times, and anything else as text.
+fn order(value: &str, lower: &str) -> Option<std::cmp::Ordering> {
+    if let (Ok(a), Ok(b)) = (value.parse::<f64>(), lower.parse::<f64>()) {
+        return a.partial_cmp(&b);
+    }
+    let time = |text: &str| parse(&text.to_ascii_uppercase(), Reading { day_first: false, numbers: true });
+    if let (Some(a), Some(b)) = (time(value), time(lower)) {
+        return Some(a.ns.cmp(&b.ns));
+    }
+    Some(value.to_ascii_lowercase().as_str().cmp(lower))
+}
+
+/// The longest part of a value that is written the same however the record packs it.
+fn longest_plain(value: &str) -> Option<&str> {
+    value
+        .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '@' | '-')))
+        .max_by_key(|part| part.len())
+        .filter(|part| part.len() >= 4)
+}
+
+/// The values of a field: of the path as given, in any case, or of all paths that end with it. A position
+/// in a list may be left out.
+pub(crate) fn values<'f>(fields: &'f [(String, String)], wanted: &str) -> Vec<&'f str> {
+    let exact: Vec<&str> = fields.iter().filter(|(p, _)| same(p, wanted)).map(|(_, v)| v.as_str()).collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    fields.iter().filter(|(p, _)| ends(p, wanted)).map(|(_, v)| v.as_str()).collect()
+}
+
+fn is_position(segment: &str) -> bool {
+    segment == "*" || (!segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit()))
+}
+
+fn same(path: &str, wanted: &str) -> bool {
+    path.eq_ignore_ascii_case(wanted) || (folds(path, wanted) && without(path).eq_ignore_ascii_case(&without(wanted)))
+}
+
+fn ends(path: &str, wanted: &str) -> bool {
+    let tail = |path: &str, wanted: &str| {
+        let at = path.len().checked_sub(wanted.len());
+        at.is_some_and(|at| {
+            path.get(at..).is_some_and(|t| t.eq_ignore_ascii_case(wanted))
+                && (at == 0 || path.as_bytes().get(at - 1) == Some(&b'.'))
+        })
+    };
+    tail(path, wanted) || (folds(path, wanted) && tail(&without(path), &without(wanted)))
+}
+
+/// The path has a position in a list where `wanted` leaves it open.
+fn folds(path: &str, wanted: &str) -> bool {
+    listed(path) && !wanted.split('.').any(|s| s != "*" && is_position(s))
+}
+
+fn listed(path: &str) -> bool {
+    path.bytes().any(|b| b.is_ascii_digit()) && path.split('.').any(is_position)
+}
+
+/// Whether `values` may find something under one of these paths, in which `*` stands for positions.
+pub(crate) fn may_have<'p>(mut paths: impl Iterator<Item = &'p str>, wanted: &str) -> bool {
+    let wanted = without(wanted);
+    paths.any(|path| {
+        let path = without(path);
+        let at = path.len().checked_sub(wanted.len());
+        at.and_then(|at| path.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(&wanted))
+    })
+}
+
+/// Whether `fields` has a value under exactly this name, so that no other path counts. What is packed into
+/// a value has a path of at least two parts.
+pub(crate) fn is_settled(fields: &[(String, String)], wanted: &str) -> bool {
+    !wanted.contains('.') && fields.iter().any(|(path, _)| path.eq_ignore_ascii_case(wanted))
+}
+
+/// A quick no to most paths that are not `wanted`: their last names differ.
+pub(crate) fn may_be(path: &str, wanted: &str) -> bool {
+    fn tail(path: &str) -> Option<&str> {
+        path.rsplit('.').find(|s| !is_position(s))
+    }
+    tail(wanted).is_none_or(|wanted| tail(path).is_some_and(|path| path.eq_ignore_ascii_case(wanted)))
+}
+
+/// A path without the positions in lists.
+fn without(path: &str) -> String {
+    path.split('.').filter(|s| !is_position(s)).collect::<Vec<_>>().join(".")
+}

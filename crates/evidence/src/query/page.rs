@@ -1,0 +1,127 @@
+//! The first records of a query, in an order, and how many there are.
+
+use std::collections::BTreeMap;
+
+use crate::ReadError;
+use crate::catalog::Catalog;
+use crate::index::{self, ENTRY, Entry};
+
+use super::scan::{Filter, scan};
+
+/// The order of a page. Records without a time come last; among equals the place decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Time,
+    TimeDesc,
+    File,
+    /// By distance from this moment, in nanoseconds since 1970.
+    Near(i64),
+}
+
+/// Some records of all that were found.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) total: u64,
+    /// `total` counts all; else everything up to a limit of work.
+    pub(crate) exact: bool,
+    /// How many of all hold each term, where any of several was enough.
+    pub(crate) held: Vec<u64>,
+}
+
+type Key = (bool, i64, i64);
+
+const TIMED: &str = " AND time IS NOT NULL";
+const UNTIMED: &str = " AND time IS NULL";
+
+fn key(order: Order, entry: &Entry) -> Key {
+    let (none, time) = (entry.time.is_none(), entry.time.unwrap_or(0));
+    match order {
+        Order::Time => (none, time, entry.id),
+        Order::TimeDesc => (none, -time, -entry.id),
+        Order::File => (false, 0, entry.id),
+        Order::Near(center) => (none, time.saturating_sub(center).saturating_abs(), entry.id),
+    }
+}
+
+/// The records from number `offset` on, at most `limit`.
+pub(crate) fn page(
+    catalog: &Catalog,
+    filter: &Filter,
+    order: Order,
+    offset: usize,
+    limit: usize,
+) -> Result<Page, ReadError> {
+    if filter.by_time_only() && !matches!(order, Order::Near(_)) {
+        return by_index(catalog, filter, order, offset, limit);
+    }
+    let most = offset.saturating_add(limit);
+    let mut best: BTreeMap<Key, Entry> = BTreeMap::new();
+    let mut total = 0;
+    let choice = if filter.terms.is_choice() { filter.terms.len() } else { 0 };
+    let (mut held, mut marks) = (vec![0; choice], vec![false; choice]);
+    let scanned = scan(catalog, filter, None, &mut |hit| {
+        total += 1;
+        if choice > 0 {
+            marks.fill(false);
+            filter.terms.mark(hit.shape, hit.raw, &mut marks);
+            held.iter_mut().zip(&marks).for_each(|(count, held)| *count += u64::from(*held));
+        }
+        best.insert(key(order, hit.entry), *hit.entry);
+        if best.len() > most {
+            best.pop_last();
+        }
+    })?;
+    Ok(Page { entries: best.into_values().skip(offset).collect(), total, exact: scanned.whole, held })
+}
+
+/// A question of time alone is answered by the index.
+fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, limit: usize) -> Result<Page, ReadError> {
+    let sources: Vec<String> = filter.sources.iter().map(ToString::to_string).collect();
+    let of = format!("source IN ({}){}", sources.join(","), filter.window("time", "time"));
+    // Records without a time are a page of their own, so that the index on time can be used.
+    let parts: &[(&str, &str)] = match order {
+        Order::File => &[("", "id")],
+        Order::TimeDesc => &[(TIMED, "time DESC, id DESC"), (UNTIMED, "id DESC")],
+        Order::Time | Order::Near(_) => &[(TIMED, "time, id"), (UNTIMED, "id")],
+    };
+    catalog.with_index(|db| {
+        let mut page = Page { entries: Vec::new(), total: 0, exact: true, held: Vec::new() };
+        let mut skip = u64::try_from(offset).unwrap_or(u64::MAX);
+        for (which, sorted) in parts {
+            let count = match filter.whole() {
+                true => known(catalog, filter, which),
+                false => {
+                    let sql = format!("SELECT COUNT(*) FROM rec WHERE {of}{which}");
+                    let count: i64 = db.prepare_cached(&sql)?.query_row([], |row| row.get(0))?;
+                    u64::try_from(count).unwrap_or(0)
+                }
+            };
+            page.total += count;
+            let room = limit.saturating_sub(page.entries.len());
+            if skip < count && room > 0 {
+                let sql =
+                    format!("SELECT {ENTRY} FROM rec WHERE {of}{which} ORDER BY {sorted} LIMIT {room} OFFSET {skip}");
+                let mut query = db.prepare_cached(&sql)?;
+                let rows = query.query_map([], index::entry)?;
+                for row in rows {
+                    page.entries.push(row?);
+                }
+            }
+            skip = skip.saturating_sub(count);
+        }
+        Ok(page)
+    })
+}
+
+/// How many records there are without any window, with or without a time.
+fn known(catalog: &Catalog, filter: &Filter, which: &str) -> u64 {
+    let sources = filter.sources.iter().filter_map(|place| catalog.sources().get(*place));
+    sources
+        .map(|source| match which {
+            "" => source.records,
+            TIMED => source.records - source.untimed.min(source.records),
+            _ => source.untimed,
+        })
+        .sum()
+}

@@ -1,0 +1,266 @@
+//! How the time of each record of a source is found.
+
+use casebook_protocol::{Precision, TimeBasis};
+
+use super::clock::Offset;
+use super::names::{self, Class};
+use super::roles::{Candidate, SECOND, modal};
+use super::text::{Moment, Reading, parse};
+use super::year::Years;
+use crate::source::TimeRole;
+
+type Fields = Vec<(String, String)>;
+
+/// A record's UTC time is disbelieved where it is this far from its clock, when others agree.
+const WILD: i64 = 300 * SECOND;
+/// Fields that are tried for a record.
+const TRIED_MAX: usize = 8;
+
+/// One field that the time may be read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Own {
+    pub(crate) path: String,
+    pub(crate) key: String,
+    pub(crate) basis: TimeBasis,
+    numbers: bool,
+    utc: bool,
+}
+
+/// How the time of each record of a source is found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TimePlan {
+    /// In order of preference.
+    pub(crate) own: Vec<Own>,
+    pub(crate) ingestion: Option<Own>,
+    /// The clock that the first field, said to be UTC, is checked against.
+    pub(crate) check: Option<Own>,
+    pub(crate) offsets: Vec<Offset>,
+    /// The field with the host.
+    pub(crate) host: Option<String>,
+    pub(crate) pair: Option<Pair>,
+    pub(crate) day_first: bool,
+    /// The year of the first record, where times have none.
+    pub(crate) year: Option<i16>,
+    /// A line without a time belongs to the one before it.
+    pub(crate) carry: bool,
+}
+
+/// Date and time of day in two fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pair {
+    pub(crate) date: String,
+    pub(crate) clock: String,
+    pub(crate) zone: Option<String>,
+}
+
+/// The name under which the two are one field.
+pub(crate) const PAIR: &str = "date+time";
+
+impl TimePlan {
+    pub(crate) fn new(candidates: &[Candidate], aggregate: bool) -> Self {
+        let mut plan = Self::default();
+        let own = |c: &Candidate, basis| Own {
+            path: c.path.clone(),
+            key: names::key(&c.path),
+            basis,
+            numbers: names::may_count(&c.path),
+            utc: c.class == Class::Utc,
+        };
+        for candidate in candidates.iter().filter(|c| c.role == TimeRole::Event) {
+            let basis = match candidate.class {
+                _ if aggregate => TimeBasis::Aggregation,
+                Class::Soft => TimeBasis::Inferred,
+                _ => TimeBasis::Record,
+            };
+            plan.own.push(own(candidate, basis));
+        }
+        for candidate in candidates.iter().filter(|c| c.role == TimeRole::Ingestion) {
+            let basis = if aggregate { TimeBasis::Aggregation } else { TimeBasis::Ingestion };
+            let field = own(candidate, basis);
+            plan.ingestion.get_or_insert_with(|| field.clone());
+            plan.own.push(field);
+        }
+        // A record that says UTC is believed first, also where only some records do.
+        plan.own.sort_by_key(|own| !(own.utc && own.basis == TimeBasis::Record));
+        // Where many fields of few records are times, that which most records have is tried, too.
+        let filled = |own: &Own| candidates.iter().find(|c| c.path == own.path).map_or(0, |c| c.filled);
+        let most = plan.own.iter().enumerate().rev().max_by_key(|(_, own)| filled(own)).map(|(at, _)| at);
+        if let Some(at) = most.filter(|at| *at >= TRIED_MAX) {
+            plan.own.swap(at, TRIED_MAX - 1);
+        }
+        plan.own.truncate(TRIED_MAX);
+        let first = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
+        plan.check = first.filter(|c| c.class == Class::Utc).and_then(|utc| {
+            let clock = |c: &&Candidate| c.role == TimeRole::Event && c.class != Class::Utc && agrees(utc, c);
+            candidates.iter().find(clock).map(|clock| own(clock, TimeBasis::Record))
+        });
+        plan
+    }
+
+    /// Takes over the clocks that other sources show for the same hosts and fields.
+    pub(crate) fn adopt(&mut self, all: &[Offset]) {
+        let used = |offset: &Offset| self.own.iter().chain(&self.check).any(|own| own.key == offset.field);
+        let new: Vec<Offset> = all
+            .iter()
+            .filter(|o| !o.host.is_empty() && used(o))
+            .filter(|o| !self.offsets.iter().any(|k| k.host == o.host && k.field == o.field))
+            .cloned()
+            .collect();
+        self.offsets.extend(new);
+    }
+
+    pub(crate) const fn reading(&self) -> Reading {
+        Reading { day_first: self.day_first, numbers: false }
+    }
+
+    /// What the first of the fields says, as it is written.
+    pub(crate) fn written(&self, fields: &mut Fields) -> Option<(&Own, Moment)> {
+        join_pair(self.pair.as_ref(), fields);
+        let own = self.own.first()?;
+        let reading = Reading { numbers: own.numbers, ..self.reading() };
+        Some((own, parse(get(fields, &own.path)?, reading)?))
+    }
+
+    /// The host of a record in lower case, without its domain.
+    pub(crate) fn host_of(&self, fields: &Fields) -> String {
+        let host = self.host.as_ref().and_then(|path| get(fields, path)).unwrap_or_default();
+        host.to_ascii_lowercase()
+    }
+}
+
+/// Whether nearly all records have the two times a constant apart, so that either can vouch for the other.
+fn agrees(first: &Candidate, other: &Candidate) -> bool {
+    let diffs = first.minus(other);
+    diffs.len() >= 5 && modal(&diffs, 2 * SECOND).is_some_and(|(_, agree)| agree * 10 >= diffs.len() * 8)
+}
+
+pub(crate) fn get<'f>(fields: &'f Fields, path: &str) -> Option<&'f str> {
+    fields.iter().find(|(p, v)| p == path && !v.is_empty()).map(|(_, v)| v.as_str())
+}
+
+/// Joins date and time of day where they stand in two fields.
+pub(crate) fn join_pair(pair: Option<&Pair>, fields: &mut Fields) {
+    let Some(pair) = pair else { return };
+    let (Some(date), Some(clock)) = (get(fields, &pair.date), get(fields, &pair.clock)) else { return };
+    let zone = pair.zone.as_ref().and_then(|path| get(fields, path)).unwrap_or_default();
+    let known = matches!(zone, "UTC" | "GMT" | "Z") || zone.starts_with(['+', '-']);
+    let text = format!("{date} {clock}{}{}", if zone == "Z" { "" } else { " " }, if known { zone } else { "" });
+    fields.push((PAIR.to_owned(), text.trim_end().to_owned()));
+}
+
+/// Finds fields that hold a date and a time of day apart.
+pub(crate) fn find_pair(sample: &[Fields]) -> Option<Pair> {
+    let fields = sample.iter().find(|f| f.len() > 1)?;
+    let named = |keys: &[&str]| fields.iter().find(|(p, _)| keys.contains(&names::key(p).as_str()));
+    let (date, on) = named(&["date", "logdate", "eventdate", "day"])?;
+    let (clock, at) = named(&["time", "logtime", "timeofday", "eventtime"])?;
+    let zone = named(&["timezone", "tz"]).map(|(p, _)| p.clone());
+    let daily = parse(on, Reading::default()).is_some_and(|m| m.precision == Precision::Day);
+    let clocked = at.len() <= 18 && at.split_once(':').is_some_and(|(h, _)| h.len() <= 2 && h.parse::<u8>().is_ok());
+    (daily && clocked).then(|| Pair { date: date.clone(), clock: clock.clone(), zone })
+}
+
+/// The time of one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(crate) ns: i64,
+    pub(crate) precision: Precision,
+    pub(crate) basis: TimeBasis,
+    /// Place in [`Resolver::names`]; none where the time was carried over from the line before.
+    pub(crate) field: Option<u8>,
+}
+
+/// Gives times to the records of a source, in the order of the file.
+#[derive(Debug)]
+pub(crate) struct Resolver {
+    plan: TimePlan,
+    names: Vec<String>,
+    years: Option<Years>,
+    before: Option<Resolved>,
+    /// Records whose UTC time was disbelieved.
+    pub(crate) disbelieved: u64,
+}
+
+impl Resolver {
+    pub(crate) fn new(plan: TimePlan) -> Self {
+        let mut names: Vec<String> = plan.own.iter().map(|o| o.path.clone()).collect();
+        names.extend(plan.check.iter().map(|o| o.path.clone()));
+        let years = plan.year.map(Years::starting);
+        Self { plan, names, years, before: None, disbelieved: 0 }
+    }
+
+    /// The fields that times are read from.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The time of the next record, and when it was ingested.
+    pub(crate) fn resolve(&mut self, fields: &mut Fields) -> (Option<Resolved>, Option<i64>) {
+        join_pair(self.plan.pair.as_ref(), fields);
+        let found = self.first(fields);
+        if found.is_some() {
+            self.before = found;
+        }
+        let found = found.or_else(|| {
+            let before = self.before.filter(|_| self.plan.carry)?;
+            Some(Resolved { basis: TimeBasis::Inferred, field: None, ..before })
+        });
+        let ingested = self.plan.ingestion.clone().and_then(|own| Some(self.read(&own, fields)?.ns));
+        (found, ingested)
+    }
+
+    fn first(&mut self, fields: &Fields) -> Option<Resolved> {
+        let tried = self.plan.own.clone();
+        // A time without a year is none where nothing tells the year.
+        let told = |moment: &Moment| moment.dated || self.years.is_some();
+        let read = |own: &Own| self.read(own, fields).filter(told);
+        let (place, own, moment) = tried.iter().enumerate().find_map(|(place, own)| Some((place, own, read(own)?)))?;
+        let mut moment = moment;
+        let mut basis = own.basis;
+        if !moment.dated {
+            moment.ns = self.years.as_mut()?.date(moment.ns)?;
+            basis = TimeBasis::Inferred;
+        }
+        let field = u8::try_from(place).ok();
+        if own.utc
+            && let Some(instead) = self.disbelieve(moment.ns, fields)
+        {
+            return Some(instead);
+        }
+        if let Some(add) = self.offset(own, &moment, fields) {
+            moment.ns += add;
+            if basis == TimeBasis::Record {
+                basis = TimeBasis::ClockCorrected;
+            }
+        }
+        Some(Resolved { ns: moment.ns, precision: moment.precision, basis, field })
+    }
+
+    /// The time by the record's clock, where its UTC time is wildly out of line with it.
+    fn disbelieve(&mut self, utc: i64, fields: &Fields) -> Option<Resolved> {
+        let check = self.plan.check.clone()?;
+        let moment = self.read(&check, fields)?;
+        let add = self.offset(&check, &moment, fields);
+        let ns = moment.ns + add.unwrap_or(0);
+        if (utc - ns).abs() <= WILD {
+            return None;
+        }
+        self.disbelieved += 1;
+        let basis = if add.is_some() { TimeBasis::ClockCorrected } else { TimeBasis::Record };
+        let field = u8::try_from(self.plan.own.len()).ok();
+        Some(Resolved { ns, precision: moment.precision, basis, field })
+    }
+
+    fn read(&self, own: &Own, fields: &Fields) -> Option<Moment> {
+        parse(get(fields, &own.path)?, Reading { numbers: own.numbers, ..self.plan.reading() })
+    }
+
+    fn offset(&self, own: &Own, moment: &Moment, fields: &Fields) -> Option<i64> {
+        if self.plan.offsets.is_empty() {
+            return None;
+        }
+        let host = self.plan.host_of(fields);
+        let known = self.plan.offsets.iter().find(|o| o.field == own.key && o.zoned == moment.zoned && o.host == host);
+        known.map(|o| o.add)
+    }
+}

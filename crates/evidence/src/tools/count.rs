@@ -1,0 +1,164 @@
+//! `count_by`.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::EvidenceTools;
+use super::args::Args;
+use super::find::{put, stamp, window};
+use crate::index::Entry;
+use crate::profile::cut;
+use crate::query::{Filter, Order, has_field, page, scan, values};
+
+pub(super) const COUNT: &[&str] = &["field", "terms", "mode", "where", "from", "to", "sources", "top"];
+
+/// Different values that are counted; what is new after that is counted together.
+const VALUES_MAX: usize = 200_000;
+const VALUE_MAX: usize = 1_000;
+
+#[derive(Debug)]
+struct Group {
+    count: u64,
+    first: Option<i64>,
+    last: Option<i64>,
+    example: Entry,
+}
+
+impl Group {
+    fn add(&mut self, entry: &Entry) {
+        self.count += 1;
+        if let Some(time) = entry.time {
+            self.first = Some(self.first.map_or(time, |t| t.min(time)));
+            self.last = Some(self.last.map_or(time, |t| t.max(time)));
+        }
+    }
+}
+
+/// What is counted besides fields.
+#[derive(Debug, Clone, Copy)]
+enum By<'a> {
+    Field(&'a str),
+    Source,
+    /// The period of so many nanoseconds that the time lies in.
+    Period(i64),
+}
+
+impl EvidenceTools {
+    pub(super) fn count_by(&self, args: &Args) -> Result<Value, String> {
+        const SECOND: i64 = 1_000_000_000;
+        let field = args.required("field")?;
+        let by = match field {
+            "$source" => By::Source,
+            "$minute" => By::Period(60 * SECOND),
+            "$hour" => By::Period(3_600 * SECOND),
+            "$day" => By::Period(86_400 * SECOND),
+            _ => By::Field(field),
+        };
+        let filter = self.filter(args)?;
+        let top = usize::try_from(args.number("top", 1, 1_000)?.unwrap_or(20)).unwrap_or(20);
+        let mut counted = Counted::default();
+        let needed = if let By::Field(field) = by { Some(field) } else { None };
+        let rest = self.count_missing(&filter, needed, &mut counted)?;
+        let scanned = scan(&self.catalog, &rest, needed, &mut |hit| {
+            counted.total += 1;
+            let mut found: Vec<&str> = Vec::new();
+            let made;
+            match by {
+                By::Field(field) => found = values(hit.fields, field),
+                By::Source => {
+                    let place = usize::try_from(hit.entry.source).unwrap_or(usize::MAX);
+                    found.extend(self.catalog.sources().get(place).map(|s| s.id.as_str()));
+                }
+                By::Period(length) => {
+                    made = hit.entry.time.map(|t| stamp(t.div_euclid(length) * length));
+                    found.extend(made.as_deref());
+                }
+            }
+            counted.add(hit.entry, found);
+        })
+        .map_err(|e| e.to_string())?;
+        Ok(self.counted(&filter, counted, scanned.whole, top))
+    }
+
+    /// Counts the sources that do not have the field at all, where that needs no look at their records; what
+    /// is left to look at.
+    fn count_missing(&self, filter: &Filter, field: Option<&str>, counted: &mut Counted) -> Result<Filter, String> {
+        let mut rest = filter.clone();
+        let Some(field) = field.filter(|_| filter.by_time_only()) else { return Ok(rest) };
+        let has = |place: &usize| self.catalog.sources().get(*place).is_some_and(|s| has_field(s, field));
+        let (with, without) = filter.sources.iter().copied().partition(has);
+        rest.sources = without;
+        let found = page(&self.catalog, &rest, Order::File, 0, 0).map_err(|e| e.to_string())?;
+        counted.total += found.total;
+        counted.missing += found.total;
+        rest.sources = with;
+        Ok(rest)
+    }
+
+    fn counted(&self, filter: &Filter, counted: Counted, whole: bool, top: usize) -> Value {
+        let distinct = counted.groups.len();
+        let mut groups: Vec<(String, Group)> = counted.groups.into_iter().collect();
+        groups.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(&b.0)));
+        let groups: Vec<Value> = groups
+            .iter()
+            .take(top)
+            .map(|(value, group)| {
+                let source = usize::try_from(group.example.source).ok().and_then(|s| self.catalog.sources().get(s));
+                json!({
+                    "value": value,
+                    "count": group.count,
+                    "first_time": group.first.map(stamp),
+                    "last_time": group.last.map(stamp),
+                    "example": { "file": source.map(|s| s.file.as_str()), "line": group.example.line },
+                })
+            })
+            .collect();
+        let mut answer = json!({
+            "total": counted.total,
+            "total_is_exact": whole,
+            "missing": counted.missing,
+            "distinct": if counted.beyond > 0 { json!(format!("more than {distinct}")) } else { json!(distinct) },
+            "groups": groups,
+            "window": window(filter),
+            "searched": self.names(filter),
+        });
+        if counted.beyond > 0 {
+            put(&mut answer, "not_grouped", json!(counted.beyond));
+        }
+        answer
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    total: u64,
+    missing: u64,
+    /// Records with a value that came after there were too many.
+    beyond: u64,
+    groups: HashMap<String, Group>,
+}
+
+impl Counted {
+    /// Counts a record once for each different value.
+    fn add(&mut self, entry: &Entry, mut found: Vec<&str>) {
+        found.retain(|v| !v.is_empty());
+        found.sort_unstable();
+        found.dedup();
+        if found.is_empty() {
+            self.missing += 1;
+        }
+        for value in found {
+            let value = cut(value, VALUE_MAX);
+            if let Some(group) = self.groups.get_mut(value) {
+                group.add(entry);
+            } else if self.groups.len() < VALUES_MAX {
+                let mut group = Group { count: 0, first: None, last: None, example: *entry };
+                group.add(entry);
+                self.groups.insert(value.to_owned(), group);
+            } else {
+                self.beyond += 1;
+            }
+        }
+    }
+}

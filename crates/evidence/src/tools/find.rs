@@ -1,0 +1,175 @@
+//! `search`, `around` and `get_record`.
+
+use casebook_protocol::Timestamp;
+use serde_json::{Value, json};
+
+use super::EvidenceTools;
+use super::args::Args;
+use super::shown::{Shown, records};
+use crate::index::Entry;
+use crate::query::{Filter, Order, Page, page};
+use crate::readings::Terms;
+
+const SECOND: i64 = 1_000_000_000;
+/// Terms of one search.
+const TERMS_MAX: usize = 500;
+/// Bytes of a record that one call of `get_record` gives.
+const PAGE_MAX: u64 = 256 << 10;
+const PAGE: u64 = 64 << 10;
+
+pub(super) const SEARCH: &[&str] =
+    &["terms", "mode", "where", "from", "to", "sources", "order", "near", "limit", "offset", "include_fields"];
+pub(super) const AROUND: &[&str] =
+    &["time", "file", "line", "nth", "before_seconds", "after_seconds", "sources", "terms", "limit", "include_fields"];
+pub(super) const GET: &[&str] = &["file", "line", "nth", "offset", "length"];
+
+impl EvidenceTools {
+    /// What `terms`, `mode`, `where`, `from`, `to` and `sources` ask for.
+    pub(super) fn filter(&self, args: &Args) -> Result<Filter, String> {
+        let terms = args.texts("terms")?;
+        if terms.len() > TERMS_MAX {
+            return args.fail(&format!("`terms` takes at most {TERMS_MAX}"));
+        }
+        let any = args.word("mode", &[("all", false), ("any", true)])?.unwrap_or(false);
+        let (from, to) = (args.time("from")?, args.time("to")?);
+        if let (Some(from), Some(to)) = (from, to)
+            && from > to
+        {
+            return args.fail("`from` is later than `to`");
+        }
+        Ok(Filter {
+            sources: self.sources(args)?,
+            terms: Terms::new(&terms, any),
+            conditions: args.conditions()?,
+            from,
+            to,
+        })
+    }
+
+    pub(super) fn search(&self, args: &Args) -> Result<Value, String> {
+        let filter = self.filter(args)?;
+        let near = args.time("near")?;
+        let words = [("time", Order::Time), ("time_desc", Order::TimeDesc), ("file", Order::File)];
+        let order = match (args.word("order", &words)?, near) {
+            (Some(_), Some(_)) => return args.fail("give `order` or `near`, not both"),
+            (order, None) => order.unwrap_or(Order::Time),
+            (None, Some(near)) => Order::Near(near),
+        };
+        let limit = usize::try_from(args.number("limit", 0, 500)?.unwrap_or(20)).unwrap_or(20);
+        let offset = usize::try_from(args.number("offset", 0, 100_000)?.unwrap_or(0)).unwrap_or(0);
+        let with_fields = args.flag("include_fields")?;
+        let found = page(&self.catalog, &filter, order, offset, limit).map_err(|e| e.to_string())?;
+        let mut answer = self.answer(&filter, &found, with_fields)?;
+        if filter.terms.is_choice() {
+            let texts = args.texts("terms")?;
+            let held = texts.iter().zip(&found.held).filter(|(_, count)| **count > 0);
+            put(&mut answer, "by_term", held.map(|(text, count)| ((*text).to_owned(), json!(count))).collect());
+        }
+        Ok(answer)
+    }
+
+    fn answer(&self, filter: &Filter, found: &Page, with_fields: bool) -> Result<Value, String> {
+        let (records, left) = records(&self.catalog, &found.entries, with_fields).map_err(|e| e.to_string())?;
+        let mut answer = json!({
+            "total": found.total,
+            "total_is_exact": found.exact,
+            "returned": records.len(),
+            "window": window(filter),
+            "searched": self.names(filter),
+            "records": records,
+        });
+        if left > 0 {
+            put(
+                &mut answer,
+                "left_out",
+                json!(format!("{left} more records would make the answer too large: ask for fewer, or with `offset`")),
+            );
+        }
+        if filter.from.is_some() || filter.to.is_some() {
+            let untimed: u64 =
+                filter.sources.iter().filter_map(|s| self.catalog.sources().get(*s)).map(|s| s.untimed).sum();
+            if untimed > 0 {
+                put(&mut answer, "untimed_not_searched", json!(untimed));
+            }
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn around(&self, args: &Args) -> Result<Value, String> {
+        let center = match (args.time("time")?, args.has("file")) {
+            (Some(time), false) => time,
+            (None, true) => {
+                let entry = self.entry(args)?;
+                let Some(time) = entry.time else {
+                    return args.fail("that record has no time: give `time` instead");
+                };
+                time
+            }
+            _ => return args.fail("give either `time`, or `file` and `line`"),
+        };
+        let before = args.seconds("before_seconds")?.unwrap_or(60 * SECOND);
+        let after = args.seconds("after_seconds")?.unwrap_or(60 * SECOND);
+        let filter = Filter {
+            sources: self.sources(args)?,
+            terms: Terms::new(&args.texts("terms")?, false),
+            from: Some(center.saturating_sub(before)),
+            to: Some(center.saturating_add(after)),
+            ..Filter::default()
+        };
+        let limit = usize::try_from(args.number("limit", 1, 500)?.unwrap_or(50)).unwrap_or(50);
+        let mut found = page(&self.catalog, &filter, Order::Near(center), 0, limit).map_err(|e| e.to_string())?;
+        found.entries.sort_by_key(|e| (e.time, e.id));
+        let mut answer = self.answer(&filter, &found, args.flag("include_fields")?)?;
+        put(&mut answer, "center", json!(stamp(center)));
+        Ok(answer)
+    }
+
+    pub(super) fn get_record(&self, args: &Args) -> Result<Value, String> {
+        let entry = self.entry(args)?;
+        let offset = args.number("offset", 0, u64::MAX >> 1)?.unwrap_or(0);
+        let length = args.number("length", 1, PAGE_MAX)?.unwrap_or(PAGE);
+        let failed = |e: crate::ReadError| e.to_string();
+        let kept = self.catalog.bytes(&entry, 0, crate::catalog::kept(&entry)).map_err(failed)?;
+        let record = self.catalog.record_of(&entry, kept);
+        let mut answer = serde_json::to_value(Shown::new(&record, offset == 0)).map_err(|e| e.to_string())?;
+        let part = self.catalog.bytes(&entry, offset, length).map_err(failed)?;
+        let end = offset + part.len() as u64;
+        put(&mut answer, "raw", json!(String::from_utf8_lossy(&part)));
+        put(&mut answer, "raw_cut", json!(offset > 0 || end < record.length));
+        put(&mut answer, "bytes", json!(record.length));
+        put(&mut answer, "offset", json!(offset));
+        if end < record.length {
+            put(&mut answer, "next_offset", json!(end));
+        }
+        Ok(answer)
+    }
+
+    /// The record that `file`, `line` and `nth` name, if it may be seen.
+    fn entry(&self, args: &Args) -> Result<Entry, String> {
+        let file = args.required("file")?;
+        let Some(line) = args.number("line", 1, u64::MAX >> 1)? else {
+            return args.fail("`line` is missing");
+        };
+        let nth = args.number("nth", 1, 1 << 30)?.unwrap_or(1);
+        if !self.catalog.source_of(file).is_some_and(|place| self.visible.contains(&place)) {
+            return args.fail(&format!("no source with file {file:?}; there are {}", self.known()));
+        }
+        self.catalog.find(file, line, u32::try_from(nth).unwrap_or(1)).map_err(|e| e.to_string())
+    }
+}
+
+/// The window of a query, as it was applied.
+pub(super) fn window(filter: &Filter) -> Value {
+    json!({ "from": filter.from.map(stamp), "to": filter.to.map(stamp) })
+}
+
+/// A moment as RFC 3339, UTC.
+pub(super) fn stamp(ns: i64) -> String {
+    Timestamp::from_nanosecond(ns.into()).map_or_else(|_| ns.to_string(), |t| t.to_string())
+}
+
+pub(super) fn put(answer: &mut Value, key: &str, value: Value) {
+    if let Some(map) = answer.as_object_mut() {
+        map.insert(key.to_owned(), value);
+    }
+}

@@ -1,0 +1,146 @@
+//! Records as tools show them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::catalog::{Catalog, kept};
+use crate::index::Entry;
+use crate::profile::cut;
+use crate::{ReadError, Record};
+
+/// Bytes of a record's text that are shown.
+const RAW_MAX: usize = 16 << 10;
+/// Bytes of one field's value, and of all fields of a record.
+const VALUE_MAX: usize = 8 << 10;
+const FIELDS_MAX: usize = 96 << 10;
+/// Bytes of all records of an answer.
+const ANSWER_MAX: usize = (1 << 20) - (64 << 10);
+
+/// A record in an answer.
+#[derive(Debug, Serialize)]
+pub(crate) struct Shown {
+    source: String,
+    file: String,
+    line: u64,
+    /// Which record of those on this line, where it is not the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nth: Option<u32>,
+    time: Option<String>,
+    time_basis: &'static str,
+    time_field: Option<String>,
+    precision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ingested: Option<String>,
+    #[serde(skip_serializing_if = "not")]
+    malformed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    raw: String,
+    #[serde(skip_serializing_if = "not")]
+    raw_cut: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<BTreeMap<String, Value>>,
+    #[serde(skip_serializing_if = "not")]
+    fields_cut: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+const fn not(flag: &bool) -> bool {
+    !*flag
+}
+
+impl Shown {
+    pub(crate) fn new(record: &Record, with_fields: bool) -> Self {
+        let text = record.text();
+        let raw = cut(&text, RAW_MAX);
+        let (fields, fields_cut) = if with_fields { fields(record) } else { (None, false) };
+        Self {
+            source: record.source.clone(),
+            file: record.file.clone(),
+            line: record.line,
+            nth: Some(record.nth).filter(|n| *n > 1),
+            time: record.time.map(|t| t.to_string()),
+            time_basis: basis(record.time_basis),
+            time_field: record.time_field.clone(),
+            precision: record.precision.map(precision),
+            ingested: record.ingested.map(|t| t.to_string()),
+            malformed: record.malformed,
+            bytes: Some(record.length).filter(|n| *n > raw.len() as u64),
+            raw_cut: raw.len() < text.len() || record.oversize,
+            raw: raw.to_owned(),
+            fields,
+            fields_cut,
+        }
+    }
+}
+
+fn fields(record: &Record) -> (Option<BTreeMap<String, Value>>, bool) {
+    let mut shown: BTreeMap<String, Value> = BTreeMap::new();
+    let (mut size, mut short) = (0, false);
+    for (path, value) in record.fields() {
+        let part = cut(&value, VALUE_MAX);
+        size += path.len() + part.len();
+        if size > FIELDS_MAX {
+            short = true;
+            break;
+        }
+        short |= part.len() < value.len();
+        let new = Value::String(part.to_owned());
+        match shown.get_mut(&path) {
+            None => {
+                shown.insert(path, new);
+            }
+            Some(Value::Array(all)) => all.push(new),
+            // The record has the key more than once: neither value may hide the other.
+            Some(one) => *one = Value::Array(vec![one.take(), new]),
+        }
+    }
+    (Some(shown), short)
+}
+
+/// The basis of a time as the protocol spells it.
+pub(crate) const fn basis(basis: casebook_protocol::TimeBasis) -> &'static str {
+    use casebook_protocol::TimeBasis as B;
+    match basis {
+        B::Inferred => "inferred",
+        B::Aggregation => "aggregation",
+        B::Ingestion => "ingestion",
+        B::ClockCorrected => "clock_corrected",
+        B::Record => "record",
+    }
+}
+
+const fn precision(precision: casebook_protocol::Precision) -> &'static str {
+    use casebook_protocol::Precision as P;
+    match precision {
+        P::Nanosecond => "nanosecond",
+        P::Microsecond => "microsecond",
+        P::Millisecond => "millisecond",
+        P::Second => "second",
+        P::Minute => "minute",
+        P::Day => "day",
+    }
+}
+
+/// The records of these entries as far as they fit an answer, and how many did not.
+pub(crate) fn records(
+    catalog: &Catalog,
+    entries: &[Entry],
+    with_fields: bool,
+) -> Result<(Vec<Value>, usize), ReadError> {
+    let (mut shown, mut size) = (Vec::new(), 0);
+    for entry in entries {
+        let bytes = catalog.bytes(entry, 0, kept(entry))?;
+        let record = Shown::new(&catalog.record_of(entry, bytes), with_fields);
+        let value = serde_json::to_value(&record).unwrap_or_default();
+        size += value.to_string().len();
+        if size > ANSWER_MAX && !shown.is_empty() {
+            break;
+        }
+        shown.push(value);
+    }
+    let left = entries.len() - shown.len();
+    Ok((shown, left))
+}

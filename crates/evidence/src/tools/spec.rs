@@ -1,0 +1,92 @@
+//! What callers read about the tools.
+
+use casebook_protocol::{ToolSpec, Toolset};
+
+use crate::{Format, Source};
+
+/// Name, description and argument schema of each tool.
+pub(super) const TOOLS: [(&str, &str, &str); 7] = [
+    (
+        "list_sources",
+        "Lists the sources of evidence that you may see: file, format, what wrote it (`sensor`), number of records, \
+         first and last time, what the times rest on, and notes such as clock offsets that were found. Begin here. \
+         Two sources are independent only where their sensors differ; `written_on_subject_host` says that an \
+         ordinary process on the host in question wrote the log, so that whoever controls the host controls it.",
+        r#"{"type":"object","properties":{},"additionalProperties":false}"#,
+    ),
+    (
+        "describe_source",
+        "Describes one source: its fields with type, number of records that have them, number of distinct values and \
+         the most frequent ones; which fields are times and what each tells (event, ingestion, aggregation, other); \
+         examples of malformed records. Use it before filtering by a field whose name or values you do not know.",
+        r#"{"type":"object","properties":{"source":{"type":"string","description":"id or file of the source"}},"required":["source"],"additionalProperties":false}"#,
+    ),
+    (
+        "search",
+        "Finds records. `terms` are texts that a record must contain (all of them, or any with mode=any), in any \
+         case, exactly as characters: no wildcards, no stemming; a term is also found where the record has it escaped \
+         in JSON, XML or CSV, or in hexadecimal in audit logs. `where` adds conditions on fields; a field is a path \
+         such as `a.b.c` or the end of one, in any case; values compare in any case; `gt` and `lt` compare numbers and \
+         times; `ne` needs the field to be present. `from` and `to` are inclusive and apply to the record's `time` \
+         (records without a time are then left out). Returns the total, the window and sources that were searched, \
+         and the records with file, line, time and text: cite these; with mode=any also `by_term`, how many hold each term \
+         that occurs. `near` gives the records nearest a moment first. A total of 0 is evidence of absence for exactly \
+         that window and those sources.",
+        r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","starts_with","ends_with","gt","lt","exists","regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"},"description":"ids; all that you may see when left out"},"order":{"enum":["time","time_desc","file"],"default":"time"},"near":{"type":"string","format":"date-time"},"limit":{"type":"integer","minimum":0,"maximum":500,"default":20},"offset":{"type":"integer","minimum":0,"maximum":100000,"default":0},"include_fields":{"type":"boolean","default":false}},"additionalProperties":false}"#,
+    ),
+    (
+        "count_by",
+        "Counts records by the values of a field, for the same selection as `search`: the most frequent values, each \
+         with its count, first and last time and one example place. `missing` counts records without the field. A \
+         record with several values of the field counts once for each. Instead of a field: `$source`, `$minute`, \
+         `$hour`, `$day`.",
+        r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","starts_with","ends_with","gt","lt","exists","regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","minimum":1,"maximum":1000,"default":20}},"required":["field"],"additionalProperties":false}"#,
+    ),
+    (
+        "around",
+        "Gives the records around a moment, over all sources in order of time: the moment is `time`, or the time of \
+         the record at `file` and `line`. Where there are more than `limit`, the nearest are given.",
+        r#"{"type":"object","properties":{"time":{"type":"string","format":"date-time"},"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1},"before_seconds":{"type":"number","minimum":0,"default":60},"after_seconds":{"type":"number","minimum":0,"default":60},"sources":{"type":"array","items":{"type":"string"}},"terms":{"type":"array","items":{"type":"string","minLength":1}},"limit":{"type":"integer","minimum":1,"maximum":500,"default":50},"include_fields":{"type":"boolean","default":false}},"additionalProperties":false}"#,
+    ),
+    (
+        "get_record",
+        "Gives one record whole, with all its fields, by file and line (`nth` where several records start on one \
+         line). A long record comes in parts: `offset` and `length` in bytes, and `next_offset` says where to go on.",
+        r#"{"type":"object","properties":{"file":{"type":"string"},"line":{"type":"integer","minimum":1},"nth":{"type":"integer","minimum":1,"default":1},"offset":{"type":"integer","minimum":0,"default":0},"length":{"type":"integer","minimum":1,"maximum":262144,"default":65536}},"required":["file","line"],"additionalProperties":false}"#,
+    ),
+    (
+        "sql",
+        "Runs one read-only SELECT (SQLite) over the view records(id, source, file, line, nth, time, time_ns, \
+         time_basis, raw): `time` is RFC 3339 in UTC, `time_ns` nanoseconds since 1970. The function \
+         field(id, 'name') gives a field's first value. Reading `raw` or a field reads the file for each row, and a \
+         query is stopped after five seconds: narrow down by source, line or time_ns first. Select file and line \
+         where the rows are to be cited.",
+        r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":5000,"default":200}},"required":["query"],"additionalProperties":false}"#,
+    ),
+];
+
+/// The toolset over these sources.
+pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset {
+    let about = about(sources.map(|s| (s.id.as_str(), s.format, s.records, s.sensor.as_str())));
+    let tools = TOOLS
+        .iter()
+        .map(|(name, description, schema)| ToolSpec {
+            name: (*name).to_owned(),
+            description: (*description).to_owned(),
+            input_schema: (*schema).to_owned(),
+            repeatable: true,
+        })
+        .collect();
+    Toolset { name: "evidence".into(), about, tools }
+}
+
+/// What stands behind the tools over these sources, each with id, format, number of records and sensor.
+pub fn about<'s>(sources: impl Iterator<Item = (&'s str, Format, u64, &'s str)>) -> String {
+    let names: Vec<String> = sources
+        .map(|(id, format, records, sensor)| format!("{id} ({}, {records} records of {sensor})", format.words()))
+        .collect();
+    match names.len() {
+        0 => "Log files of the case: none that you may see.".to_owned(),
+        n => format!("Log files of the case, {n} sources: {}.", names.join("; ")),
+    }
+}

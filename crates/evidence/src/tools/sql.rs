@@ -1,0 +1,196 @@
+//! `sql`: read-only SQL over the records that may be seen, and nothing else.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::functions::FunctionFlags;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::limits::Limit;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Statement};
+use serde_json::{Value, json};
+
+use super::EvidenceTools;
+use super::args::Args;
+use super::find::{put, stamp};
+use super::shown::basis;
+use crate::catalog::{Catalog, kept};
+use crate::index::{self, ENTRY};
+use crate::profile::cut;
+use crate::query::values;
+
+pub(super) const SQL: &[&str] = &["query", "limit"];
+
+/// A query that takes longer is stopped.
+const TIME_MAX: Duration = Duration::from_secs(5);
+const BYTES_MAX: usize = 900 << 10;
+const CELL_MAX: usize = 16 << 10;
+
+impl EvidenceTools {
+    pub(super) fn sql(&self, args: &Args) -> Result<Value, String> {
+        let query = args.required("query")?;
+        let limit = usize::try_from(args.number("limit", 1, 5_000)?.unwrap_or(200)).unwrap_or(200);
+        let mut db = self.guarded().map_err(|e| format!("sql: {e}"))?;
+        let begun = Instant::now();
+        db.progress_handler(1_000, Some(move || begun.elapsed() > TIME_MAX)).map_err(|e| format!("sql: {e}"))?;
+        let mut statement = db.prepare(query).map_err(|e| explain(&e))?;
+        if statement.is_explain() != 0 || !statement.readonly() {
+            return args.fail("only SELECT is allowed");
+        }
+        rows(&mut statement, limit).map_err(|e| explain(&e))
+    }
+
+    /// A connection that sees the visible records under the name `records` and may do nothing else.
+    fn guarded(&self) -> rusqlite::Result<Connection> {
+        let mut db = index::open(self.catalog.index_path())?;
+        db.execute_batch("PRAGMA query_only=OFF;")?;
+        self.functions(&db)?;
+        // With an empty list SQLite would not read the table at all, and so not in the view's name.
+        let places: Vec<String> =
+            std::iter::once("-1".to_owned()).chain(self.visible.iter().map(ToString::to_string)).collect();
+        let cases = |value: &dyn Fn(usize) -> Option<String>| -> String {
+            let all: Vec<String> = self
+                .visible
+                .iter()
+                .filter_map(|p| Some(format!("WHEN {p} THEN '{}'", value(*p)?.replace('\'', "''"))))
+                .collect();
+            if all.is_empty() { "NULL".into() } else { format!("CASE source {} END", all.join(" ")) }
+        };
+        let ids = cases(&|p| self.catalog.sources().get(p).map(|s| s.id.clone()));
+        let files = cases(&|p| self.catalog.sources().get(p).map(|s| s.file.clone()));
+        // The authorizer is told the view in whose name a table is read. A query could give a subquery of
+        // its own any name, so the name must be one that it cannot guess.
+        let secret = secret();
+        db.execute_batch(&format!(
+            "CREATE TEMP VIEW {secret} AS SELECT id, {ids} AS source, {files} AS file, line, nth, rfc3339(time) AS time,
+                time AS time_ns, basis_name(basis) AS time_basis, raw_text(id) AS raw FROM main.rec WHERE source IN ({});
+             CREATE TEMP VIEW records AS SELECT * FROM {secret};
+             PRAGMA query_only=ON;",
+            places.join(",")
+        ))?;
+        db.set_limit(Limit::SQLITE_LIMIT_LENGTH, 4 << 20)?;
+        db.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, 64 << 10)?;
+        db.set_limit(Limit::SQLITE_LIMIT_EXPR_DEPTH, 200)?;
+        db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
+        db.authorizer(Some(move |context: AuthContext<'_>| allowed(&context, &secret)))?;
+        Ok(db)
+    }
+
+    fn functions(&self, db: &Connection) -> rusqlite::Result<()> {
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+        db.create_scalar_function("rfc3339", 1, flags, |context| Ok(context.get::<Option<i64>>(0)?.map(stamp)))?;
+        db.create_scalar_function("basis_name", 1, flags, |context| Ok(basis(index::basis_of(context.get(0)?))))?;
+        let reader = Reader { catalog: Arc::clone(&self.catalog), visible: Arc::clone(&self.visible) };
+        let fields = reader.clone();
+        db.create_scalar_function("raw_text", 1, flags, move |context| {
+            Ok(reader.record(context.get(0)?)?.map(|record| record.text()))
+        })?;
+        db.create_scalar_function("field", 2, flags, move |context| {
+            let name: String = context.get(1)?;
+            let record = fields.record(context.get(0)?)?;
+            Ok(record.and_then(|r| values(&r.fields(), &name).first().map(|v| (*v).to_owned())))
+        })?;
+        Ok(())
+    }
+}
+
+/// Reads records for the functions of a query.
+#[derive(Debug, Clone)]
+struct Reader {
+    catalog: Arc<Catalog>,
+    visible: Arc<[usize]>,
+}
+
+impl Reader {
+    /// The record with this id; none where there is none that may be seen.
+    fn record(&self, id: i64) -> rusqlite::Result<Option<crate::Record>> {
+        let failed = |e: crate::ReadError| rusqlite::Error::UserFunctionError(Box::new(e));
+        let sql = format!("SELECT {ENTRY} FROM rec WHERE id=?1");
+        let entry = self
+            .catalog
+            .with_index(|db| Ok(db.prepare_cached(&sql)?.query_map([id], index::entry)?.next().transpose()?))
+            .map_err(failed)?;
+        let seen = |source: i64| usize::try_from(source).is_ok_and(|s| self.visible.contains(&s));
+        let Some(entry) = entry.filter(|e| seen(e.source)) else { return Ok(None) };
+        let bytes = self.catalog.bytes(&entry, 0, kept(&entry)).map_err(failed)?;
+        Ok(Some(self.catalog.record_of(&entry, bytes)))
+    }
+}
+
+fn secret() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let part = || RandomState::new().hash_one(0u8);
+    format!("v{:016x}{:016x}", part(), part())
+}
+
+fn allowed(context: &AuthContext<'_>, secret: &str) -> Authorization {
+    let from = context.accessor;
+    let fine = match context.action {
+        AuthAction::Select | AuthAction::Recursive => true,
+        AuthAction::Read { table_name, .. } => match table_name {
+            "rec" => from == Some(secret),
+            "sqlite_master" | "sqlite_schema" | "sqlite_temp_master" | "sqlite_temp_schema" | "meta" | "block" => false,
+            name if name.starts_with("sqlite_") => false,
+            _ => true,
+        },
+        AuthAction::Function { function_name } => match function_name {
+            "raw_text" | "rfc3339" | "basis_name" => from == Some(secret),
+            "load_extension" | "readfile" | "writefile" | "edit" | "fts3_tokenizer" | "randomblob" | "zeroblob" => {
+                false
+            }
+            _ => true,
+        },
+        _ => false,
+    };
+    if fine { Authorization::Allow } else { Authorization::Deny }
+}
+
+fn explain(error: &rusqlite::Error) -> String {
+    let text = error.to_string();
+    if text.contains("interrupted") {
+        return format!(
+            "sql: stopped after {} s: narrow the query down by source, line or time_ns first",
+            TIME_MAX.as_secs()
+        );
+    }
+    if text.contains("not authorized") || text.contains("prohibited") {
+        return "sql: only SELECT over the view `records` and the function field(id, name) is allowed".to_owned();
+    }
+    format!(
+        "sql: {text}; the view is records(id, source, file, line, nth, time, time_ns, time_basis, raw), and field(id, 'name') gives a field"
+    )
+}
+
+fn rows(statement: &mut Statement<'_>, limit: usize) -> rusqlite::Result<Value> {
+    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+    let (mut found, mut size, mut truncated) = (Vec::new(), 0, None);
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if found.len() >= limit {
+            truncated = Some(format!("there are more than {limit} rows"));
+            break;
+        }
+        let cells = (0..columns.len()).map(|i| row.get_ref(i).map(cell)).collect::<rusqlite::Result<Vec<_>>>()?;
+        let cells = Value::Array(cells);
+        size += cells.to_string().len();
+        if size > BYTES_MAX {
+            truncated = Some(format!("the answer would be too large after {} rows", found.len()));
+            break;
+        }
+        found.push(cells);
+    }
+    let mut answer = json!({ "columns": columns, "rows": found, "truncated": truncated.is_some() });
+    if let Some(why) = truncated {
+        put(&mut answer, "why", json!(why));
+    }
+    Ok(answer)
+}
+
+fn cell(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(n) => json!(n),
+        ValueRef::Real(n) => json!(n),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => json!(cut(&String::from_utf8_lossy(bytes), CELL_MAX)),
+    }
+}

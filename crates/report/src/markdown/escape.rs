@@ -1,0 +1,121 @@
+//! Text of others inside Markdown: it must stay text on GitHub, in a chat and in a ticket system.
+//! Nothing of it becomes a link, an image, HTML, a mention or a heading.
+
+use crate::words::{Piece, pieces};
+
+/// Longer texts are cut, and say so; the report as JSON has them whole.
+const MOST: usize = 2_000;
+
+/// A text in one line. Names in backquotes become code; so does whatever a reader's program might
+/// turn into a link or a mention by itself.
+pub(super) fn sentence(text: &str) -> String {
+    let text = cut(text);
+    let mut out = String::new();
+    for piece in pieces(&text) {
+        match piece {
+            Piece::Name(name) => out.push_str(&code(name)),
+            Piece::Plain(plain) => plain_text(plain, &mut out),
+        }
+    }
+    out
+}
+
+/// A text as code in one line: nothing in it is Markdown.
+pub(super) fn code(text: &str) -> String {
+    let text = flat(&cut(text));
+    if text.is_empty() {
+        return "(empty)".to_owned();
+    }
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let edge = |c: Option<char>| matches!(c, Some('`' | ' '));
+    let pad = if edge(text.chars().next()) || edge(text.chars().last()) { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// A text inside a table, where a bar would end the cell even inside code.
+pub(super) fn cell(text: &str) -> String {
+    sentence(&text.replace('|', "¦"))
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST) {
+        None => text.to_owned(),
+        Some((end, _)) => {
+            format!("{}… ({} more characters)", text.get(..end).unwrap_or(text), text.chars().count() - MOST)
+        }
+    }
+}
+
+/// Line ends as spaces: a line end would leave the list item, the code or the table.
+fn flat(text: &str) -> String {
+    text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).collect()
+}
+
+fn plain_text(text: &str, out: &mut String) {
+    for word in flat(text).split_inclusive(' ') {
+        let bare = word.trim_end_matches(' ');
+        if may_link(bare) {
+            let start = bare.len() - bare.trim_start_matches(['(', '"', '\'']).len();
+            let end = bare.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '"', '\'']).len().max(start);
+            escaped(bare.get(..start).unwrap_or_default(), out);
+            out.push_str(&code(bare.get(start..end).unwrap_or_default()));
+            escaped(bare.get(end..).unwrap_or_default(), out);
+        } else {
+            escaped(bare, out);
+        }
+        out.push_str(word.get(bare.len()..).unwrap_or_default());
+    }
+}
+
+/// Programs make links of these without being asked.
+fn may_link(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    word.contains('@')
+        || word.contains("://")
+        || lower.contains("www.")
+        || lower.contains("mailto:")
+        || lower.contains("xmpp:")
+}
+
+fn escaped(word: &str, out: &mut String) {
+    let counts = word.trim_end_matches(['.', ')']);
+    let list_number = counts.len() < word.len() && !counts.is_empty() && counts.bytes().all(|b| b.is_ascii_digit());
+    for (i, c) in word.chars().enumerate() {
+        let opens_block = i == 0 && matches!(c, '-' | '+' | '=' | '#');
+        let closes_number = list_number && matches!(c, '.' | ')');
+        if opens_block
+            || closes_number
+            || matches!(c, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '$' | '#')
+        {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_others_stays_text() {
+        let check = |input: &str, expect: &str| assert_eq!(sentence(input), expect);
+        check("[click](javascript:x) ![i](y)", r"\[click\](javascript:x) !\[i\](y)");
+        check("<img src=x onerror=y> &lt;", r"\<img src=x onerror=y\> \&lt;");
+        check("see https://evil.example/a_b now", "see `https://evil.example/a_b` now");
+        check("@admin or (www.evil.example).", "`@admin` or (`www.evil.example`).");
+        check("# no heading\n- no item\n1. none", r"\# no heading \- no item 1\. none");
+        check("`cmd.exe` ran **it**", r"`cmd.exe` ran \*\*it\*\*");
+        check("odd ` <b>", r"odd \` \<b\>");
+    }
+
+    #[test]
+    fn code_holds_whatever_is_in_it() {
+        assert_eq!(code("a``b"), "```a``b```");
+        assert_eq!(code("`x"), "`` `x ``");
+        assert_eq!(code("a\n# b"), "`a # b`");
+        assert_eq!(code(""), "(empty)");
+        assert!(code(&"x".repeat(3000)).ends_with("… (1000 more characters)`"));
+    }
+}

@@ -1,0 +1,296 @@
+//! The words that every form of a report uses for the same thing.
+
+use casebook_protocol::report::{ReportFinding, TaskUsage};
+use casebook_protocol::{
+    Bearing, Citation, EventTime, FindingKind, GapKind, Locator, Phase, Precision, RecordRef, Report, Ruling, Score,
+    Severity, TaskKind, Timestamp, Verdict, Weight,
+};
+
+/// A score with this or more may stand on the Timeline.
+pub(crate) const CREDIBLE: f64 = casebook_trust::rule::TIMELINE_THRESHOLD;
+
+pub const fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::TruePositive => "True positive",
+        Verdict::BenignPositive => "Benign positive",
+        Verdict::FalsePositive => "False positive",
+        Verdict::Inconclusive => "Inconclusive",
+    }
+}
+
+pub const fn meaning(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::TruePositive => "the evidence shows an attack",
+        Verdict::BenignPositive => "the rule is right, the activity harmless",
+        Verdict::FalsePositive => "the rule is wrong: what it says did not happen",
+        Verdict::Inconclusive => "not shown either way: a person must look",
+    }
+}
+
+/// The verdict was changed by a rule: what had been proposed.
+pub fn overruled(ruling: &Ruling) -> Option<&'static str> {
+    (ruling.proposed != ruling.verdict).then(|| verdict(ruling.proposed))
+}
+
+pub const fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Informational => "informational",
+        Severity::Low => "low",
+        Severity::Medium => "medium",
+        Severity::High => "high",
+        Severity::Critical => "critical",
+    }
+}
+
+/// A moment to the second.
+pub fn second(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
+}
+
+/// The time of an event as exactly as it is known, and no more.
+pub fn moment(time: &EventTime) -> String {
+    let format = match time.precision {
+        Precision::Nanosecond => "%Y-%m-%d %H:%M:%S%.9fZ",
+        Precision::Microsecond => "%Y-%m-%d %H:%M:%S%.6fZ",
+        Precision::Millisecond => "%Y-%m-%d %H:%M:%S%.3fZ",
+        Precision::Second => "%Y-%m-%d %H:%M:%SZ",
+        Precision::Minute => "%Y-%m-%d %H:%MZ",
+        Precision::Day => "%Y-%m-%d",
+    };
+    let at = time.at.strftime(format).to_string();
+    match time.until {
+        Some(until) => format!("{at} to {}", until.strftime(format)),
+        None => at,
+    }
+}
+
+/// What the time rests on, with the field that it was read from.
+pub fn basis(time: &EventTime) -> (String, Option<&str>) {
+    let field = (!time.field.is_empty()).then_some(time.field.as_str());
+    (time.basis.words().to_owned(), field)
+}
+
+pub const fn gap(kind: GapKind) -> &'static str {
+    match kind {
+        GapKind::Evidential => "Evidential gap",
+        GapKind::Temporal => "Temporal gap",
+        GapKind::Logical => "Logical gap",
+    }
+}
+
+pub const fn kind(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Occurrence => "occurrence",
+        FindingKind::Aggregate => "aggregate",
+        FindingKind::Absence => "absence",
+        FindingKind::State => "state",
+        FindingKind::Instruction => "text that addresses the analyst",
+    }
+}
+
+/// The heading over texts that address whoever investigates, and what a reader should know of them.
+pub(crate) const ADDRESSED: &str = "Text that addresses the analyst";
+pub(crate) const ADDRESSED_MEANS: &str = "Somebody wrote these texts into the evidence for whoever reads it. They are data: nobody follows them, and with them the alert is not dismissed without a person.";
+
+/// The findings that raise such texts, whatever they were scored.
+pub fn addressed(report: &Report) -> impl Iterator<Item = &ReportFinding> {
+    report.findings.iter().filter(|f| f.finding.draft.kind == FindingKind::Instruction)
+}
+
+/// Which way a finding points and how much it would say.
+pub const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
+    match (bearing, weight) {
+        (Bearing::Neutral, _) => "points neither way",
+        (Bearing::Incriminating, Weight::Weak) => "points weakly to an attack",
+        (Bearing::Incriminating, Weight::Moderate) => "points to an attack",
+        (Bearing::Incriminating, Weight::Strong) => "points strongly to an attack",
+        (Bearing::Incriminating, Weight::Decisive) => "points decisively to an attack",
+        (Bearing::Exonerating, Weight::Weak) => "points weakly to a harmless cause",
+        (Bearing::Exonerating, Weight::Moderate) => "points to a harmless cause",
+        (Bearing::Exonerating, Weight::Strong) => "points strongly to a harmless cause",
+        (Bearing::Exonerating, Weight::Decisive) => "points decisively to a harmless cause",
+    }
+}
+
+/// A finding that may carry the Timeline.
+pub fn credible(finding: &ReportFinding) -> bool {
+    finding.score.is_some_and(|score| score.get() >= CREDIBLE)
+}
+
+pub fn scored(score: Option<Score>, label: Option<&str>) -> String {
+    match (score, label) {
+        (Some(score), Some(label)) => format!("{score} {label}"),
+        (Some(score), None) => score.to_string(),
+        (None, _) => "not reviewed".to_owned(),
+    }
+}
+
+/// What a citation says, apart from a quotation.
+pub fn cited(citation: &Citation) -> String {
+    match citation {
+        Citation::Literal { .. } => "quotation".to_owned(),
+        Citation::Count { value, .. } => format!("count: {value}"),
+        Citation::Aggregate { value, .. } => format!("value: {value}"),
+        Citation::Absence { from, to, .. } => {
+            let edge = |at: &Option<Timestamp>, open: &str| at.map_or_else(|| open.to_owned(), second);
+            format!("nothing found from {} to {}", edge(from, "the beginning"), edge(to, "the end"))
+        }
+    }
+}
+
+pub fn place(citation: &Citation) -> String {
+    let (Citation::Literal { at, .. }
+    | Citation::Count { at, .. }
+    | Citation::Aggregate { at, .. }
+    | Citation::Absence { at, .. }) = citation;
+    match at {
+        Locator::Pointer(pointer) if pointer.is_empty() => "the whole result".to_owned(),
+        Locator::Pointer(pointer) => pointer.clone(),
+        Locator::Line(line) => format!("line {line}"),
+    }
+}
+
+pub fn phase(phase: Phase) -> &'static str {
+    phase.name()
+}
+
+/// Who did a task.
+pub fn role(task: &TaskUsage) -> String {
+    match (&task.domain, task.kind) {
+        (Some(domain), TaskKind::Investigate) => format!("Expert {domain}"),
+        (_, kind) => capital(kind.role().name()),
+    }
+}
+
+pub fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Money, from millionths.
+pub fn money(micros: u64) -> String {
+    format!("{}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
+}
+
+/// A share in whole percent; of nothing it is none.
+pub fn share(part: u64, whole: u64) -> String {
+    let percent = part.saturating_mul(100).checked_div(whole).unwrap_or(0);
+    format!("{percent} %")
+}
+
+/// A time in seconds, with tenths.
+pub fn seconds(time: std::time::Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// A number with its thousands apart.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push('\u{202f}');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A number of things.
+pub fn count(number: u64, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// How long the investigation took, from opening to closing.
+pub fn took(report: &Report) -> String {
+    let seconds = report.closed.duration_since(report.opened).as_secs();
+    match seconds {
+        0 => "less than a second".to_owned(),
+        1..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A piece of a sentence: plain, or a name that the evidence gave, which stood in backquotes.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    Plain(&'a str),
+    Name(&'a str),
+}
+
+/// A sentence in its pieces. A backquote without a partner is plain.
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some((before, name, after)) = next_name(rest) {
+        if !before.is_empty() {
+            out.push(Piece::Plain(before));
+        }
+        out.push(Piece::Name(name));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        out.push(Piece::Plain(rest));
+    }
+    out
+}
+
+pub fn next_name(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once('`')?;
+    let (name, after) = rest.split_once('`')?;
+    (!name.is_empty()).then_some((before, name, after))
+}
+
+/// Where a record stands: file and line, or, in the result of a server's tool, the server, the beginning of the
+/// result's hash, and the place in it.
+#[must_use]
+pub fn record(record: &RecordRef) -> String {
+    match record.artifact() {
+        None => format!("{}:{}", record.file, record.line),
+        Some((hash, place)) => {
+            let hash: String = hash.chars().take(12).collect();
+            format!("{} {hash}{place}:{}", record.source, record.line)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stand_out_of_a_sentence() {
+        assert_eq!(
+            pieces("ran `a b` on `c`."),
+            [Piece::Plain("ran "), Piece::Name("a b"), Piece::Plain(" on "), Piece::Name("c"), Piece::Plain(".")]
+        );
+        assert_eq!(pieces("odd ` one"), [Piece::Plain("odd ` one")]);
+    }
+
+    #[test]
+    fn a_time_is_shown_as_exactly_as_it_is_known() {
+        let check = |precision, expect| {
+            let at: Timestamp = "2026-03-01T02:03:04.5678Z".parse().unwrap();
+            let time = EventTime {
+                at,
+                until: None,
+                precision,
+                basis: casebook_protocol::TimeBasis::Record,
+                field: String::new(),
+            };
+            assert_eq!(moment(&time), expect);
+        };
+        check(Precision::Microsecond, "2026-03-01 02:03:04.567800Z");
+        check(Precision::Second, "2026-03-01 02:03:04Z");
+        check(Precision::Minute, "2026-03-01 02:03Z");
+        check(Precision::Day, "2026-03-01");
+    }
+
+    #[test]
+    fn numbers_can_be_read() {
+        assert_eq!(thousands(1_234_567), "1\u{202f}234\u{202f}567");
+        assert_eq!(thousands(999), "999");
+        assert_eq!(money(1_234_567), "1.2345");
+    }
+}

@@ -1,0 +1,231 @@
+//! Spans and measurements on their way to an OpenTelemetry collector: OTLP over HTTP, sent in batches by
+//! threads of their own, so that no investigation waits for a collector. The SDK reads the standard variables
+//! itself: those with addresses where none was named for us, the others always (docs/telemetry.md names them).
+//!
+//! What goes out are names, counts, durations and ids; no prompt, reply, argument, result or text of evidence.
+
+use std::cell::Cell;
+use std::sync::{OnceLock, mpsc};
+use std::time::{Duration, SystemTime};
+
+use casebook_protocol::{InvestigationId, Timestamp, Usage};
+use opentelemetry::metrics::MeterProvider as _;
+use opentelemetry::trace::{
+    Span as _, SpanBuilder, SpanContext, SpanId, TraceFlags, TraceId, TraceState, Tracer as _, TracerProvider as _,
+};
+use opentelemetry::{Context, KeyValue};
+use opentelemetry_otlp::{MetricExporter, Protocol, SpanExporter, WithExportConfig as _};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SdkTracer, SdkTracerProvider};
+use tracing_opentelemetry::OpenTelemetrySpanExt as _;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::{Layer, Registry};
+use uuid::Uuid;
+
+use super::{INVESTIGATION, meter};
+
+/// So long the last batches may take when a process ends.
+const LAST: Duration = Duration::from_secs(3);
+/// What is sent says that it is of this program.
+const SCOPE: &str = "casebook";
+
+/// The variables that name a collector to every program with OpenTelemetry.
+const COLLECTOR_ENV: [&str; 3] =
+    ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"];
+const PROTOCOL_ENV: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+const DISABLED_ENV: &str = "OTEL_SDK_DISABLED";
+
+static EXPORTING: OnceLock<Exporting> = OnceLock::new();
+
+struct Exporting {
+    traces: SdkTracerProvider,
+    metrics: SdkMeterProvider,
+    tracer: SdkTracer,
+}
+
+/// Sends to the collector at `named` from now on, else to where the standard variables say, as `service` unless
+/// `OTEL_SERVICE_NAME` says otherwise; none where neither names one.
+///
+/// # Errors
+/// What keeps it from being sent to; the collector itself need not be there yet.
+pub(super) fn open(named: Option<&str>, service: &'static str) -> Result<Option<SdkTracer>, String> {
+    let why = |error: opentelemetry_otlp::ExporterBuildError| format!("cannot send to the collector: {error}");
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    if named.is_none() {
+        if !COLLECTOR_ENV.iter().any(|name| set(name).is_some()) || set(DISABLED_ENV).as_deref() == Some("true") {
+            return Ok(None);
+        }
+        if let Some(other) = set(PROTOCOL_ENV).filter(|protocol| protocol != "http/protobuf") {
+            return Err(format!(
+                "{PROTOCOL_ENV} is {other:?}, and only http/protobuf is spoken: name the collector's address for it \
+                 with --otlp (often port 4318)"
+            ));
+        }
+    }
+    crate::tls::install();
+    let signal = |path: &str| named.map(|url| format!("{}/v1/{path}", url.trim_end_matches('/')));
+    let spans = SpanExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
+    let spans = match signal("traces") {
+        Some(url) => spans.with_endpoint(url),
+        None => spans,
+    };
+    let measured = MetricExporter::builder().with_http().with_protocol(Protocol::HttpBinary);
+    let measured = match signal("metrics") {
+        Some(url) => measured.with_endpoint(url),
+        None => measured,
+    };
+    let (spans, measured) = (spans.build().map_err(why)?, measured.build().map_err(why)?);
+    let resource = resource(service);
+    let traces = SdkTracerProvider::builder()
+        .with_id_generator(Ids::default())
+        .with_resource(resource.clone())
+        .with_batch_exporter(spans)
+        .build();
+    let metrics = SdkMeterProvider::builder().with_resource(resource).with_periodic_exporter(measured).build();
+    meter::open(&metrics.meter(SCOPE));
+    let tracer = traces.tracer(SCOPE);
+    // An error says that it was opened before.
+    let _ = EXPORTING.set(Exporting { traces, metrics, tracer: tracer.clone() });
+    Ok(Some(tracer))
+}
+
+fn resource(service: &'static str) -> Resource {
+    let mut of_process = Resource::builder()
+        .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .with_attribute(KeyValue::new("service.instance.id", Uuid::now_v7().hyphenated().to_string()));
+    if std::env::var_os("OTEL_SERVICE_NAME").is_none_or(|name| name.is_empty()) {
+        of_process = of_process.with_service_name(service);
+    }
+    of_process.build()
+}
+
+/// The spans of casebook's own crates, for `tracer`. Events in them stay in the log lines.
+pub(super) fn layer(tracer: SdkTracer) -> impl Layer<Registry> + Send + Sync {
+    let layer = tracing_opentelemetry::layer().with_tracer(tracer).with_location(false).with_threads(false);
+    let layer = layer.with_tracked_inactivity(false).with_target(false);
+    layer.with_filter(filter_fn(|meta| meta.is_span() && meta.target().starts_with(SCOPE)))
+}
+
+/// Sends what is still here, for three seconds at the most, and stops sending. Nothing happens where nothing is sent.
+pub fn end() {
+    let Some(exporting) = EXPORTING.get() else { return };
+    let (sent, done) = mpsc::channel();
+    // The SDK bounds only the way of spans.
+    let sending = std::thread::Builder::new().name("last telemetry".into()).spawn(move || {
+        let ended = [exporting.traces.shutdown_with_timeout(LAST), exporting.metrics.shutdown_with_timeout(LAST)];
+        // Nobody waits any more when this fails.
+        let _ = sent.send(ended);
+    });
+    let ended = sending.map(|_| done.recv_timeout(LAST));
+    if !matches!(ended, Ok(Ok([Ok(()), Ok(())]))) {
+        tracing::warn!("the last traces and measurements did not reach the collector");
+    }
+}
+
+/// Ties the span of a task to the investigation that it belongs to.
+pub fn link(span: &tracing::Span, investigation: &InvestigationId) {
+    if EXPORTING.get().is_some() {
+        let (trace, id) = ids(investigation);
+        span.add_link(SpanContext::new(trace, id, TraceFlags::SAMPLED, true, TraceState::default()));
+    }
+}
+
+/// An investigation that is over.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// Which.
+    pub investigation: &'a InvestigationId,
+    /// When it was opened.
+    pub opened: Timestamp,
+    /// When it was closed.
+    pub closed: Timestamp,
+    /// Its verdict.
+    pub verdict: &'static str,
+    /// Whether it was stopped before the Director concluded.
+    pub stopped: bool,
+    /// Its rounds.
+    pub rounds: u32,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// Tells the span of an investigation that is over, under ids that follow from its own: every process knew them to
+/// link to while it lasted.
+pub fn ended(ended: &Ended<'_>) {
+    let Some(exporting) = EXPORTING.get() else { return };
+    let count = |name, n: u64| KeyValue::new(name, super::count(n));
+    let builder =
+        SpanBuilder::from_name(INVESTIGATION).with_start_time(SystemTime::from(ended.opened)).with_attributes([
+            KeyValue::new("gen_ai.conversation.id", ended.investigation.to_string()),
+            KeyValue::new(meter::VERDICT, ended.verdict),
+            KeyValue::new("casebook.stopped", ended.stopped),
+            count("casebook.rounds", ended.rounds.into()),
+            count("casebook.model_calls", ended.usage.model_calls),
+            count("casebook.tool_calls", ended.usage.tool_calls),
+            count("gen_ai.usage.input_tokens", ended.usage.input_tokens),
+            count("gen_ai.usage.output_tokens", ended.usage.output_tokens),
+            count("casebook.cost_micros", ended.usage.cost_micros),
+        ]);
+    let mut span =
+        Ids::taking(ids(ended.investigation), || exporting.tracer.build_with_context(builder, &Context::new()));
+    span.end_with_timestamp(SystemTime::from(ended.closed));
+}
+
+/// The trace and the span of an investigation: a UUID has as many bits as the id of a trace.
+fn ids(investigation: &InvestigationId) -> (TraceId, SpanId) {
+    let id = Uuid::try_parse(investigation.as_str());
+    let id = id.unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, investigation.as_str().as_bytes()));
+    let (_, low) = id.as_u64_pair();
+    (TraceId::from(id.as_u128()), SpanId::from(low))
+}
+
+/// Ids by chance, but for the one span whose ids others know beforehand.
+#[derive(Debug, Default)]
+struct Ids(RandomIdGenerator);
+
+thread_local! {
+    static NEXT: Cell<Option<(TraceId, SpanId)>> = const { Cell::new(None) };
+}
+
+impl Ids {
+    fn taking<T>(ids: (TraceId, SpanId), make: impl FnOnce() -> T) -> T {
+        NEXT.set(Some(ids));
+        let made = make();
+        NEXT.set(None);
+        made
+    }
+}
+
+impl IdGenerator for Ids {
+    fn new_trace_id(&self) -> TraceId {
+        NEXT.get().map_or_else(|| self.0.new_trace_id(), |(trace, _)| trace)
+    }
+
+    fn new_span_id(&self) -> SpanId {
+        NEXT.get().map_or_else(|| self.0.new_span_id(), |(_, span)| span)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ids_of_an_investigation_follow_from_its_own() {
+        let id = InvestigationId::new("0192d3f0-1c2b-5a3d-8e4f-0123456789ab").unwrap();
+        let (trace, span) = ids(&id);
+        assert_eq!(trace.to_string(), "0192d3f01c2b5a3d8e4f0123456789ab");
+        assert_eq!(span.to_string(), "8e4f0123456789ab");
+    }
+
+    #[test]
+    fn ids_are_given_to_one_span_alone() {
+        let generator = Ids::default();
+        let known = (TraceId::from(7), SpanId::from(9));
+        let taken = Ids::taking(known, || (generator.new_trace_id(), generator.new_span_id()));
+        assert_eq!(taken, known);
+        assert_ne!(generator.new_trace_id(), known.0);
+        assert_ne!(generator.new_span_id(), known.1);
+    }
+}

@@ -1,0 +1,307 @@
+//! The mechanical check of a finding against the recorded bytes, before any Critic runs
+//! (rule 3.2). Pure: it sees only what the caller put among the exhibits.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::claim::{self, Corpus};
+use casebook_protocol::{
+    ArtifactId, CallId, CallStatus, Checked, Citation, CitationCheck, FindingDraft, FindingKind, Locator, TimeBasis,
+    Timestamp, ToolCall, tool,
+};
+
+mod cite;
+pub mod place;
+mod query;
+mod served;
+mod when;
+
+use cite::literal;
+use query::{asked_for, covers, queried};
+
+/// One recorded call with its result.
+#[derive(Debug, Clone)]
+pub struct Exhibit {
+    call: ToolCall,
+    repeatable: bool,
+    text: String,
+    json: Option<Value>,
+}
+
+/// The recorded calls that a check may look at. A clone shares their bytes.
+#[derive(Debug, Clone, Default)]
+pub struct Exhibits(BTreeMap<CallId, Arc<Exhibit>>);
+
+impl Exhibits {
+    /// Adds a recorded call with the bytes of its result. Bytes that are not the artifact that the
+    /// call names are left out, so that nothing can be cited from them.
+    pub fn add(&mut self, call: ToolCall, repeatable: bool, bytes: &[u8]) {
+        if ArtifactId::of(bytes) != call.result {
+            return;
+        }
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let json = serde_json::from_str(&text).ok();
+        self.0.insert(call.id.clone(), Arc::new(Exhibit { call, repeatable, text, json }));
+    }
+
+    /// The record that a citation leads to, and where in the result it stands. None where it leads to
+    /// no one record.
+    #[must_use]
+    pub fn cited(&self, citation: &Citation) -> Option<(String, &Value)> {
+        let Citation::Literal { call, at: Locator::Pointer(pointer), .. } = citation else { return None };
+        self.0.get(call)?.record(pointer)
+    }
+
+    /// The text of the result of a call.
+    #[must_use]
+    pub fn text(&self, call: &CallId) -> Option<&str> {
+        self.0.get(call).map(|exhibit| exhibit.text.as_str())
+    }
+
+    /// Checks one finding.
+    #[must_use]
+    pub fn check(&self, finding: &FindingDraft) -> Checked {
+        let mut corpus = Corpus::default();
+        let mut times = Vec::new();
+        let citations: Vec<_> =
+            finding.citations.iter().map(|c| self.citation(c, &finding.claim, &mut corpus, &mut times)).collect();
+        let mut faults = Vec::new();
+        if citations.iter().any(|c| c.holds) {
+            check_time(finding, &times, &mut faults);
+            let moments: Vec<Timestamp> = times.iter().map(|t| t.at).collect();
+            faults.extend(claim::faults(&finding.claim, &corpus, &moments));
+            for entity in &finding.entities {
+                if !corpus.has_name(&entity.value) {
+                    faults.push(format!("entity `{}` does not occur in what is cited", entity.value));
+                }
+            }
+        }
+        Checked { citations, faults }
+    }
+
+    fn citation(
+        &self,
+        citation: &Citation,
+        claim: &str,
+        corpus: &mut Corpus,
+        times: &mut Vec<CitedTime>,
+    ) -> CitationCheck {
+        let mut check = CitationCheck {
+            holds: false,
+            note: String::new(),
+            artifact: None,
+            records: Vec::new(),
+            sources: Vec::new(),
+            chosen: None,
+        };
+        match self.examine(citation, claim, corpus, times, &mut check) {
+            Ok(note) => {
+                check.holds = true;
+                check.note = note;
+            }
+            Err(why) => check.note = why,
+        }
+        check
+    }
+
+    fn examine(
+        &self,
+        citation: &Citation,
+        claim: &str,
+        corpus: &mut Corpus,
+        times: &mut Vec<CitedTime>,
+        check: &mut CitationCheck,
+    ) -> Result<String, String> {
+        let id = citation.call();
+        let exhibit = self.0.get(id).ok_or_else(|| format!("no tool call {id} is on record"))?;
+        check.artifact = Some(exhibit.call.result.clone());
+        if exhibit.call.status == CallStatus::Failed {
+            return Err(format!("tool call {id} failed and shows nothing"));
+        }
+        if let Some(why) = exhibit.looked_into() {
+            return Err(why);
+        }
+        match citation {
+            Citation::Literal { quote, .. } if quote.trim().chars().count() < 3 => {
+                Err("a quotation has at least three characters".to_owned())
+            }
+            Citation::Literal { at, quote, .. } if exhibit.served() => {
+                served::literal(exhibit, at, quote, corpus, times, check)
+            }
+            Citation::Literal { at, quote, .. } => literal(exhibit, at, quote, corpus, times, check),
+            Citation::Count { at, value, again, .. } => {
+                let found = self.recomputed(exhibit, at, again.as_ref())?;
+                if exhibit.number(found) != Some(*value) {
+                    return Err(format!("the citation says {value}, the result says {}", exhibit.told(found)));
+                }
+                queried(exhibit, corpus, check)?;
+                corpus.add_number(*value);
+                Ok(exhibit.computed(value))
+            }
+            Citation::Aggregate { at, value, again, .. } => {
+                let found = self.recomputed(exhibit, at, again.as_ref())?;
+                let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+                if text != *value {
+                    return Err(format!("the citation says {value:?}, the result says {text:?}"));
+                }
+                queried(exhibit, corpus, check)?;
+                corpus.add_value(found);
+                Ok(exhibit.computed(value))
+            }
+            Citation::Absence { at, from, to, again, .. } => {
+                let found = self.recomputed(exhibit, at, again.as_ref())?;
+                if exhibit.number(found) != Some(0) {
+                    let told = exhibit.told(found);
+                    return Err(format!("the citation says that nothing is there, the result says {told}"));
+                }
+                // A search that was asked for no records returns none, whatever it found.
+                let total = exhibit.json.as_ref().and_then(|json| json.get("total")).and_then(Value::as_u64);
+                if let Some(total) = total.filter(|total| *total > 0 && !exhibit.served()) {
+                    return Err(format!("the citation says that nothing is there, the query found {total} records"));
+                }
+                if exhibit.served() {
+                    served::window(exhibit, [*from, *to], times)?;
+                } else {
+                    covers(exhibit, *from, *to)?;
+                    let edges = [*from, *to].into_iter().flatten();
+                    times.extend(edges.map(|at| CitedTime { at, basis: TimeBasis::Record }));
+                }
+                asked_for(exhibit, claim)?;
+                queried(exhibit, corpus, check)?;
+                Ok(exhibit.searched())
+            }
+        }
+    }
+
+    /// The value at `at`, the same in the call made again. A tool that is not repeatable is taken at
+    /// its recorded word (issue: Experts are configuration).
+    fn recomputed<'a>(
+        &'a self,
+        exhibit: &'a Exhibit,
+        at: &Locator,
+        again: Option<&CallId>,
+    ) -> Result<&'a Value, String> {
+        let found = exhibit.value(at)?;
+        if let Some(false) = exhibit.json.as_ref().and_then(|j| j.get("total_is_exact")).and_then(Value::as_bool) {
+            return Err("the result says itself that its total is not exact".to_owned());
+        }
+        if !exhibit.repeatable {
+            return Ok(found);
+        }
+        let again = again.ok_or("the query was not made again")?;
+        let second = self.0.get(again).ok_or_else(|| format!("no tool call {again} is on record"))?;
+        if second.call.tool != exhibit.call.tool || second.call.arguments != exhibit.call.arguments {
+            return Err(format!("tool call {again} is another query"));
+        }
+        if again == &exhibit.call.id {
+            return Err("the query was not made again".to_owned());
+        }
+        let recomputed = second.value(at)?;
+        if recomputed != found {
+            let (now, then) = (second.told(recomputed), exhibit.told(found));
+            return Err(format!("recomputed, the result is {now}, not {then}"));
+        }
+        Ok(found)
+    }
+}
+
+impl Exhibit {
+    /// An MCP server returned it, and nothing in it is believed of itself.
+    fn served(&self) -> bool {
+        tool::server_of(&self.call.tool).is_some()
+    }
+
+    /// Why a call that only looked into another call's result cannot be cited.
+    fn looked_into(&self) -> Option<String> {
+        let tool = tool::RESULT_TOOLS.contains(&self.call.tool.as_str()).then_some(&self.call.tool)?;
+        let arguments: Option<Value> = serde_json::from_str(&self.call.arguments).ok();
+        let text = |key: &str| arguments.as_ref().and_then(|a| a.get(key)?.as_str());
+        let call = text("call").map_or_else(|| "the call".to_owned(), |call| casebook_protocol::one_line(call, 80));
+        let at = text("pointer")
+            .map_or_else(|| "the place that it names".to_owned(), |p| casebook_protocol::one_line(p, 80));
+        Some(format!("{tool} looked into another result: cite the call itself, {call} at {at}"))
+    }
+
+    /// The number that stands there; of a list that a server returned, how many items it has.
+    fn number(&self, found: &Value) -> Option<u64> {
+        if self.served() { served::number(found) } else { found.as_u64() }
+    }
+
+    /// The value in a message. A server chooses how long it is.
+    fn told(&self, found: &Value) -> String {
+        match found {
+            Value::Array(items) if self.served() => format!("{} items", items.len()),
+            other if self.served() => casebook_protocol::one_line(&other.to_string(), 80),
+            other => other.to_string(),
+        }
+    }
+
+    /// Nobody asked again.
+    fn as_recorded(&self) -> bool {
+        self.served() && !self.repeatable
+    }
+
+    fn computed(&self, value: impl std::fmt::Display) -> String {
+        if self.as_recorded() { format!("{value}, as recorded") } else { format!("{value}, recomputed") }
+    }
+
+    fn searched(&self) -> String {
+        if self.as_recorded() { "nothing found, as recorded" } else { "nothing found, searched again" }.to_owned()
+    }
+
+    fn value(&self, at: &Locator) -> Result<&Value, String> {
+        match at {
+            Locator::Pointer(pointer) => {
+                let json = self.json.as_ref().ok_or("the result is not JSON: cite a line of it")?;
+                json.pointer(pointer).ok_or_else(|| format!("nothing stands at {pointer:?} in the result"))
+            }
+            Locator::Line(_) => Err("a number is cited by JSON pointer".to_owned()),
+        }
+    }
+
+    /// The innermost object around `pointer` that names a file and a line, and its own pointer.
+    fn record(&self, pointer: &str) -> Option<(String, &Value)> {
+        let json = self.json.as_ref().filter(|_| !self.served())?;
+        let mut path = pointer;
+        loop {
+            let value = json.pointer(path)?;
+            if value.get("file").is_some_and(Value::is_string) && value.get("line").is_some_and(Value::is_u64) {
+                return Some((path.to_owned(), value));
+            }
+            path = path.get(..path.rfind('/')?)?;
+        }
+    }
+}
+
+struct CitedTime {
+    at: Timestamp,
+    basis: TimeBasis,
+}
+
+fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<String>) {
+    let Some(time) = &finding.time else {
+        if finding.kind == FindingKind::Occurrence {
+            faults.push("an occurrence needs a time".to_owned());
+        }
+        return;
+    };
+    match times.iter().filter(|t| time.precision.shows(t.at, time.at)).map(|t| t.basis).max() {
+        None => faults.push(format!("no cited record is of {}", time.at)),
+        Some(basis) if time.basis > basis => {
+            faults.push(format!("the time is given as {}, the record has it as {}", time.basis.words(), basis.words()));
+        }
+        Some(_) => {}
+    }
+    if let Some(until) = time.until {
+        if until < time.at {
+            faults.push("the period ends before it begins".to_owned());
+        } else if !times.iter().any(|t| time.precision.shows(t.at, until)) {
+            faults.push(format!("no cited record is of {until}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! The times in what a tool of somebody else returned. Nobody has said which field holds the time of a
+//! record, so a time counts where its form and its place leave no doubt, and on no better basis.
+
+use serde_json::Value;
+
+use super::CitedTime;
+use crate::chosen;
+use casebook_protocol::{TimeBasis, Timestamp};
+
+/// Parts of the names of fields in which a number is a time since 1970.
+const TIMES: &[&str] = &["time", "date", "epoch", "stamp", "created", "modified", "seen", "start", "end", "expire"];
+/// Parts of the names of fields in which a collector says when it received a record.
+const RECEIVED: &[&str] = &["ingest", "indexed", "receiv", "collected"];
+/// Bytes of the longest time as anybody writes it.
+const LONGEST: usize = 40;
+/// JSON within JSON that is read.
+const DEPTH: u8 = 2;
+
+/// The times of the fields of `record`: texts that are a time as a whole, and numbers in fields that are
+/// named like a time. A time with its zone is the record's own, unless the field is one whose text
+/// whoever is recorded chooses.
+pub(super) fn of_record(record: &Value, times: &mut Vec<CitedTime>) {
+    of_field("", record, DEPTH, times);
+}
+
+fn of_field(key: &str, value: &Value, depth: u8, times: &mut Vec<CitedTime>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, inner)| of_field(key, inner, depth, times)),
+        Value::Array(items) => items.iter().for_each(|inner| of_field(key, inner, depth, times)),
+        Value::String(text) if text.contains('\n') => {
+            let before = times.len();
+            text.lines().for_each(|line| of_line(line, times));
+            hearsay(key, before, times);
+        }
+        Value::String(text) => match inner(text).filter(|_| depth > 0) {
+            Some(inner) => {
+                let before = times.len();
+                of_field(key, &inner, depth - 1, times);
+                hearsay(key, before, times);
+            }
+            None => {
+                let written = moment(text).or_else(|| epoch(key, text));
+                times.extend(written.map(|(at, zoned)| CitedTime { at, basis: basis(key, zoned) }));
+            }
+        },
+        Value::Number(number) => {
+            let since = epoch(key, &number.to_string());
+            times.extend(since.map(|(at, zoned)| CitedTime { at, basis: basis(key, zoned) }));
+        }
+        Value::Bool(_) | Value::Null => {}
+    }
+}
+
+/// The times from `before` on stand in the text of the field `key`: where whoever is recorded chose that, they
+/// are no record's own.
+fn hearsay(key: &str, before: usize, times: &mut [CitedTime]) {
+    if chosen::by_name(key) {
+        times.iter_mut().skip(before).for_each(|time| time.basis = TimeBasis::Inferred);
+    }
+}
+
+/// An object that is written as text.
+pub(super) fn inner(text: &str) -> Option<Value> {
+    let object = || serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+    if text.starts_with('{') { object() } else { None }
+}
+
+fn basis(key: &str, zoned: bool) -> TimeBasis {
+    let name = key.to_lowercase();
+    if !zoned || chosen::by_name(key) {
+        TimeBasis::Inferred
+    } else if RECEIVED.iter().any(|part| name.contains(part)) {
+        TimeBasis::Ingestion
+    } else {
+        TimeBasis::Record
+    }
+}
+
+/// The times in a line of text. The line's own is the one that it begins with; any other may be part of
+/// a text that somebody chose.
+pub(super) fn of_line(line: &str, times: &mut Vec<CitedTime>) {
+    let starts: Vec<usize> = starts(line).collect();
+    for at in starts {
+        let Some((moment, zoned)) = longest(line.get(at..).unwrap_or_default()) else { continue };
+        let own = zoned && line.get(..at).is_some_and(opens);
+        let basis = if own { TimeBasis::Record } else { TimeBasis::Inferred };
+        times.push(CitedTime { at: moment, basis });
+    }
+}
+
+/// Nothing stands before the time but marks, or the name of a field that holds a time.
+fn opens(before: &str) -> bool {
+    let words: Vec<&str> = before.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
+    match words.as_slice() {
+        [] => true,
+        [name] => before.trim_end_matches(['"', '\'', ' ']).ends_with([':', '=']) && named(name),
+        _ => false,
+    }
+}
+
+fn named(key: &str) -> bool {
+    let name = key.to_lowercase();
+    let short = matches!(name.as_str(), "ts" | "at" | "t" | "when") || name.ends_with("_ts");
+    short || key.ends_with("_at") || key.ends_with("At") || TIMES.iter().any(|part| name.contains(part))
+}
+
+/// Where four digits and a `-` begin that no digit stands before.
+fn starts(line: &str) -> impl Iterator<Item = usize> {
+    let bytes = line.as_bytes();
+    let digits = move |at: usize| bytes.get(at..at + 4).is_some_and(|year| year.iter().all(u8::is_ascii_digit));
+    (0..bytes.len()).filter(move |at| {
+        let begins = at.checked_sub(1).and_then(|b| bytes.get(b)).is_none_or(|b| !b.is_ascii_alphanumeric());
+        begins && digits(*at) && bytes.get(at + 4) == Some(&b'-')
+    })
+}
+
+/// The longest time that `text` begins with.
+fn longest(text: &str) -> Option<(Timestamp, bool)> {
+    let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | ':' | '.' | ',' | '+' | '-');
+    let end = text.char_indices().find(|(at, c)| *at >= LONGEST || !part(*c)).map_or(text.len(), |(at, _)| at);
+    let ends = |end: &usize| {
+        let goes_on = text.get(*end..).and_then(|rest| rest.chars().next());
+        goes_on.is_none_or(|c| !c.is_ascii_digit())
+    };
+    (16..=end).rev().filter(ends).find_map(|end| moment(text.get(..end)?))
+}
+
+/// The moment that `text` is as a whole, and whether it says its zone. A date alone is no moment.
+pub(super) fn moment(text: &str) -> Option<(Timestamp, bool)> {
+    if text.len() > LONGEST || text.len() < 16 || !text.contains(':') || text.trim() != text {
+        return None;
+    }
+    if let Ok(at) = text.parse() {
+        return Some((at, true));
+    }
+    let utc = [" UTC", " GMT", " Z", "UTC", " +0000", " +00:00"].iter().find_map(|zone| text.strip_suffix(zone));
+    let local: jiff::civil::DateTime = utc.unwrap_or(text).parse().ok()?;
+    let at = jiff::tz::TimeZone::UTC.to_timestamp(local).ok()?;
+    Some((at, utc.is_some()))
+}
+
+/// Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size, in a field that is named
+/// like a time.
+fn epoch(key: &str, text: &str) -> Option<(Timestamp, bool)> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
+    if !named(key) || !digits(whole) || !digits(part) || part.len() > 9 {
+        return None;
+    }
+    let number: i128 = whole.parse().ok()?;
+    let nanoseconds = match whole.len() {
+        10 => number * 1_000_000_000 + format!("{part:0<9}").parse::<i128>().ok()?,
+        13 => number * 1_000_000,
+        16 => number * 1_000,
+        19 => number,
+        _ => return None,
+    };
+    Some((Timestamp::from_nanosecond(nanoseconds).ok()?, true))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(found: &[CitedTime], expect: &[(&str, TimeBasis)]) {
+        let found: Vec<_> = found.iter().map(|t| (t.at.to_string(), t.basis)).collect();
+        let expect: Vec<_> = expect.iter().map(|(at, basis)| ((*at).to_owned(), *basis)).collect();
+        assert_eq!(found, expect);
+    }
+
+    fn line(text: &str) -> Vec<CitedTime> {
+        let mut times = Vec::new();
+        of_line(text, &mut times);
+        times
+    }
+
+    fn record(value: &Value) -> Vec<CitedTime> {
+        let mut times = Vec::new();
+        of_record(value, &mut times);
+        times
+    }
+
+    #[test]
+    fn fields_that_are_a_time_as_a_whole_count() {
+        use TimeBasis::{Inferred, Ingestion, Record};
+        check(&record(&json!({"created_at": "2024-01-01T10:00:00Z"})), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&record(&json!({"a": {"date": "2024-01-01 12:00:00+02:00"}})), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&record(&json!({"date": "2024-01-01 10:00:00 UTC"})), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&record(&json!({"date": "2024-01-01 10:00:00"})), &[("2024-01-01T10:00:00Z", Inferred)]);
+        check(&record(&json!({"ingested": "2024-01-01T10:00:00Z"})), &[("2024-01-01T10:00:00Z", Ingestion)]);
+        // Whoever is recorded chose it.
+        check(&record(&json!({"title": "2024-01-01T10:00:00Z"})), &[("2024-01-01T10:00:00Z", Inferred)]);
+        check(&record(&json!({"note2": "at 2024-01-01T10:00:00Z", "day": "2024-01-01", "n": 1704103200})), &[]);
+        check(&record(&json!({"raw": "{\"ts\": 1704103200}"})), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&record(&json!({"message": "{\"ts\": 1704103200}"})), &[("2024-01-01T10:00:00Z", Inferred)]);
+        check(&record(&json!({"body": "x\n2024-01-01T10:00:00Z y"})), &[("2024-01-01T10:00:00Z", Inferred)]);
+    }
+
+    #[test]
+    fn numbers_count_in_fields_that_are_named_like_a_time() {
+        let at = [("2024-01-01T10:00:00Z", TimeBasis::Record)];
+        check(&record(&json!({"ts": 1704103200})), &at);
+        check(&record(&json!({"eventTime": 1_704_103_200_000_u64})), &at);
+        check(&record(&json!({"updatedAt": "1704103200"})), &at);
+        check(&record(&json!({"ts": "1704103200.25"})), &[("2024-01-01T10:00:00.25Z", TimeBasis::Record)]);
+        check(&record(&json!({"size": 1704103200, "time": 17, "port": 1_704_103_200_000_u64})), &[]);
+    }
+
+    #[test]
+    fn the_time_at_the_head_of_a_line_is_its_own() {
+        use TimeBasis::{Inferred, Record};
+        check(&line("2024-01-01T10:00:00Z sshd: x"), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&line("[2024-01-01T12:00:00.5+02:00] x"), &[("2024-01-01T10:00:00.5Z", Record)]);
+        check(&line("time=2024-01-01T10:00:00Z level=info"), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&line("  \"date\": \"2024-01-01T10:00:00Z\","), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&line("2024-01-01 10:00:00,123 x"), &[("2024-01-01T10:00:00.123Z", Inferred)]);
+        check(&line("2024-01-01 10:00:00 UTC x"), &[("2024-01-01T10:00:00Z", Record)]);
+        check(&line("GET / agent=2024-01-01T10:00:00Z"), &[("2024-01-01T10:00:00Z", Inferred)]);
+        let two = [("2024-01-01T10:00:00Z", Record), ("2023-01-01T10:00:00Z", Inferred)];
+        check(&line("2024-01-01T10:00:00Z said 2023-01-01T10:00:00Z"), &two);
+        check(&line(&"2024-".repeat(200_000)), &[]);
+        check(&line("no time, 12345-67, 2024-01-01, 2024-13-01T10:00:00Z"), &[]);
+    }
+}

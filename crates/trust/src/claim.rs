@@ -1,0 +1,150 @@
+//! What a claim states in so many words (times, addresses, hashes, quoted names, numbers) and
+//! whether its evidence states it, too (rule 3.2).
+
+use std::net::IpAddr;
+
+use casebook_protocol::Timestamp;
+
+mod amount;
+mod clock;
+mod corpus;
+mod count;
+
+pub use corpus::Corpus;
+
+/// How the built-in Expert's claim of another product's alert begins: what that says is a judgement and no record. Text of
+/// the evidence stands behind it, in backquotes.
+pub const JUDGEMENT: &str = "Alert `";
+
+/// Characters of a claim that the built-in Director notes in its Journal, and by which the built-in Expert knows it again:
+/// more than that Expert's claims have, which end with what their records amount to.
+pub const NOTED: usize = 800;
+
+/// What `claim` states and `corpus` does not, one sentence each. `times` are the times of the cited
+/// records; a duration has to lie between two of them, or to stand in a record in any unit.
+#[must_use]
+pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> {
+    let (names, rest) = quoted(claim);
+    let mut faults: Vec<String> = names
+        .iter()
+        .filter(|name| !corpus.has_name(name))
+        .map(|name| format!("`{name}` does not occur in what is cited"))
+        .collect();
+    let words: Vec<&str> = rest
+        .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ';' | '"' | '“' | '”'))
+        .flat_map(listed)
+        .filter(|w| !w.is_empty())
+        .collect();
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let ahead = words.get(at..).unwrap_or_default();
+        if let Some((fault, used)) = clock::fault(ahead, corpus, times) {
+            faults.extend(fault);
+            at += used;
+            continue;
+        }
+        let word = word.trim_end_matches(['.', ':', '!', '?', '\'']).trim_start_matches('\'');
+        faults.extend(word_fault(word, ahead.get(1..).unwrap_or_default(), corpus, times));
+        at += 1;
+    }
+    faults
+}
+
+/// The words between commas; a comma within a number such as `1,204` parts nothing.
+fn listed(word: &str) -> Vec<&str> {
+    let groups: Vec<&str> = word.trim_end_matches(',').split(',').collect();
+    let whole = |g: &str, most: usize| g.len() <= most && g.bytes().all(|b| b.is_ascii_digit()) && !g.is_empty();
+    let thousands = groups.len() > 1
+        && groups.first().is_some_and(|g| whole(g, 3))
+        && groups.iter().skip(1).all(|g| g.len() == 3 && whole(g, 3));
+    if thousands { vec![word.trim_end_matches(',')] } else { groups }
+}
+
+fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Option<String> {
+    let next = ahead.first().map_or("", |w| w.trim_end_matches(['.', ':']));
+    let stated = |ok: bool, what: &str| (!ok).then(|| format!("{what} {word} does not occur in what is cited"));
+    if !word.contains(|c: char| c.is_ascii_digit()) && !word.contains("::") {
+        return None;
+    }
+    if let Some(stands) = address(word, corpus) {
+        return stated(stands, "the address");
+    }
+    if is_hash(word) {
+        return stated(corpus.has_hash(word), "the hash");
+    }
+    let (digits, unit) = match amount::with_unit(word) {
+        Some((digits, unit)) => (digits, Some(unit)),
+        None => (word, amount::unit(next)),
+    };
+    let (value, decimals) = amount::number(digits)?;
+    let whole: Option<u64> = digits.chars().filter(char::is_ascii_digit).collect::<String>().parse().ok();
+    let whole = whole.filter(|_| decimals == 0 && !digits.contains('.'));
+    let as_written = whole.map_or_else(|| corpus.has_token(digits), |n| corpus.has_number(n));
+    match unit {
+        Some(unit) => {
+            let of_query = matches!(unit, amount::Unit::Time(_)) && whole.is_some_and(|n| corpus.was_asked(n));
+            let stands = as_written || of_query || amount::stands(value, decimals, unit, corpus, times);
+            stated(stands, if matches!(unit, amount::Unit::Time(_)) { "the duration" } else { "the amount" })
+        }
+        // A number with a point and no unit may be a version.
+        None => {
+            let whole = whole?;
+            match count::counted(ahead) {
+                Some(noun) if as_written => stated(corpus.has_count(whole, noun), "as a count the number"),
+                _ => stated(as_written, "the number"),
+            }
+        }
+    }
+}
+
+/// Whether the address that the word is, alone, with a port or as a network, occurs; none for what is
+/// no address.
+fn address(word: &str, corpus: &Corpus) -> Option<bool> {
+    let bare = word.trim_matches(['[', ']']);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Some(corpus.has_address(address));
+    }
+    if let Some((network, bits)) = bare.split_once('/')
+        && let (Ok(network), Ok(bits)) = (network.parse::<IpAddr>(), bits.parse::<u32>())
+    {
+        return Some(corpus.addresses().any(|a| within(a, network, bits)));
+    }
+    let (host, port) = word.rsplit_once(':')?;
+    let address: IpAddr = host.trim_matches(['[', ']']).parse().ok()?;
+    let port: u64 = port.parse().ok()?;
+    Some(corpus.has_address(address) && corpus.has_number(port))
+}
+
+fn within(address: IpAddr, network: IpAddr, bits: u32) -> bool {
+    let same =
+        |a: u128, b: u128, width: u32| bits <= width && (bits == 0 || a >> (width - bits) == b >> (width - bits));
+    match (address, network) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => same(u32::from(a).into(), u32::from(b).into(), 32),
+        (IpAddr::V6(a), IpAddr::V6(b)) => same(a.into(), b.into(), 128),
+        _ => false,
+    }
+}
+
+/// A hash, or the beginning of one as people shorten them.
+fn is_hash(word: &str) -> bool {
+    let mixed = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_alphabetic());
+    word.bytes().all(|b| b.is_ascii_hexdigit()) && (word.len() >= 32 || (word.len() >= 7 && mixed))
+}
+
+/// The names in `backquotes`, and the rest of the text.
+fn quoted(claim: &str) -> (Vec<String>, String) {
+    let mut names = Vec::new();
+    let mut rest = String::new();
+    for (i, part) in claim.split('`').enumerate() {
+        if i % 2 == 1 {
+            names.push(part.to_owned());
+            rest.push(' ');
+        } else {
+            rest.push_str(part);
+        }
+    }
+    (names, rest)
+}
+
+#[cfg(test)]
+mod tests;

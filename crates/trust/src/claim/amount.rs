@@ -1,0 +1,106 @@
+//! Numbers with units: what a claim says in kilobytes or minutes, the record says in bytes or
+//! milliseconds.
+
+use super::corpus::Corpus;
+use casebook_protocol::Timestamp;
+
+/// Keys under which records have durations.
+const DURATIONS: &[&str] = &["duration", "elapsed", "latency", "took", "_ms", "millis", "seconds", "uptime"];
+/// Keys under which records have amounts of data.
+const SIZES: &[&str] = &["bytes", "size", "octets", "length", "_len"];
+
+/// What a unit measures, and in how many seconds or bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Unit {
+    /// Seconds in it.
+    Time(f64),
+    /// Bytes in it; a kilobyte may be 1000 or 1024.
+    Data(f64, f64),
+}
+
+/// The unit that a word names.
+pub(super) fn unit(word: &str) -> Option<Unit> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "ms" | "milliseconds" | "millisecond" => Unit::Time(0.001),
+        "s" | "sec" | "secs" | "seconds" | "second" => Unit::Time(1.0),
+        "min" | "mins" | "minutes" | "minute" => Unit::Time(60.0),
+        "h" | "hours" | "hour" => Unit::Time(3600.0),
+        "days" | "day" => Unit::Time(86400.0),
+        "b" | "byte" | "bytes" | "octets" => Unit::Data(1.0, 1.0),
+        "kb" | "kilobytes" | "kilobyte" => Unit::Data(1e3, 1024.0),
+        "kib" | "kibibytes" => Unit::Data(1024.0, 1024.0),
+        "mb" | "megabytes" | "megabyte" => Unit::Data(1e6, 1_048_576.0),
+        "mib" | "mebibytes" => Unit::Data(1_048_576.0, 1_048_576.0),
+        "gb" | "gigabytes" | "gigabyte" => Unit::Data(1e9, 1_073_741_824.0),
+        "gib" | "gibibytes" => Unit::Data(1_073_741_824.0, 1_073_741_824.0),
+        _ => return None,
+    })
+}
+
+/// A number as written: its value and its decimals.
+pub(super) fn number(word: &str) -> Option<(f64, u32)> {
+    let digits: String = word.chars().filter(|c| *c != ',' && *c != '_').collect();
+    let plain =
+        digits.chars().all(|c| c.is_ascii_digit() || c == '.') && digits.starts_with(|c: char| c.is_ascii_digit());
+    let decimals = digits.split_once('.').map_or(0, |(_, d)| u32::try_from(d.len()).unwrap_or(u32::MAX));
+    (plain && decimals < 12).then(|| digits.parse().ok()).flatten().map(|n| (n, decimals))
+}
+
+/// `35ms` as `35` and `ms`.
+pub(super) fn with_unit(word: &str) -> Option<(&str, Unit)> {
+    let end = word.find(|c: char| c.is_ascii_alphabetic())?;
+    let (digits, name) = word.split_at(end);
+    Some((digits, unit(name).filter(|_| number(digits).is_some())?))
+}
+
+/// The evidence states the amount, in this unit or in another, as exactly as the claim does. A
+/// duration may lie between two of the cited times.
+pub(super) fn stands(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, times: &[Timestamp]) -> bool {
+    let half = 0.5 / 10_f64.powi(i32::try_from(decimals).unwrap_or(0)) + 1e-9;
+    let near = |found: f64| (found - value).abs() <= half;
+    match unit {
+        Unit::Time(seconds) => {
+            let span = |a: &Timestamp, b: &Timestamp| (a.as_nanosecond() - b.as_nanosecond()).abs() as f64 / 1e9;
+            let slack = if decimals == 0 { 1.0 } else { half };
+            times.iter().any(|a| times.iter().any(|b| (span(a, b) / seconds - value).abs() <= slack))
+                || corpus.amounts(DURATIONS).any(|n| [1.0, 1e-3, 1e-6, 1e-9].iter().any(|s| near(n * s / seconds)))
+        }
+        Unit::Data(small, large) => corpus.amounts(SIZES).any(|n| near(n / small) || near(n / large)),
+    }
+}
+
+/// The digits stand in `text` as a number of their own.
+pub(super) fn stands_alone(text: &str, digits: &str) -> bool {
+    places(text, digits).next().is_some()
+}
+
+/// Where the digits stand in `text` as a number of their own.
+pub(super) fn places<'a>(text: &'a str, digits: &'a str) -> impl Iterator<Item = usize> + 'a {
+    text.match_indices(digits).map(|(at, _)| at).filter(move |at| {
+        let (head, tail) = (text.get(..*at).unwrap_or_default(), text.get(at + digits.len()..).unwrap_or_default());
+        free(head.chars().rev(), digits.len()) && free_after(tail, digits.len())
+    })
+}
+
+fn free_after(tail: &str, own: usize) -> bool {
+    let letters: String = tail.chars().take_while(|c| c.is_alphanumeric()).collect();
+    (letters.is_empty() || unit(&letters).is_some() || letters == "x") && free(tail.chars(), own)
+        || (!letters.is_empty() && unit(&letters).is_some())
+}
+
+/// What stands beside a number of `own` digits, outwards, does not make it a piece of something: of a
+/// longer number, a decimal, an address, a date, a clock or a name such as `AES_256_GCM`.
+fn free(beside: impl Iterator<Item = char>, own: usize) -> bool {
+    let mut beside = beside.peekable();
+    let Some(mark) = beside.next() else { return true };
+    if mark == '_' && beside.peek().is_some_and(|c| c.is_alphanumeric()) {
+        return false;
+    }
+    let group = beside.take_while(char::is_ascii_digit).count();
+    match mark {
+        '.' => group == 0,
+        ':' => group == 0 || group > 2 || own > 2,
+        '-' | '/' => group == 0 || !(matches!((own, group), (2 | 4, 2) | (2, 4)) || (own <= 2 && group <= 2)),
+        c => !c.is_alphanumeric(),
+    }
+}

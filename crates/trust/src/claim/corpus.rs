@@ -1,0 +1,255 @@
+//! The text of everything that a finding cites, and what it states.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use casebook_protocol::Timestamp;
+
+/// The text of everything that a finding cites, searched without regard to case.
+#[derive(Debug, Clone, Default)]
+pub struct Corpus {
+    exact: Vec<String>,
+    lower: Vec<String>,
+    numbers: BTreeSet<u64>,
+    /// Numbers that were asked for, which the evidence need not state.
+    asked: BTreeSet<u64>,
+    /// Numbers with the last part of the key under which they stand, in lower case.
+    amounts: Vec<(String, f64)>,
+}
+
+impl Corpus {
+    /// Adds a text.
+    pub fn add_text(&mut self, text: &str) {
+        self.lower.push(squeeze(&text.to_lowercase()));
+        self.exact.push(text.to_owned());
+    }
+
+    /// Adds every text and number in a JSON value, as written and with its escapes undone. A text
+    /// that is itself JSON is read, too: log collectors wrap records in records.
+    pub fn add_value(&mut self, value: &Value) {
+        self.add_nested(value, "", 3);
+    }
+
+    /// Adds the arguments of a query. Its texts may be named, since they were searched for; a number
+    /// in them is no result, such as the most hits that were to be returned.
+    pub fn add_query(&mut self, arguments: &Value) {
+        match arguments {
+            Value::Number(number) => self.asked.extend(number.as_u64()),
+            Value::Array(items) => items.iter().for_each(|item| self.add_query(item)),
+            Value::Object(map) => map.values().for_each(|item| self.add_query(item)),
+            Value::String(text) => self.add_text(text),
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn add_nested(&mut self, value: &Value, key: &str, depth: u8) {
+        match value {
+            Value::String(text) => {
+                self.add_text(text);
+                self.add_amount(key, text.parse().ok());
+                if depth > 0
+                    && text.starts_with(['{', '['])
+                    && let Ok(inner) = serde_json::from_str(text)
+                {
+                    self.add_nested(&inner, "", depth - 1);
+                }
+            }
+            Value::Number(number) => {
+                self.numbers.extend(number.as_u64());
+                self.add_amount(key, number.as_f64());
+                self.add_text(&number.to_string());
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.add_nested(item, key, depth)),
+            Value::Object(map) => {
+                for (key, item) in map {
+                    self.add_text(key);
+                    self.add_nested(item, key, depth);
+                }
+            }
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn add_amount(&mut self, key: &str, number: Option<f64>) {
+        let last = key.rsplit('.').next().unwrap_or(key).to_lowercase();
+        self.amounts.extend(number.filter(|n| n.is_finite()).map(|n| (last, n)));
+    }
+
+    /// Adds a number.
+    pub fn add_number(&mut self, number: u64) {
+        self.numbers.insert(number);
+    }
+
+    /// Takes over another corpus.
+    pub fn join(&mut self, other: Self) {
+        self.exact.extend(other.exact);
+        self.lower.extend(other.lower);
+        self.numbers.extend(other.numbers);
+        self.asked.extend(other.asked);
+        self.amounts.extend(other.amounts);
+    }
+
+    /// The exact text stands somewhere, white space aside. Where it is cut with `…` or `...`, its
+    /// pieces stand there in their order.
+    #[must_use]
+    pub fn has_quote(&self, quote: &str) -> bool {
+        if self.exact.iter().any(|text| text.contains(quote)) {
+            return true;
+        }
+        // What is quoted may have points of its own.
+        let inner = quote.trim_matches(|c: char| c == '…' || c.is_whitespace());
+        let inner = inner.strip_prefix("...").unwrap_or(inner);
+        let inner = inner.strip_suffix("...").unwrap_or(inner);
+        if inner.chars().count() >= 3
+            && inner.contains(char::is_alphanumeric)
+            && self.exact.iter().any(|text| text.contains(inner))
+        {
+            return true;
+        }
+        let marked = quote.replace("...", "…");
+        // A full stop before three points leaves a piece that says nothing.
+        let says = |piece: &String| piece.contains(char::is_alphanumeric);
+        let pieces: Vec<String> = marked.split('…').map(squeeze).filter(says).collect();
+        let enough = pieces.iter().all(|p| p.chars().count() >= 3) && !pieces.is_empty();
+        enough && self.exact.iter().any(|text| in_order(&squeeze(text), &pieces))
+    }
+
+    /// The name stands somewhere, in either case; a name cut with `…` stands for its beginning, and
+    /// an IP address for itself in any notation.
+    #[must_use]
+    pub fn has_name(&self, name: &str) -> bool {
+        if let Some(beginning) = name.strip_suffix('…') {
+            let beginning = squeeze(&beginning.to_lowercase());
+            return beginning.len() >= 3 && self.lower.iter().any(|text| text.contains(&beginning));
+        }
+        if let Ok(address) = name.parse::<IpAddr>() {
+            return self.has_address(address);
+        }
+        let name = squeeze(&name.to_lowercase());
+        !name.is_empty() && self.lower.iter().any(|text| holds_token(text, &name, false))
+    }
+
+    /// The token stands somewhere and is not part of a longer one.
+    pub(super) fn has_token(&self, token: &str) -> bool {
+        let token = token.to_lowercase();
+        self.lower.iter().any(|text| holds_token(text, &token, true))
+    }
+
+    /// The address stands somewhere, in any notation, with a port or without.
+    pub(super) fn has_address(&self, address: IpAddr) -> bool {
+        let wanted = address.to_canonical();
+        self.addresses().any(|a| a == wanted)
+    }
+
+    /// Every address that stands in its own right.
+    pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-');
+        let words = self.lower.iter().flat_map(move |text| text.split(move |c: char| !part(c)));
+        words.filter(|w| w.len() >= 2 && w.contains(['.', ':'])).filter_map(|word| {
+            let word = word.trim_matches(['.', '-']);
+            let without_port = || word.rsplit_once(':').and_then(|(host, _)| host.parse().ok());
+            let trimmed = || word.trim_end_matches(':').parse().ok();
+            word.parse::<IpAddr>().ok().or_else(trimmed).or_else(without_port).map(|a: IpAddr| a.to_canonical())
+        })
+    }
+
+    /// A hash, or the first seven digits or more of one.
+    pub(super) fn has_hash(&self, hash: &str) -> bool {
+        let hash = hash.to_lowercase();
+        self.lower.iter().any(|text| {
+            text.match_indices(&hash).any(|(at, _)| {
+                let before = text.get(..at).and_then(|t| t.chars().next_back());
+                let after = text.get(at + hash.len()..).and_then(|t| t.chars().next());
+                let goes_on = after.is_some_and(char::is_alphanumeric);
+                !before.is_some_and(char::is_alphanumeric) && (!goes_on || hash.len() < 32)
+            })
+        })
+    }
+
+    /// The number stands somewhere in its own right: a piece of a date, of a time, of an address or
+    /// of a longer number is not that number.
+    pub(super) fn has_number(&self, number: u64) -> bool {
+        let digits = number.to_string();
+        self.numbers.contains(&number) || self.lower.iter().any(|text| super::amount::stands_alone(text, &digits))
+    }
+
+    /// The number stands somewhere as one that may count: counted, alone in a field, or in a text that says so.
+    pub(super) fn has_count(&self, number: u64, noun: &str) -> bool {
+        let digits = number.to_string();
+        self.numbers.contains(&number)
+            || self.lower.iter().any(|text| text == &digits || super::count::says(text, &digits, noun))
+    }
+
+    /// The number was asked for.
+    pub(super) fn was_asked(&self, number: u64) -> bool {
+        self.asked.contains(&number)
+    }
+
+    /// The numbers under keys that one of `words` is part of.
+    pub(super) fn amounts(&self, words: &'static [&'static str]) -> impl Iterator<Item = f64> {
+        self.amounts.iter().filter(move |(key, _)| words.iter().any(|w| key.contains(w))).map(|(_, n)| *n)
+    }
+
+    /// The clock time stands somewhere as written; a text may know it more exactly.
+    pub(super) fn has_clock(&self, clock: &str) -> bool {
+        let clock = clock.to_lowercase();
+        self.lower.iter().any(|text| {
+            text.match_indices(&clock).any(|(at, _)| {
+                let head = text.get(..at).unwrap_or_default();
+                let before = head.chars().next_back();
+                let next = text.get(at + clock.len()..).and_then(|t| t.chars().next());
+                let begins = before.is_none_or(|c| c == 't' || !(c.is_alphanumeric() || matches!(c, ':' | '.')));
+                begins && next.is_none_or(|c| !c.is_ascii_digit())
+            })
+        })
+    }
+
+    /// Every moment that stands somewhere in full, such as `2024-01-01T10:00:00Z`.
+    pub(super) fn moments(&self) -> Vec<Timestamp> {
+        let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '+' | '-');
+        let words = self.exact.iter().flat_map(move |text| text.split(move |c: char| !part(c)));
+        words.filter(|w| w.len() >= 17 && w.contains(':')).filter_map(|w| w.trim_matches('.').parse().ok()).collect()
+    }
+}
+
+/// White space as single blanks.
+pub(super) fn squeeze(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn in_order(text: &str, pieces: &[String]) -> bool {
+    let mut rest = text;
+    pieces.iter().all(|piece| match rest.find(piece.as_str()) {
+        Some(at) => {
+            rest = rest.get(at + piece.len()..).unwrap_or_default();
+            true
+        }
+        None => false,
+    })
+}
+
+/// `token` stands in `text` and does not go on where it begins or ends: a name may be part of a path,
+/// an address may not be part of a longer address.
+fn holds_token(text: &str, token: &str, strict: bool) -> bool {
+    let goes_on = |edge: Option<char>, beyond: Option<char>| match (edge, beyond) {
+        (Some(a), Some(b)) if a.is_ascii_digit() => b.is_ascii_digit() || (strict && b.is_alphanumeric()),
+        (Some(a), Some(b)) if strict => a.is_alphanumeric() && b.is_alphanumeric(),
+        (Some(a), Some(b)) => a.is_alphabetic() && b.is_alphabetic(),
+        _ => false,
+    };
+    text.match_indices(token).any(|(at, _)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let rest = text.get(at + token.len()..).unwrap_or_default();
+        let after = rest.chars().next();
+        let dotted = strict && after == Some('.') && rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        let dotted_before = strict
+            && before == Some('.')
+            && text.get(..at.saturating_sub(1)).and_then(|t| t.chars().next_back()).is_some_and(|c| c.is_ascii_digit());
+        !goes_on(token.chars().next(), before)
+            && !goes_on(token.chars().next_back(), after)
+            && !dotted
+            && !dotted_before
+    })
+}

@@ -1,0 +1,357 @@
+use proptest::prelude::*;
+
+use super::*;
+use casebook_protocol::{
+    Bearing, CallId, CheckedFinding, Citation, Conclusion, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind,
+    Locator, Precision, TimeBasis, Timestamp, Weight,
+};
+use casebook_protocol::{CitationCheck, RecordRef, Ruling, Verdict};
+
+fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
+    let info = SourceInfo {
+        source: name.into(),
+        sensor: format!("sensor of {name}"),
+        on_subject_host,
+        records: 1,
+        about: String::new(),
+    };
+    (name.to_owned(), info)
+}
+
+fn sources() -> BTreeMap<String, SourceInfo> {
+    [source("a", false), source("b", false), source("c", true)].into()
+}
+
+#[derive(Debug, Clone)]
+struct Shape {
+    sources: Vec<&'static str>,
+    holds: bool,
+    fault: bool,
+    bearing: Bearing,
+    weight: Weight,
+    about_alert: bool,
+    second: i64,
+    kind: FindingKind,
+    chosen: Option<&'static str>,
+    names: &'static str,
+    absent: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            sources: vec!["a"],
+            holds: true,
+            fault: false,
+            bearing: Bearing::Neutral,
+            weight: Weight::Weak,
+            about_alert: true,
+            second: 0,
+            kind: FindingKind::Occurrence,
+            chosen: None,
+            names: "web-1",
+            absent: false,
+        }
+    }
+}
+
+fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
+    let domain = Domain::new("endpoint").unwrap();
+    let time = EventTime {
+        at: Timestamp::from_second(shape.second).unwrap(),
+        until: None,
+        precision: Precision::Second,
+        basis: TimeBasis::Record,
+        field: "t".into(),
+    };
+    let call = CallId::new("c").unwrap();
+    let draft = FindingDraft {
+        kind: shape.kind,
+        claim: format!("`thing{n}` happened"),
+        time: Some(time),
+        entities: vec![casebook_protocol::Entity {
+            kind: casebook_protocol::EntityKind::Host,
+            value: shape.names.into(),
+        }],
+        bearing: shape.bearing,
+        weight: shape.weight,
+        about_alert: shape.about_alert,
+        technique: None,
+        confidence: Score::clamped(0.9),
+        citations: shape
+            .sources
+            .iter()
+            .map(|s| match shape.absent {
+                true => {
+                    Citation::Absence { call: call.clone(), at: Locator::Line(1), from: None, to: None, again: None }
+                }
+                false => Citation::Literal { call: call.clone(), at: Locator::Line(1), quote: (*s).into() },
+            })
+            .collect(),
+        look_next: None,
+    };
+    let citations = shape.sources.iter().map(|s| CitationCheck {
+        holds: shape.holds,
+        note: "note".into(),
+        artifact: None,
+        records: vec![RecordRef { source: (*s).into(), file: (*s).into(), line: n as u64 }],
+        sources: vec![(*s).into()],
+        chosen: shape.chosen.map(str::to_owned),
+    });
+    let checked =
+        Checked { citations: citations.collect(), faults: if shape.fault { vec!["fault".into()] } else { vec![] } };
+    (Finding { id: FindingId::of(1, &domain, n), domain, round: 1, draft }, checked)
+}
+
+fn judged(all: &[(Finding, Checked)], score: f64) -> ReviewDraft {
+    let judgements = all.iter().map(|(f, _)| Judgement {
+        finding: f.id.clone(),
+        score: Score::clamped(score),
+        rationale: "r".into(),
+        corroborated_by: vec![],
+        contradicted_by: vec![],
+    });
+    ReviewDraft { summary: "s".into(), judgements: judgements.collect() }
+}
+
+fn reviewed_one(shape: &Shape, score: f64) -> Reviewed {
+    let all = [submitted(1, shape)];
+    review(1, judged(&all, score), &all, &sources()).0.findings.remove(0)
+}
+
+fn known(shapes: &[Shape], score: f64) -> BTreeMap<FindingId, Reviewed> {
+    let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
+    review(1, judged(&all, score), &all, &sources()).0.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect()
+}
+
+#[test]
+fn scores_are_capped_and_the_rule_is_named() {
+    let two = Shape { sources: vec!["a", "b"], ..Shape::default() };
+    let check = |shape: &Shape, expect: f64, rules: &[Rule]| {
+        let got = reviewed_one(shape, 1.0);
+        assert_eq!((got.score.get(), got.capped_by.as_slice()), (expect, rules));
+    };
+    check(&two, 1.0, &[]);
+    check(&Shape::default(), 0.89, &[Rule::SingleSource]);
+    check(&Shape { holds: false, ..two.clone() }, 0.29, &[Rule::CitationDoesNotHold]);
+    check(&Shape { fault: true, ..two.clone() }, 0.29, &[Rule::ClaimNotInEvidence]);
+    check(&Shape { sources: vec![], ..two }, 0.29, &[Rule::CitationMissing]);
+}
+
+#[test]
+fn corroboration_counts_as_a_second_source_only_if_it_is_valid_and_independent() {
+    let check = |other: Shape, expect: f64| {
+        let all = [submitted(1, &Shape::default()), submitted(2, &other)];
+        let mut draft = judged(&all, 1.0);
+        draft.judgements[0].corroborated_by = vec![all[1].0.id.clone(), all[0].0.id.clone()];
+        let (review, _) = review(1, draft, &all, &sources());
+        assert_eq!(review.findings[0].score.get(), expect);
+    };
+    check(Shape { sources: vec!["b"], ..Shape::default() }, 1.0);
+    check(Shape { sources: vec!["a"], ..Shape::default() }, 0.89);
+    check(Shape { sources: vec!["b"], holds: false, ..Shape::default() }, 0.89);
+}
+
+#[test]
+fn a_review_judges_what_was_submitted_no_more_no_less() {
+    let all = [submitted(1, &Shape::default()), submitted(2, &Shape::default())];
+    let mut draft = judged(&all[..1], 0.8);
+    draft.judgements.push(Judgement { finding: FindingId::new("r9-x-1").unwrap(), ..draft.judgements[0].clone() });
+    let (review, guards) = review(1, draft, &all, &sources());
+    assert_eq!(review.findings.len(), 2);
+    assert_eq!(review.findings[1].score, Score::ZERO);
+    assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::NotSubmitted, Rule::NotReviewed]);
+}
+
+fn draft(events: &[(&str, &[usize])]) -> TimelineDraft {
+    let domain = Domain::new("endpoint").unwrap();
+    let events = events.iter().map(|(text, ids)| EventDraft {
+        description: (*text).into(),
+        findings: ids.iter().map(|n| FindingId::of(1, &domain, *n)).collect(),
+    });
+    TimelineDraft { narrative: "n".into(), events: events.collect(), gaps: vec![], score: Score::clamped(0.8) }
+}
+
+fn half() -> Score {
+    Score::clamped(TIMELINE_THRESHOLD)
+}
+
+const ALERT: &str = r#"{"host":"WEB-1"}"#;
+
+/// The ruling on these findings, which the Critic scores alike.
+fn ruled(proposed: Verdict, shapes: &[Shape], score: f64, by_code: &[usize]) -> (Ruling, Vec<Guard>) {
+    let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
+    let known = known(shapes, score);
+    let checked: Vec<CheckedFinding> =
+        all.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
+    let domain = Domain::new("endpoint").unwrap();
+    let by_code = by_code.iter().map(|n| FindingId::of(1, &domain, *n)).collect();
+    let docket = Docket {
+        known: &known,
+        submitted: &checked.iter().collect::<Vec<_>>(),
+        sources: &sources(),
+        alert: ALERT,
+        by_code: &by_code,
+        threshold: half(),
+    };
+    verdict(proposed, &docket)
+}
+
+fn explains(source: &'static str) -> Shape {
+    Shape { sources: vec![source], bearing: Bearing::Exonerating, ..Shape::default() }
+}
+
+fn attack() -> Shape {
+    Shape { bearing: Bearing::Incriminating, weight: Weight::Strong, ..Shape::default() }
+}
+
+#[track_caller]
+fn dismissed(shapes: &[Shape], expect: Verdict) -> String {
+    let (ruling, guards) = ruled(Verdict::FalsePositive, shapes, 0.8, &[]);
+    assert_eq!(ruling.verdict, expect, "{ruling:?}");
+    assert_eq!(guards.is_empty(), ruling.missing.is_empty());
+    ruling.missing.join("; ")
+}
+
+#[test]
+fn a_dismissal_needs_two_independent_sources_that_the_subject_does_not_control() {
+    dismissed(&[explains("a"), explains("b")], Verdict::FalsePositive);
+    dismissed(&[explains("a")], Verdict::Inconclusive);
+    dismissed(&[explains("a"), explains("a")], Verdict::Inconclusive);
+    dismissed(&[explains("a"), explains("c")], Verdict::Inconclusive);
+    dismissed(&[explains("a"), Shape { about_alert: false, ..explains("b") }], Verdict::Inconclusive);
+    dismissed(&[explains("a"), Shape { holds: false, ..explains("b") }], Verdict::Inconclusive);
+    dismissed(&[explains("a"), explains("b"), attack()], Verdict::Inconclusive);
+}
+
+#[test]
+fn what_the_acting_side_could_write_is_no_ground_and_the_field_is_named() {
+    let chosen = Shape { chosen: Some("user_agent"), ..explains("b") };
+    let missing = dismissed(&[explains("a"), chosen.clone()], Verdict::Inconclusive);
+    assert!(missing.contains("r1-endpoint-2 quotes `user_agent`"), "{missing}");
+    let missing = dismissed(&[explains("a"), Shape { absent: true, ..explains("b") }], Verdict::Inconclusive);
+    assert!(missing.contains("r1-endpoint-2 rests on a number or on nothing found"), "{missing}");
+    let missing = dismissed(&[explains("a"), Shape { names: "mail-7", ..explains("b") }], Verdict::Inconclusive);
+    assert!(missing.contains("r1-endpoint-2 names nothing that the alert names"), "{missing}");
+    let (ruling, _) = ruled(Verdict::FalsePositive, &[explains("a"), chosen], 0.8, &[2]);
+    assert_eq!(ruling.verdict, Verdict::FalsePositive, "what code knows by itself may stand in any field");
+}
+
+#[test]
+fn what_is_grave_and_holds_stands_against_a_dismissal_whatever_it_was_scored() {
+    let shapes = |grave: Shape| [explains("a"), explains("b"), grave];
+    let check = |grave: Shape, expect: Verdict| {
+        let shapes = shapes(grave);
+        let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
+        let mut draft = judged(&all, 0.8);
+        draft.judgements[2].score = Score::ZERO;
+        let (review, _) = review(1, draft, &all, &sources());
+        let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
+        let checked: Vec<_> = all.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
+        let submitted: Vec<&CheckedFinding> = checked.iter().collect();
+        let docket = Docket {
+            known: &known,
+            submitted: &submitted,
+            sources: &sources(),
+            alert: ALERT,
+            by_code: &BTreeSet::new(),
+            threshold: half(),
+        };
+        let (ruling, _) = verdict(Verdict::BenignPositive, &docket);
+        assert_eq!(ruling.verdict, expect, "{ruling:?}");
+    };
+    check(attack(), Verdict::Inconclusive);
+    check(Shape { about_alert: false, ..attack() }, Verdict::Inconclusive);
+    check(Shape { holds: false, ..attack() }, Verdict::BenignPositive);
+    check(Shape { weight: Weight::Moderate, ..attack() }, Verdict::BenignPositive);
+    let addressed = Shape { kind: FindingKind::Instruction, ..Shape::default() };
+    check(addressed.clone(), Verdict::Inconclusive);
+    check(Shape { holds: false, ..addressed }, Verdict::BenignPositive);
+}
+
+#[test]
+fn one_credible_incriminating_finding_is_enough_to_escalate() {
+    let verdict = |shape: Shape, score| ruled(Verdict::TruePositive, &[shape], score, &[]).0.verdict;
+    assert_eq!(verdict(attack(), 0.8), Verdict::TruePositive);
+    assert_eq!(verdict(attack(), 0.4), Verdict::Inconclusive);
+    assert_eq!(verdict(Shape::default(), 0.8), Verdict::Inconclusive);
+}
+
+#[test]
+fn the_timeline_says_nothing_that_its_findings_do_not() {
+    let known = known(&[Shape::default()], 0.8);
+    let (timeline, guards) = timeline(1, 1, draft(&[("`thing1` happened from 10.0.0.1", &[1])]), &known, half());
+    assert_eq!(timeline.events[0].description, "`thing1` happened");
+    assert_eq!(guards[0].rule, Rule::NewFact);
+}
+
+#[test]
+fn gaps_are_three_at_most() {
+    let gap = Gap { kind: GapKind::Evidential, description: "x".into() };
+    let proposal = TimelineDraft { gaps: vec![gap; 5], ..draft(&[]) };
+    let (timeline, guards) = timeline(1, 1, proposal, &BTreeMap::new(), half());
+    assert_eq!((timeline.gaps.len(), timeline.score.get()), (3, 0.29));
+    assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::TooManyGaps, Rule::EmptyTimeline]);
+}
+
+fn shapes() -> impl Strategy<Value = Vec<Shape>> {
+    let one = (0..3usize, any::<bool>(), any::<bool>(), 0..4i64).prop_map(|(s, holds, fault, second)| Shape {
+        sources: [vec![], vec!["a"], vec!["a", "b"]][s].clone(),
+        holds,
+        fault,
+        second,
+        ..Shape::default()
+    });
+    proptest::collection::vec(one, 1..6)
+}
+
+proptest! {
+    #[test]
+    fn no_score_rises_and_none_without_valid_evidence_passes_the_cap(all in shapes(), score in 0.0..=1.0f64) {
+        for finding in known(&all, score).values() {
+            prop_assert!(finding.score <= finding.proposed);
+            prop_assert!(finding.checked.valid() || finding.score.get() <= CAP_UNSUPPORTED);
+            prop_assert_eq!(finding.label, Credibility::of(finding.score));
+        }
+    }
+
+    #[test]
+    fn a_timeline_is_ordered_grounded_and_names_each_finding_once(all in shapes(), picks in proptest::collection::vec(proptest::collection::vec(1..8usize, 0..4), 0..8)) {
+        let known = known(&all, 0.8);
+        let events: Vec<(&str, &[usize])> = picks.iter().map(|p| ("", p.as_slice())).collect();
+        let (timeline, _) = timeline(1, 1, draft(&events), &known, half());
+        prop_assert!(timeline.events.is_sorted_by_key(|e| e.time.at));
+        let mut seen = BTreeSet::new();
+        for event in &timeline.events {
+            prop_assert!(!event.findings.is_empty());
+            for id in &event.findings {
+                prop_assert!(seen.insert(id.clone()));
+                prop_assert!(credible(&known[id], half()));
+            }
+        }
+        prop_assert!(timeline.gaps.len() <= MAX_GAPS);
+    }
+}
+
+#[test]
+fn the_words_of_a_verdict_that_was_not_accepted_say_so() {
+    let words = |verdict| {
+        let (ruling, _) = ruled(Verdict::BenignPositive, &[explains("a"), explains(verdict)], 0.8, &[]);
+        let mut conclusion = Conclusion {
+            verdict: Verdict::BenignPositive,
+            summary: "All is well.".into(),
+            root_cause: String::new(),
+            actions: vec!["Record the exception.".into()],
+            open_questions: Vec::new(),
+            findings: Vec::new(),
+        };
+        not_accepted(&mut conclusion, &ruling);
+        conclusion
+    };
+    let accepted = words("b");
+    assert_eq!((accepted.summary.as_str(), accepted.actions.len()), ("All is well.", 1));
+    let refused = words("a");
+    assert_eq!(refused.summary, "Proposed as benign positive, and not accepted. All is well.");
+    assert!(refused.actions[0].starts_with("Have a person look at what is missing"), "{:?}", refused.actions);
+    assert_eq!(refused.actions[1], "Once that is settled: Record the exception.");
+}

@@ -1,0 +1,278 @@
+//! Rule 3.5, the verdict: one credible finding is enough to escalate, and to dismiss takes what no
+//! text in the evidence can bring about by itself, whoever believes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{credible, guard};
+use casebook_protocol::{
+    Bearing, CheckedFinding, Citation, Conclusion, FindingId, FindingKind, Guard, Reviewed, Rule, Ruling, Score,
+    SourceInfo, Verdict, Weight, one_line, one_sentence,
+};
+
+/// What a verdict is judged by.
+#[derive(Debug, Clone, Copy)]
+pub struct Docket<'a> {
+    /// Every finding that was reviewed, with its latest score.
+    pub known: &'a BTreeMap<FindingId, Reviewed>,
+    /// Every finding that was submitted, reviewed or not.
+    pub submitted: &'a [&'a CheckedFinding],
+    /// The sources on the roster.
+    pub sources: &'a BTreeMap<String, SourceInfo>,
+    /// The alert as JSON text.
+    pub alert: &'a str,
+    /// Findings that the built-in analyst made of what it knows: no text can talk it into them.
+    pub by_code: &'a BTreeSet<FindingId>,
+    /// What a credible finding scores at the least.
+    pub threshold: Score,
+}
+
+/// Rule 3.5: asymmetric. One credible incriminating finding is enough to escalate. To dismiss takes
+/// two independent checked sources that the alert's subject does not control, quoted where it could
+/// not choose what stands there; nothing grave that holds against it, whatever it was scored; and no
+/// text in the evidence that addresses the analyst.
+#[must_use]
+pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
+    let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f, docket.threshold)).collect();
+    let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new() };
+    let rule = match proposed {
+        Verdict::Inconclusive => return (ruling, Vec::new()),
+        Verdict::TruePositive => {
+            let grave: Vec<&Reviewed> = credible
+                .into_iter()
+                .filter(|f| {
+                    f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate
+                })
+                .collect();
+            ruling.grounds = grounds(&grave);
+            if grave.is_empty() {
+                ruling.missing.push(format!("a finding of {} or more that points to an attack", docket.threshold));
+            }
+            Rule::AccusationUnsupported
+        }
+        Verdict::BenignPositive | Verdict::FalsePositive => {
+            let doubts = dismissal(&credible, docket, &mut ruling);
+            ruling.missing.extend(against(&credible, docket));
+            ruling.missing.extend(addressed(docket));
+            if !ruling.missing.is_empty() {
+                ruling.missing.extend(doubts.told());
+            }
+            Rule::DismissalUnsupported
+        }
+    };
+    if ruling.missing.is_empty() {
+        return (ruling, Vec::new());
+    }
+    ruling.verdict = Verdict::Inconclusive;
+    let effect = format!("{} becomes inconclusive: missing {}", proposed.name(), ruling.missing.join("; "));
+    (ruling, vec![guard(rule, "verdict", effect)])
+}
+
+/// Words for a verdict that was not accepted say so: who reads only them must not act on them.
+pub fn not_accepted(conclusion: &mut Conclusion, ruling: &Ruling) {
+    if ruling.verdict == ruling.proposed {
+        return;
+    }
+    let proposed = ruling.proposed.name().replace('_', " ");
+    conclusion.summary = format!("Proposed as {proposed}, and not accepted. {}", conclusion.summary);
+    for action in &mut conclusion.actions {
+        *action = format!("Once that is settled: {action}");
+    }
+    let first = "Have a person look at what is missing before anything is done about this alert, or it is closed.";
+    conclusion.actions.insert(0, first.into());
+}
+
+/// The findings that say most, in their own words, and how many more there are.
+fn grounds(grave: &[&Reviewed]) -> Vec<String> {
+    let mut sorted: Vec<&&Reviewed> = grave.iter().collect();
+    sorted.sort_by(|a, b| {
+        let key = |f: &Reviewed| (f.finding.draft.weight, f.finding.draft.about_alert);
+        key(b).cmp(&key(a)).then(b.score.get().total_cmp(&a.score.get())).then(a.finding.id.cmp(&b.finding.id))
+    });
+    let mut told: Vec<String> = sorted
+        .iter()
+        .take(TOLD)
+        .map(|f| format!("{} ({}): {}", f.finding.id, f.score, one_sentence(&f.finding.draft.claim, 240)))
+        .collect();
+    if sorted.len() > TOLD {
+        told.push(format!("and {} more findings that point to an attack", sorted.len() - TOLD));
+    }
+    told
+}
+
+/// Why a finding that explains the activity is not enough.
+#[derive(Debug, Default)]
+struct Doubts<'a> {
+    /// Sources that are written on the subject's own host.
+    controlled: BTreeSet<&'a str>,
+    /// Sources that are not on the roster.
+    unknown: BTreeSet<&'a str>,
+    /// Findings with the fields that they quote and that whoever is recorded chose.
+    chosen: BTreeMap<&'a FindingId, BTreeSet<&'a str>>,
+    /// Findings that rest on a number or on nothing found.
+    counted: BTreeSet<&'a FindingId>,
+    /// Findings that name nothing of the alert.
+    unrelated: BTreeSet<&'a FindingId>,
+}
+
+/// The sources that explain the activity, and why others do not count.
+fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ruling) -> Doubts<'a> {
+    let mut independent: BTreeMap<&str, &FindingId> = BTreeMap::new();
+    let mut doubts = Doubts::default();
+    let alert = docket.alert.to_lowercase();
+    for finding in credible {
+        let (id, draft) = (&finding.finding.id, &finding.finding.draft);
+        if draft.bearing != Bearing::Exonerating || !draft.about_alert {
+            continue;
+        }
+        let by_code = docket.by_code.contains(id);
+        if !by_code && !names_some_of(finding, &alert) {
+            doubts.unrelated.insert(id);
+            continue;
+        }
+        for (citation, check) in draft.citations.iter().zip(&finding.checked.citations) {
+            if !by_code && !matches!(citation, Citation::Literal { .. }) {
+                doubts.counted.insert(id);
+                continue;
+            }
+            if let Some(field) = check.chosen.as_deref().filter(|_| !by_code) {
+                doubts.chosen.entry(id).or_default().insert(field);
+                continue;
+            }
+            for source in check.sources.iter().map(String::as_str) {
+                match docket.sources.get(source) {
+                    Some(info) if !info.on_subject_host => {
+                        independent.entry(&info.sensor).or_insert(id);
+                    }
+                    Some(_) => {
+                        doubts.controlled.insert(source);
+                    }
+                    // It may have been written by anybody.
+                    None => {
+                        doubts.unknown.insert(source);
+                    }
+                }
+            }
+        }
+    }
+    ruling.grounds = independent
+        .iter()
+        .map(|(sensor, id)| {
+            format!("{id} explains the alerted activity from {sensor}, which its subject does not control")
+        })
+        .collect();
+    if independent.len() < 2 {
+        ruling.missing.push(format!(
+            "two independent checked sources that the alert's subject does not control and that explain the activity: there {}",
+            match independent.len() {
+                0 => "is none".to_owned(),
+                n => format!("is {n} ({})", independent.keys().copied().collect::<Vec<_>>().join(", ")),
+            }
+        ));
+    }
+    doubts
+}
+
+/// Findings and fields told of one reason at the most.
+const TOLD: usize = 5;
+
+fn listed<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> String {
+    let more = items.len().saturating_sub(TOLD);
+    let mut text = items.take(TOLD).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
+impl Doubts<'_> {
+    fn told(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if !self.controlled.is_empty() {
+            told.push(format!(
+                "{} explain it, too, but are written on the subject's own host and so prove nothing alone",
+                listed(self.controlled.iter())
+            ));
+        }
+        if !self.unknown.is_empty() {
+            told.push(format!(
+                "{} explain it, too, but nobody says what wrote them, so that they prove nothing alone",
+                listed(self.unknown.iter().map(|source| one_line(source, 80)).collect::<Vec<_>>().into_iter())
+            ));
+        }
+        let mut by_field: BTreeMap<&str, BTreeSet<&FindingId>> = BTreeMap::new();
+        for (id, fields) in &self.chosen {
+            for field in fields {
+                by_field.entry(field).or_default().insert(id);
+            }
+        }
+        for (field, ids) in by_field {
+            told.push(format!(
+                "a quotation that an attacker could not have written: {} quotes `{}`, whose text whoever is recorded chooses",
+                listed(ids.iter()),
+                one_line(&field.replace('`', "'"), 80)
+            ));
+        }
+        if !self.counted.is_empty() {
+            told.push(format!(
+                "a record: {} rests on a number or on nothing found, which shows only what was searched for",
+                listed(self.counted.iter())
+            ));
+        }
+        if !self.unrelated.is_empty() {
+            told.push(format!(
+                "a tie to the alert: {} names nothing that the alert names",
+                listed(self.unrelated.iter())
+            ));
+        }
+        told
+    }
+}
+
+/// It is about something that the alert names, too: an entity, or a name in `backquotes`; the check has
+/// found both in what it cites.
+fn names_some_of(finding: &Reviewed, alert: &str) -> bool {
+    let draft = &finding.finding.draft;
+    let names = draft.claim.split('`').skip(1).step_by(2).chain(draft.entities.iter().map(|e| e.value.as_str()));
+    names.map(str::trim).filter(|n| n.chars().count() >= 3).any(|n| alert.contains(&n.to_lowercase()))
+}
+
+/// What points to an attack and stands unexplained. The Critic can take away a doubt about what is
+/// merely unusual; what is seldom legitimate and is on record stays for a person, since whoever talks
+/// the Critic out of it has won.
+fn against(credible: &[&Reviewed], docket: &Docket<'_>) -> Vec<String> {
+    let incriminates = |f: &casebook_protocol::Finding| f.draft.bearing == Bearing::Incriminating;
+    let mut told: BTreeMap<&FindingId, String> = BTreeMap::new();
+    for f in credible.iter().filter(|f| incriminates(&f.finding)) {
+        let draft = &f.finding.draft;
+        if draft.weight >= Weight::Strong || (draft.about_alert && draft.weight >= Weight::Moderate) {
+            let id = &f.finding.id;
+            told.insert(id, format!("an innocent explanation of {id} ({}), which points to an attack", f.score));
+        }
+    }
+    for f in docket.submitted.iter().filter(|f| incriminates(&f.finding) && f.checked.valid()) {
+        let id = &f.finding.id;
+        if f.finding.draft.weight >= Weight::Strong && f.finding.draft.kind != FindingKind::Instruction {
+            told.entry(id).or_insert_with(|| {
+                let scored = docket.known.get(id).map_or_else(
+                    || "was never reviewed".to_owned(),
+                    |k| format!("was scored {} by the Critic", k.score),
+                );
+                format!("a person's look at {id}, which points strongly to an attack, holds against the record, and {scored}")
+            });
+        }
+    }
+    told.into_values().collect()
+}
+
+/// Somebody wrote into the evidence for whoever investigates: an alert with which they wish to be left
+/// alone is not closed without a person.
+fn addressed(docket: &Docket<'_>) -> Option<String> {
+    let raised: Vec<&FindingId> = docket
+        .submitted
+        .iter()
+        .filter(|f| f.finding.draft.kind == FindingKind::Instruction && f.checked.citations.iter().any(|c| c.holds))
+        .map(|f| &f.finding.id)
+        .collect();
+    (!raised.is_empty())
+        .then(|| format!("a person's look at {}: text in the evidence addresses the analyst", listed(raised.iter())))
+}

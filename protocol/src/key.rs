@@ -1,0 +1,21 @@
+//! The keys under which results are recorded once.
+
+use crate::{CallId, ModelCallId, TaskId};
+
+/// The key of a task's outcome.
+#[must_use]
+pub fn outcome_key(task: &TaskId) -> String {
+    format!("outcome/{task}")
+}
+
+/// The key of a finished tool call.
+#[must_use]
+pub fn call_key(call: &CallId) -> String {
+    format!("call/{call}")
+}
+
+/// The key of a finished call of a language model.
+#[must_use]
+pub fn model_key(call: &ModelCallId) -> String {
+    format!("model/{call}")
+}
