@@ -1,5 +1,5 @@
 //! The Hub as actors: one that opens, resumes and routes, and one for each open investigation. A
-//! shell: it hands batches of [`Work`] to the [`desk`] and decides nothing. With
+//! shell: it hands batches of [`Input`] to the [`batch`] and decides nothing. With
 //! `casebook_runtime::process` this is what names actix.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -12,14 +12,14 @@ use casebook_runtime::Env;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use crate::desk::{self, Work, Worked};
+use crate::batch::{self, Input, Worked};
 use crate::error::HubError;
 use crate::ledger::Ledger;
 
 mod handle;
-mod intake;
+mod notices;
 
-pub use handle::{HubHandle, Opened, Run, investigation_id};
+pub use handle::HubHandle;
 
 /// Live steps that wait while the store is busy; more are dropped, since outcomes carry them, too.
 const STEPS_WAITING: usize = 1024;
@@ -106,7 +106,7 @@ impl Actor for Hub {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        tokio::spawn(intake::listen(self.env.clone(), ctx.address()));
+        tokio::spawn(notices::listen(self.env.clone(), ctx.address()));
     }
 }
 
@@ -174,7 +174,7 @@ struct Investigation {
     sweep: Duration,
     hub: Addr<Hub>,
     ledger: Option<Ledger>,
-    queue: VecDeque<Work>,
+    queue: VecDeque<Input>,
     /// Tasks on their way into a queue that may be full.
     leaving: BTreeSet<TaskId>,
     onward: bool,
@@ -197,7 +197,7 @@ enum Gathering {
 /// Do this.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Take(Work);
+struct Take(Input);
 
 /// Say how it ends.
 #[derive(Message)]
@@ -224,7 +224,7 @@ impl Investigation {
             in_flight: Vec::new(),
             waiting: 0,
         };
-        let queue = VecDeque::from([Work::Sweep]);
+        let queue = VecDeque::from([Input::Sweep]);
         Self {
             id,
             env,
@@ -247,7 +247,7 @@ impl Investigation {
         if self.queue.is_empty() || self.ended.is_some() {
             return;
         }
-        let only_steps = self.queue.len() < BATCH && self.queue.iter().all(|work| matches!(work, Work::Step(..)));
+        let only_steps = self.queue.len() < BATCH && self.queue.iter().all(|work| matches!(work, Input::Step(..)));
         if only_steps && self.gathering != Gathering::Over {
             if self.gathering == Gathering::No {
                 self.gathering = Gathering::Since;
@@ -262,8 +262,8 @@ impl Investigation {
         if self.gathering == Gathering::Over {
             self.gathering = Gathering::No;
         }
-        let batch: Vec<Work> = self.queue.drain(..self.queue.len().min(BATCH)).collect();
-        let work = desk::work(ledger, batch, self.onward);
+        let batch: Vec<Input> = self.queue.drain(..self.queue.len().min(BATCH)).collect();
+        let work = batch::work(ledger, batch, self.onward);
         ctx.spawn(work.into_actor(self).map(|done, this, ctx| this.done(done, ctx)));
     }
 
@@ -299,7 +299,7 @@ impl Investigation {
         }
         let bus = Arc::clone(&self.env.bus);
         let sent = async move {
-            if let Err(error) = desk::enqueue(bus.as_ref(), &task).await {
+            if let Err(error) = batch::enqueue(bus.as_ref(), &task).await {
                 tracing::warn!(task = %task.id, %error, "a task was not enqueued: the sweep tries again");
             }
             task.id
@@ -335,8 +335,8 @@ impl Actor for Investigation {
         };
         ctx.spawn(load.into_actor(self).map(|done, this, ctx| this.done(done, ctx)));
         ctx.run_interval(self.sweep, |this, ctx| {
-            if !this.queue.iter().any(|w| matches!(w, Work::Sweep)) {
-                this.queue.push_back(Work::Sweep);
+            if !this.queue.iter().any(|w| matches!(w, Input::Sweep)) {
+                this.queue.push_back(Input::Sweep);
             }
             this.turn(ctx);
         });
@@ -347,10 +347,10 @@ impl Handler<Take> for Investigation {
     type Result = ();
 
     fn handle(&mut self, Take(work): Take, ctx: &mut Self::Context) {
-        if self.ended.is_some() || (matches!(work, Work::Step(..)) && self.queue.len() >= STEPS_WAITING) {
+        if self.ended.is_some() || (matches!(work, Input::Step(..)) && self.queue.len() >= STEPS_WAITING) {
             return;
         }
-        if let Work::Attend(present) = &work {
+        if let Input::Attend(present) = &work {
             if self.present.as_ref() == Some(present) {
                 return;
             }
@@ -382,7 +382,7 @@ impl Handler<Suspend> for Investigation {
             let _ = waiter.send(Err(HubError::Suspended));
         }
         if self.ended.is_none() {
-            self.queue.push_back(Work::Mark(reply));
+            self.queue.push_back(Input::Mark(reply));
             self.turn(ctx);
         }
     }
@@ -397,4 +397,4 @@ impl Handler<ObserveOne> for Investigation {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,8 +1,8 @@
 //! The memory of Casebook: it keeps the log of every investigation, folds it into [`state`], checks
 //! what agents propose ([`decide`]), says what comes next ([`flow`]) and what each task may know
 //! ([`view`]). All of that is pure; [`advance`] joins it into one pass from commands to events and
-//! tasks. [`ledger`] performs a pass on a store and a bus, [`desk`] batches the work of one
-//! investigation, and [`actor`] is the shell with the public [`HubHandle`]. What is recorded is read
+//! tasks. [`ledger`] performs a pass on a store and a bus, [`batch`] gathers the work of one
+//! investigation, and [`actor`] is the shell with the public [`HubHandle`]. [`intake`] is the one door for alerts. What is recorded is read
 //! again by [`archive`], [`report`] and [`verify`], and run again from any round by [`branch`]. The embedded home of all of it is
 //! [`SqliteStore`].
 
@@ -18,8 +18,9 @@ pub mod ledger;
 mod measure;
 
 pub mod actor;
-pub mod desk;
+pub mod batch;
 
+pub mod intake;
 pub mod program;
 pub mod roster;
 pub mod service;
@@ -32,10 +33,11 @@ pub mod verify;
 pub mod memory;
 pub mod sqlite;
 
-pub use actor::{HubHandle, HubObservation, InvestigationObservation, Opened, Run, investigation_id};
+pub use actor::{HubHandle, HubObservation, InvestigationObservation};
 pub use archive::Summary;
 pub use branch::{Branch, BranchError};
 pub use error::HubError;
+pub use intake::{Intake, investigation_id};
 pub use memory::MemoryStore;
 pub use sqlite::{OpenError, SqliteStore};
 pub use state::{Case, Progress, Round, State, TaskState};

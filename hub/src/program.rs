@@ -147,6 +147,7 @@ pub async fn serve(mut process: frame::Service) -> Result<(), Failure> {
     tokio::select! {
         biased;
         () = stop.wait() => {}
+        name = hub.deaf() => return Err(Failure::failed(format!("the Hub stopped {name}: start it again"))),
         () = shown(&process, &connection, USER, under_way) => {}
     }
     process.health.update(|standing| standing.draining = true);

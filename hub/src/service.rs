@@ -1,33 +1,27 @@
-//! A Hub over NATS: it lets workers in, takes alerts, and investigates as many of them at once as it may.
-//! Any number of Hubs share the work. An accepted alert is a job that one Hub holds under lease for as
-//! long as it investigates; when that Hub dies, the job comes to another, which goes on from the log.
+//! A Hub over NATS: it lets workers in, and answers and takes alerts for the [`Intake`]. Any number of Hubs share the
+//! work. An accepted alert is a job that one Hub holds under lease for as long as it investigates; when that Hub dies,
+//! the job comes to another, which goes on from the log.
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use casebook_protocol::DeadLetter;
 use casebook_protocol::subject::{self, Queue};
-use casebook_protocol::{Alert, Budget, Join, Joined, Role, Severity};
+use casebook_protocol::{Budget, Join, Joined, Role};
 use casebook_runtime::Env;
-use casebook_runtime::bus::{BusError, Delivery};
+use casebook_runtime::bus::Subscription;
 use casebook_runtime::nats::streams::Keeping;
-use casebook_runtime::nats::{Asked, Connection, NatsError};
+use casebook_runtime::nats::{Asked, Connection, NatsError, Requests};
 use casebook_runtime::wire::WIRE_VERSION;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use crate::actor::{HubHandle, Run, investigation_id};
-use crate::decide::Rejection;
+use crate::actor::HubHandle;
 use crate::error::HubError;
+use crate::intake::{self, Accepted, Intake, Source};
 use crate::roster::Roster;
-use crate::state::Case;
 
-/// How often a Hub looks for alerts that wait although nobody told of them: another Hub may have died.
-const LOOK: Duration = Duration::from_secs(2);
 /// How often it tells the open investigations who is there.
 const ATTEND: Duration = Duration::from_secs(2);
-/// The pause before an investigation that could not go on is tried again.
-const AGAIN: Duration = Duration::from_secs(10);
 /// Where one of many Hubs answers a request.
 const GROUP: &str = "hubs";
 
@@ -50,17 +44,21 @@ impl Default for Settings {
     }
 }
 
-/// A Hub that serves. Clones are the same one.
+/// A Hub that serves. Clones are the same one; what listens for it ends with the last of them.
 #[derive(Clone)]
 pub struct Service {
+    shared: Arc<Shared>,
+    loops: Arc<tokio::sync::Mutex<JoinSet<&'static str>>>,
+}
+
+/// What the loops of a Hub share.
+struct Shared {
     nats: Connection,
     env: Env,
     hub: HubHandle,
-    settings: Settings,
+    intake: Intake,
+    keeping: Keeping,
     roster: Arc<Mutex<Roster>>,
-    wake: Arc<Notify>,
-    permits: Arc<Semaphore>,
-    running: Arc<Mutex<JoinSet<()>>>,
 }
 
 /// The answer to `casebook.open`, JSON.
@@ -95,96 +93,119 @@ impl Service {
             nats.prepare_queue(&Queue::new(role, None), settings.keeping).await?;
         }
         let env = nats.env();
-        let service = Self {
-            hub: HubHandle::start(env.clone(), settings.sweep),
-            roster: Arc::new(Mutex::new(Roster::new(WIRE_VERSION, env.clock.now()))),
-            wake: Arc::default(),
-            permits: Arc::new(Semaphore::new(settings.at_once)),
-            running: Arc::default(),
-            nats,
-            env,
-            settings,
+        let hub = HubHandle::start(env.clone(), settings.sweep);
+        let roster = Arc::new(Mutex::new(Roster::new(WIRE_VERSION, env.clock.now())));
+        let members = {
+            let (roster, clock) = (Arc::clone(&roster), Arc::clone(&env.clock));
+            Arc::new(move || roster.lock().unwrap_or_else(PoisonError::into_inner).members(clock.now()))
         };
+        let door = intake::Settings {
+            budget: settings.budget,
+            at_once: settings.at_once,
+            waiting: None,
+            evidence: String::new(),
+            record_first: false,
+        };
+        let intake = Intake::new(env.clone(), hub.clone(), door, members);
+        let shared = Arc::new(Shared { nats, env, hub, intake, keeping: settings.keeping, roster });
+        let service = Self { shared, loops: Arc::default() };
         service.serve().await?;
         Ok(service)
     }
 
     /// The Hub behind it.
     #[must_use]
-    pub const fn hub(&self) -> &HubHandle {
-        &self.hub
+    pub fn hub(&self) -> &HubHandle {
+        &self.shared.hub
     }
 
     /// Every queue with how many instances of its workers are there.
     #[must_use]
     pub fn workers(&self) -> std::collections::BTreeMap<String, usize> {
-        self.roster().counts(self.env.clock.now())
+        self.shared.roster().counts(self.shared.env.clock.now())
     }
 
     /// Investigations under way here.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        while running.try_join_next().is_some() {}
-        running.len()
+        self.shared.intake.under_way()
     }
 
-    /// Takes nothing more, records what is decided, and gives back what is not finished: another Hub
-    /// goes on with it.
+    /// The first of the loops that has ended. None of them ends before [`Service::drain`]: a Hub without one of them
+    /// would look ready and be deaf.
+    pub async fn deaf(&self) -> &'static str {
+        match self.loops.lock().await.join_next().await {
+            Some(Ok(name)) => name,
+            Some(Err(_)) | None => "every loop",
+        }
+    }
+
+    /// Takes nothing more, records what is decided, and gives back what is not finished: another Hub goes on with it.
     ///
     /// # Errors
     /// When the Hub has stopped.
     pub async fn drain(&self) -> Result<(), HubError> {
-        self.permits.close();
-        self.hub.suspend().await?;
-        let mut running = std::mem::take(&mut *self.running.lock().unwrap_or_else(PoisonError::into_inner));
-        while running.join_next().await.is_some() {}
-        self.nats.flush().await;
+        self.shared.intake.drain().await?;
+        self.shared.nats.flush().await;
         Ok(())
-    }
-
-    fn roster(&self) -> std::sync::MutexGuard<'_, Roster> {
-        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn serve(&self) -> Result<(), NatsError> {
         let failed = |e: &dyn std::fmt::Display| NatsError::Failed { doing: "listen".into(), reason: e.to_string() };
-        let mut joins = self.nats.serve(subject::JOINS, GROUP).await?;
-        let mut opens = self.nats.serve(subject::OPEN, GROUP).await?;
-        let mut presence = self.env.bus.subscribe(subject::PRESENCE).await.map_err(|e| failed(&e))?;
-        let mut waiting = self.env.bus.subscribe(subject::WAITING).await.map_err(|e| failed(&e))?;
-        let this = self.clone();
-        tokio::spawn(async move {
-            while let Some(asked) = joins.next().await {
-                this.joined(&asked).await;
-            }
-        });
-        let this = self.clone();
-        tokio::spawn(async move {
-            while let Some(asked) = opens.next().await {
-                let this = this.clone();
-                tokio::spawn(async move { this.opened(&asked).await });
-            }
-        });
-        let this = self.clone();
-        tokio::spawn(async move {
-            while let Some(message) = presence.next().await {
-                this.seen(&message.subject, &message.bytes);
-            }
-        });
-        let this = self.clone();
-        tokio::spawn(async move {
-            while waiting.next().await.is_some() {
-                this.wake.notify_one();
-            }
-        });
-        let this = self.clone();
-        tokio::spawn(async move { this.take_alerts().await });
-        let this = self.clone();
-        tokio::spawn(async move { this.take_cases().await });
-        let this = self.clone();
-        tokio::spawn(async move { this.attend().await });
+        let this = &self.shared;
+        let joins = this.nats.serve(subject::JOINS, GROUP).await?;
+        let opens = this.nats.serve(subject::OPEN, GROUP).await?;
+        let presence = this.env.bus.subscribe(subject::PRESENCE).await.map_err(|e| failed(&e))?;
+        let hints = this.env.bus.subscribe(subject::WAITING).await.map_err(|e| failed(&e))?;
+        let mut loops = self.loops.lock().await;
+        let mut spawn = |name: &'static str, ends: Pin<Box<dyn Future<Output = ()> + Send>>| {
+            loops.spawn(async move {
+                ends.await;
+                name
+            });
+        };
+        spawn("letting workers in", Box::pin(Arc::clone(this).joins(joins)));
+        spawn("answering alerts", Box::pin(Arc::clone(this).opens(opens)));
+        spawn("watching workers", Box::pin(Arc::clone(this).presence(presence)));
+        spawn("hearing of alerts", Box::pin(Arc::clone(this).hints(hints)));
+        spawn("reporting who is there", Box::pin(Arc::clone(this).attend()));
+        let (take, work) = (this.intake.clone(), this.intake.clone());
+        spawn("taking alerts", Box::pin(async move { take.take(subject::ALERTS).await }));
+        spawn("taking cases", Box::pin(async move { work.work().await }));
         Ok(())
+    }
+}
+
+impl Shared {
+    fn roster(&self) -> std::sync::MutexGuard<'_, Roster> {
+        self.roster.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn joins(self: Arc<Self>, mut joins: Requests) {
+        while let Some(asked) = joins.next().await {
+            self.joined(&asked).await;
+        }
+    }
+
+    async fn opens(self: Arc<Self>, mut opens: Requests) {
+        let mut answering = JoinSet::new();
+        while let Some(asked) = opens.next().await {
+            while answering.try_join_next().is_some() {}
+            let this = Arc::clone(&self);
+            answering.spawn(async move { this.opened(&asked).await });
+        }
+    }
+
+    async fn presence(self: Arc<Self>, mut presence: Box<dyn Subscription>) {
+        while let Some(message) = presence.next().await {
+            self.seen(&message.subject, &message.bytes);
+        }
+    }
+
+    async fn hints(self: Arc<Self>, mut hints: Box<dyn Subscription>) {
+        while hints.next().await.is_some() {
+            self.intake.hint();
+        }
     }
 
     /// A worker speaks for its own queue alone: the subject says who it is.
@@ -213,7 +234,7 @@ impl Service {
                 let answer = self.roster().join(&join, self.env.clock.now());
                 match answer {
                     Err(refusal) => Some((refusal.reason, refusal.for_good)),
-                    Ok(()) => match self.nats.prepare_queue(&join.queue(), self.settings.keeping).await {
+                    Ok(()) => match self.nats.prepare_queue(&join.queue(), self.keeping).await {
                         Ok(()) => None,
                         Err(error) => Some((error.to_string(), false)),
                     },
@@ -238,153 +259,18 @@ impl Service {
     }
 
     async fn opened(&self, asked: &Asked) {
-        let answer = match Alert::parse(&asked.bytes) {
-            Ok(alert) => self.accept(&alert).await,
-            Err(error) => Err(error.to_string()),
+        let answer = match self.intake.accept(&asked.bytes, Source::Nats).await {
+            Ok(Accepted { investigation, alert, severity, .. }) => OpenAnswer::Accepted {
+                investigation: investigation.to_string(),
+                alert: alert.to_string(),
+                severity: severity.name().to_owned(),
+            },
+            Err(refused) => OpenAnswer::Refused { error: refused.to_string() },
         };
-        let answer = answer.unwrap_or_else(|error| OpenAnswer::Refused { error });
         self.nats.answer(asked, serde_json::to_vec(&answer).unwrap_or_default()).await;
     }
 
-    /// Puts an alert where any Hub takes it from. When this is done the alert is kept.
-    async fn accept(&self, alert: &Alert) -> Result<OpenAnswer, String> {
-        let investigation = investigation_id(&alert.id, 1);
-        // JSON: it may wait for longer than a version of our messages lasts.
-        let job = serde_json::to_vec(alert).map_err(|e| e.to_string())?;
-        let queue = subject::cases(alert.severity);
-        self.env.bus.enqueue(&queue, investigation.as_str(), job).await.map_err(|e| e.to_string())?;
-        if let Err(error) = self.env.bus.publish(subject::WAITING, Vec::new()).await {
-            tracing::debug!(%error, "the Hubs look by themselves");
-        }
-        Ok(OpenAnswer::Accepted {
-            investigation: investigation.to_string(),
-            alert: alert.id.to_string(),
-            severity: alert.severity.name().to_owned(),
-        })
-    }
-
-    async fn take_alerts(&self) {
-        loop {
-            let delivery = match self.env.bus.pull(subject::ALERTS).await {
-                Ok(delivery) => delivery,
-                Err(error) => {
-                    tracing::error!(%error, "cannot take alerts");
-                    tokio::time::sleep(LOOK).await;
-                    continue;
-                }
-            };
-            if self.permits.is_closed() {
-                // Dropped, it goes back: another Hub takes it.
-                return;
-            }
-            let answered = match Alert::parse(delivery.bytes()) {
-                Err(error) => {
-                    tracing::error!(%error, "a message on the alert subject is no alert: it goes to the dead letters");
-                    self.bury(delivery, &error.to_string()).await
-                }
-                Ok(alert) => match self.accept(&alert).await {
-                    Ok(_) => delivery.done().await,
-                    Err(error) => {
-                        tracing::error!(error, "an alert cannot be kept yet and comes again");
-                        delivery.back(AGAIN).await
-                    }
-                },
-            };
-            if let Err(error) = answered {
-                tracing::warn!(%error, "an alert was not acknowledged and comes again");
-            }
-        }
-    }
-
-    /// Gives a delivery up. Without a letter it is not dropped: it comes again.
-    async fn bury(&self, delivery: Box<dyn Delivery>, reason: &str) -> Result<(), BusError> {
-        let attempts = delivery.attempt();
-        let letter = DeadLetter { task: None, investigation: None, reason: reason.to_owned(), attempts, message: None };
-        match self.env.bury(letter, subject::DEAD_HUB, delivery.bytes()).await {
-            Ok(()) => delivery.done().await,
-            Err(error) => {
-                tracing::error!(%error, reason, "a dead letter was not written: what it is about comes again");
-                delivery.back(AGAIN).await
-            }
-        }
-    }
-
-    async fn take_cases(&self) {
-        let mut alone = false;
-        while let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await {
-            let case = loop {
-                if self.permits.is_closed() {
-                    return;
-                }
-                let anyone = self.roster().members(self.env.clock.now()).map(|members| !members.is_empty());
-                if !std::mem::replace(&mut alone, anyone == Some(false)) && alone {
-                    tracing::warn!("no Expert is there: alerts that come in wait on the server until one is");
-                }
-                if anyone == Some(true)
-                    && let Some(case) = self.most_urgent().await
-                {
-                    break case;
-                }
-                let woken = self.wake.notified();
-                let _ = tokio::time::timeout(LOOK, woken).await;
-            };
-            // There may be more.
-            self.wake.notify_one();
-            let this = self.clone();
-            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-            while running.try_join_next().is_some() {}
-            running.spawn(async move { this.investigate(case, permit).await });
-        }
-    }
-
-    async fn most_urgent(&self) -> Option<Box<dyn Delivery>> {
-        for severity in Severity::BY_URGENCY {
-            match self.env.bus.try_pull(&subject::cases(severity)).await {
-                Ok(Some(case)) => return Some(case),
-                Ok(None) => {}
-                Err(error) => tracing::error!(%error, "cannot take a case"),
-            }
-        }
-        None
-    }
-
-    /// Holds the job for as long as the investigation goes on.
-    async fn investigate(&self, delivery: Box<dyn Delivery>, permit: OwnedSemaphorePermit) {
-        let answered = match self.run(delivery.bytes()).await {
-            Ok(()) => delivery.done().await,
-            Err(error @ HubError::Rejected(Rejection::NoExperts)) => {
-                // They were there when the case was taken, and will be again.
-                tracing::warn!(%error, "an alert waits for Experts");
-                delivery.back(AGAIN).await
-            }
-            Err(error @ (HubError::Broken { .. } | HubError::Defect(_) | HubError::Rejected(_))) => {
-                tracing::error!(%error, "an investigation cannot go on: it goes to the dead letters");
-                self.bury(delivery, &error.to_string()).await
-            }
-            Err(HubError::Suspended) => delivery.back(Duration::ZERO).await,
-            Err(error) => {
-                tracing::error!(%error, "an investigation cannot go on yet and is tried again");
-                delivery.back(AGAIN).await
-            }
-        };
-        if let Err(error) = answered {
-            tracing::warn!(%error, "a case was not acknowledged and comes again: the log knows how far it is");
-        }
-        drop(permit);
-    }
-
-    async fn run(&self, bytes: &[u8]) -> Result<(), HubError> {
-        let unread = |e: serde_json::Error| HubError::Defect(format!("a case is no alert: {e}"));
-        let alert: Alert = serde_json::from_slice(bytes).map_err(unread)?;
-        let roster = self.roster().members(self.env.clock.now()).unwrap_or_default();
-        let case = Case { alert, budget: self.settings.budget, roster, evidence: String::new() };
-        let opened = self.hub.open(case, Run::Once).await?;
-        let report = self.hub.wait(&opened.investigation).await?;
-        tracing::info!(investigation = %opened.investigation, verdict = report.verdict.name(), "concluded");
-        Ok(())
-    }
-
-    async fn attend(&self) {
+    async fn attend(self: Arc<Self>) {
         loop {
             tokio::time::sleep(ATTEND).await;
             let hears = self.nats.answers(ATTEND).await;

@@ -4,59 +4,25 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_protocol::{AlertId, Domain, InvestigationId, Report};
+use casebook_protocol::{Domain, InvestigationId, Report};
 use casebook_runtime::Env;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 use super::{
     Activate, Everyone, Find, HubAddr, HubObservation, InvestigationAddr, ObserveOne, Suspend, SuspendAll, Take, Wait,
 };
 use crate::archive::{self, Summary};
+use crate::batch::Input;
 use crate::decide::{Command, Rejection};
-use crate::desk::Work;
 use crate::error::HubError;
 use crate::ledger::Ledger;
 use crate::state::{Case, State};
-
-/// Names are made under this one, so that an id is the same wherever it is made.
-const NAMESPACE: Uuid = Uuid::from_u128(0x6361_7365_626f_5f6b_8000_0000_0000_0001);
-
-/// So often an opening is tried again because another Hub was first.
-const ATTEMPTS: u32 = 16;
-
-/// What an alert that came before means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
-    /// An unfinished investigation of the same alert on the same evidence goes on; otherwise a new one
-    /// begins.
-    SameIfUnfinished,
-    /// The same alert is the same investigation, always.
-    Once,
-}
-
-/// An opened investigation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
-    /// Its id.
-    pub investigation: InvestigationId,
-    /// It was begun now; otherwise it goes on, or has ended.
-    pub fresh: bool,
-}
 
 /// The Hub of this process. Clones are the same Hub.
 #[derive(Clone)]
 pub struct HubHandle {
     hub: HubAddr,
     env: Env,
-}
-
-/// The id of the `n`th investigation of an alert, from 1: the same wherever it is made.
-#[must_use]
-pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
-    // No alert id holds a line break.
-    let id = Uuid::new_v5(&NAMESPACE, format!("{alert}\n{n}").as_bytes()).hyphenated().to_string();
-    InvestigationId::new(id).unwrap_or_else(|_| unreachable!("a UUID in lower case is an investigation id"))
 }
 
 impl HubHandle {
@@ -67,45 +33,31 @@ impl HubHandle {
         Self { hub: super::start(env.clone(), sweep), env }
     }
 
-    /// Opens an investigation and works on it; `run` says what an alert that came before means.
+    /// Opens an investigation and works on it, or goes on with it if it is open already. True if it is new.
     ///
     /// # Errors
     /// When the roster cannot be worked with, the store fails, or the Hub is suspended.
-    pub async fn open(&self, case: Case, run: Run) -> Result<Opened, HubError> {
-        let mut n = 1;
-        for _ in 0..ATTEMPTS {
-            let investigation;
-            (n, investigation) = self.run_of(&case, run, n).await?;
-            let ledger = Ledger::load(&self.env, &investigation).await?;
-            if ledger.state().case.is_some() {
-                self.activate(&investigation).await?;
-                return Ok(Opened { investigation, fresh: false });
-            }
-            let (_, passed) = ledger.pass(vec![Command::Open(Box::new(case.clone()))], false).await?;
-            match passed.answers.into_iter().next() {
-                Some(Err(Rejection::AlreadyOpen)) => {}
-                Some(Err(rejection)) => return Err(rejection.into()),
-                Some(Ok(())) | None => {
-                    self.activate(&investigation).await?;
-                    return Ok(Opened { investigation, fresh: true });
-                }
-            }
-        }
-        Err(HubError::Contended(investigation_id(&case.alert.id, n)))
+    pub async fn open(&self, investigation: &InvestigationId, case: Case) -> Result<bool, HubError> {
+        let fresh = self.record(investigation, case).await?;
+        self.activate(investigation).await?;
+        Ok(fresh)
     }
 
-    /// The run to go on with or to begin, from the `n`th.
-    async fn run_of(&self, case: &Case, run: Run, mut n: u32) -> Result<(u32, InvestigationId), HubError> {
-        loop {
-            let id = investigation_id(&case.alert.id, n);
-            if run == Run::Once {
-                return Ok((n, id));
-            }
-            let state = archive::replay(self.env.store.as_ref(), &id).await?;
-            match &state.case {
-                Some(before) if state.closed.is_some() || before.evidence != case.evidence => n += 1,
-                _ => return Ok((n, id)),
-            }
+    /// Writes the opening of an investigation into its log, and nothing more. False if it was open already.
+    ///
+    /// # Errors
+    /// When the roster cannot be worked with, or the store fails.
+    pub async fn record(&self, investigation: &InvestigationId, case: Case) -> Result<bool, HubError> {
+        let ledger = Ledger::load(&self.env, investigation).await?;
+        if ledger.state().case.is_some() {
+            return Ok(false);
+        }
+        let (_, passed) = ledger.pass(vec![Command::Open(Box::new(case))], false).await?;
+        match passed.answers.into_iter().next() {
+            // Another Hub was first.
+            Some(Err(Rejection::AlreadyOpen)) => Ok(false),
+            Some(Err(rejection)) => Err(rejection.into()),
+            Some(Ok(())) | None => Ok(true),
         }
     }
 
@@ -131,7 +83,7 @@ impl HubHandle {
         self.resume(investigation).await?;
         let addr = self.activate(investigation).await?;
         let (reply, answer) = oneshot::channel();
-        addr.send(Take(Work::Stop(reason.to_owned(), reply)))
+        addr.send(Take(Input::Stop(reason.to_owned(), reply)))
             .await
             .map_err(|_| HubError::NotRunning(investigation.clone()))?;
         match answer.await {
@@ -191,7 +143,7 @@ impl HubHandle {
         let (_, everyone) = self.hub.send(Everyone).await.map_err(|_| HubError::Stopped)?;
         for addr in everyone {
             // One that is busy hears it the next time.
-            let _ = addr.try_send(Take(Work::Attend(Arc::clone(&present))));
+            let _ = addr.try_send(Take(Input::Attend(Arc::clone(&present))));
         }
         Ok(())
     }

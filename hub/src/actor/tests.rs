@@ -19,12 +19,13 @@ use serde_json::Value;
 
 use super::*;
 use crate::Case;
+use crate::intake::investigation_id;
 use crate::memory::MemoryStore;
 use crate::script::{case, domain, member, search, think};
 use crate::verify::verify;
 use casebook_report::compare::stable;
 
-const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
+pub(crate) const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 const SWEEP: Duration = Duration::from_millis(30);
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -44,20 +45,20 @@ impl Tools for Search {
 }
 
 #[derive(Clone)]
-struct World {
-    env: Env,
-    bus: MemoryBus,
+pub(crate) struct World {
+    pub(crate) env: Env,
+    pub(crate) bus: MemoryBus,
     made: Arc<Mutex<BTreeMap<String, u32>>>,
 }
 
-fn world(store: Arc<dyn Store>, faults: Faults) -> World {
+pub(crate) fn world(store: Arc<dyn Store>, faults: Faults) -> World {
     let bus = MemoryBus::new(faults);
     let env = Env { bus: Arc::new(bus.clone()), store, clock: Arc::new(TickingClock::default()) };
     World { env, bus, made: Arc::default() }
 }
 
 /// Starts the Hub and the team; must be called in a system.
-fn begin(world: &World) -> HubHandle {
+pub(crate) fn begin(world: &World) -> HubHandle {
     begin_with(world, SWEEP)
 }
 
@@ -74,16 +75,22 @@ fn begin_with(world: &World, sweep: Duration) -> HubHandle {
     HubHandle::start(world.env.clone(), sweep)
 }
 
-async fn soon<F: Future>(future: F) -> F::Output {
+pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
     tokio::time::timeout(DEADLINE, future).await.expect("stuck")
+}
+
+/// Opens the first investigation of the case's alert.
+async fn open(hub: &HubHandle, case: Case) -> Result<InvestigationId, HubError> {
+    let id = investigation_id(&case.alert.id, 1);
+    hub.open(&id, case).await.map(|_| id)
 }
 
 /// One whole investigation in this world.
 fn investigate(world: &World) -> Result<Report, HubError> {
     run(async {
         let hub = begin(world);
-        let opened = hub.open(case(&ROSTER), Run::SameIfUnfinished).await?;
-        let report = soon(hub.wait(&opened.investigation)).await;
+        let id = open(&hub, case(&ROSTER)).await?;
+        let report = soon(hub.wait(&id)).await;
         world.bus.close();
         report
     })
@@ -129,7 +136,7 @@ fn many_investigations_go_on_at_once() {
         let mut opened = Vec::new();
         for n in 0..25 {
             let case = Case { alert: alert(&format!("a{n}")), ..case(&ROSTER) };
-            opened.push(hub.open(case, Run::Once).await.unwrap().investigation);
+            opened.push(open(&hub, case).await.unwrap());
         }
         for id in &opened {
             assert_eq!(soon(hub.wait(id)).await.unwrap().findings.len(), 10);
@@ -163,7 +170,7 @@ fn killed_after(world: &World, events: u64) -> bool {
     run(async {
         let mut heard = world.bus.subscribe("casebook.events.>").await.unwrap();
         let hub = begin(&world);
-        hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
+        open(&hub, case(&ROSTER)).await.unwrap();
         loop {
             let entry: Recorded = serde_json::from_slice(&soon(heard.next()).await.unwrap().bytes).unwrap();
             if entry.event == (Event::Closed {}) {
@@ -214,37 +221,7 @@ fn recorded_calls(store: &MemoryStore, id: &InvestigationId) -> BTreeMap<String,
     all
 }
 
-#[test]
-fn the_same_alert_goes_on_or_begins_anew_as_the_run_says() {
-    let world = world(Arc::new(MemoryStore::default()), Faults::default());
-    run(async {
-        let hub = begin(&world);
-        let first = hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
-        let same = hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
-        assert_eq!((first.fresh, same.fresh, &same.investigation), (true, false, &first.investigation));
-        let elsewhere = Case { evidence: "/other".into(), ..case(&ROSTER) };
-        let other = hub.open(elsewhere, Run::SameIfUnfinished).await.unwrap();
-        assert!(other.fresh && other.investigation != first.investigation);
-        soon(hub.wait(&first.investigation)).await.unwrap();
-        let once = hub.open(case(&ROSTER), Run::Once).await.unwrap();
-        assert_eq!((once.fresh, &once.investigation), (false, &first.investigation));
-        soon(hub.wait(&other.investigation)).await.unwrap();
-        let anew = hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap();
-        assert!(anew.fresh && anew.investigation != first.investigation);
-        soon(hub.wait(&anew.investigation)).await.unwrap();
-        hub.resume(&first.investigation).await.unwrap();
-        soon(hub.wait(&first.investigation)).await.unwrap();
-        assert_eq!(hub.list().await.unwrap().len(), 3);
-        let unknown = InvestigationId::new("none").unwrap();
-        assert_eq!(hub.resume(&unknown).await, Err(HubError::Unknown(unknown.clone())));
-        assert_eq!(hub.wait(&unknown).await, Err(HubError::Unknown(unknown)));
-        let nobody = hub.open(Case { alert: alert("b"), ..case(&[]) }, Run::Once).await;
-        assert_eq!(nobody, Err(HubError::Rejected(crate::decide::Rejection::NoExperts)));
-    })
-    .unwrap();
-}
-
-fn alert(id: &str) -> casebook_protocol::Alert {
+pub(crate) fn alert(id: &str) -> casebook_protocol::Alert {
     casebook_protocol::Alert::parse(format!("{{\"id\":\"{id}\"}}").as_bytes()).unwrap()
 }
 
@@ -254,10 +231,10 @@ fn a_stop_goes_to_the_report_and_a_suspension_can_be_resumed() {
     let (stopped, suspended) = run(async {
         // Without a team every task waits: the Hub decides alone what happens.
         let hub = HubHandle::start(world.env.clone(), SWEEP);
-        let stopped = hub.open(case(&ROSTER), Run::Once).await.unwrap().investigation;
+        let stopped = open(&hub, case(&ROSTER)).await.unwrap();
         hub.stop(&stopped, "the person said so").await.unwrap();
         assert!(matches!(hub.stop(&stopped, "again").await, Err(HubError::Rejected(_))));
-        let suspended = hub.open(Case { alert: alert("b"), ..case(&ROSTER) }, Run::Once).await.unwrap().investigation;
+        let suspended = open(&hub, Case { alert: alert("b"), ..case(&ROSTER) }).await.unwrap();
         let waiting = tokio::spawn({
             let (hub, id) = (hub.clone(), suspended.clone());
             async move { hub.wait(&id).await }
@@ -267,7 +244,7 @@ fn a_stop_goes_to_the_report_and_a_suspension_can_be_resumed() {
         assert_eq!(soon(waiting).await.unwrap(), Err(HubError::Suspended));
         let seen = hub.observe().await.unwrap();
         assert!(seen.suspended && seen.open.len() == 2 && seen.open.iter().all(|o| o.in_flight.len() == 1), "{seen:?}");
-        assert_eq!(hub.open(Case { alert: alert("c"), ..case(&ROSTER) }, Run::Once).await, Err(HubError::Suspended));
+        assert_eq!(open(&hub, Case { alert: alert("c"), ..case(&ROSTER) }).await, Err(HubError::Suspended));
         (stopped, suspended)
     })
     .unwrap();
@@ -291,7 +268,7 @@ fn everything_is_told_in_order_and_whole() {
         let mut heard = world.bus.subscribe("casebook.>").await.unwrap();
         // No sweep comes to its help: notices alone carry it.
         let hub = begin_with(&world, Duration::from_secs(3600));
-        let id = hub.open(case(&ROSTER), Run::Once).await.unwrap().investigation;
+        let id = open(&hub, case(&ROSTER)).await.unwrap();
         let report = soon(hub.wait(&id)).await.unwrap();
         let (mut events, mut versions) = (Vec::new(), Vec::new());
         loop {
@@ -352,7 +329,7 @@ fn a_store_that_fails_stops_the_investigation_with_the_cause_and_loses_nothing()
         let world = world(failing.clone(), Faults::default());
         run(async {
             let hub = begin(&world);
-            let id = hub.open(case(&ROSTER), Run::Once).await.unwrap().investigation;
+            let id = open(&hub, case(&ROSTER)).await.unwrap();
             let error = soon(hub.wait(&id)).await.unwrap_err();
             assert_eq!(error.to_string(), "cannot append: no room is left");
             assert_eq!(soon(hub.wait(&id)).await.unwrap_err(), error, "whoever asks later learns it, too");
@@ -371,13 +348,13 @@ fn two_hubs_on_one_store_never_both_win() {
     let world = world(Arc::new(MemoryStore::default()), Faults { seed: 3, double: 500, ..Faults::default() });
     run(async {
         let (one, two) = (begin(&world), HubHandle::start(world.env.clone(), SWEEP));
-        let (a, b) = tokio::join!(one.open(case(&ROSTER), Run::Once), two.open(case(&ROSTER), Run::Once));
-        let (a, b) = (a.unwrap(), b.unwrap());
-        assert!(a.investigation == b.investigation && a.fresh != b.fresh, "{a:?} {b:?}");
-        let (a, b) = tokio::join!(soon(one.wait(&a.investigation)), soon(two.wait(&b.investigation)));
+        let id = investigation_id(&case(&ROSTER).alert.id, 1);
+        let (a, b) = tokio::join!(one.open(&id, case(&ROSTER)), two.open(&id, case(&ROSTER)));
+        assert_ne!(a.unwrap(), b.unwrap(), "one of them is first");
+        let (a, b) = tokio::join!(soon(one.wait(&id)), soon(two.wait(&id)));
         let (a, b) = (a.unwrap(), b.unwrap());
         assert_eq!((stable(&a), &a), (expect, &b));
-        let found = verify(world.env.store.as_ref(), &a.investigation).await.unwrap();
+        let found = verify(world.env.store.as_ref(), &id).await.unwrap();
         assert_eq!(found.problems, []);
         world.bus.close();
     })

@@ -9,7 +9,8 @@ use casebook_runtime::clock::TickingClock;
 use casebook_runtime::process::{RoleActor, run};
 
 use super::*;
-use crate::actor::{HubHandle, Run};
+use crate::actor::HubHandle;
+use crate::intake::investigation_id;
 use crate::script::{case, domain, member, search, think};
 use crate::verify::verify;
 use casebook_report::compare::stable;
@@ -51,7 +52,11 @@ async fn worked(
             hub.resume(id).await.unwrap();
             id.clone()
         }
-        None => hub.open(case(&ROSTER), Run::SameIfUnfinished).await.unwrap().investigation,
+        None => {
+            let id = investigation_id(&case(&ROSTER).alert.id, 1);
+            hub.open(&id, case(&ROSTER)).await.unwrap();
+            id
+        }
     };
     let report = tokio::time::timeout(std::time::Duration::from_secs(60), hub.wait(&id)).await.expect("stuck").unwrap();
     bus.close();

@@ -15,7 +15,7 @@ use crate::ledger::{Ledger, Passed};
 use crate::state::State;
 
 /// Something to do.
-pub enum Work {
+pub enum Input {
     /// The outcome of a task is recorded.
     Outcome(TaskId),
     /// A task made a step and goes on.
@@ -46,18 +46,18 @@ pub struct Worked {
 ///
 /// # Errors
 /// When the store fails.
-pub async fn work(ledger: Ledger, batch: Vec<Work>, onward: bool) -> Result<(Ledger, Worked), HubError> {
-    let mut sheet = Sheet::default();
+pub async fn work(ledger: Ledger, batch: Vec<Input>, onward: bool) -> Result<(Ledger, Worked), HubError> {
+    let mut gathered = Batch::default();
     for work in batch {
-        sheet.add(&ledger, work).await?;
+        gathered.add(&ledger, work).await?;
     }
-    let (ledger, passed) = ledger.pass(std::mem::take(&mut sheet.commands), onward).await?;
-    let worked = sheet.close(&ledger, passed, onward).await?;
+    let (ledger, passed) = ledger.pass(std::mem::take(&mut gathered.commands), onward).await?;
+    let worked = gathered.close(&ledger, passed, onward).await?;
     Ok((ledger, worked))
 }
 
 #[derive(Default)]
-struct Sheet {
+struct Batch {
     commands: Vec<Command>,
     taken: BTreeSet<TaskId>,
     stops: Vec<(usize, oneshot::Sender<Result<(), Rejection>>)>,
@@ -66,26 +66,26 @@ struct Sheet {
     again: BTreeSet<TaskId>,
 }
 
-impl Sheet {
-    async fn add(&mut self, ledger: &Ledger, work: Work) -> Result<(), HubError> {
+impl Batch {
+    async fn add(&mut self, ledger: &Ledger, work: Input) -> Result<(), HubError> {
         match work {
-            Work::Outcome(task) => self.outcome(ledger, task).await?,
-            Work::Step(task, step) => self.commands.push(match *step {
+            Input::Outcome(task) => self.outcome(ledger, task).await?,
+            Input::Step(task, step) => self.commands.push(match *step {
                 Step::Tool(call) => Command::RecordCall { task, call },
                 Step::Model(call) => Command::RecordModelCall { task, call },
             }),
-            Work::Stop(reason, reply) => {
+            Input::Stop(reason, reply) => {
                 self.stops.push((self.commands.len(), reply));
                 self.commands.push(Command::Stop { reason });
             }
-            Work::Attend(present) => {
+            Input::Attend(present) => {
                 let missing = ledger.state().roster().iter().map(|m| &m.domain).filter(|d| !present.contains(*d));
                 let gone = missing.map(|d| (d.clone(), format!("no Expert for {d} is there any more"))).collect();
                 self.commands.push(Command::Attend { gone, now: ledger.now() });
             }
-            Work::State(reply) => self.states.push(reply),
-            Work::Mark(reply) => self.marks.push(reply),
-            Work::Sweep => {
+            Input::State(reply) => self.states.push(reply),
+            Input::Mark(reply) => self.marks.push(reply),
+            Input::Sweep => {
                 let waiting: Vec<TaskId> = ledger.state().in_flight().map(|(id, _)| id.clone()).collect();
                 for task in waiting {
                     self.outcome(ledger, task).await?;
