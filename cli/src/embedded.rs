@@ -11,8 +11,9 @@ use casebook_evidence::{Catalog, Hint};
 use casebook_expert::analyst;
 use casebook_expert::bound::Bound;
 use casebook_expert::crew::{self, Crew, CrewError};
-use casebook_hub::{Case, HubHandle, Run, archive};
-use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
+use casebook_hub::intake::{Refused, Settings, Source};
+use casebook_hub::{HubError, HubHandle, Intake, State, archive};
+use casebook_protocol::{Alert, Budget, InvestigationId, Member, Recorded, Report};
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
 use casebook_runtime::bus::{Bus, Subscription};
@@ -26,10 +27,14 @@ use crate::minds::Minds;
 use crate::roster::{self, Seat};
 use crate::stop::Stop;
 
-pub mod standing;
+pub mod service;
 
 /// How often the Hub looks for what nobody told it of.
 const SWEEP: Duration = Duration::from_secs(5);
+/// Investigations at once in one process; further alerts wait in order of severity.
+const AT_ONCE: usize = 16;
+/// Alerts that may wait.
+const WAITING: usize = 1000;
 /// How long what is under way may take to be recorded once someone asked to stop.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The events of all investigations: an id is not known before it is opened.
@@ -122,26 +127,19 @@ pub async fn investigate_in(
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
     let (crew, recorded_as) = seated(&options.ground, home, analyst::when(&options.alert), observer, stop).await?;
-    let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
-    let before = all
-        .iter()
-        .find(|s| s.closed.is_none() && s.alert.as_ref() == Some(&options.alert.id) && s.evidence == recorded_as);
-    if let Some(before) = before {
-        same_evidence(home, &before.investigation, &crew.seats).await?;
+    let team = Team::start(home, crew, recorded_as, options.budget, &options.minds).await?;
+    let known = team.intake.known(&options.alert.id, Source::Command).await.map_err(|e| hub_failure(&e))?;
+    if let Some(state) = &known.state {
+        same_evidence(&known.investigation, state, &team.roster)?;
+        tell_who_played(state, &options.minds, observer);
     }
-    let case = Case {
-        alert: options.alert,
-        budget: options.budget,
-        roster: crew.seats.iter().map(|s| s.member.clone()).collect(),
-        evidence: recorded_as,
-    };
-    let team = Team::start(home, crew, &options.minds).await?;
-    let opened = team.hub.open(case, Run::SameIfUnfinished).await.map_err(|e| hub_failure(&e))?;
-    observer.begun(&opened.investigation, if opened.fresh { Begun::Fresh } else { Begun::Continued });
-    if !opened.fresh {
-        tell_who_played(home, &opened.investigation, &options.minds, observer).await?;
-    }
-    team.finish(&opened.investigation, observer, stop).await
+    let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
+    let accepted = team.intake.accept(options.alert.body.as_bytes(), Source::Command).await.map_err(refused)?;
+    observer.begun(&accepted.investigation, if accepted.fresh { Begun::Fresh } else { Begun::Continued });
+    let working = team.intake.clone();
+    tokio::spawn(async move { working.work().await });
+    let ended = async { accepted.ended.await.unwrap_or(Err(HubError::Suspended)) };
+    team.finish(&accepted.investigation, events, ended, observer, stop).await
 }
 
 /// Goes on with an investigation that was stopped, over the evidence that it began with, which may
@@ -167,27 +165,31 @@ pub async fn resume(
         ground.evidence = Some(PathBuf::from(recorded));
     }
     let hint = state.case.as_ref().and_then(|case| analyst::when(&case.alert));
-    let (crew, _) = seated(&ground, home, hint, observer, stop).await?;
-    same_evidence(home, id, &crew.seats).await?;
-    let team = Team::start(home, crew, minds).await?;
+    let budget = state.case.as_ref().map(|case| case.budget).unwrap_or_default();
+    let (crew, evidence) = seated(&ground, home, hint, observer, stop).await?;
+    let team = Team::start(home, crew, evidence, budget, minds).await?;
+    same_evidence(id, &state, &team.roster)?;
+    let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
     team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
     observer.begun(id, Begun::Continued);
-    tell_who_played(home, id, minds, observer).await?;
-    team.finish(id, observer, stop).await
+    tell_who_played(&state, minds, observer);
+    let hub = team.hub.clone();
+    team.finish(id, events, hub.wait(id), observer, stop).await
 }
 
-async fn tell_who_played(
-    home: &Home,
-    id: &InvestigationId,
-    minds: &Minds,
-    observer: &mut dyn Observer,
-) -> Result<(), Failure> {
-    let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
+/// What a refused alert is to a person.
+fn refused(error: Refused) -> Failure {
+    match error {
+        Refused::Hub(error) => hub_failure(&error),
+        Refused::Alert(_) | Refused::Full { .. } => Failure::usage(error, "give one JSON object: the alert"),
+    }
+}
+
+fn tell_who_played(state: &State, minds: &Minds, observer: &mut dyn Observer) {
     let played: BTreeSet<String> = state.asked.values().map(|made| made.call.model.clone()).collect();
     if !played.is_empty() && !minds.has_models() {
         observer.without_models(&played);
     }
-    Ok(())
 }
 
 /// The crew, and as what its evidence is recorded.
@@ -258,9 +260,8 @@ pub(crate) fn crew_failure(error: &CrewError) -> Failure {
     }
 }
 
-async fn same_evidence(home: &Home, id: &InvestigationId, seats: &[Seat]) -> Result<(), Failure> {
-    let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
-    match roster::difference(state.roster(), seats) {
+fn same_evidence(id: &InvestigationId, state: &State, roster: &[Member]) -> Result<(), Failure> {
+    match roster::difference(state.roster(), roster) {
         None => Ok(()),
         Some(why) => Err(Failure::failed(
             format!("the evidence is not what investigation {id} began with: {why}"),
@@ -274,15 +275,16 @@ struct Team {
     hub: HubHandle,
     bus: MemoryBus,
     store: Arc<dyn Store>,
-    events: Box<dyn Subscription>,
+    intake: Intake,
+    roster: Vec<Member>,
     data: PathBuf,
     toolbox: Toolbox,
 }
 
 impl Team {
-    async fn start(home: &Home, crew: Crew, minds: &Minds) -> Result<Self, Failure> {
+    async fn start(home: &Home, crew: Crew, evidence: String, budget: Budget, minds: &Minds) -> Result<Self, Failure> {
+        let roster: Vec<Member> = crew.seats.iter().map(|seat| seat.member.clone()).collect();
         let bus = MemoryBus::default();
-        let events = bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
         let env = Env { bus: Arc::new(bus.clone()), store: Arc::clone(&home.store), clock: Arc::new(SystemClock) };
         minds.ready().await;
         casebook_director::actor::start_with(env.clone(), minds.director());
@@ -294,20 +296,28 @@ impl Team {
             let mind = Arc::new(Bound { member, mind: minds.expert_of(definition.as_ref()) });
             casebook_expert::actor::start_with(env.clone(), &domain, tools, mind);
         }
-        let hub = HubHandle::start(env, SWEEP);
+        let hub = HubHandle::start(env.clone(), SWEEP);
+        let settings = Settings { budget, at_once: AT_ONCE, waiting: Some(WAITING), evidence, record_first: true };
+        let members = roster.clone();
+        let intake = Intake::new(env, hub.clone(), settings, Arc::new(move || Some(members.clone())));
         let (store, data) = (Arc::clone(&home.store), home.folder.clone());
-        Ok(Self { hub, bus, store, events, data, toolbox: crew.toolbox })
+        Ok(Self { hub, bus, store, intake, roster, data, toolbox: crew.toolbox })
+    }
+
+    /// Hands out no more work. False if not all that was under way is recorded after a moment.
+    async fn drained(&self) -> bool {
+        matches!(tokio::time::timeout(LAST_WORDS, self.intake.drain()).await, Ok(Ok(())))
     }
 
     /// Shows what is recorded until the report is there or someone asks to stop.
     async fn finish(
-        mut self,
+        self,
         id: &InvestigationId,
+        mut events: Box<dyn Subscription>,
+        ending: impl Future<Output = Result<Report, HubError>>,
         observer: &mut dyn Observer,
         stop: &mut Stop,
     ) -> Result<Report, Failure> {
-        let hub = self.hub.clone();
-        let ending = hub.wait(id);
         tokio::pin!(ending);
         let mut next = None;
         let report = loop {
@@ -318,7 +328,7 @@ impl Team {
                     self.toolbox.close().await;
                     return stopped;
                 }
-                Some(message) = self.events.next() => {
+                Some(message) = events.next() => {
                     if let Ok(entry) = serde_json::from_slice::<Recorded>(&message.bytes)
                         && entry.investigation == *id
                     {
@@ -360,8 +370,7 @@ impl Team {
     /// Hands out no more work. What is under way is recorded if it ends within a moment; if not, it
     /// is done again by whoever resumes. The report, if that was the last there was to do.
     async fn suspend(&self, id: &InvestigationId) -> Result<Report, Failure> {
-        let recorded = tokio::time::timeout(LAST_WORDS, self.hub.suspend()).await;
-        if !matches!(recorded, Ok(Ok(()))) {
+        if !self.drained().await {
             tracing::warn!("not all that was under way is recorded: it is done again by whoever resumes");
         }
         self.bus.close();

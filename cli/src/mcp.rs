@@ -1,5 +1,5 @@
 //! Casebook for MCP clients: what `casebook mcp` offers ([`tools`], documented in [`docs`]), how it opens
-//! investigations ([`desk`]), and how both of our servers are run.
+//! investigations ([`backend`]), and how both of our servers are run.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure};
 use crate::screen::Screen;
 use crate::stop::Stop;
 
-pub mod desk;
+pub mod backend;
 pub mod docs;
 pub mod search;
 pub mod tools;

@@ -7,14 +7,14 @@ use casebook_protocol::Member;
 
 /// Why the evidence is not what an investigation began with: its citations would lead elsewhere.
 #[must_use]
-pub fn difference(before: &[Member], now: &[Seat]) -> Option<String> {
+pub fn difference(before: &[Member], now: &[Member]) -> Option<String> {
     let list = |members: Vec<&Member>| -> BTreeMap<String, u64> {
         members
             .iter()
             .flat_map(|m| m.sources.iter().map(|s| (format!("{} for {}", s.source, m.domain), s.records)))
             .collect()
     };
-    let (before, now) = (list(before.iter().collect()), list(now.iter().map(|seat| &seat.member).collect()));
+    let (before, now) = (list(before.iter().collect()), list(now.iter().collect()));
     for (source, records) in &before {
         match now.get(source) {
             None => return Some(format!("source {source} is gone")),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::args::{Grounds, Mcp, Models};
 use crate::embedded::nothing;
-use crate::embedded::standing::{self, Standing};
+use crate::embedded::service::{self, Service};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
-use crate::mcp::desk::Desk;
+use crate::mcp::backend::Backend;
 use crate::mcp::tools::Casebook;
 use crate::mcp::{checked, serve};
 use crate::models::Opened;
@@ -18,17 +18,17 @@ use crate::stop::{self, Stop};
 pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
     checked(args.http)?;
     let mut stop = stop::listen()?;
-    let (home, desk) = match args.nats.nats.is_some() {
+    let (home, backend) = match args.nats.nats.is_some() {
         false => embedded(data, args, &mut stop).await?,
         true => team(data, args).await?,
     };
-    let desk = Arc::new(desk);
-    let ended = serve("casebook mcp", Casebook::new(home, Arc::clone(&desk)).served(), args.http, &mut stop).await;
-    desk.close().await;
+    let backend = Arc::new(backend);
+    let ended = serve("casebook mcp", Casebook::new(home, Arc::clone(&backend)).served(), args.http, &mut stop).await;
+    backend.close().await;
     ended
 }
 
-async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Desk), Failure> {
+async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Backend), Failure> {
     let ground = Grounds { evidence: args.evidence.clone(), team: args.team.clone() }.ground()?;
     if ground.evidence.is_none() && ground.team.is_none() {
         let mut failure = nothing();
@@ -38,12 +38,12 @@ async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Des
     let models = Models { models: args.models.clone(), ..Models::default() };
     let models = Opened::open(&models, ground.team.as_deref())?;
     let home = Home::open(data)?;
-    let options = standing::Options { ground, budget: args.budget.budget(), minds: models.minds };
-    let standing = Standing::start(&home, options, stop).await?;
-    Ok((home, Desk::Embedded(Box::new(standing))))
+    let options = service::Options { ground, budget: args.budget.budget(), minds: models.minds };
+    let service = Service::start(&home, options, stop).await?;
+    Ok((home, Backend::Embedded(Box::new(service))))
 }
 
-async fn team(data: &Path, args: &Mcp) -> Result<(Home, Desk), Failure> {
+async fn team(data: &Path, args: &Mcp) -> Result<(Home, Backend), Failure> {
     let home = args.nats.home(data).await?;
     let sender = match &args.publisher_credentials {
         None => args.nats.connect("reader").await?,
@@ -52,5 +52,5 @@ async fn team(data: &Path, args: &Mcp) -> Result<(Home, Desk), Failure> {
             nats.connect("publisher").await?
         }
     };
-    Ok((home, Desk::Team(Box::new(sender))))
+    Ok((home, Backend::Team(Box::new(sender))))
 }

@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::desk::Desk;
+use super::backend::Backend;
 use super::docs;
 use super::search::Wanted;
 use crate::home::Home;
@@ -30,14 +30,14 @@ const LOOK: Duration = Duration::from_millis(250);
 /// Casebook for MCP clients.
 pub struct Casebook {
     home: Home,
-    desk: Arc<Desk>,
+    backend: Arc<Backend>,
 }
 
 impl Casebook {
-    /// Reads what is in `home`, and gives alerts to `desk`.
+    /// Reads what is in `home`, and gives alerts to `backend`.
     #[must_use]
-    pub fn new(home: Home, desk: Arc<Desk>) -> Self {
-        Self { home, desk }
+    pub fn new(home: Home, backend: Arc<Backend>) -> Self {
+        Self { home, backend }
     }
 
     /// As it is served.
@@ -65,7 +65,7 @@ impl Casebook {
     }
 
     async fn open(&self, wanted: Open) -> Result<Value, String> {
-        let (id, new) = self.desk.open(&Value::Object(wanted.alert)).await?;
+        let (id, new) = self.backend.open(&Value::Object(wanted.alert)).await?;
         let next = if self.begun(&id).await? {
             "get_investigation says how it stands"
         } else {
@@ -89,7 +89,7 @@ impl Casebook {
         let (id, state) = self.state(&wanted.id).await?;
         let report = report(&state)?;
         let open = state.closed.is_none();
-        let worked_on = if open { self.desk.under_way(&id).await } else { None };
+        let worked_on = if open { self.backend.under_way(&id).await } else { None };
         let concluded = |value: Value| if open { Value::Null } else { value };
         Ok(json!({
             "id": id,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use casebook_hub::actor::investigation_id;
+use casebook_hub::investigation_id;
 use casebook_protocol::{InvestigationId, Timestamp, subject};
 use casebook_runtime::nats::Connection;
 use tokio::runtime::Runtime;

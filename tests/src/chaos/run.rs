@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use casebook_hub::actor::investigation_id;
+use casebook_hub::investigation_id;
 use casebook_protocol::{Alert, InvestigationId, Timestamp};
 use casebook_runtime::nats::Connection;
 use rustix::process::{Pid, Signal, kill_process};

@@ -11,7 +11,7 @@ use casebook_agent::model::config::Config;
 use casebook_cli::minds::Minds;
 use casebook_cli::roster;
 use casebook_evidence::Catalog;
-use casebook_hub::{Case, HubHandle, MemoryStore, Run, SqliteStore};
+use casebook_hub::{Case, HubHandle, MemoryStore, SqliteStore};
 use casebook_protocol::{Budget, InvestigationId, Report};
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
@@ -90,9 +90,10 @@ async fn investigate(setting: &Setting) -> Result<Taken, String> {
 }
 
 async fn one(hub: HubHandle, case: Case) -> Result<(InvestigationId, Report), String> {
-    let opened = hub.open(case, Run::SameIfUnfinished).await.map_err(|e| e.to_string())?;
-    let report = hub.wait(&opened.investigation).await.map_err(|e| e.to_string())?;
-    Ok((opened.investigation, report))
+    let id = casebook_hub::investigation_id(&case.alert.id, 1);
+    hub.open(&id, case).await.map_err(|e| e.to_string())?;
+    let report = hub.wait(&id).await.map_err(|e| e.to_string())?;
+    Ok((id, report))
 }
 
 /// A task failed, or it ended before its last round.

@@ -13,7 +13,7 @@ use casebook_agent::tools::Tools;
 use casebook_cli::minds::Minds;
 use casebook_cli::roster::seats;
 use casebook_evidence::Catalog;
-use casebook_hub::{Case, HubHandle, MemoryStore, Run, verify};
+use casebook_hub::{Case, HubHandle, MemoryStore, verify};
 use casebook_protocol::{ArtifactId, Budget, InvestigationId, Recorded, Report, Toolset};
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
@@ -196,8 +196,9 @@ impl World {
         let budget = Budget { rounds: ROUNDS + 2, ..Budget::default() };
         let case = Case { alert: evidence::alert(0).unwrap(), budget, roster, evidence: String::new() };
         let work = async {
-            let opened = hub.open(case, Run::Once).await.ok()?;
-            hub.wait(&opened.investigation).await.ok()
+            let id = casebook_hub::investigation_id(&case.alert.id, 1);
+            hub.open(&id, case).await.ok()?;
+            hub.wait(&id).await.ok()
         };
         let report = tokio::select! {
             biased;

@@ -13,7 +13,7 @@ use casebook_agent::model::{Answered, Ask, AskError, Model};
 use casebook_cli::minds::Minds;
 use casebook_cli::roster::{Seat, seats};
 use casebook_evidence::Catalog;
-use casebook_hub::{Case, HubHandle, MemoryStore, Run, verify};
+use casebook_hub::{Case, HubHandle, MemoryStore, verify};
 use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report};
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::{Faults, MemoryBus};
@@ -128,8 +128,9 @@ impl World {
         let hub = HubHandle::start(env, Duration::from_millis(100));
         let case = Case { alert: self.alert.clone(), budget: Budget::default(), roster, evidence: String::new() };
         let work = async {
-            let opened = hub.open(case, Run::Once).await.ok()?;
-            hub.wait(&opened.investigation).await.ok()
+            let id = casebook_hub::investigation_id(&case.alert.id, 1);
+            hub.open(&id, case).await.ok()?;
+            hub.wait(&id).await.ok()
         };
         let dead = async {
             while store.left.load(Ordering::SeqCst) > 0 {

@@ -1,30 +1,33 @@
-//! Where a client's alerts go: to the roles in this process, or to a team over NATS.
+//! Where the alerts of a client go: to the roles in this process, or to a team over NATS.
 
-use casebook_protocol::{Alert, InvestigationId};
+use casebook_hub::intake::Source;
+use casebook_protocol::InvestigationId;
 use casebook_runtime::nats::Connection;
 use serde_json::Value;
 
-use crate::embedded::standing::Standing;
+use crate::embedded::service::Service;
 
 /// Who investigates.
-pub enum Desk {
+pub enum Backend {
     /// The roles in this process.
-    Embedded(Box<Standing>),
+    Embedded(Box<Service>),
     /// A team of processes.
     Team(Box<Connection>),
 }
 
-impl Desk {
+impl Backend {
     /// Has `alert` investigated and answers at once. The second half says whether a new investigation
     /// began; a team does not say.
     ///
     /// # Errors
-    /// In words for the caller.
+    /// A message for the caller.
     pub async fn open(&self, alert: &Value) -> Result<(InvestigationId, Option<bool>), String> {
         let bytes = alert.to_string().into_bytes();
-        let read = Alert::parse(&bytes).map_err(|e| e.to_string())?;
         match self {
-            Self::Embedded(standing) => standing.open(read).await.map(|(id, fresh)| (id, Some(fresh))),
+            Self::Embedded(service) => {
+                let accepted = service.intake.accept(&bytes, Source::Mcp).await.map_err(|e| e.to_string())?;
+                Ok((accepted.investigation, Some(accepted.fresh)))
+            }
             Self::Team(connection) => crate::commands::alert::open(connection, bytes)
                 .await
                 .map(|id| (id, None))
@@ -32,18 +35,18 @@ impl Desk {
         }
     }
 
-    /// Whether somebody works on an unfinished investigation; a team does not say.
+    /// Whether a Hub works on an unfinished investigation; a team does not say.
     pub async fn under_way(&self, id: &InvestigationId) -> Option<bool> {
         match self {
-            Self::Embedded(standing) => Some(standing.under_way().await.contains(id)),
+            Self::Embedded(service) => Some(service.under_way().await.contains(id)),
             Self::Team(_) => None,
         }
     }
 
     /// What is under way is left as it is recorded.
     pub async fn close(&self) {
-        if let Self::Embedded(standing) = self {
-            standing.suspend().await;
+        if let Self::Embedded(service) = self {
+            service.suspend().await;
         }
     }
 }

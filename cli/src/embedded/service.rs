@@ -1,0 +1,80 @@
+//! The roles at work over one body of evidence, for any number of alerts: what `casebook mcp` runs on.
+
+use casebook_hub::{Intake, archive};
+use casebook_protocol::{Budget, InvestigationId, Member};
+
+use super::{Ground, Nobody, Team, seated};
+use crate::failure::Failure;
+use crate::home::{Home, hub_failure};
+use crate::minds::Minds;
+use crate::roster;
+use crate::stop::Stop;
+
+/// What every investigation shares.
+pub struct Options {
+    /// What alerts are investigated with.
+    pub ground: Ground,
+    /// What each may cost.
+    pub budget: Budget,
+    /// Who thinks.
+    pub minds: Minds,
+}
+
+/// The roles at work. Investigations go on without the client that opened them.
+pub struct Service {
+    /// The door for alerts.
+    pub intake: Intake,
+    team: Team,
+}
+
+impl Service {
+    /// Loads the evidence, starts the roles, and goes on with every investigation over this evidence that was stopped
+    /// before its end. To be called on an actix system.
+    ///
+    /// # Errors
+    /// The evidence cannot be loaded, the store fails, or someone asked to stop.
+    pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
+        let (crew, evidence) = seated(&options.ground, home, None, &mut Nobody, stop).await?;
+        crew.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
+        let team = Team::start(home, crew, evidence.clone(), options.budget, &options.minds).await?;
+        let intake = team.intake.clone();
+        go_on(home, &intake, &evidence, &team.roster).await?;
+        let working = intake.clone();
+        tokio::spawn(async move { working.work().await });
+        Ok(Self { intake, team })
+    }
+
+    /// The investigations that are worked on.
+    pub async fn under_way(&self) -> Vec<InvestigationId> {
+        let seen = self.team.hub.observe().await;
+        seen.map(|seen| seen.open.into_iter().map(|one| one.investigation).collect()).unwrap_or_default()
+    }
+
+    /// Hands out no more work. What is recorded stays, and goes on at the next start.
+    pub async fn suspend(&self) {
+        if !self.team.drained().await {
+            tracing::warn!("not all that was under way is recorded: it is done again at the next start");
+        }
+        self.team.bus.close();
+        self.team.toolbox.close().await;
+    }
+}
+
+/// Puts what was stopped before its end into the queue.
+async fn go_on(home: &Home, intake: &Intake, evidence: &str, roster: &[Member]) -> Result<(), Failure> {
+    for one in archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))? {
+        if one.closed.is_some() || one.trouble.is_some() || one.evidence != evidence {
+            continue;
+        }
+        let id = one.investigation;
+        let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+        match roster::difference(state.roster(), roster) {
+            None => {
+                intake.again(&id, &state).await.map_err(|e| hub_failure(&e))?;
+                tracing::info!(investigation = %id, "goes on");
+            }
+            Some(why) => tracing::warn!(investigation = %id, why, "its evidence has changed: it does not go on"),
+        }
+    }
+    Ok(())
+}
