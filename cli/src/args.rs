@@ -26,6 +26,7 @@ pub use tools::ShowTools;
 
 const AFTER: &str = "\
 Examples:
+  casebook demo
   casebook investigate alert.json --evidence logs/ --out report/
   jq -c '.alerts[0]' siem.json | casebook investigate - --evidence logs/
   casebook list
@@ -100,6 +101,8 @@ pub enum LogForm {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Investigate the demo: a recorded alert and its logs, which travel in this program
+    Demo(Demo),
     /// Investigate an alert over a folder of log files
     Investigate(Investigate),
     /// Go on with an investigation that was stopped
@@ -167,6 +170,23 @@ pub struct Investigate {
     pub budget: Limits,
 }
 
+/// `casebook demo`
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Where report.json, report.md and report.html are written
+    #[arg(long, value_name = "DIR", default_value = "report")]
+    pub out: PathBuf,
+    /// Show every call of a tool or a model, not only the first few tool calls of a task
+    #[arg(long, short)]
+    pub verbose: bool,
+    /// Who thinks.
+    #[command(flatten)]
+    pub models: Models,
+    /// What it may cost.
+    #[command(flatten)]
+    pub budget: Limits,
+}
+
 /// What an alert is investigated with.
 #[derive(Debug, Default, Args)]
 pub struct Grounds {
@@ -189,7 +209,7 @@ impl Grounds {
 }
 
 /// Who thinks, and what is kept of it.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Models (without a models file the built-in analyst plays every role)")]
 pub struct Models {
     /// The models file: which models there are and which role each plays [env: CASEBOOK_MODELS]
@@ -204,7 +224,7 @@ pub struct Models {
 }
 
 /// What an investigation may cost at the most; at the limit it concludes and says so.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
 pub struct Limits {
     /// Passes through a phase; 50 unless set

@@ -5,6 +5,7 @@ pub mod backtest;
 pub mod calibrate;
 pub mod check;
 pub mod cluster;
+pub mod demo;
 pub mod doctor;
 pub mod evidence;
 pub mod export;
@@ -29,6 +30,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let data = &cli.common.data;
     let mut screen = Screen::stdout();
     let exit = match &cli.command {
+        Command::Demo(args) => demo::run(data, args, &mut screen).await,
         Command::Investigate(args) => investigate::run(data, args, &mut screen).await,
         Command::Resume(args) => investigate::resume(data, args, &mut screen).await,
         Command::Cluster(args) => cluster::run(&cli.common, args, &mut screen).await,
