@@ -206,6 +206,21 @@ fn two_columns_are_one_time() {
 }
 
 #[test]
+fn journal_record_has_its_wall_clock_and_not_the_time_since_boot() {
+    // A machine that has been up for long: the count since boot would be a plausible date of its own.
+    for since_boot in [125_462_271_991u64, 1_700_000_000_000, 1_711_000_000_000_000] {
+        let journal = |i: usize| {
+            let at = 1_711_431_195_806_123u64 + i as u64 * 1_000_000;
+            format!(
+                r#"{{"__CURSOR":"s=1;i={i}","__MONOTONIC_TIMESTAMP":"{}","__REALTIME_TIMESTAMP":"{at}","MESSAGE":"m {i}"}}"#,
+                since_boot + i as u64 * 1_000_000
+            )
+        };
+        check(&many(journal), "2024-03-26T05:33:15.806123Z Record Microsecond __REALTIME_TIMESTAMP");
+    }
+}
+
+#[test]
 fn lines_without_a_time_take_that_of_the_line_before() {
     let folder = Folder::of(
         "history.log",

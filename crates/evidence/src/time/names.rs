@@ -47,12 +47,17 @@ pub(crate) fn may_count(path: &str) -> bool {
         "begin", "valid",
     ];
     let key = key(path);
+    if key.contains(SINCE_BOOT) {
+        return false;
+    }
     HINTS.iter().any(|hint| key.contains(hint))
         || matches!(key.as_str(), "ts" | "t" | "at" | "rt" | "first" | "last" | "now")
         || key.ends_with("at")
         || key.ends_with("ts")
 }
 
+/// A clock that starts at boot, such as `__MONOTONIC_TIMESTAMP` of a journal: it orders records and dates none.
+const SINCE_BOOT: &str = "monotonic";
 const VALIDITY: &str = "expir notbefore notafter valid until deadline birth compile renew dueda";
 const INGESTION: &str = "ingest receive receipt index insert collect processed arriv stored forwarded uploaded loaded \
     observed exported";
@@ -78,7 +83,7 @@ pub(crate) fn class(path: &str) -> Class {
     if key == "requestreceivedtimestamp" {
         return Class::Own(8);
     }
-    if has(VALIDITY) {
+    if has(VALIDITY) || has(SINCE_BOOT) {
         return Class::Other;
     }
     if has(INGESTION) {
@@ -105,9 +110,22 @@ pub(crate) fn of_field(path: &str) -> Class {
 fn by_name(key: &str) -> Class {
     match key {
         "utctime" | "timeutc" | "timestamputc" | "utctimestamp" | "datetimeutc" | "eventtimeutc" => Class::Utc,
-        "eventtime" | "eventtimestamp" | "eventdatetime" | "eventcreationtime" | "activitydatetime"
-        | "createddatetime" | "creationtime" | "timecreated" | "systemtime" | "published" | "occurred"
-        | "occurredat" | "eventdate" | "devicetime" => Class::Own(8),
+        "eventtime"
+        | "eventtimestamp"
+        | "eventdatetime"
+        | "eventcreationtime"
+        | "activitydatetime"
+        | "createddatetime"
+        | "creationtime"
+        | "timecreated"
+        | "systemtime"
+        | "published"
+        | "occurred"
+        | "occurredat"
+        | "eventdate"
+        | "devicetime"
+        | "realtimetimestamp"
+        | "sourcerealtimetimestamp" => Class::Own(8),
         "ts" | "timestamp" | "time" | "datetime" | "when" | "logtime" | "date" | "isotime" => Class::Own(7),
         "createdprocesscreationtime"
         | "processcreationtime"
@@ -179,6 +197,9 @@ mod tests {
         assert_eq!(class("process_kprobe.process.start_time"), Class::Soft);
         assert_eq!(class("times_modified"), Class::Soft);
         assert_eq!(class("SyslogMessage.System.TimeCreated.SystemTime"), Class::Own(8));
+        assert_eq!(class("__MONOTONIC_TIMESTAMP"), Class::Other);
+        assert_eq!(class("__REALTIME_TIMESTAMP"), Class::Own(8));
+        assert!(!may_count("__MONOTONIC_TIMESTAMP"));
         assert!(may_count("created_at") && !may_count("account_id") && !may_count("pid"));
     }
 }
