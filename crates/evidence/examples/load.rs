@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     call(catalog, arguments.map(|a| a.to_string_lossy().into_owned()).collect());
     if given.is_none() {
         let _ = std::fs::remove_file(&index);
-        let _ = std::fs::remove_dir_all(format!("{}.spool", index.display()));
+        let _ = std::fs::remove_dir_all(format!("{}.cache", index.display()));
     }
     ExitCode::SUCCESS
 }

@@ -11,12 +11,12 @@ use casebook_protocol::Timestamp;
 use casebook_protocol::hash::sha256_hex;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::body::Hashing;
-use super::cut::OVERSIZE_KEPT;
 use super::fields::Shape;
 use super::hint::Hint;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
-use super::load::{build, spool_folder};
+use super::load::{build, cache_folder};
+use super::split::OVERSIZE_KEPT;
+use super::text::Hashing;
 use super::walk::{Found, walk};
 use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
 
@@ -56,7 +56,7 @@ pub fn index_name(evidence: &Path) -> String {
 
 impl Catalog {
     /// Loads `evidence_dir`, with its index in the file `index_path`: reused when the evidence is
-    /// unchanged, else built anew. Beside it, `<index_path>.spool` holds what had to be decompressed.
+    /// unchanged, else built anew. Beside it, `<index_path>.cache` holds what had to be decompressed.
     ///
     /// # Errors
     /// The folder is missing, unreadable or holds nothing usable; the index cannot be written.
@@ -117,9 +117,9 @@ impl Catalog {
         let fingerprint = fingerprint(&meta.manifest);
         let mut sources = Vec::new();
         let mut inner = Vec::new();
-        for Stored { source, shape, names, spool } in meta.sources {
-            let path = match spool {
-                Some(name) => spool_folder(index).join(name),
+        for Stored { source, shape, names, cache } in meta.sources {
+            let path = match cache {
+                Some(name) => cache_folder(index).join(name),
                 None => root.join(&source.file),
             };
             let evidence = meta.manifest.iter().find(|m| m.file == source.file).cloned();
@@ -374,12 +374,12 @@ fn fingerprint(manifest: &[Manifest]) -> String {
 
 /// Whether the index is one of exactly these files.
 fn unchanged(meta: &Meta, found: &[Found], index: &Path) -> bool {
-    let spool = spool_folder(index);
-    let spooled = meta.sources.iter().all(|s| {
-        let size = |name: &String| fs::metadata(spool.join(name)).map(|m| m.len()).ok();
-        s.spool.as_ref().is_none_or(|name| size(name) == Some(s.source.bytes))
+    let cache = cache_folder(index);
+    let cached = meta.sources.iter().all(|s| {
+        let size = |name: &String| fs::metadata(cache.join(name)).map(|m| m.len()).ok();
+        s.cache.as_ref().is_none_or(|name| size(name) == Some(s.source.bytes))
     });
-    spooled
+    cached
         && meta.manifest.len() == found.len()
         && meta.manifest.iter().zip(found).all(|(known, now)| {
             known.file == now.file

@@ -1,8 +1,8 @@
 //! What a file is, by its content.
 
-use super::cut::{Cut, Join, JsonPlace, Lines};
 use super::fields::{Place, Shape, access, auditd, json, keyvalue, modsec, syslog, table};
 use super::source::Format;
+use super::split::{Cut, Join, JsonPlace, Lines};
 
 /// Lines that are looked at.
 const LINES_MAX: usize = 200;

@@ -26,8 +26,8 @@ pub(crate) struct Stored {
     pub(crate) shape: Shape,
     /// The fields that times were read from; `Entry::field` counts here.
     pub(crate) names: Vec<String>,
-    /// The name of its spool file; none where the text is the evidence file itself.
-    pub(crate) spool: Option<String>,
+    /// The name of its cache file; none where the text is the evidence file itself.
+    pub(crate) cache: Option<String>,
 }
 
 /// A file of the evidence as it was loaded.

@@ -8,10 +8,8 @@
 //! Nothing is skipped in silence: a file that holds no records is listed with the reason, a line that
 //! does not follow its format is kept, marked and counted.
 
-mod belongs;
-mod body;
 mod catalog;
-mod cut;
+mod classify;
 mod detect;
 mod error;
 mod fields;
@@ -24,12 +22,14 @@ mod query;
 mod readings;
 mod record;
 mod source;
+mod split;
+mod text;
 mod time;
 mod tools;
 mod walk;
 
-pub use belongs::DOMAINS;
 pub use catalog::{Catalog, index_name};
+pub use classify::DOMAINS;
 pub use error::{LoadError, ReadError};
 pub use fields::payload::is_message;
 pub use hint::pointed;

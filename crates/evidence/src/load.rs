@@ -8,8 +8,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use casebook_protocol::{Precision, TimeBasis, Timestamp};
 
-use super::body::{self, Hashing, Look};
-use super::cut::{Cutter, Piece};
 use super::fields::{self, Shape};
 use super::hint::Hint;
 use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer};
@@ -17,6 +15,8 @@ use super::prepare::{self, Prepared};
 use super::profile::Profile;
 use super::readings::{self, Grams};
 use super::source::{Place, Progress, Skipped, Source};
+use super::split::{Cutter, Piece};
+use super::text::{self, Hashing, Look};
 use super::time::plan::Resolver;
 use super::walk::{self, Found};
 use super::{LoadError, TimeRole};
@@ -46,10 +46,10 @@ struct Batch {
     position: u64,
 }
 
-/// Where the spool of an index is.
-pub(crate) fn spool_folder(index: &Path) -> PathBuf {
+/// Where the cache of an index is.
+pub(crate) fn cache_folder(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();
-    name.push(".spool");
+    name.push(".cache");
     PathBuf::from(name)
 }
 
@@ -67,10 +67,10 @@ pub(crate) fn build(
         std::fs::create_dir_all(folder).map_err(|source| LoadError::Write { path: folder.to_path_buf(), source })?;
     }
     let writer = Writer::create(index)?;
-    let spool = spool_folder(index);
-    match std::fs::remove_dir_all(&spool) {
+    let cache = cache_folder(index);
+    match std::fs::remove_dir_all(&cache) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            return Err(LoadError::Write { path: spool, source });
+            return Err(LoadError::Write { path: cache, source });
         }
         _ => {}
     }
@@ -79,7 +79,7 @@ pub(crate) fn build(
     let known: u64 = found.iter().map(|f| f.size).sum();
     for (number, file) in found.into_iter().enumerate() {
         progress(Progress { step: "looking at", file: &file.file, bytes_done: 0, bytes_total: known });
-        match body::look(&file, &spool.join(number.to_string()))? {
+        match text::look(&file, &cache.join(number.to_string()))? {
             Look::Text(body) => prepared.push(Prepared::new(file, body)?),
             Look::Skip(reason) => {
                 skipped.push(Skipped { file: file.file.clone(), reason });
@@ -381,11 +381,11 @@ impl Reading {
             .collect();
         (source.fields, source.more_fields) = self.profile.finish(&times);
         let found = self.prepared.found;
-        let spool =
-            self.prepared.body.spooled.then(|| {
+        let cache =
+            self.prepared.body.cached.then(|| {
                 self.prepared.body.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
             });
         let manifest = Manifest { file: found.file, size: found.size, mtime: found.mtime, sha256 };
-        (Stored { source, shape: Shape::clone(&self.shape), names, spool }, manifest)
+        (Stored { source, shape: Shape::clone(&self.shape), names, cache }, manifest)
     }
 }

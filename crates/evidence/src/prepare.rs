@@ -5,14 +5,14 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::LoadError;
-use super::belongs::{Belongs, Facts};
-use super::body::{Body, head};
-use super::cut::{Cut, Cutter};
+use super::classify::{Belongs, Facts};
 use super::detect::{Detected, detect};
 use super::fields::{self, Shape};
 use super::hint::Hint;
 use super::index::{Guess, Looked};
 use super::source::{Format, TimeField};
+use super::split::{Cut, Cutter};
+use super::text::{Text, head};
 use super::time::clock::{self, Offset};
 use super::time::plan::{PAIR, TimePlan, find_pair, join_pair};
 use super::time::roles::{self, Candidate};
@@ -33,7 +33,7 @@ const LATER: (usize, usize) = (500, 1 << 20);
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) found: Found,
-    pub(crate) body: Body,
+    pub(crate) body: Text,
     pub(crate) detected: Detected,
     pub(crate) plan: TimePlan,
     pub(crate) time_fields: Vec<TimeField>,
@@ -56,7 +56,7 @@ pub(crate) struct Prepared {
 
 impl Prepared {
     /// Looks at one file.
-    pub(crate) fn new(found: Found, body: Body) -> Result<Self, LoadError> {
+    pub(crate) fn new(found: Found, body: Text) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read { path: body.path.clone(), source };
         let start = head(&body.path, HEAD.min(body.size)).map_err(read)?;
         let detected = detect(&start, start.len() as u64 >= body.size);
@@ -67,7 +67,7 @@ impl Prepared {
         }
         let day_first = roles::day_first(&sample);
         let candidates = roles::assign(&sample, Reading { day_first, numbers: false });
-        let (host, hosts) = super::belongs::hosts(&sample);
+        let (host, hosts) = super::classify::hosts(&sample);
         let mut notes = body.notes.clone();
         let sums = candidates.first().and_then(|time| aggregate::reason(&sample, time));
         let mut plan = TimePlan::new(&candidates, sums.is_some());
@@ -165,7 +165,7 @@ fn vote(first: i64, last: i64, ranges: &[(i64, i64)]) -> Option<i16> {
     votes.into_iter().max_by_key(|(_, n)| *n).map(|(year, _)| year)
 }
 
-fn sample(body: &Body, detected: &Detected) -> io::Result<Vec<Fields>> {
+fn sample(body: &Text, detected: &Detected) -> io::Result<Vec<Fields>> {
     let mut file = File::open(&body.path)?;
     file.seek(SeekFrom::Start(detected.skip))?;
     let mut all = take(&mut file, &detected.cut, &detected.shape, FIRST)?;
@@ -174,7 +174,7 @@ fn sample(body: &Body, detected: &Detected) -> io::Result<Vec<Fields>> {
         for place in [body.size / 2, body.size - (2 << 20)] {
             file.seek(SeekFrom::Start(place))?;
             let cut = match detected.cut.clone() {
-                Cut::Lines(lines) => Cut::Lines(super::cut::Lines { header: true, ..lines }),
+                Cut::Lines(lines) => Cut::Lines(super::split::Lines { header: true, ..lines }),
                 other @ Cut::Json(_) => other,
             };
             all.extend(take(&mut file, &cut, &detected.shape, LATER)?);

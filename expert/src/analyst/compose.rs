@@ -21,7 +21,7 @@ use super::behaviour::Behaviour;
 use super::facet::{Class, Facet};
 use super::link::{Kin, flow_keys, process_keys, seconds};
 use super::rec::Rec;
-use super::{Case, account, logon, say};
+use super::{Case, account, describe, logon};
 
 /// Findings of one Expert in one round, the most telling first.
 const MOST: usize = 40;
@@ -55,7 +55,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     groups.sort_by_key(|g| g.0.first().and_then(|p| p.rec.time));
     let mut findings: Vec<FindingDraft> = groups.iter().flat_map(|g| drafts(g, case)).collect();
     if case.round == 1 {
-        findings.extend(super::absent::findings(case, done));
+        findings.extend(super::absence::findings(case, done));
         findings.extend(super::series::findings(case, done));
         mark_sign_ins(&mut findings, &groups, case, done);
         mark_fetches(&mut findings, &groups, case);
@@ -148,8 +148,8 @@ fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
 /// Of many records that say the same, keeps the first and the last; then the same for records of one
 /// kind, whatever their details. What is grave or alerted stays.
 fn thin_out(picks: Vec<Pick<'_>>) -> Vec<Pick<'_>> {
-    let same = thin_by(picks, say::kind_of_activity, false);
-    thin_by(same, say::family, true)
+    let same = thin_by(picks, describe::kind_of_activity, false);
+    thin_by(same, describe::family, true)
 }
 
 fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) -> Vec<Pick<'a>> {

@@ -10,18 +10,18 @@ use casebook_agent::worker::{answer, call};
 use casebook_evidence::{Hint, Told};
 use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
 
-mod absent;
+mod absence;
 mod account;
 mod behaviour;
 mod class;
 mod compose;
+mod describe;
 mod facet;
 mod link;
 mod logon;
 mod plan;
 pub(crate) mod raise;
 mod rec;
-mod say;
 mod seed;
 mod series;
 
@@ -79,10 +79,10 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
                     requests.extend(search.look(case.anchor));
                 }
                 if first && turn == 4 {
-                    requests.extend(absent::traces(&view.alert, case.anchor));
+                    requests.extend(absence::traces(&view.alert, case.anchor));
                 }
                 if first && turn == 5 {
-                    requests.extend(absent::search(&view.alert, case.anchor));
+                    requests.extend(absence::search(&view.alert, case.anchor));
                     requests.extend(search.of_the_grave(&case.recs, case.anchor));
                 }
                 requests
@@ -184,7 +184,7 @@ impl Case {
             .into_iter()
             .filter(|s| !hosts.contains(s) && s != "root" && !account::of_system(s))
             .collect();
-        let programs = absent::programs(&view.alert);
+        let programs = absence::programs(&view.alert);
         let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
         let mut case = Self {
             alert: view.alert.clone(),

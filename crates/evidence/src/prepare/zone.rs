@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{Seek, SeekFrom};
 
 use super::{Fields, Prepared};
-use crate::cut::Cutter;
 use crate::fields;
 use crate::hint::{Hint, pointed};
 use crate::index::{Guess, Looked};
+use crate::split::Cutter;
 use crate::time::clock::{self, Offset};
 use crate::time::plan::{Own, TimePlan};
 use crate::time::roles::{Candidate, SECOND};

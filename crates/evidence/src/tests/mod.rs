@@ -81,9 +81,9 @@ fn accounted(catalog: &Catalog, evidence: &Path) {
         assert_eq!(count(0), source.records, "{}", source.file);
         assert_eq!(count(2), source.records - source.untimed, "{}", source.file);
         assert!(source.malformed + source.oversize <= 2 * source.records);
-        let spooled = source.notes.iter().any(|n| n.contains("UTF-16") || n.contains("gzip"));
+        let cached = source.notes.iter().any(|n| n.contains("UTF-16") || n.contains("gzip"));
         let Ok(text) = std::fs::read(evidence.join(&source.file)) else { continue };
-        if spooled || text.starts_with(&[0x1f, 0x8b]) {
+        if cached || text.starts_with(&[0x1f, 0x8b]) {
             continue;
         }
         assert_eq!(source.bytes, text.len() as u64, "{}", source.file);

@@ -10,7 +10,7 @@ use crate::analyst::behaviour::Behaviour;
 use crate::analyst::facet::Class;
 use crate::analyst::link::Kin;
 use crate::analyst::rec::Rec;
-use crate::analyst::{Case, say};
+use crate::analyst::{Case, describe};
 
 /// What a group amounts to. Where the records of the alerted activity show two kinds of behaviour, each is a finding: they
 /// weigh more together, and each can be doubted by itself.
@@ -61,10 +61,13 @@ fn draft(group: &Group<'_>, case: &Case, behaviours: &[&'static Behaviour]) -> O
     let main = cited.first()?;
     let corpus = corpus(&cited);
     let aggregate = main.rec.basis == TimeBasis::Aggregation;
-    let claim =
-        say::claim(main.rec, &cited.iter().skip(1).map(|p| p.rec).collect::<Vec<_>>(), shown, aggregate, &|text| {
-            claim::faults(text, &corpus, &[]).is_empty()
-        });
+    let claim = describe::claim(
+        main.rec,
+        &cited.iter().skip(1).map(|p| p.rec).collect::<Vec<_>>(),
+        shown,
+        aggregate,
+        &|text| claim::faults(text, &corpus, &[]).is_empty(),
+    );
     let time = (!aggregate).then(|| time(&cited)).flatten();
     let kind = match (shown.is_some_and(is_instruction), aggregate, &time) {
         (true, ..) => FindingKind::Instruction,

@@ -12,7 +12,7 @@ use crate::analyst::facet::roles::audit_prefix;
 use crate::analyst::facet::{Class, Facet, last};
 use crate::analyst::link::{moved, seconds};
 use crate::analyst::rec::Rec;
-use crate::analyst::{Case, account, say};
+use crate::analyst::{Case, account, describe};
 
 /// Who had signed in over SSH last, where the alerted record is of a system's own log.
 pub(super) fn signed_in_before(rec: &Rec) -> Option<CallRequest> {
@@ -252,7 +252,7 @@ pub(in crate::analyst) fn sentences(case: &Case, done: &[Done]) -> BTreeSet<(Str
         let mut all: Vec<&Rec> = case.recs.iter().filter(near).collect();
         all.sort_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())));
         let mut kinds = BTreeSet::new();
-        all.retain(|rec| kinds.insert(say::words(rec)));
+        all.retain(|rec| kinds.insert(describe::words(rec)));
         places.extend(all.into_iter().take(FEW).map(|r| (r.file.clone(), r.line)));
     }
     places

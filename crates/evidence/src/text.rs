@@ -1,4 +1,4 @@
-//! Where the text of an evidence file can be read: in the file itself, or in a spool file beside the
+//! Where the text of an evidence file can be read: in the file itself, or in a cache file beside the
 //! index where it had to be decompressed or decoded first.
 
 use std::fs::File;
@@ -12,33 +12,33 @@ use super::LoadError;
 use super::walk::Found;
 use casebook_protocol::hash::hex;
 
-/// A spool file ends here: one small file of evidence must not fill the disk.
-const SPOOL_MAX: u64 = 64 << 30;
+/// A cache file ends here: one small file of evidence must not fill the disk.
+const CACHE_MAX: u64 = 64 << 30;
 
 /// The text of one file.
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct Text {
     /// Where it can be read.
     pub(crate) path: PathBuf,
     /// Bytes of text.
     pub(crate) size: u64,
     /// SHA-256 of the evidence file, where it was read to its end already.
     pub(crate) sha256: Option<String>,
-    /// The text lies in the spool.
-    pub(crate) spooled: bool,
+    /// The text lies in the cache.
+    pub(crate) cached: bool,
     /// What a reader has to know about it.
     pub(crate) notes: Vec<String>,
 }
 
 /// A file as seen by its first bytes.
 pub(crate) enum Look {
-    Text(Body),
+    Text(Text),
     /// It holds no text for us, and why.
     Skip(String),
 }
 
-/// Looks at a file, and spools it to `spool` where that is needed.
-pub(crate) fn look(found: &Found, spool: &Path) -> Result<Look, LoadError> {
+/// Looks at a file, and caches it to `cache` where that is needed.
+pub(crate) fn look(found: &Found, cache: &Path) -> Result<Look, LoadError> {
     if found.size == 0 {
         return Ok(Look::Skip("empty".into()));
     }
@@ -48,15 +48,15 @@ pub(crate) fn look(found: &Found, spool: &Path) -> Result<Look, LoadError> {
     };
     let (mut body, head) = match head.as_slice() {
         [0x1f, 0x8b, ..] => {
-            let body = gunzip(found, spool)?;
+            let body = gunzip(found, cache)?;
             let head = self::head(&body.path, 16 << 10)
                 .map_err(|source| LoadError::Read { path: body.path.clone(), source })?;
             (body, head)
         }
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return utf16(found, spool).map(Look::Text),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return utf16(found, cache).map(Look::Text),
         _ => {
             let body =
-                Body { path: found.path.clone(), size: found.size, sha256: None, spooled: false, notes: Vec::new() };
+                Text { path: found.path.clone(), size: found.size, sha256: None, cached: false, notes: Vec::new() };
             (body, head)
         }
     };
@@ -102,13 +102,13 @@ fn binary(head: &[u8]) -> Option<String> {
     (odd * 50 > head.len()).then(|| "binary file".to_owned())
 }
 
-fn gunzip(found: &Found, spool: &Path) -> Result<Body, LoadError> {
+fn gunzip(found: &Found, cache: &Path) -> Result<Text, LoadError> {
     let file = File::open(&found.path).map_err(|source| LoadError::Read { path: found.path.clone(), source })?;
     let mut hashing = Hashing::new(file);
     let mut notes = Vec::new();
     let mut size = 0u64;
     {
-        let mut out = create(spool)?;
+        let mut out = create(cache)?;
         let mut decoder = MultiGzDecoder::new(&mut hashing);
         let mut chunk = vec![0u8; 128 << 10];
         loop {
@@ -116,7 +116,7 @@ fn gunzip(found: &Found, spool: &Path) -> Result<Body, LoadError> {
                 Ok(0) => break,
                 Ok(read) => {
                     size += read as u64;
-                    write(&mut out, chunk.get(..read).unwrap_or_default(), spool)?;
+                    write(&mut out, chunk.get(..read).unwrap_or_default(), cache)?;
                 }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => {
@@ -126,23 +126,23 @@ fn gunzip(found: &Found, spool: &Path) -> Result<Body, LoadError> {
                     break;
                 }
             }
-            if size >= SPOOL_MAX {
-                notes.push(format!("more than {SPOOL_MAX} bytes when decompressed: the rest is not loaded"));
+            if size >= CACHE_MAX {
+                notes.push(format!("more than {CACHE_MAX} bytes when decompressed: the rest is not loaded"));
                 break;
             }
         }
-        flush(out, spool)?;
+        flush(out, cache)?;
     }
     let sha256 = hashing.finish().map_err(|source| LoadError::Read { path: found.path.clone(), source })?;
-    Ok(Body { path: spool.to_path_buf(), size, sha256: Some(sha256), spooled: true, notes })
+    Ok(Text { path: cache.to_path_buf(), size, sha256: Some(sha256), cached: true, notes })
 }
 
-fn utf16(found: &Found, spool: &Path) -> Result<Body, LoadError> {
+fn utf16(found: &Found, cache: &Path) -> Result<Text, LoadError> {
     let read = |source| LoadError::Read { path: found.path.clone(), source };
     let mut hashing = Hashing::new(File::open(&found.path).map_err(read)?);
     let mut size = 0u64;
     {
-        let mut out = create(spool)?;
+        let mut out = create(cache)?;
         let (mut chunk, mut held) = (vec![0u8; 128 << 10], Vec::new());
         let mut big = None;
         loop {
@@ -162,17 +162,17 @@ fn utf16(found: &Found, spool: &Path) -> Result<Body, LoadError> {
                 .filter(|c| *c != '\u{feff}')
                 .collect();
             size += text.len() as u64;
-            write(&mut out, text.as_bytes(), spool)?;
+            write(&mut out, text.as_bytes(), cache)?;
             held.drain(..ready);
             if read == 0 {
                 break;
             }
         }
-        flush(out, spool)?;
+        flush(out, cache)?;
     }
     let sha256 = Some(hashing.finish().map_err(read)?);
     let notes = vec!["UTF-16: lines and bytes are those of the text in UTF-8".into()];
-    Ok(Body { path: spool.to_path_buf(), size, sha256, spooled: true, notes })
+    Ok(Text { path: cache.to_path_buf(), size, sha256, cached: true, notes })
 }
 
 fn create(path: &Path) -> Result<BufWriter<File>, LoadError> {
