@@ -17,7 +17,7 @@ use super::time::clock::{Offset, zone};
 use super::time::year;
 
 /// Raised with every change of what is stored or of how it is found out.
-pub(crate) const VERSION: u32 = 10;
+pub(crate) const VERSION: u32 = 11;
 
 /// One source as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
