@@ -110,6 +110,7 @@ pub fn store_failure(error: &StoreError) -> Failure {
             what: error.to_string(),
             advice: "restore the data folder from a copy; `casebook verify` says how much is concerned".into(),
         },
+        StoreError::Newer { .. } => Failure::failed(error, "use a newer casebook: nothing is damaged"),
         StoreError::Unavailable { reason, .. } if reason.contains(nats::FORBIDDEN) => Failure::failed(
             error,
             "name the credentials of a user who may read: --credentials FILE (of the user `reader`)",

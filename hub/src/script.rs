@@ -175,7 +175,7 @@ pub(crate) fn conclusion(findings: Vec<casebook_protocol::FindingId>) -> Conclus
 }
 
 pub(crate) fn player() -> Player {
-    Player { name: "script".into(), version: "1".into() }
+    Player { name: "script".into(), version: "1".into(), built_in: false }
 }
 
 /// The one model call of a task.

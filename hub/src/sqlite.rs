@@ -80,7 +80,9 @@ impl SqliteStore {
         if found > tables::VERSION {
             return Err(OpenError::Newer { folder, found, known: tables::VERSION });
         }
-        tables::bring_up(&mut connection, found).map_err(failed)?;
+        if found == 0 {
+            tables::create(&mut connection).map_err(failed)?;
+        }
         let (requests, waiting) = mpsc::channel(WAITING);
         let name = file.display().to_string();
         let spawned = std::thread::Builder::new()

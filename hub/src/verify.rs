@@ -118,11 +118,7 @@ impl Verification {
             for CheckedFinding { finding, checked } in findings {
                 self.findings += 1;
                 self.citations += finding.draft.citations.len() as u64;
-                let mut again = sight::check(state, &finding.domain, &finding.draft, &exhibits);
-                if checked.citations.iter().all(|c| c.chosen.is_none()) {
-                    // Logs from before 0.1's rule on chosen fields do not say it.
-                    again.citations.iter_mut().for_each(|c| c.chosen = None);
-                }
+                let again = sight::check(state, &finding.domain, &finding.draft, &exhibits);
                 if again != *checked {
                     self.problem(
                         None,

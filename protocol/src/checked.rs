@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize};
 
 use crate::ArtifactId;
@@ -29,7 +28,7 @@ impl RecordRef {
 }
 
 /// What the check of one citation found.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CitationCheck {
     /// It holds.
     pub holds: bool,
@@ -43,26 +42,7 @@ pub struct CitationCheck {
     pub sources: Vec<String>,
     /// The field of the record whose text is quoted, where whoever is recorded chooses what stands
     /// there: it proves that it was written, not that it is so.
-    #[serde(default)]
     pub chosen: Option<String>,
-}
-
-/// As derived, but without `chosen` in JSON where there is none: logs of before it was known are hashed
-/// as they were written. The codec of messages knows no absent fields and always has it.
-impl Serialize for CitationCheck {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let with = self.chosen.is_some() || !serializer.is_human_readable();
-        let mut out = serializer.serialize_struct("CitationCheck", 5 + usize::from(with))?;
-        out.serialize_field("holds", &self.holds)?;
-        out.serialize_field("note", &self.note)?;
-        out.serialize_field("artifact", &self.artifact)?;
-        out.serialize_field("records", &self.records)?;
-        out.serialize_field("sources", &self.sources)?;
-        if with {
-            out.serialize_field("chosen", &self.chosen)?;
-        }
-        out.end()
-    }
 }
 
 /// What the check of a finding found.

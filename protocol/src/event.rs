@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The version of stored events that is written. Every earlier one is read.
-pub const EVENT_VERSION: u16 = 3;
+pub const EVENT_VERSION: u16 = 1;
 
 /// Something that happened in an investigation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ pub enum Event {
         /// The call.
         call: ToolCall,
     },
-    /// A call of a language model finished. Since version 2.
+    /// A call of a language model finished.
     ModelCalled {
         /// The task that made it.
         task: TaskId,
@@ -80,8 +80,7 @@ pub enum Event {
         reason: String,
         /// What it used.
         usage: Usage,
-        /// Who played it, when somebody did. Since version 2.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// Who played it, when somebody did.
         player: Option<Player>,
     },
     /// The Director wrote into its Journal.
@@ -135,7 +134,7 @@ pub enum Event {
         /// Which, and how near.
         limit: String,
     },
-    /// The last Expert of a domain is gone, or one is there again. Since version 3.
+    /// The last Expert of a domain is gone, or one is there again.
     Attendance {
         /// The domain.
         domain: Domain,
@@ -181,14 +180,6 @@ pub struct Recorded {
 /// Why a log is not intact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// A version that this program does not know.
-    #[error("event {seq} has format version {found}, this program reads up to {EVENT_VERSION}: use a newer casebook")]
-    Version {
-        /// Where.
-        seq: u64,
-        /// The version found.
-        found: u16,
-    },
     /// An event is missing, doubled or out of order.
     #[error("event {found} stands where {expected} should")]
     Sequence {
@@ -259,9 +250,6 @@ impl Recorded {
     pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
         let mut prev = Self::genesis(investigation);
         for (entry, expected) in log.iter().zip(1..) {
-            if !(1..=EVENT_VERSION).contains(&entry.v) {
-                return Err(ChainError::Version { seq: entry.seq, found: entry.v });
-            }
             if entry.seq != expected {
                 return Err(ChainError::Sequence { expected, found: entry.seq });
             }

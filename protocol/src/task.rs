@@ -227,6 +227,8 @@ pub struct Player {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// It is the built-in analyst: code, which no text in the evidence can address.
+    pub built_in: bool,
 }
 
 /// Stay in the phase, or go on to the next.
@@ -311,12 +313,10 @@ pub struct Outcome {
     pub journal: Vec<EntryDraft>,
     /// The tool calls that it made, in order.
     pub calls: Vec<crate::ToolCall>,
-    /// The model calls that it made, in order. Stored as JSON alone, where an absent field is empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The model calls that it made, in order.
     pub asked: Vec<crate::ModelCall>,
     /// What code saw in the results of an Expert's calls and raises itself, whatever the mind made of
-    /// them and whether or not it answered. Stored as JSON alone, where an absent field is empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// them and whether or not it answered.
     pub raised: Vec<FindingDraft>,
     /// What it used.
     pub usage: Usage,

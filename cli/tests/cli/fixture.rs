@@ -210,7 +210,7 @@ fn journal() -> Vec<JournalEntry> {
 
 fn usage() -> ReportUsage {
     let used = |tool_calls, bytes| Usage { tool_calls, result_bytes: bytes, ..Usage::default() };
-    let player = Some(Player { name: "built-in analyst".into(), version: "0.1.0".into() });
+    let player = Some(Player { name: "built-in analyst".into(), version: "0.1.0".into(), built_in: true });
     let task = |kind, domain: Option<&str>, tool_calls| {
         let domain = domain.map(|d| Domain::new(d).unwrap());
         TaskUsage {

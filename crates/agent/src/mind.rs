@@ -159,7 +159,7 @@ impl std::fmt::Debug for Analyst {
 #[async_trait]
 impl Mind for Analyst {
     fn player(&self, _: &Task, _: &Past) -> Player {
-        Player { name: ANALYST.into(), version: env!("CARGO_PKG_VERSION").into() }
+        Player { name: ANALYST.into(), version: env!("CARGO_PKG_VERSION").into(), built_in: true }
     }
 
     async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {

@@ -2,7 +2,10 @@
 //! Embedded it is an SQLite file, distributed it is JetStream; the same promises hold for both.
 
 use async_trait::async_trait;
+use casebook_protocol::event::EVENT_VERSION;
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 /// Why the store did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,6 +27,16 @@ pub enum StoreError {
         what: String,
         /// Why.
         reason: String,
+    },
+    /// A newer casebook wrote it.
+    #[error("{what} has format version {found}, this casebook reads up to {known}")]
+    Newer {
+        /// What and where.
+        what: String,
+        /// Its version.
+        found: u16,
+        /// The newest version that this program reads.
+        known: u16,
     },
     /// The store itself failed; nothing of the request was stored.
     #[error("cannot {doing}: {reason}")]
@@ -143,6 +156,24 @@ pub fn intact(id: &ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
     }
     let reason = format!("its bytes have the hash {found}: they were changed after they were stored");
     Err(StoreError::Corrupt { what: format!("artifact {id}"), reason })
+}
+
+/// The events in `bytes`, a JSON array whose items have their version in `v`.
+///
+/// # Errors
+/// [`StoreError::Newer`] when one is of a later version, [`StoreError::Corrupt`] when they cannot be read.
+pub fn read_events<T: DeserializeOwned>(what: impl Fn() -> String, bytes: &[u8]) -> Result<Vec<T>, StoreError> {
+    #[derive(Deserialize)]
+    struct Version {
+        v: u16,
+    }
+    let malformed = |e: serde_json::Error| StoreError::Corrupt { what: what(), reason: e.to_string() };
+    // The versions first: of a later one nothing more is known.
+    let versions: Vec<Version> = serde_json::from_slice(bytes).map_err(malformed)?;
+    match versions.iter().map(|version| version.v).max() {
+        Some(found) if found > EVENT_VERSION => Err(StoreError::Newer { what: what(), found, known: EVENT_VERSION }),
+        _ => serde_json::from_slice(bytes).map_err(malformed),
+    }
 }
 
 /// The text of an artifact.

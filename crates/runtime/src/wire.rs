@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the messages: both ends have the same, or nothing is read.
-pub const WIRE_VERSION: u16 = 4;
+pub const WIRE_VERSION: u16 = 5;
 
 /// The largest message that is decoded, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
@@ -85,9 +85,9 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_version_4() {
+    fn golden_bytes_of_version_5() {
         let domain = Domain::new("network").unwrap();
-        assert_eq!(encode(&domain).unwrap(), b"\x00\x04\x07network");
+        assert_eq!(encode(&domain).unwrap(), b"\x00\x05\x07network");
     }
 
     #[test]
@@ -95,18 +95,18 @@ mod tests {
         let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "message has protocol version 9, this process speaks 4: run the same casebook on both ends, unless it is no message of casebook at all"
+            "message has protocol version 9, this process speaks 5: run the same casebook on both ends, unless it is no message of casebook at all"
         );
     }
 
     #[test]
     fn hostile_bytes_are_an_error_never_an_allocation() {
-        let huge = [&[0, 4][..], &[253, 255, 255, 255, 255, 255, 255, 255, 255]].concat();
+        let huge = [&WIRE_VERSION.to_be_bytes()[..], &[253, 255, 255, 255, 255, 255, 255, 255, 255]].concat();
         assert!(decode::<Vec<u8>>(&huge).is_err());
         let mut left_over = encode(&Usage::default()).unwrap();
         left_over.push(0);
         assert!(decode::<Usage>(&left_over).is_err());
         assert!(decode::<Usage>(&[]).is_err());
-        assert!(decode::<Domain>(b"\x00\x04\x03A.b").is_err(), "an id is checked when it is read");
+        assert!(decode::<Domain>(b"\x00\x05\x03A.b").is_err(), "an id is checked when it is read");
     }
 }

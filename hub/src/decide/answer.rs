@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::ANALYST;
 use casebook_protocol::{
     Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Finding, FindingDraft, FindingId, Guard,
     JournalEntry, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft,
@@ -270,7 +269,7 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
 fn by_code(state: &State) -> BTreeSet<FindingId> {
     let played = |finding: &Finding| {
         let id = TaskId::of(finding.round, TaskKind::Investigate, Some(&finding.domain));
-        state.tasks.get(&id).and_then(|t| t.player.as_ref()).is_some_and(|p| p.name == ANALYST)
+        state.tasks.get(&id).and_then(|t| t.player.as_ref()).is_some_and(|p| p.built_in)
     };
     state.findings().filter(|f| played(&f.finding)).map(|f| f.finding.id.clone()).collect()
 }

@@ -3,26 +3,21 @@
 //! row of some hundred bytes becomes a third.
 //!
 //! A form that was ever written is read for ever: the lists of words are never changed, a new one gets
-//! a new form. Up to version 2 of the tables rows were deflated after the same words, which takes
-//! twice as long.
+//! a new form.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
 
-use flate2::{Decompress, FlushDecompress, Status};
 use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::get_frame_content_size;
 
-/// The bytes as they are. Whatever version 1 of the tables held has this form.
+/// The bytes as they are.
 pub(super) const WHOLE: i64 = 0;
-/// Deflated after the words of rows, and of views; the first four bytes are the length before.
-const DEFLATED_ROW: i64 = 1;
-const DEFLATED_VIEW: i64 = 2;
 /// A Zstandard frame after the words of rows.
-const ROW: i64 = 3;
+const ROW: i64 = 1;
 /// A Zstandard frame after the words of views.
-const VIEW: i64 = 4;
+const VIEW: i64 = 2;
 
 const ROW_WORDS: &[u8] = include_bytes!("words/rows-1.txt");
 const VIEW_WORDS: &[u8] = include_bytes!("words/views-1.txt");
@@ -86,8 +81,6 @@ fn packed(bytes: &[u8], words: &'static EncoderDictionary<'static>) -> Option<Ve
 pub(super) fn unpack(form: i64, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     match form {
         WHOLE => Ok(bytes),
-        DEFLATED_ROW => inflated(&bytes, ROW_WORDS),
-        DEFLATED_VIEW => inflated(&bytes, VIEW_WORDS),
         ROW => unpacked(&bytes, &READ_ROWS),
         VIEW => unpacked(&bytes, &READ_VIEWS),
         _ => Err(format!("it has form {form}: use a newer casebook")),
@@ -112,34 +105,11 @@ fn unpacked(bytes: &[u8], words: &'static DecoderDictionary<'static>) -> Result<
     })
 }
 
-fn inflated(bytes: &[u8], words: &[u8]) -> Result<Vec<u8>, String> {
-    let (length, packed) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
-    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| damaged())?;
-    if length > LONGEST || length / 2000 > packed.len() {
-        // Nothing is deflated to less than a thousandth.
-        return Err(damaged());
-    }
-    let mut out = Vec::with_capacity(length);
-    let mut unpacking = Decompress::new(true);
-    // It stops where it wants the words.
-    let asked = unpacking.decompress_vec(packed, &mut out, FlushDecompress::Finish);
-    let status = match asked {
-        Err(error) if error.needs_dictionary().is_some() => {
-            unpacking.set_dictionary(words).map_err(|_| damaged())?;
-            let read = usize::try_from(unpacking.total_in()).map_err(|_| damaged())?;
-            let rest = packed.get(read..).ok_or_else(damaged)?;
-            unpacking.decompress_vec(rest, &mut out, FlushDecompress::Finish).map_err(|_| damaged())?
-        }
-        _ => return Err(damaged()),
-    };
-    if status == Status::StreamEnd && out.len() == length { Ok(out) } else { Err(damaged()) }
-}
-
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub(in super::super) const CALL: &str = r#"{"v":1,"body":{"id":"r3.investigate.network.t1.2","domain":"network","tool":"search","arguments":"{\"limit\":0,\"terms\":[\"absent-637b13b7c4a8\"]}","status":"answered","result":"66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925","bytes":115,"started":"2026-11-22T06:32:03.808728087Z","ended":"2026-11-22T06:32:03.908728087Z"}}"#;
+    const CALL: &str = r#"{"v":1,"body":{"id":"r3.investigate.network.t1.2","domain":"network","tool":"search","arguments":"{\"limit\":0,\"terms\":[\"absent-637b13b7c4a8\"]}","status":"answered","result":"66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925","bytes":115,"started":"2026-11-22T06:32:03.808728087Z","ended":"2026-11-22T06:32:03.908728087Z"}}"#;
 
     #[test]
     fn what_is_packed_comes_back_and_alike_rows_become_short() {
@@ -158,11 +128,9 @@ pub(super) mod tests {
     #[test]
     fn each_form_is_read_as_it_was_written() {
         let long = CALL.repeat(100);
-        let written: [(i64, &[u8], &str); 4] = [
-            (DEFLATED_ROW, include_bytes!("words/row-form-1.bin"), CALL),
-            (DEFLATED_VIEW, include_bytes!("words/view-form-2.bin"), &long),
-            (ROW, include_bytes!("words/row-form-3.bin"), CALL),
-            (VIEW, include_bytes!("words/view-form-4.bin"), &long),
+        let written: [(i64, &[u8], &str); 2] = [
+            (ROW, include_bytes!("words/row-form-1.bin"), CALL),
+            (VIEW, include_bytes!("words/view-form-2.bin"), &long),
         ];
         for (form, bytes, text) in written {
             assert_eq!(unpack(form, bytes.to_vec()).unwrap(), text.as_bytes(), "form {form}");

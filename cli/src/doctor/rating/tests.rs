@@ -65,7 +65,7 @@ fn trial(result: Result<(), &str>, repaired: bool, heard: Vec<Heard>) -> Trial {
     };
     let outcome = Outcome {
         task: TaskId::new("r1001.decide").unwrap(),
-        player: Player { name: "m".into(), version: "m-1".into() },
+        player: Player { name: "m".into(), version: "m-1".into(), built_in: false },
         result: result
             .map(|()| Answer::Decide(Decision { next: Move::Advance, reason: "enough".into() }))
             .map_err(str::to_owned),

@@ -13,7 +13,6 @@ use crate::model::config::{Config, Seat};
 use crate::model::dialogue::Dialogue;
 use crate::model::open::Models;
 use crate::model::reword::{Prompts, Reworded};
-use casebook_protocol::ANALYST;
 
 /// Who plays a role: the models that `models` seats in it, told `prompts` where there are some, and
 /// `analyst` where no model is seated.
@@ -56,13 +55,14 @@ impl Seated {
 #[async_trait]
 impl Mind for Seated {
     fn player(&self, task: &Task, past: &Past) -> Player {
+        let model = |name: &str, version: &str| Player { name: name.into(), version: version.into(), built_in: false };
         let Some(seat) = self.seat(task) else { return self.analyst.player(task, past) };
         match past.asked.iter().rev().find(|e| e.result.is_ok()) {
-            Some(last) => Player { name: last.call.model.clone(), version: last.call.version.clone() },
-            None => seat.chain.first().map_or_else(
-                || Player { name: ANALYST.into(), version: String::new() },
-                |first| Player { name: first.name.clone(), version: first.provider_model.clone() },
-            ),
+            Some(last) => model(&last.call.model, &last.call.version),
+            None => match seat.chain.first() {
+                Some(first) => model(&first.name, &first.provider_model),
+                None => self.analyst.player(task, past),
+            },
         }
     }
 

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::stream::{one, passing, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
-use crate::store::{Once, Store, StoreError, follows, intact};
+use crate::store::{Once, Store, StoreError, follows, intact, read_events};
 
 /// Bytes of an artifact in one message. It never changes: parts of both sizes would not fit together.
 const PART: usize = 512 * 1024;
@@ -221,10 +221,8 @@ impl Store for NatsStore {
             let tip = tip_of(&subject, &message)?;
             if tip.seq >= from {
                 let bytes = self.outlined(&subject, &message).await?;
-                let batch: Vec<Recorded> = serde_json::from_slice(&bytes).map_err(|e| StoreError::Corrupt {
-                    what: format!("message {} on {subject}", message.sequence),
-                    reason: e.to_string(),
-                })?;
+                let what = || format!("message {} on {subject}", message.sequence);
+                let batch: Vec<Recorded> = read_events(what, &bytes)?;
                 log.extend(batch.into_iter().filter(|entry| entry.seq >= from));
             }
             let over = log.last().is_some_and(|entry| matches!(entry.event, Event::Closed {}));
