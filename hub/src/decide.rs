@@ -2,12 +2,14 @@
 //! the events to append, or says why not. A [`Rejection`] is an answer, no fault: most are a notice
 //! that came twice.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use casebook_protocol::{
-    ArtifactId, Domain, Event, Guard, Headroom, ModelCall, Move, Outcome, Phase, Question, Review, Rule, TaskId,
-    TaskKind, Timestamp, ToolCall, Usage,
+    ArtifactId, Decision, Domain, Event, Guard, Headroom, ModelCall, Move, Outcome, Phase, Question, Review, Rule,
+    TaskId, TaskKind, Timestamp, ToolCall, Usage,
 };
 use casebook_trust::Exhibits;
 
@@ -284,10 +286,9 @@ fn ended(
     now: Timestamp,
 ) -> Vec<Event> {
     let alone = state.in_flight().all(|(other, _)| other == id);
-    let leaves = |e: &Event| match e {
-        Event::Stopping { .. } => true,
-        Event::Decided { decision, .. } => task.phase == Phase::Trace && decision.next == Move::Advance,
-        _ => false,
+    let advances = |decision: &Decision| task.phase == Phase::Trace && decision.next == Move::Advance;
+    let leaves = |e: &Event| {
+        matches!(e, Event::Stopping { .. }) || matches!(e, Event::Decided { decision, .. } if advances(decision))
     };
     if !alone || task.phase == Phase::Conclude || state.stop_reason.is_some() || events.iter().any(leaves) {
         return events;

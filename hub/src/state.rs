@@ -3,6 +3,8 @@
 //! Experts work in parallel and end in any order. Whatever is kept here is kept by what it is (round,
 //! domain, number), never by when it came, so that the report does not depend on that order.
 
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -170,60 +172,23 @@ impl State {
         self.last_at = Some(entry.at);
         match &entry.event {
             Event::Opened { alert, budget, roster, evidence } => {
-                self.case = Some(Case {
-                    alert: alert.clone(),
-                    budget: *budget,
-                    roster: roster.clone(),
-                    evidence: evidence.clone(),
-                });
+                let (alert, roster, evidence) = (alert.clone(), roster.clone(), evidence.clone());
+                self.case = Some(Case { alert, budget: *budget, roster, evidence });
                 self.opened = Some(entry.at);
             }
-            Event::RoundStarted { phase, round } => {
-                (self.phase, self.round) = (*phase, *round);
-                let fresh =
-                    Round { phase: *phase, question: None, findings: BTreeMap::new(), reviewed: false, decision: None };
-                self.rounds.insert(*round, fresh);
-            }
+            Event::RoundStarted { phase, round } => self.started(*phase, *round),
             Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
-            Event::CallRecorded { task, call } => {
-                let made = || Box::new(Made { task: task.clone(), call: call.clone() });
-                self.calls.entry(call.id.clone()).or_insert_with(made);
-            }
+            Event::CallRecorded { task, call } => made(&mut self.calls, &call.id, task, call),
+            Event::ModelCalled { task, call } => made(&mut self.asked, &call.id, task, call),
             Event::TaskAnswered { task, player, usage } => self.ended(task, Progress::Answered, Some(player), usage),
             Event::TaskFailed { task, reason, usage, player } => {
                 self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
             }
-            Event::ModelCalled { task, call } => {
-                let made = || Box::new(Made { task: task.clone(), call: call.clone() });
-                self.asked.entry(call.id.clone()).or_insert_with(made);
-            }
-            Event::Stopping { reason } => {
-                self.stop_reason.get_or_insert_with(|| reason.clone());
-                self.stopped_after = self.worked;
-            }
-            Event::Attendance { domain, gone: Some(reason) } => {
-                self.gone.insert(domain.clone(), reason.clone());
-            }
-            Event::Attendance { domain, gone: None } => {
-                self.gone.remove(domain);
-            }
-            Event::BudgetNear { limit } => {
-                self.warned.insert(limit_name(limit).to_owned());
-            }
-            Event::Concluded { conclusion, ruling } => self.conclusion = Some((conclusion.clone(), ruling.clone())),
-            Event::Closed {} => self.closed = Some(entry.at),
             Event::Journaled { entry } => self.journal.push(entry.clone()),
-            Event::Guarded { guard } => self.guarded(guard),
-            proposal => self.accepted(proposal),
-        }
-    }
-
-    /// What agents proposed and the rules let through.
-    fn accepted(&mut self, event: &Event) {
-        match event {
             Event::Asked { round, question } => self.in_round(*round, |r| r.question = Some(question.clone())),
             Event::FindingSubmitted { finding } => self.submitted(finding),
             Event::FindingChecked { finding, checked } => self.checked(finding, checked),
+            Event::Guarded { guard } => self.guarded(guard),
             Event::Reviewed { review } => {
                 self.in_round(review.round, |r| r.reviewed = true);
                 self.known.extend(review.findings.iter().map(|f| (f.finding.id.clone(), f.clone())));
@@ -231,8 +196,22 @@ impl State {
             }
             Event::TimelineRewritten { timeline } => self.timeline = Some(timeline.clone()),
             Event::Decided { round, decision } => self.in_round(*round, |r| r.decision = Some(decision.clone())),
-            _ => {}
+            Event::BudgetNear { limit } => drop(self.warned.insert(limit_name(limit).to_owned())),
+            Event::Attendance { domain, gone: Some(reason) } => drop(self.gone.insert(domain.clone(), reason.clone())),
+            Event::Attendance { domain, gone: None } => drop(self.gone.remove(domain)),
+            Event::Stopping { reason } => {
+                self.stop_reason.get_or_insert_with(|| reason.clone());
+                self.stopped_after = self.worked;
+            }
+            Event::Concluded { conclusion, ruling } => self.conclusion = Some((conclusion.clone(), ruling.clone())),
+            Event::Closed {} => self.closed = Some(entry.at),
         }
+    }
+
+    fn started(&mut self, phase: Phase, round: u32) {
+        (self.phase, self.round) = (phase, round);
+        let fresh = Round { phase, question: None, findings: BTreeMap::new(), reviewed: false, decision: None };
+        self.rounds.insert(round, fresh);
     }
 
     fn in_round(&mut self, round: u32, change: impl FnOnce(&mut Round)) {
@@ -374,6 +353,11 @@ impl State {
     pub fn last_seq(&self) -> u64 {
         self.last.as_ref().map_or(0, |(seq, _)| *seq)
     }
+}
+
+/// Notes a call of `task`, if it is not known.
+fn made<I: Ord + Clone, C: Clone>(calls: &mut BTreeMap<I, Box<Made<C>>>, id: &I, task: &TaskId, call: &C) {
+    calls.entry(id.clone()).or_insert_with(|| Box::new(Made { task: task.clone(), call: call.clone() }));
 }
 
 /// The number of a finding within its task, from 1: ids end in it.
