@@ -44,8 +44,8 @@ pub use state::{Case, Progress, Round, State, TaskState};
 pub use verify::Verification;
 
 #[cfg(test)]
-mod away;
-#[cfg(test)]
-mod script;
-#[cfg(test)]
-mod work;
+mod tests {
+    pub(crate) mod away;
+    pub(crate) mod script;
+    mod work;
+}

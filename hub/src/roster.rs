@@ -215,7 +215,7 @@ impl Roster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::{domain, member};
+    use crate::tests::script::{domain, member};
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_second(seconds).unwrap()

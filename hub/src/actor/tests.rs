@@ -21,7 +21,7 @@ use super::*;
 use crate::Case;
 use crate::intake::investigation_id;
 use crate::memory::MemoryStore;
-use crate::script::{case, domain, member, search, think};
+use crate::tests::script::{case, domain, member, search, think};
 use crate::verify::verify;
 use casebook_report::compare::stable;
 

@@ -11,7 +11,7 @@ use casebook_runtime::process::{RoleActor, run};
 use super::*;
 use crate::actor::HubHandle;
 use crate::intake::investigation_id;
-use crate::script::{case, domain, member, search, think};
+use crate::tests::script::{case, domain, member, search, think};
 use crate::verify::verify;
 use casebook_report::compare::stable;
 
@@ -116,8 +116,8 @@ fn the_same_team_comes_to_the_same_report() {
 #[tokio::test]
 async fn only_what_was_recorded_before_it_parts_is_shared() {
     let original = MemoryStore::default();
-    let log = crate::script::Driver::honest().log;
-    let id = crate::script::investigation();
+    let log = crate::tests::script::Driver::honest().log;
+    let id = crate::tests::script::investigation();
     original.append(&id, 0, &log).await.unwrap();
     for key in ["outcome/r1.plan", "call/r2.plan.t1.0", "model/r3.plan.m1", "outcome/r10.plan", "report"] {
         original.record_once(&id, key, b"then").await.unwrap();
@@ -142,8 +142,8 @@ async fn only_what_was_recorded_before_it_parts_is_shared() {
 #[tokio::test]
 async fn what_is_not_there_is_named() {
     let original = MemoryStore::default();
-    let id = crate::script::investigation();
-    original.append(&id, 0, &crate::script::Driver::honest().log).await.unwrap();
+    let id = crate::tests::script::investigation();
+    original.append(&id, 0, &crate::tests::script::Driver::honest().log).await.unwrap();
     let error = |investigation: InvestigationId, round| {
         let original = Arc::new(original.clone());
         async move { Branch::before_round(original, &investigation, round).await.map(|_| ()).unwrap_err().to_string() }

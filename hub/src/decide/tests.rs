@@ -5,7 +5,7 @@ use casebook_protocol::{
 };
 
 use super::*;
-use crate::script::{Driver, SEARCH, case, conclusion, domain, entry, investigation, perform, player, think};
+use crate::tests::script::{Driver, SEARCH, case, conclusion, domain, entry, investigation, perform, player, think};
 
 const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 
@@ -324,7 +324,7 @@ fn a_task_that_outstays_a_stop_counts_as_failed() {
     for n in 0..3 {
         driver.seconds += 400;
         let events = driver.take(&[
-            Command::RecordCall { task: id("r1.plan"), call: crate::script::numbered(n) },
+            Command::RecordCall { task: id("r1.plan"), call: crate::tests::script::numbered(n) },
             Command::Tick { now: driver.now() },
         ]);
         assert_eq!(events.tasks.len(), usize::from(n == 2), "{:?}", driver.state.worked);
@@ -333,7 +333,7 @@ fn a_task_that_outstays_a_stop_counts_as_failed() {
 }
 
 fn call() -> ToolCall {
-    crate::script::numbered(7)
+    crate::tests::script::numbered(7)
 }
 
 #[test]

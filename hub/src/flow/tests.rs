@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::report;
-use crate::script::{Driver, case, domain, findings, think};
 use crate::state::{Case, State};
+use crate::tests::script::{Driver, case, domain, findings, think};
 
 const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 
@@ -63,7 +63,7 @@ fn no_failure_hangs_the_flow() {
 fn a_stop_waits_for_what_is_under_way() {
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     let plan = driver.waiting.remove(&TaskId::new("r1.plan").unwrap()).unwrap();
-    let (outcome, _) = crate::script::perform(&plan, &|t, d| think(t, d, false));
+    let (outcome, _) = crate::tests::script::perform(&plan, &|t, d| think(t, d, false));
     let command = driver.outcome(outcome, &[]);
     driver.take(&[command]);
     driver.take(&[crate::decide::Command::Stop { reason: "asked to".into() }]);

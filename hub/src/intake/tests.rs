@@ -6,7 +6,7 @@ use super::known::{Earlier, duplicate};
 use super::*;
 use crate::actor::tests::{ROSTER, World, begin, soon, world};
 use crate::memory::MemoryStore;
-use crate::script::case;
+use crate::tests::script::case;
 
 fn intake(world: &World, hub: &HubHandle, settings: Settings) -> Intake {
     let members = Arc::new(|| Some(case(&ROSTER).roster));

@@ -2,9 +2,9 @@ use casebook_runtime::clock::TickingClock;
 use casebook_runtime::store::Store;
 
 use super::*;
-use crate::away::Away;
 use crate::memory::MemoryStore;
-use crate::script::{case, investigation};
+use crate::tests::away::Away;
+use crate::tests::script::{case, investigation};
 
 /// An investigation in which every task fails, to its end.
 async fn closed(env: &Env) -> Ledger {
@@ -38,7 +38,7 @@ async fn a_report_that_was_not_published_is_not_recorded_and_comes_out_the_next_
 
 #[test]
 fn a_cited_call_of_another_task_is_no_exhibit() {
-    use crate::script::{Driver, perform, think};
+    use crate::tests::script::{Driver, perform, think};
     let mut driver = Driver::open(&case(&["network"]));
     let (_, plan) = driver.waiting.pop_first().unwrap();
     let (outcome, results) = perform(&plan, &|task, done| think(task, done, false));

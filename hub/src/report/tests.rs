@@ -3,7 +3,7 @@ use casebook_protocol::{Answer, Bearing, Entity, EntityKind, FindingId, Recorded
 use casebook_report::compare::stable;
 
 use super::*;
-use crate::script::{Driver, case, think};
+use crate::tests::script::{Driver, case, think};
 
 #[test]
 fn a_report_is_whole_in_order_and_says_what_nobody_saw() {

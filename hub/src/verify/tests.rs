@@ -9,7 +9,7 @@ use casebook_runtime::store::{Once, Store};
 use super::*;
 use crate::archive;
 use crate::memory::MemoryStore;
-use crate::script::{Driver, SEARCH, case, investigation, perform, think};
+use crate::tests::script::{Driver, SEARCH, case, investigation, perform, think};
 
 /// An honest investigation in a store.
 async fn stored() -> (MemoryStore, Driver) {

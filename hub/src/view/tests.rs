@@ -4,7 +4,7 @@ use casebook_agent::mind::Done;
 use casebook_protocol::{Event, FindingDraft, Outcome, Phase};
 
 use super::*;
-use crate::script::{Driver, case, domain, perform, think};
+use crate::tests::script::{Driver, case, domain, perform, think};
 
 const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 

@@ -1,7 +1,7 @@
 use casebook_protocol::{Answer, CallId, Citation, Event, Locator, ModelCallId, Outcome, Task, TaskId};
 
 use super::*;
-use crate::script::{Driver, SEARCH, case, domain, perform, think};
+use crate::tests::script::{Driver, SEARCH, case, domain, perform, think};
 
 /// The honest team up to the task of `network` in the first round, its outcome, and the bytes of its calls.
 fn of_network() -> (Driver, Task, Outcome, Vec<Vec<u8>>) {
@@ -53,7 +53,7 @@ fn a_citation_of_anothers_source_does_not_hold_and_one_of_its_own_or_of_its_tool
 
 #[test]
 fn the_server_behind_a_tool_is_a_source_of_whoever_has_the_tool() {
-    let mut member = crate::script::member("network");
+    let mut member = crate::tests::script::member("network");
     member.toolset.tools[0].name = "github__search_code".into();
     assert!(sees(&member, "github") && sees(&member, "github__search_code"));
     assert!(!sees(&member, "gitlab") && !sees(&member, "search_code") && !sees(&member, SEARCH));

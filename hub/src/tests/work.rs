@@ -22,9 +22,9 @@ use casebook_runtime::clock::{Clock, TickingClock};
 use casebook_runtime::store::{Once, Store, StoreError};
 use casebook_runtime::wire;
 
-use crate::away::Away;
+use crate::tests::away::Away;
 use crate::memory::MemoryStore;
-use crate::script::{Driver, SEARCH, case, member, perform, player, search, think};
+use crate::tests::script::{Driver, SEARCH, case, member, perform, player, search, think};
 
 /// The search of the script, and how often it was made.
 #[derive(Default)]
