@@ -183,7 +183,6 @@ async fn task(
         round: requested.round,
         view: serde_json::from_slice(&bytes).map_err(Failure::defect)?,
         allowance: ALLOWANCE,
-        again: true,
     })
 }
 

@@ -115,7 +115,6 @@ mod tests {
             round: 1,
             view: View::Investigate(Box::new(view)),
             allowance: Allowance::default(),
-            again: false,
         });
         let calls = Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }]);
         let turn =

@@ -150,7 +150,6 @@ mod tests {
             round: 1,
             view: View::Investigate(Box::new(view)),
             allowance: Allowance::default(),
-            again: false,
         }
     }
 

@@ -116,7 +116,7 @@ impl Batch {
         let Passed { mut tasks, answers } = passed;
         let waiting = ledger.state().in_flight().map(|(id, _)| id).filter(|id| self.again.contains(id));
         for id in waiting.filter(|_| onward) {
-            tasks.extend(ledger.task_again(id).await?);
+            tasks.extend(ledger.task(id).await?);
         }
         // Whoever asked may have gone in the meantime.
         for (place, reply) in self.stops {

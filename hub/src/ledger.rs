@@ -211,17 +211,17 @@ impl Ledger {
         Ok(Some(Command::RecordOutcome { outcome, exhibits, now }))
     }
 
-    /// A task that was requested and has not ended, as it went out the first time but for saying so.
+    /// A task that was requested and has not ended, as it went out the first time.
     ///
     /// # Errors
     /// When the store fails or its view is gone.
-    pub async fn task_again(&self, id: &TaskId) -> Result<Option<Task>, HubError> {
+    pub async fn task(&self, id: &TaskId) -> Result<Option<Task>, HubError> {
         let Some(waits) = self.state.tasks.get(id) else { return Ok(None) };
         let what = || format!("the view {} of task {id}", waits.view);
         let corrupt = |reason: String| HubError::Store(StoreError::Corrupt { what: what(), reason });
         let bytes = self.env.store.get(&waits.view).await?.ok_or_else(|| corrupt("it is not in the store".into()))?;
         let view: View = serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
-        Ok(view::task(&self.state, id, view).map(|task| Task { again: true, ..task }))
+        Ok(view::task(&self.state, id, view))
     }
 }
 

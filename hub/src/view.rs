@@ -46,7 +46,6 @@ pub fn task(state: &State, id: &TaskId, view: View) -> Option<Task> {
         round: requested.round,
         view,
         allowance: allowance(state, requested.round, requested.kind),
-        again: false,
     })
 }
 

@@ -200,8 +200,6 @@ pub struct Task {
     pub view: View,
     /// What it may use.
     pub allowance: Allowance,
-    /// It was handed out before, as far as the Hub can tell: calls of it may be on record.
-    pub again: bool,
 }
 
 impl TaskId {

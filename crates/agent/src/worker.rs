@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use casebook_protocol::key::{call_key, outcome_key};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, Timestamp, ToolCall, Toolset,
-    Usage, hash::canonical_json,
+    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, ToolCall, Usage,
+    hash::canonical_json,
 };
 use casebook_runtime::bus::{Bus, BusError, Delivery};
 use casebook_runtime::env::{BuryError, Env};
@@ -25,13 +25,11 @@ use crate::mind::{CallRequest, Done, Laid, Mind, Thought, Turn};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, TurnLoop};
 
-mod ahead;
 mod ask;
 mod dead;
 mod journal;
 mod notice;
 
-use ahead::Ahead;
 use ask::TaskTime;
 
 /// The Director's journaling tool: it does nothing more than accumulate entries (seeds).
@@ -110,7 +108,7 @@ impl Performer for Worker {
 
     async fn handle(&self, queue: &Queue, delivery: Box<dyn Delivery>) {
         let attempt = delivery.attempt();
-        let done = match self.attempt(queue, delivery.bytes(), attempt, delivery.shared()).await {
+        let done = match self.attempt(queue, delivery.bytes(), attempt).await {
             Ok(()) => delivery.done().await,
             Err(error @ (WorkError::Wire(_) | WorkError::Astray { .. })) => {
                 tracing::error!(%error, "a job is no task of this queue and is dropped: the Hub asks again");
@@ -140,10 +138,8 @@ impl Worker {
         Self { env, mind, tools }
     }
 
-    async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32, shared: bool) -> Result<(), WorkError> {
-        let mut task: Task = wire::decode(bytes)?;
-        task.again |= attempt > 1 || shared;
-        let task = Arc::new(task);
+    async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32) -> Result<(), WorkError> {
+        let task: Arc<Task> = Arc::new(wire::decode(bytes)?);
         if queue_of(&task) != *queue || Queue::of(&task.id).as_ref() != Some(queue) {
             return Err(WorkError::Astray { task: task.id.clone(), queue: queue.name() });
         }
@@ -180,10 +176,8 @@ impl Worker {
         done
     }
 
-    /// Drives the task to its end. Recorded calls are taken from the record, never made again. Where the Hub
-    /// hands a task out for the first time and nobody else can have been given the job, nothing can be on record
-    /// and nothing is looked for ([`Task::again`]); after that, where what was just recorded says that nothing
-    /// more is ([`Ahead`]). A tool whose second call may differ is looked for all the same.
+    /// Drives the task to its end. Recorded calls are taken from the record, never made again: the worker looks
+    /// before each call.
     ///
     /// # Errors
     /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
@@ -198,7 +192,6 @@ impl Worker {
             before: Duration::ZERO,
         };
         let laid = Laid::default();
-        let mut ahead = Ahead::of(task);
         let mut effects = machine.begin();
         loop {
             let mut calls = FuturesUnordered::new();
@@ -210,24 +203,18 @@ impl Worker {
                         let turn = Turn { toolset: Arc::clone(&toolset), last, laid: laid.clone() };
                         inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
                     }
-                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time, &mut ahead).await? {
+                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
                         Ok(input) => inputs.push(input),
                         Err(reason) => return Ok(self.outcome(task, &machine, Err(reason)).await),
                     },
                     Effect::Call { id, request, refused } => {
-                        let look = ahead.look(|| self.env.clock.now())
-                            || (ahead != Ahead::Alone && !repeatable(&toolset, &request.tool));
-                        calls.push(self.call(task, &tools, look, id, request, refused));
+                        calls.push(self.call(task, &tools, id, request, refused));
                     }
                 }
             }
-            let mut sent = Vec::new();
-            while let Some(made) = calls.next().await {
-                let (done, first) = made?;
-                sent.push(first);
-                inputs.push(Input::Called(Box::new(done)));
+            while let Some(done) = calls.next().await {
+                inputs.push(Input::Called(Box::new(done?)));
             }
-            ahead = ahead.after(sent);
             effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
             if effects.is_empty() {
                 let stuck = "the turn loop has nothing to do: this is a defect of casebook".to_owned();
@@ -236,24 +223,22 @@ impl Worker {
         }
     }
 
-    /// Makes a call and records it, or takes what is recorded. With it comes when it was sent to be recorded,
-    /// where nobody was before.
+    /// Makes a call and records it, or takes what is recorded.
     async fn call(
         &self,
         task: &Arc<Task>,
         tools: &Arc<dyn Tools>,
-        look: bool,
         id: CallId,
         request: CallRequest,
         refused: Option<String>,
-    ) -> Result<(Done, Option<Timestamp>), WorkError> {
+    ) -> Result<Done, WorkError> {
         let key = call_key(&id);
-        if look && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
-            return Ok((self.recall(&key, &bytes).await?, None));
+        if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
+            return self.recall(&key, &bytes).await;
         }
         let started = self.env.clock.now();
         let arguments = serde_json::from_str(&request.arguments)
-            .map(|v| canonical_json(&v))
+            .map(|v: serde_json::Value| canonical_json(&v))
             .unwrap_or_else(|_| request.arguments.clone());
         let asked = arguments;
         let arguments = if refused.is_none() { tools.sent(&request.tool, &asked) } else { asked.clone() };
@@ -282,7 +267,6 @@ impl Worker {
             Err(why) => (CallStatus::Failed, why),
         };
         let result = ArtifactId::of(text.as_bytes());
-        let ended = self.env.clock.now();
         let call = ToolCall {
             id,
             domain: task.domain.clone(),
@@ -292,17 +276,17 @@ impl Worker {
             result,
             bytes: text.len() as u64,
             started,
-            ended,
+            ended: self.env.clock.now(),
         };
         let json = stored::write(&call).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
         let artifact = (&call.result, text.as_bytes());
         if let Once::Stands(bytes) =
             self.env.store.record_once_with(&task.investigation, &key, &json, &[artifact]).await?
         {
-            return Ok((self.recall(&key, &bytes).await?, None));
+            return self.recall(&key, &bytes).await;
         }
         self.tell(task, Step::Tool(call.clone())).await?;
-        Ok((Done { call, result: text.into() }, Some(ended)))
+        Ok(Done { call, result: text.into() })
     }
 
     async fn recall(&self, key: &str, bytes: &[u8]) -> Result<Done, WorkError> {
@@ -339,10 +323,6 @@ fn pause(attempt: u32) -> Duration {
 
 fn queue_of(task: &Task) -> Queue {
     Queue::new(task.view.kind().role(), task.domain.as_ref())
-}
-
-fn repeatable(toolset: &Toolset, tool: &str) -> bool {
-    toolset.tools.iter().any(|known| known.name == tool && known.repeatable)
 }
 
 /// A thought of an analyst that calls one tool.

@@ -52,12 +52,6 @@ pub trait Delivery: Send {
     /// How often it was delivered, from 1.
     fn attempt(&self) -> u32;
 
-    /// Whether another process may have been given the job as well: its lease may run out while this process is
-    /// stopped, and a server that was killed may have forgotten whom it gave the job to.
-    fn shared(&self) -> bool {
-        false
-    }
-
     /// The job is done, its result recorded.
     async fn done(self: Box<Self>) -> Result<(), BusError>;
 

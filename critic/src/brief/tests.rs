@@ -75,7 +75,6 @@ fn task(view: View) -> Task {
         round: 2,
         view,
         allowance: Allowance::default(),
-        again: false,
     }
 }
 

@@ -116,7 +116,6 @@ fn task() -> Arc<Task> {
         round: 1,
         view: View::Investigate(Box::new(view)),
         allowance: Allowance::default(),
-        again: false,
     })
 }
 

@@ -69,7 +69,6 @@ fn task(view: DirectorView, kind: fn(Box<DirectorView>) -> View) -> Task {
         round: 2,
         view,
         allowance: Allowance::default(),
-        again: false,
     }
 }
 

@@ -43,7 +43,6 @@ fn task(hostile: &str, many: usize) -> Task {
         round: 2,
         view: View::Investigate(Box::new(view)),
         allowance: Allowance::default(),
-        again: false,
     }
 }
 

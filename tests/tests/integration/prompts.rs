@@ -133,7 +133,6 @@ impl Story {
             round,
             view,
             allowance: Allowance::default(),
-            again: false,
         };
         let tools = match task.view {
             View::Investigate(_) => EXPERT_TOOLS,

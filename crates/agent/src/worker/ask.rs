@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage};
 
-use super::{Ahead, Step, WorkError, Worker};
+use super::{Step, WorkError, Worker};
 use crate::mind::{Asking, Exchange};
 use crate::model::{Answered, AskError, Fault, Reply};
 use crate::turn::Input;
@@ -21,38 +21,30 @@ impl Worker {
         task: &Arc<Task>,
         asking: Asking,
         time: &mut TaskTime,
-        ahead: &mut Ahead,
     ) -> Result<Result<Input, String>, WorkError> {
         let (ask, patience) = (&asking.ask, asking.time);
         let key = model_key(&ask.id);
-        let limit = time.limit / 4;
-        let now = self.env.clock.now();
-        // Who would end the task, or hurry, because its time is over sees first what another had time for.
-        let look = ahead.look(|| now) || (*ahead != Ahead::Alone && time.left(now) < limit);
-        if look && let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
-            *ahead = Ahead::Unknown;
+        if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
             let exchange = self.recall_model(&key, &bytes).await?;
             time.before += between(exchange.call.started, exchange.call.ended);
             return Ok(Ok(Input::Replied(Box::new(exchange))));
         }
-        let started = if look { self.env.clock.now() } else { now };
+        let started = self.env.clock.now();
         let left = time.left(started);
         if left.is_zero() {
             return Ok(Err(format!("its time of {} s is over", time.limit.as_secs())));
         }
-        if left < limit && ask.purpose == Purpose::Turn {
+        if left < time.limit / 4 && ask.purpose == Purpose::Turn {
             return Ok(Ok(Input::Late));
         }
         let Some(models) = self.mind.models() else {
             return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
         };
         let answer = models.ask(ask, patience.min(left)).await;
-        let (exchange, first) = self.record_model(task, &key, &asking, answer, started).await?;
-        *ahead = ahead.after([first]);
+        let exchange = self.record_model(task, &key, &asking, answer, started).await?;
         Ok(Ok(Input::Replied(Box::new(exchange))))
     }
 
-    /// With the exchange comes when it was sent to be recorded, where nobody was before.
     async fn record_model(
         &self,
         task: &Arc<Task>,
@@ -60,8 +52,7 @@ impl Worker {
         asking: &Asking,
         answer: Result<Answered, AskError>,
         started: Timestamp,
-    ) -> Result<(Exchange, Option<Timestamp>), WorkError> {
-        let ended = self.env.clock.now();
+    ) -> Result<Exchange, WorkError> {
         let ask = &asking.ask;
         let mut call = ModelCall {
             id: ask.id.clone(),
@@ -76,7 +67,7 @@ impl Worker {
             attempts: 1,
             usage: Usage { model_calls: 1, ..Usage::default() },
             started,
-            ended,
+            ended: self.env.clock.now(),
         };
         let stored = match answer {
             Ok(answered) => {
@@ -103,10 +94,10 @@ impl Worker {
         if let Once::Stands(bytes) =
             self.env.store.record_once_with(&task.investigation, key, &json, &[artifact]).await?
         {
-            return Ok((self.recall_model(key, &bytes).await?, None));
+            return self.recall_model(key, &bytes).await;
         }
         self.tell(task, Step::Model(call.clone())).await?;
-        Ok((Exchange { call, result: stored.into_result() }, Some(ended)))
+        Ok(Exchange { call, result: stored.into_result() })
     }
 
     async fn recall_model(&self, key: &str, bytes: &[u8]) -> Result<Exchange, WorkError> {

@@ -296,10 +296,6 @@ impl Delivery for NatsDelivery {
         self.attempt
     }
 
-    fn shared(&self) -> bool {
-        true
-    }
-
     async fn done(self: Box<Self>) -> Result<(), BusError> {
         self.held.answer(AckKind::Ack).await
     }

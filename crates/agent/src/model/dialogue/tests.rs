@@ -62,7 +62,6 @@ pub(in crate::model) fn task() -> Task {
         round: 1,
         view: View::Plan(Box::new(view)),
         allowance: Allowance::default(),
-        again: false,
     }
 }
 
