@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::checked::Checked;
-use crate::hash::{canonical, sha256_hex};
+use crate::hash::{canonical_json, sha256_hex};
 use crate::ruling::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member,
@@ -239,8 +239,7 @@ impl Recorded {
         }
         let Self { v, investigation, seq, at, prev, event, .. } = self;
         let content = Content { at: *at, event, investigation, prev, seq: *seq, v: *v };
-        // An event is always JSON.
-        sha256_hex(canonical(&content).unwrap_or_default().as_bytes())
+        sha256_hex(canonical_json(&content).as_bytes())
     }
 
     /// Checks that `log` is whole, in order and unchanged from its first entry.

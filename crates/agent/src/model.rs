@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use casebook_protocol::hash::canonical_json;
 use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +24,7 @@ pub mod reword;
 pub mod schema;
 pub mod secret;
 
-/// A part of a prompt, its fields in the order of their names ([`Ask::canonical`]).
+/// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The prompt up to here is likely to come again soon: a provider that caches by marks gets one.
@@ -44,7 +45,7 @@ pub enum Message {
     Results(Vec<ToolAnswer>),
 }
 
-/// The result of one tool call, for the model, its fields in the order of their names ([`Ask::canonical`]).
+/// The result of one tool call, for the model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolAnswer {
     /// The tool refused or failed.
@@ -121,48 +122,7 @@ impl Ask {
     /// The request in its canonical form, by which a replay finds its answer.
     #[must_use]
     pub fn canonical(&self) -> String {
-        // By hand, since it is made of every request: what is in it declares its fields in the order of their
-        // names, so that nothing is left to put in order, and the schemas are known in this form.
-        let mut out = Vec::with_capacity(self.length() + 4096);
-        let all = &mut out;
-        text(all, "{\"choice\":");
-        json(all, &self.choice);
-        match &self.format {
-            None => text(all, ",\"format\":null"),
-            Some(format) => {
-                text(all, ",\"format\":{\"name\":");
-                json(all, &format.name);
-                text(all, ",\"schema\":");
-                text(all, format.schema.canonical());
-                text(all, "}");
-            }
-        }
-        text(all, ",\"id\":");
-        json(all, &self.id);
-        text(all, ",\"max_output\":");
-        json(all, &self.max_output);
-        text(all, ",\"messages\":");
-        json(all, &self.messages);
-        text(all, ",\"model\":");
-        json(all, &self.model);
-        text(all, ",\"prompt\":");
-        json(all, &self.prompt);
-        text(all, ",\"purpose\":");
-        json(all, &self.purpose);
-        text(all, ",\"system\":");
-        json(all, &self.system);
-        text(all, ",\"tools\":[");
-        for (n, tool) in self.tools.iter().enumerate() {
-            text(all, if n > 0 { ",{\"description\":" } else { "{\"description\":" });
-            json(all, &tool.description);
-            text(all, ",\"name\":");
-            json(all, &tool.name);
-            text(all, ",\"schema\":");
-            text(all, tool.schema.canonical());
-            text(all, if tool.strict { ",\"strict\":true}" } else { ",\"strict\":false}" });
-        }
-        text(all, "]}");
-        String::from_utf8(out).unwrap_or_default()
+        canonical_json(self)
     }
 
     /// The bytes of its texts and schemas: about what it takes to send, without what is escaped in them.
@@ -190,16 +150,7 @@ impl Ask {
     }
 }
 
-fn text(out: &mut Vec<u8>, text: &str) {
-    out.extend_from_slice(text.as_bytes());
-}
-
-fn json<T: Serialize>(out: &mut Vec<u8>, value: &T) {
-    // Nothing fails: this is always JSON, and memory takes everything.
-    let _ = serde_json::to_writer(out, value);
-}
-
-/// A tool call that a model asks for, its fields in the order of their names ([`Ask::canonical`]).
+/// A tool call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
     /// Its arguments as the model wrote them; they may not be JSON.
@@ -224,7 +175,7 @@ pub enum Stop {
     Other(String),
 }
 
-/// What a model replied, its fields in the order of their names ([`Ask::canonical`]).
+/// What a model replied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
     /// The tool calls that it asks for.

@@ -2,10 +2,8 @@
 //! providers take (closed objects, every field required, optional ones nullable, no limits, no
 //! `oneOf`, no maps); what comes back is checked against the full one.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
-use casebook_protocol::hash::canonical;
 use casebook_protocol::one_line;
 use jsonschema::Validator;
 use schemars::JsonSchema;
@@ -20,27 +18,13 @@ pub struct Schema(Arc<Texts>);
 struct Texts {
     value: Value,
     text: String,
-    canonical: String,
 }
-
-/// Schemas of tools that are kept as they were read. Tools are few: more than these are read anew.
-const READ: usize = 1024;
-
-static KNOWN: LazyLock<Mutex<HashMap<String, Schema>>> = LazyLock::new(Mutex::default);
 
 impl Schema {
     /// The schema in `text`; an open object where that is no JSON.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(schema) = known.get(text) {
-            return schema.clone();
-        }
-        let schema = Self::from(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({"type": "object"})));
-        if known.len() < READ {
-            known.insert(text.to_owned(), schema.clone());
-        }
-        schema
+        Self::from(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({"type": "object"})))
     }
 
     /// The schema.
@@ -54,18 +38,12 @@ impl Schema {
     pub fn text(&self) -> &str {
         &self.0.text
     }
-
-    /// The schema as canonical JSON.
-    #[must_use]
-    pub fn canonical(&self) -> &str {
-        &self.0.canonical
-    }
 }
 
 impl From<Value> for Schema {
     fn from(value: Value) -> Self {
-        let (text, canonical) = (value.to_string(), canonical(&value).unwrap_or_default());
-        Self(Arc::new(Texts { value, text, canonical }))
+        let text = value.to_string();
+        Self(Arc::new(Texts { value, text }))
     }
 }
 
@@ -106,20 +84,21 @@ pub struct AnswerForm {
     pub wire: Schema,
     /// The schema to check against.
     pub full: Value,
-    /// That schema, compiled; or why it cannot be.
-    validator: Result<Validator, String>,
+    /// That schema, compiled.
+    validator: Validator,
 }
 
 impl AnswerForm {
     /// The form made from `T`.
     #[must_use]
+    #[allow(clippy::expect_used, reason = "the schema comes from one of our types, and tests make every form")]
     pub fn of<T: JsonSchema>(name: &str, description: &str) -> Self {
         let full = schemars::generate::SchemaSettings::draft2020_12()
             .with(|s| s.inline_subschemas = true)
             .into_generator()
             .into_root_schema_for::<T>()
             .to_value();
-        let validator = jsonschema::validator_for(&full).map_err(|e| format!("the schema cannot be used: {e}"));
+        let validator = jsonschema::validator_for(&full).expect("a generated schema is valid");
         Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full).into(), full, validator }
     }
 
@@ -127,12 +106,8 @@ impl AnswerForm {
     /// the form.
     #[must_use]
     pub fn faults(&self, object: &Value) -> Vec<String> {
-        let validator = match &self.validator {
-            Ok(validator) => validator,
-            Err(reason) => return vec![reason.clone()],
-        };
         let place = |path: String| if path.is_empty() { "the answer".to_owned() } else { path };
-        let errors = validator.iter_errors(object).take(MAX_ERRORS);
+        let errors = self.validator.iter_errors(object).take(MAX_ERRORS);
         errors.map(|e| one_line(&format!("{}: {e}", place(e.instance_path().to_string())), 400)).collect()
     }
 }

@@ -74,17 +74,6 @@ async fn a_plain_body_is_what_the_library_would_have_written() {
     }
 }
 
-#[test]
-fn a_request_is_canonical_as_it_is_written() {
-    let mut all = asks();
-    let kept =
-        Reply { text: "so".into(), calls: vec![], stop: Stop::Other("x".into()), kept: Some("{\"a\":1}".into()) };
-    all.push(Ask { choice: Choice::Only("search".into()), messages: vec![Message::Assistant(kept)], ..ask() });
-    for ask in all {
-        assert_eq!(ask.canonical(), casebook_protocol::hash::canonical(&ask).unwrap());
-    }
-}
-
 #[tokio::test]
 async fn what_has_to_do_with_thoughts_is_left_to_the_library() {
     let server = Server::start([]).await;
