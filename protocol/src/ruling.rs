@@ -97,7 +97,7 @@ impl Rule {
     /// The name as stored, such as `single_source`.
     #[must_use]
     pub fn name(self) -> String {
-        serde_json::to_value(self).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+        crate::hash::canonical_json(&self).trim_matches('"').to_owned()
     }
 }
 

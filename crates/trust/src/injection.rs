@@ -55,7 +55,7 @@ pub fn wants(text: &str) -> Option<&'static str> {
         end -= 1;
     }
     let text = text.get(..end).unwrap_or_default();
-    let known = known()?;
+    let known = known();
     let text = &*without_marks(text);
     let wants = readings::of(text).iter().find_map(|reading| known.wants(reading));
     wants.or_else(|| disguised(text).then_some("it holds characters that hide or reorder text"))
@@ -64,16 +64,18 @@ pub fn wants(text: &str) -> Option<&'static str> {
 /// The text without two marks that pose as nobody's: the name of a bus, with which D-Bus begins each of its messages, and
 /// what begins the names of groups and accounts in Kubernetes. What follows them is read: an account may have any name.
 fn without_marks(text: &str) -> Cow<'_, str> {
-    static MARKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    #[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
+    static MARKS: LazyLock<Regex> = LazyLock::new(|| {
         let messages = "Activating (?:via systemd: )?service|Successfully activated service '|Failed to activate service '|\
                         AppArmor D-Bus mediation is enabled|Reloaded configuration|Rejected send message,";
         let group = r#"\bsystem:([a-z0-9][a-z0-9._-]*(?::[a-z0-9][a-z0-9._-]*)*)(["',;)\]}]|$)"#;
-        Regex::new(&format!(r"(?:^|(dbus(?:-daemon)?(?:\[\d+\])?: ))\[system\] ({messages})|{group}")).ok()
+        Regex::new(&format!(r"(?:^|(dbus(?:-daemon)?(?:\[\d+\])?: ))\[system\] ({messages})|{group}"))
+            .expect("the marks are a regular expression")
     });
     if !text.contains("[system] ") && !text.contains("system:") {
         return Cow::Borrowed(text);
     }
-    MARKS.as_ref().map_or(Cow::Borrowed(text), |marks| marks.replace_all(text, "${1}${2}${3}${4}"))
+    MARKS.replace_all(text, "${1}${2}${3}${4}")
 }
 
 /// Tag characters, or characters that turn the direction of what follows: no log has use for them.

@@ -190,8 +190,7 @@ fn text_seeds(
         }
     }
     if matches!(name, "description" | "message" | "summary" | "details" | "reason") {
-        let mut hits: Vec<&str> =
-            done().into_iter().flat_map(|done| done.find_iter(text)).map(|hit| hit.as_str()).collect();
+        let mut hits: Vec<&str> = done().find_iter(text).map(|hit| hit.as_str()).collect();
         hits.sort_by_key(|hit| !says_what(hit));
         hits.into_iter().take(6).for_each(|hit| add(hit, EntityKind::Other));
     }
@@ -310,13 +309,15 @@ fn says_what(name: &str) -> bool {
 }
 
 /// What was done, as interfaces and logs call it: `Set-Mailbox`, `DAEMON_END`, `PutBucketPolicy`.
-fn done() -> Option<&'static Regex> {
-    static DONE: OnceLock<Option<Regex>> = OnceLock::new();
+#[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
+fn done() -> &'static Regex {
+    static DONE: OnceLock<Regex> = OnceLock::new();
     const NAMES: &str = r"(?x) \b[A-Z][a-z]+-[A-Z][A-Za-z]{4,}\b | \b[A-Z][A-Z0-9]{2,}_[A-Z0-9_]{2,}\b
         | \b[A-Z][a-z]+(?:[A-Z][a-z]+){1,4}\b";
-    DONE.get_or_init(|| Regex::new(NAMES).ok()).as_ref()
+    DONE.get_or_init(|| Regex::new(NAMES).expect("names of actions are a regular expression"))
 }
 
+#[allow(clippy::expect_used, reason = "the patterns are constants that the tests compile")]
 pub(crate) fn patterns() -> &'static [(Regex, EntityKind)] {
     static PATTERNS: OnceLock<Vec<(Regex, EntityKind)>> = OnceLock::new();
     PATTERNS.get_or_init(|| {
@@ -332,7 +333,8 @@ pub(crate) fn patterns() -> &'static [(Regex, EntityKind)] {
             (r"\b[A-Za-z0-9+/]{24,}={0,2}(?:\s|$|\}|,|\|)", EntityKind::Other),
             (r"\b(?:[a-z0-9-]+\.)+(?:com|net|org|info|io|ru|cn|xyz|top|biz|co|local|lan|internal|onion)\b", EntityKind::Name),
         ];
-        all.into_iter().filter_map(|(pattern, kind)| Some((Regex::new(pattern).ok()?, kind))).collect()
+        let compiled = |pattern| Regex::new(pattern).expect("an entity is a regular expression");
+        all.into_iter().map(|(pattern, kind)| (compiled(pattern), kind)).collect()
     })
 }
 

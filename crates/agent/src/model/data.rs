@@ -21,8 +21,7 @@ pub use quote::recorded_quote;
 /// inside can close a section; it stays the same document.
 #[must_use]
 pub fn section(name: &str, content: &Value) -> String {
-    let json = serde_json::to_string(content).unwrap_or_default();
-    format!("<{name}>\n{}\n</{name}>\n", escape_json(&json, true))
+    format!("<{name}>\n{}\n</{name}>\n", escape_json(&content.to_string(), true))
 }
 
 /// A section whose content is text, with `<` and `>` escaped as in JSON.

@@ -7,14 +7,15 @@ use regex::Regex;
 
 type Fields = Vec<(String, String)>;
 
-static ALERT: LazyLock<Option<Regex>> = LazyLock::new(|| {
+#[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
+static ALERT: LazyLock<Regex> = LazyLock::new(|| {
     let text = r"^(?:\[\*\*\] )?\[(\d+):(\d+):\d+\] (.+?) (?:\[\*\*\] )?(?:\[Classification: ([^\]]*)\] )?\[Priority: (\d+)\]:? \{([\w-]+)\} ([0-9A-Fa-f.:]+) -> ([0-9A-Fa-f.:]+)$";
-    Regex::new(text).ok()
+    Regex::new(text).expect("the form of an alert is a regular expression")
 });
 
 /// The fields of an alert, under the names that Suricata's own JSON has for them.
 pub(crate) fn alert(text: &str) -> Option<Fields> {
-    let found = ALERT.as_ref()?.captures(text)?;
+    let found = ALERT.captures(text)?;
     let part = |number: usize| found.get(number).map(|m| m.as_str());
     let mut fields = vec![("event_type".to_owned(), "alert".to_owned())];
     let mut add = |name: &str, value: Option<&str>| {

@@ -168,8 +168,10 @@ const KNOWN: [(&str, &str); 14] = [
     ("passwd", r"password (?<outcome>changed) for (?<user>\S+)"),
 ];
 
+#[allow(clippy::expect_used, reason = "the patterns are constants that the tests compile")]
 static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
-    KNOWN.iter().filter_map(|(program, pattern)| Some((*program, Regex::new(pattern).ok()?))).collect()
+    let compiled = |pattern| Regex::new(pattern).expect("a known message is a regular expression");
+    KNOWN.iter().map(|(program, pattern)| (*program, compiled(pattern))).collect()
 });
 
 /// What a well-known message says that stands in a field of a record, without the program that wrote it.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::nfa::thompson;
@@ -37,10 +37,10 @@ pub struct Known {
 }
 
 /// Every pattern of `injection.toml`, compiled once.
-pub fn known() -> Option<&'static Known> {
-    static KNOWN: OnceLock<Option<Known>> = OnceLock::new();
-    // The tests read the file, so that it is never none.
-    KNOWN.get_or_init(|| read().ok()).as_ref()
+#[allow(clippy::expect_used, reason = "injection.toml is part of the program, and the tests read it")]
+pub fn known() -> &'static Known {
+    static KNOWN: LazyLock<Known> = LazyLock::new(|| read().expect("injection.toml can be read"));
+    &KNOWN
 }
 
 fn read() -> Result<Known, String> {

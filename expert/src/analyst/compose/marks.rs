@@ -135,14 +135,14 @@ fn network(address: &str) -> Option<String> {
 /// A file that answers otherwise to a command than without one: a page that is no shell takes no notice of it.
 pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
     // Many pages take a word such as `cat` or `id` for something of their own.
-    static COMMAND: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    #[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
+    static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
         let names = r"cmd|exec|command|c|shell|run|execute";
         let alone = r"whoami|uname|ipconfig|ifconfig|systeminfo|hostname";
         let with = r"ver|id|ls|dir|ps|pwd|cat|type|net|wget|curl|powershell|cmd|echo|ping";
         Regex::new(&format!(r"(?i)[?&](?:{names})=(?:(?:{alone})(?:[+%;|&]|$)|(?:{with})(?:\+|%20|%3b|%7c|%26|;|\|))"))
-            .ok()
+            .expect("a command in an address is a regular expression")
     });
-    let commands = |url: &str| COMMAND.as_ref().is_some_and(|pattern| pattern.is_match(url));
     let plain = |rec: &Rec| rec.facets.get(Facet::Url).filter(|url| !url.contains('?')).map(str::to_owned);
     let of =
         |rec: &Rec| [Facet::Host, Facet::DomainName, Facet::HttpMethod].map(|f| rec.facets.get(f).map(str::to_owned));
@@ -157,7 +157,7 @@ pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], c
         case.recs.iter().filter_map(|rec| Some((plain(rec)?, size(rec)?, rec))).collect();
     let answers = |rec: &Rec| {
         let shown = rec.shows.iter().any(|b| b.id == "web-shell-request");
-        let asked = rec.facets.get(Facet::Url).filter(|url| shown && commands(url));
+        let asked = rec.facets.get(Facet::Url).filter(|url| shown && COMMAND.is_match(url));
         let (Some((path, _)), Some(bytes)) = (asked.and_then(|url| url.split_once('?')), size(rec)) else {
             return false;
         };
