@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use async_trait::async_trait;
 use casebook_agent::model::config::Config;
-use casebook_agent::model::{Answered, Ask, AskError, Model};
+use casebook_agent::model::{Answered, Ask, AskError, Model, Observed};
 use casebook_agent::tools::Tools;
 use casebook_hub::{MemoryStore, State, archive};
 use casebook_protocol::{Alert, Allowance, Budget, Domain, Outcome, Role, Task, TaskId, TaskKind};
@@ -71,23 +70,6 @@ pub struct Trial {
     pub heard: Vec<Heard>,
 }
 
-/// Notes every request on its way.
-struct Listener {
-    inner: Arc<dyn Model>,
-    heard: Arc<Mutex<Vec<Heard>>>,
-}
-
-#[async_trait]
-impl Model for Listener {
-    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
-        let begun = Instant::now();
-        let result = self.inner.ask(ask, time).await;
-        let heard = Heard { ask: ask.clone(), result: result.clone(), took: begun.elapsed() };
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner).push(heard);
-        result
-    }
-}
-
 /// The tasks with what they are done on.
 pub struct Bench {
     store: Arc<dyn Store>,
@@ -144,9 +126,13 @@ impl Bench {
     ) -> Result<Trial, Failure> {
         let task = self.tasks.get(&kind).ok_or_else(|| Failure::defect("the bench lacks a task"))?;
         let task = Task { id: TaskId::of(1_000 + trial, kind, task.domain.as_ref()), ..task.clone() };
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let listener = Listener { inner: Arc::clone(models), heard: Arc::clone(&heard) };
-        let minds = Minds::of(Arc::clone(config), Arc::new(listener));
+        let heard: Arc<Mutex<Vec<Heard>>> = Arc::default();
+        let noted = Arc::clone(&heard);
+        let observe = move |ask: &Ask, result: &Result<Answered, AskError>, took| {
+            let exchange = Heard { ask: ask.clone(), result: result.clone(), took };
+            noted.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
+        };
+        let minds = Minds::of(Arc::clone(config), Arc::new(Observed { model: Arc::clone(models), observe }));
         let env =
             Env { bus: Arc::new(MemoryBus::default()), store: Arc::clone(&self.store), clock: Arc::new(SystemClock) };
         let worker = match kind.role() {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_evidence::{Catalog, Hint};
 use casebook_expert::analyst;
-use casebook_expert::bound::Bound;
 use casebook_expert::crew::{self, Crew, CrewError};
 use casebook_hub::intake::{Refused, Settings, Source};
 use casebook_hub::{HubError, HubHandle, Intake, State, archive};
@@ -293,7 +292,7 @@ impl Team {
             let Seat { member, tools, definition } = seat;
             let domain = member.domain.clone();
             // An investigation that goes on may have begun with other tools or another scope.
-            let mind = Arc::new(Bound { member, mind: minds.expert_of(definition.as_ref()) });
+            let mind = minds.expert_of(definition.as_ref(), Some(member));
             casebook_expert::actor::start_with(env.clone(), &domain, tools, mind);
         }
         let hub = HubHandle::start(env.clone(), SWEEP);

@@ -14,6 +14,7 @@ use casebook_critic::brief::CriticBrief;
 use casebook_director::brief::DirectorBrief;
 use casebook_expert::brief::ExpertBrief;
 use casebook_expert::definition::Definition;
+use casebook_protocol::Member;
 
 /// Who thinks in each role.
 #[derive(Clone, Default)]
@@ -59,10 +60,10 @@ impl Minds {
         self.seat(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))
     }
 
-    /// Who investigates as `definition` says.
+    /// Who investigates as `definition` says, over the evidence of `member` alone where there is one.
     #[must_use]
-    pub fn expert_of(&self, definition: Option<&Definition>) -> Arc<dyn Mind> {
-        casebook_expert::mind::of(definition, self.models.as_ref(), self.prompts.as_ref())
+    pub fn expert_of(&self, definition: Option<&Definition>, member: Option<Member>) -> Arc<dyn Mind> {
+        casebook_expert::mind::of(definition, member, self.models.as_ref(), self.prompts.as_ref())
     }
 
     /// Who reviews and tells the story.
@@ -78,6 +79,6 @@ impl Minds {
     }
 
     fn seat(&self, brief: Arc<dyn Brief>, analyst: Analyst) -> Arc<dyn Mind> {
-        seat(self.models.as_ref(), self.prompts.as_ref(), brief, analyst)
+        seat(self.models.as_ref(), self.prompts.as_ref(), "", brief, analyst)
     }
 }

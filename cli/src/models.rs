@@ -3,16 +3,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
-use async_trait::async_trait;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
 pub use casebook_agent::model::open::MODELS_ENV;
 use casebook_agent::model::open::{self, ModelsError};
-use casebook_agent::model::replay::{MODELS_FILE, Recorder, Replay};
+use casebook_agent::model::replay::{self, MODELS_FILE, Replay};
 use casebook_agent::model::reword::Prompts;
-use casebook_agent::model::{Answered, Ask, AskError, Fault, Model};
+use casebook_agent::model::{Answered, Ask, AskError, Fault, Model, Observed};
 use casebook_expert::crew::Team;
 use casebook_expert::mind;
 use casebook_protocol::Role;
@@ -61,7 +59,7 @@ impl Opened {
         let client = client(&config)?;
         let models: Arc<dyn Model> = match record {
             None => client,
-            Some(folder) => Arc::new(Recorder::create(client, folder, &text).map_err(|e| Failure::write(folder, &e))?),
+            Some(folder) => replay::record(client, folder, &text).map_err(|e| Failure::write(folder, &e))?,
         };
         Ok(Self { minds: Minds::of(Arc::new(config), models), ..Self::default() })
     }
@@ -72,9 +70,15 @@ impl Opened {
         })?;
         let (config, _) = config(&file.map_or_else(|| folder.join(MODELS_FILE), Path::to_path_buf))?;
         let config = of_team(config, team)?;
-        let missed = Arc::new(Mutex::new(None));
-        let heard = Arc::new(Heard { replay, missed: Arc::clone(&missed) });
-        Ok(Self { minds: Minds::of(Arc::new(config), heard), missed })
+        let missed: Arc<Mutex<Option<String>>> = Arc::default();
+        let first = Arc::clone(&missed);
+        let observe = move |_: &Ask, result: &Result<Answered, AskError>, _| {
+            if let Err(AskError { fault: Fault::NotRecorded, message, .. }) = result {
+                first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| message.clone());
+            }
+        };
+        let models = Arc::new(Observed { model: Arc::new(replay), observe });
+        Ok(Self { minds: Minds::of(Arc::new(config), models), missed })
     }
 
     /// The failure that the command ends with when the replay could not answer a request.
@@ -118,24 +122,6 @@ pub(crate) fn without_file(team: Option<&Team>) -> Result<(), Failure> {
             ),
             format!("give one with --models FILE or {MODELS_ENV}"),
         )),
-    }
-}
-
-/// A replay, and the first request that it had no answer for.
-struct Heard {
-    replay: Replay,
-    missed: Arc<Mutex<Option<String>>>,
-}
-
-#[async_trait]
-impl Model for Heard {
-    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
-        let result = self.replay.ask(ask, time).await;
-        if let Err(AskError { fault: Fault::NotRecorded, message, .. }) = &result {
-            let mut missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner);
-            missed.get_or_insert_with(|| message.clone());
-        }
-        result
     }
 }
 

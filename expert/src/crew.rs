@@ -23,7 +23,7 @@ use casebook_evidence::{Catalog, EvidenceTools, about_logs};
 
 mod tools;
 
-use tools::{Allowed, Joined, Told};
+use tools::{Joined, Part};
 
 /// The folder of logs as the server that grants name; it needs no entry in mcp.json.
 pub const EVIDENCE: &str = "evidence";
@@ -305,7 +305,7 @@ fn sees(expert: &Definition, source: &Seen) -> bool {
 /// The Expert in its seat; or why there is nothing for it to look at.
 fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &Toolbox) -> Result<Seat, String> {
     let mut grants: Vec<(Pattern, Pattern)> = expert.tools.iter().map(|g| (g.server.clone(), g.tool.clone())).collect();
-    let mut parts: Vec<Arc<dyn Tools>> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     let mut sources: Vec<SourceInfo> = Vec::new();
     let mut gone: Vec<SourceInfo> = Vec::new();
     let about = about_logs(seen.iter().map(|s| (s.source.as_str(), s.format, s.records, s.sensor.as_str())));
@@ -314,7 +314,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
             let allowed: Vec<Pattern> =
                 grants.iter().filter(|(server, _)| server.matches(EVIDENCE)).map(|(_, tool)| tool.clone()).collect();
             if !allowed.is_empty() && !seen.is_empty() {
-                parts.push(Arc::new(Allowed { inner: over_files(catalog, seen), allowed }));
+                parts.push(Part { allowed, ..Part::whole(over_files(catalog, seen)) });
                 sources.extend(seen.iter().map(Seen::info));
             }
         }
@@ -326,7 +326,7 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
             // A pattern may stand for several servers, and for this one.
             let exactly: Vec<_> = of_evidence.iter().map(|(_, tool)| (Pattern::new(*server), tool.clone())).collect();
             if let Some(tools) = toolbox.granted(&exactly, &held).filter(|_| !seen.is_empty()) {
-                parts.push(Arc::new(Told { inner: Arc::new(tools), name: EVIDENCE.into(), about }));
+                parts.push(Part { named: Some((EVIDENCE.into(), about)), ..Part::whole(Arc::new(tools)) });
                 sources.extend(seen.iter().map(Seen::info));
             }
             grants = others.into_iter().chain(of_evidence).collect();
@@ -336,16 +336,13 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
     if let Some(tools) = toolbox.granted_general(&grants) {
         sources.extend(tools.sources());
         gone = tools.gone();
-        parts.push(Arc::new(tools));
+        parts.push(Part::whole(Arc::new(tools)));
     }
     if parts.is_empty() {
         let where_from = expert.file.display();
         return Err(format!("Expert {} has nothing to look at and does not take part ({where_from})", expert.name));
     }
-    let tools: Arc<dyn Tools> = match parts.len() {
-        1 => parts.remove(0),
-        _ => Arc::new(Joined(parts)),
-    };
+    let tools: Arc<dyn Tools> = Arc::new(Joined(parts));
     let known = Some(expert.description.as_str()).filter(|text| !text.trim().is_empty());
     let mut description = description(&expert.name, known, seen);
     for gone in gone {

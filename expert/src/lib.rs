@@ -2,12 +2,11 @@
 //!
 //! [`analyst`] is what thinks when no language
 //! model is configured, [`roster`] who there is for a folder, [`actor`] the process shell;
-//! [`profile`] and [`posts`] are what a process of its own works on, [`bound`] to what it announced;
+//! [`profile`] and [`posts`] are what a process of its own works on, [`scope`] what holds it to what it announced;
 //! [`evidence_server`] is the same toolset for clients of other kinds.
 
 pub mod actor;
 pub mod analyst;
-pub mod bound;
 pub mod brief;
 pub mod crew;
 pub mod definition;
@@ -17,4 +16,5 @@ pub mod offloaded;
 pub mod posts;
 pub mod profile;
 pub mod roster;
+pub mod scope;
 pub mod settings;

@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use casebook_agent::mind::{Analyst, Done, Mind, Past, Thought, Turn};
-use casebook_agent::model::Model;
-use casebook_agent::model::brief::{Brief, Briefing};
-use casebook_agent::model::config::{ANALYST, Config, Limits, NoModel};
+use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::model::config::{ANALYST, Config, NoModel};
 use casebook_agent::model::mind::seat;
 use casebook_agent::model::open::Models;
-use casebook_agent::model::reword::{Prompts, Reworded};
-use casebook_agent::model::schema::AnswerForm;
-use casebook_protocol::{Allowance, Answer, FindingDraft, Player, Task, TaskKind};
-use serde_json::Value;
+use casebook_agent::model::reword::Prompts;
+use casebook_protocol::Member;
 
 use crate::analyst;
 use crate::brief::ExpertBrief;
 use crate::definition::Definition;
+use crate::scope::ScopedToSources;
 
-/// Who plays the Expert of `definition`: what `models` seats in its domain, told `prompts` where there are
-/// some, and what the definition tells it.
+/// Who plays the Expert of `definition`: what `models` seats in its domain, with `prompts` where there are some and
+/// the instructions of the definition. It performs tasks over the evidence of `member` alone, where there is one.
 #[must_use]
-pub fn of(definition: Option<&Definition>, models: Option<&Models>, prompts: Option<&Arc<Prompts>>) -> Arc<dyn Mind> {
-    let mut brief: Arc<dyn Brief> = Arc::new(ExpertBrief);
-    if let Some(prompts) = prompts {
-        brief = Arc::new(Reworded { brief, prompts: Arc::clone(prompts) });
-    }
-    if let Some(text) = definition.map(|d| d.instructions.trim()).filter(|text| !text.is_empty()) {
-        brief = Arc::new(Told { brief, told: format!("\n\n# Your domain\n\n{text}\n") });
-    }
-    let mind = seat(models, None, brief, Analyst(analyst::think));
-    match definition.map(|d| d.limits).filter(|limits| *limits != Limits::default()) {
-        Some(limits) => Arc::new(Limited { mind, limits }),
-        None => mind,
+pub fn of(
+    definition: Option<&Definition>,
+    member: Option<Member>,
+    models: Option<&Models>,
+    prompts: Option<&Arc<Prompts>>,
+) -> Arc<dyn Mind> {
+    let mind = seat(models, prompts, &added(definition), Arc::new(ExpertBrief), Analyst(analyst::think));
+    let limits = definition.map(|d| d.limits).unwrap_or_default();
+    Arc::new(ScopedToSources { mind, member, limits })
+}
+
+/// What the definition says to its model.
+fn added(definition: Option<&Definition>) -> String {
+    match definition.map(|d| d.instructions.trim()) {
+        None | Some("") => String::new(),
+        Some(text) => format!("\n\n# Your domain\n\n{text}\n"),
     }
 }
 
@@ -53,75 +53,13 @@ pub fn wants_model<'d>(definitions: impl IntoIterator<Item = &'d Definition>) ->
     definitions.into_iter().find(|d| d.model.as_deref().is_some_and(|model| model != ANALYST))
 }
 
-/// What an Expert is told beyond what every Expert is told: at the end, so that what is the same for all
-/// stays the beginning of every prompt.
-struct Told {
-    brief: Arc<dyn Brief>,
-    told: String,
-}
-
-impl Brief for Told {
-    fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let mut briefing = self.brief.brief(task, room.saturating_sub(self.told.len()));
-        briefing.system.push_str(&self.told);
-        briefing
-    }
-
-    fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {
-        self.brief.form(kind)
-    }
-
-    fn ready(&self) {
-        self.brief.ready();
-    }
-
-    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
-        self.brief.read(task, done, object)
-    }
-
-    fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
-        self.brief.raised(task, done)
-    }
-}
-
-/// A mind that is held to the limits of a definition.
-struct Limited {
-    mind: Arc<dyn Mind>,
-    limits: Limits,
-}
-
-#[async_trait]
-impl Mind for Limited {
-    fn player(&self, task: &Task, past: &Past) -> Player {
-        self.mind.player(task, past)
-    }
-
-    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
-        self.mind.next(task, past, turn).await
-    }
-
-    fn allowance(&self, task: &Task) -> Allowance {
-        self.limits.held(self.mind.allowance(task))
-    }
-
-    async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
-        self.mind.raised(task, past).await
-    }
-
-    async fn ready(&self) {
-        self.mind.ready().await;
-    }
-
-    fn models(&self) -> Option<&dyn Model> {
-        self.mind.models()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use casebook_agent::mind::CallRequest;
+    use casebook_agent::mind::{CallRequest, Past, Thought, Turn};
+    use casebook_agent::model::brief::{Brief, Briefing};
+    use casebook_agent::model::reword::Reworded;
     use casebook_protocol::{
-        Alert, Domain, ExpertView, InvestigationId, Phase, Question, TaskId, TaskKind, Toolset, View,
+        Alert, Allowance, Domain, ExpertView, InvestigationId, Phase, Question, Task, TaskId, TaskKind, Toolset, View,
     };
 
     use super::*;
@@ -174,7 +112,7 @@ mod tests {
     #[tokio::test]
     async fn limits_of_a_file_hold_and_never_give_more_of_the_budget() {
         let limits = "limits: { turns: 40, tool_calls: 3, tokens: 999999999, time: 1m }\n";
-        let mind = of(Some(&expert(limits)), None, None);
+        let mind = of(Some(&expert(limits)), None, None, None);
         let (given, held) = (Allowance::default(), mind.allowance(&task()));
         assert_eq!((held.turns, held.tool_calls, held.seconds), (40, 3, 60));
         assert_eq!((held.tokens, held.model_calls), (given.tokens, given.model_calls));
@@ -191,7 +129,7 @@ mod tests {
     #[test]
     fn what_a_file_tells_stands_at_the_end_of_what_every_expert_is_told() {
         let plain = ExpertBrief.brief(&task(), 100_000).system;
-        let told = Told { brief: Arc::new(ExpertBrief), told: "\n\n# Your domain\n\nLook at the tags.\n".into() };
+        let told = Reworded { brief: Arc::new(ExpertBrief), prompts: None, added: added(Some(&expert(""))) };
         let system = told.brief(&task(), 100_000).system;
         assert_eq!(system, format!("{plain}\n\n# Your domain\n\nLook at the tags.\n"));
         let bytes = |b: &Briefing| b.system.len() + b.parts.iter().map(|p| p.text.len()).sum::<usize>();

@@ -16,7 +16,6 @@ use casebook_runtime::service::{Failure, Service};
 use tokio::sync::oneshot;
 
 use crate::actor::{AT_ONCE, worker};
-use crate::bound::Bound;
 use crate::crew::{Crew, CrewError, Team, gather};
 use crate::definition::Definition;
 use crate::mind;
@@ -113,7 +112,7 @@ pub async fn posts(service: &Service, profiles: &[PathBuf]) -> Result<Option<(Ve
     for crew in crews {
         boxes.push(crew.toolbox);
         for seat in crew.seats {
-            let mind = mind::of(seat.definition.as_ref(), models.as_ref(), None);
+            let mind = mind::of(seat.definition.as_ref(), Some(seat.member.clone()), models.as_ref(), None);
             posts.push(post(seat, at_once, mind));
         }
     }
@@ -122,7 +121,6 @@ pub async fn posts(service: &Service, profiles: &[PathBuf]) -> Result<Option<(Ve
 
 fn post(seat: Seat, at_once: usize, mind: Arc<dyn Mind>) -> Post {
     let Seat { member, tools, .. } = seat;
-    let mind: Arc<dyn Mind> = Arc::new(Bound { member: member.clone(), mind });
     Post {
         queue: Queue::new(Role::Expert, Some(&member.domain)),
         member: Some(member),

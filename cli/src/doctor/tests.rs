@@ -1,3 +1,4 @@
+use async_trait::async_trait;
 use casebook_agent::model::Fault;
 use casebook_agent::model::brief::Brief;
 use casebook_agent::model::reword::{Prompts, Reworded};
@@ -61,7 +62,8 @@ fn copies_of_the_built_in_prompts_say_what_the_built_in_prompts_say() {
                 Role::Expert => Arc::new(ExpertBrief),
                 Role::Critic => Arc::new(CriticBrief),
             };
-            let reworded = Reworded { brief: Arc::clone(&brief), prompts: Arc::clone(&prompts) };
+            let reworded =
+                Reworded { brief: Arc::clone(&brief), prompts: Some(Arc::clone(&prompts)), added: String::new() };
             assert_eq!(reworded.brief(task, 60_000), brief.brief(task, 60_000), "{kind:?}");
         }
     })

@@ -1,7 +1,8 @@
 //! Language models, free of any provider's form: what is asked, what is replied, and the one seam
 //! [`Model`] behind which the providers are. Everything else that touches models is pure.
 
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use casebook_protocol::hash::canonical_json;
@@ -256,4 +257,20 @@ pub trait Model: Send + Sync + 'static {
     /// # Errors
     /// [`AskError`] when there is no reply for good.
     async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError>;
+}
+
+/// Models whose exchanges something else sees: the request, what came back, and how long that took.
+pub struct Observed<F> {
+    pub model: Arc<dyn Model>,
+    pub observe: F,
+}
+
+#[async_trait]
+impl<F: Fn(&Ask, &Result<Answered, AskError>, Duration) + Send + Sync + 'static> Model for Observed<F> {
+    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
+        let begun = Instant::now();
+        let result = self.model.ask(ask, time).await;
+        (self.observe)(ask, &result, begun.elapsed());
+        result
+    }
 }

@@ -32,7 +32,7 @@ pub static KEYS: [&Key; 11] =
 /// # Errors
 /// The models file cannot be used, or a key is missing.
 pub fn mind(service: &Service, role: Role, brief: Arc<dyn Brief>, analyst: Analyst) -> Result<Arc<dyn Mind>, Failure> {
-    Ok(seat(models(service, role, Ok)?.as_ref(), None, brief, analyst))
+    Ok(seat(models(service, role, Ok)?.as_ref(), None, "", brief, analyst))
 }
 
 /// The models that the models file seats in `role`, once `seat` has put in whom it likes; none without

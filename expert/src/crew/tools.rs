@@ -3,64 +3,43 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_agent::mcp::pattern::Pattern;
+use casebook_agent::mcp::pattern::{Pattern, any};
 use casebook_agent::tools::Tools;
 use casebook_protocol::Toolset;
 
-/// Of the tools over the evidence those that an Expert may call.
-pub(super) struct Allowed {
-    pub(super) inner: Arc<dyn Tools>,
+/// The tools of one place.
+pub(super) struct Part {
+    pub(super) tools: Arc<dyn Tools>,
+    /// Those that the Expert may call.
     pub(super) allowed: Vec<Pattern>,
+    /// Name and description in place of its own.
+    pub(super) named: Option<(String, String)>,
 }
 
-#[async_trait]
-impl Tools for Allowed {
+impl Part {
+    /// All of the tools, as they describe themselves.
+    pub(super) fn whole(tools: Arc<dyn Tools>) -> Self {
+        Self { tools, allowed: vec![Pattern::new("*")], named: None }
+    }
+
     fn toolset(&self) -> Toolset {
-        let mut toolset = self.inner.toolset();
-        toolset.tools.retain(|tool| self.allowed.iter().any(|pattern| pattern.matches(&tool.name)));
-        toolset
-    }
-
-    fn sent(&self, tool: &str, arguments: &str) -> String {
-        self.inner.sent(tool, arguments)
-    }
-
-    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        if !self.allowed.iter().any(|pattern| pattern.matches(tool)) {
-            return Err(format!("this Expert may not call {tool:?}"));
+        let mut toolset = self.tools.toolset();
+        toolset.tools.retain(|tool| any(&self.allowed, &tool.name));
+        if let Some((name, about)) = &self.named {
+            (toolset.name, toolset.about) = (name.clone(), about.clone());
         }
-        self.inner.call(tool, arguments).await
-    }
-}
-
-/// Tools of which something else is told.
-pub(super) struct Told {
-    pub(super) inner: Arc<dyn Tools>,
-    pub(super) name: String,
-    pub(super) about: String,
-}
-
-#[async_trait]
-impl Tools for Told {
-    fn toolset(&self) -> Toolset {
-        Toolset { name: self.name.clone(), about: self.about.clone(), ..self.inner.toolset() }
-    }
-
-    fn sent(&self, tool: &str, arguments: &str) -> String {
-        self.inner.sent(tool, arguments)
-    }
-
-    async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        self.inner.call(tool, arguments).await
+        toolset
     }
 }
 
 /// Several sets of tools as one; no two of them have a tool of the same name.
-pub(super) struct Joined(pub(super) Vec<Arc<dyn Tools>>);
+pub(super) struct Joined(pub(super) Vec<Part>);
 
 impl Joined {
     fn part(&self, tool: &str) -> Option<&Arc<dyn Tools>> {
-        self.0.iter().find(|part| part.toolset().tools.iter().any(|t| t.name == tool))
+        // Tools of one place say best themselves why one of them cannot be called.
+        let has = |part: &Part| self.0.len() == 1 || part.tools.toolset().tools.iter().any(|t| t.name == tool);
+        self.0.iter().find(|part| any(&part.allowed, tool) && has(part)).map(|part| &part.tools)
     }
 }
 

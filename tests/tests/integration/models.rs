@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use casebook_agent::model::Model;
 use casebook_agent::model::client::Client;
-use casebook_agent::model::replay::{Recorder, Replay};
+use casebook_agent::model::replay::{Replay, record};
 use casebook_cli::minds::Minds;
 use casebook_protocol::{Budget, Report, TaskKind, Verdict};
 use casebook_tests::lab::{FORMS, KEY, Lab};
@@ -261,12 +261,12 @@ fn a_recorded_run_is_replayed_without_a_network_into_the_same_report() {
     let lab = Lab::start(brain(), FORMS[4]).unwrap();
     let config = lab.config().unwrap();
     let client: Arc<dyn Model> = Arc::new(Client::open(&config).unwrap());
-    let recorder = Recorder::create(client, recording.path(), &lab.file).unwrap();
+    let recorder = record(client, recording.path(), &lab.file).unwrap();
     let run = |data: &str, minds: Minds| {
         let (alert, evidence) = (demo().join("alert.json"), demo().join("evidence"));
         run::investigate_with(&alert, &evidence, &lab.data().with_file_name(data), Budget::default(), minds).unwrap()
     };
-    let first = run("recorded", Minds::of(Arc::clone(&config), Arc::new(recorder)));
+    let first = run("recorded", Minds::of(Arc::clone(&config), recorder));
     let calls = lab.server.log().counts().requests;
     let replay = |folder: &Path| Minds::of(Arc::clone(&config), Arc::new(Replay::open(folder).unwrap()));
     let second = run("replayed", replay(recording.path()));

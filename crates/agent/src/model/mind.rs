@@ -14,19 +14,17 @@ use crate::model::dialogue::Dialogue;
 use crate::model::open::Models;
 use crate::model::reword::{Prompts, Reworded};
 
-/// Who plays a role: the models that `models` seats in it, told `prompts` where there are some, and
-/// `analyst` where no model is seated.
+/// Who plays a role: the models that `models` seats in it, with `prompts` where there are some and `added` at the
+/// end of each, and `analyst` where no model is seated.
 #[must_use]
 pub fn seat(
     models: Option<&Models>,
     prompts: Option<&Arc<Prompts>>,
+    added: &str,
     brief: Arc<dyn Brief>,
     analyst: Analyst,
 ) -> Arc<dyn Mind> {
-    let brief = match prompts {
-        Some(prompts) => Arc::new(Reworded { brief, prompts: Arc::clone(prompts) }),
-        None => brief,
-    };
+    let brief: Arc<dyn Brief> = Arc::new(Reworded { brief, prompts: prompts.cloned(), added: added.to_owned() });
     match models.cloned() {
         None => Arc::new(analyst),
         Some(Models { config, models }) => Arc::new(Seated { config, models, brief, analyst }),

@@ -13,7 +13,7 @@ use casebook_protocol::{ArtifactId, ModelCallId, one_line};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Answered, Ask, AskError, Fault, Model};
+use crate::model::{Answered, Ask, AskError, Fault, Model, Observed};
 
 /// The version of recorded exchanges that is written.
 pub const RECORDING_VERSION: u16 = 1;
@@ -28,39 +28,26 @@ struct Kept {
     result: Result<Answered, AskError>,
 }
 
-/// Passes requests on and keeps what comes back.
-pub struct Recorder {
-    inner: Arc<dyn Model>,
-    folder: PathBuf,
+/// Keeps the exchanges of `model` in `folder`, which is made if it is not there, with `models`, the text of the
+/// models file: it names keys and holds none.
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn record(model: Arc<dyn Model>, folder: &Path, models: &str) -> io::Result<Arc<dyn Model>> {
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join(MODELS_FILE), models)?;
+    let folder = folder.to_owned();
+    Ok(Arc::new(Observed { model, observe: move |ask: &Ask, result: &_, _| keep(&folder, ask, result) }))
 }
 
-impl Recorder {
-    /// Keeps the exchanges of `inner` in `folder`, which is made if it is not there, with `models`, the
-    /// text of the models file: it names keys and holds none.
-    ///
-    /// # Errors
-    /// When the folder cannot be written.
-    pub fn create(inner: Arc<dyn Model>, folder: &Path, models: &str) -> io::Result<Self> {
-        std::fs::create_dir_all(folder)?;
-        std::fs::write(folder.join(MODELS_FILE), models)?;
-        Ok(Self { inner, folder: folder.to_owned() })
-    }
-}
-
-#[async_trait]
-impl Model for Recorder {
-    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
-        let result = self.inner.ask(ask, time).await;
-        let fingerprint = ask.fingerprint();
-        let file = self.folder.join(format!("{}-{}.json", ask.id, fingerprint.short()));
-        let kept = Kept { casebook_recording: RECORDING_VERSION, request: ask.clone(), result: result.clone() };
-        // Written aside and renamed: a run that is killed leaves no half of an exchange.
-        let aside = file.with_extension("part");
-        let text = serde_json::to_vec_pretty(&kept).map_err(io::Error::other);
-        if let Err(error) = text.and_then(|t| std::fs::write(&aside, t)).and_then(|()| std::fs::rename(&aside, &file)) {
-            tracing::error!(%error, file = %file.display(), "an exchange is not kept: a replay will miss it");
-        }
-        result
+fn keep(folder: &Path, ask: &Ask, result: &Result<Answered, AskError>) {
+    let file = folder.join(format!("{}-{}.json", ask.id, ask.fingerprint().short()));
+    let kept = Kept { casebook_recording: RECORDING_VERSION, request: ask.clone(), result: result.clone() };
+    // Written aside and renamed: a run that is killed leaves no half of an exchange.
+    let aside = file.with_extension("part");
+    let text = serde_json::to_vec_pretty(&kept).map_err(io::Error::other);
+    if let Err(error) = text.and_then(|t| std::fs::write(&aside, t)).and_then(|()| std::fs::rename(&aside, &file)) {
+        tracing::error!(%error, file = %file.display(), "an exchange is not kept: a replay will miss it");
     }
 }
 
@@ -238,7 +225,7 @@ mod tests {
     #[tokio::test]
     async fn what_was_recorded_is_replayed_and_what_was_not_is_named_with_its_difference() {
         let folder = tempfile::tempdir().unwrap();
-        let recorder = Recorder::create(Arc::new(Echo), folder.path(), "# none").unwrap();
+        let recorder = record(Arc::new(Echo), folder.path(), "# none").unwrap();
         let time = Duration::from_secs(1);
         let said = recorder.ask(&ask("r1.plan.m1", "the alert is red"), time).await.unwrap();
 

@@ -119,16 +119,27 @@ pub struct Reworded {
     /// The role.
     pub brief: Arc<dyn Brief>,
     /// The prompts.
-    pub prompts: Arc<Prompts>,
+    pub prompts: Option<Arc<Prompts>>,
+    /// What is said at the end, so that what is the same for all stays the beginning of every prompt.
+    pub added: String,
 }
 
-impl Brief for Reworded {
-    fn brief(&self, task: &Task, room: usize) -> Briefing {
-        let Some(said) = self.prompts.0.get(&task.view.kind()) else { return self.brief.brief(task, room) };
+impl Reworded {
+    fn worded(&self, task: &Task, room: usize) -> Briefing {
+        let said = self.prompts.as_ref().and_then(|prompts| prompts.0.get(&task.view.kind()));
+        let Some(said) = said else { return self.brief.brief(task, room) };
         let usual = self.brief.brief(task, room);
         let longer = said.system.len().saturating_sub(usual.system.len());
         let briefing = if longer == 0 { usual } else { self.brief.brief(task, room.saturating_sub(longer)) };
         Briefing { prompt: said.name.clone(), system: said.system.clone(), ..briefing }
+    }
+}
+
+impl Brief for Reworded {
+    fn brief(&self, task: &Task, room: usize) -> Briefing {
+        let mut briefing = self.worded(task, room.saturating_sub(self.added.len()));
+        briefing.system.push_str(&self.added);
+        briefing
     }
 
     fn form(&self, kind: TaskKind) -> Arc<AnswerForm> {
@@ -196,7 +207,7 @@ mod tests {
     fn other_words_take_nothing_from_what_code_raises() {
         let mut prompts = Prompts::default();
         prompts.take("plan.md", "Casebook task: plan (prompt plan mine)\nx\n").unwrap();
-        let reworded = Reworded { brief: Arc::new(Raising), prompts: Arc::new(prompts) };
+        let reworded = Reworded { brief: Arc::new(Raising), prompts: Some(Arc::new(prompts)), added: String::new() };
         let task = crate::model::dialogue::tests::task();
         assert_eq!(reworded.brief(&task, 1000).prompt, "plan mine");
         assert_eq!(reworded.raised(&task, &[]), Raising.raised(&task, &[]));

@@ -1,32 +1,36 @@
-//! An Expert that is bound to what it announced: a task of an investigation that began when its domain
-//! saw something else is not performed, since its citations would lead elsewhere.
+//! An Expert that is scoped to what it announced and held to the limits of its definition. A task of an
+//! investigation that began when its domain saw something else is not performed, since its citations would
+//! lead elsewhere.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use casebook_agent::mind::{Mind, Past, Thought, Turn};
 use casebook_agent::model::Model;
+use casebook_agent::model::config::Limits;
 use casebook_protocol::{Allowance, FindingDraft, Member, Player, SourceInfo, Task, View};
 
-/// A mind over the evidence of one member of the roster.
-pub struct Bound {
-    /// What the roster says of it.
-    pub member: Member,
+/// A mind within its scope.
+pub struct ScopedToSources {
     /// Who thinks.
     pub mind: Arc<dyn Mind>,
+    /// What the roster says of it; none where it performs any task.
+    pub member: Option<Member>,
+    /// What its definition allows.
+    pub limits: Limits,
 }
 
-impl Bound {
+impl ScopedToSources {
     /// Why `task` is not for what this Expert sees.
     fn astray(&self, task: &Task) -> Option<String> {
-        let View::Investigate(view) = &task.view else { return None };
+        let (View::Investigate(view), Some(member)) = (&task.view, &self.member) else { return None };
         let same = |a: &SourceInfo, b: &SourceInfo| {
             (&a.source, &a.sensor, a.on_subject_host, a.records) == (&b.source, &b.sensor, b.on_subject_host, b.records)
         };
-        let sources = view.sources.len() == self.member.sources.len()
-            && view.sources.iter().zip(&self.member.sources).all(|(a, b)| same(a, b));
+        let sources = view.sources.len() == member.sources.len()
+            && view.sources.iter().zip(&member.sources).all(|(a, b)| same(a, b));
         // A tool that is gone for now is a fact that the call finds out; one that is another is not.
-        let now = &self.member.toolset.tools;
+        let now = &member.toolset.tools;
         let tools = view.toolset.tools.iter().all(|t| now.iter().find(|n| n.name == t.name).is_none_or(|n| n == t));
         if sources && tools {
             return None;
@@ -39,13 +43,13 @@ impl Bound {
             "the evidence or the tools of this Expert are not those that the investigation began with: it had {} and \
              has {}; put the evidence back, or open the alert again under another id",
             had(&view.sources),
-            had(&self.member.sources)
+            had(&member.sources)
         ))
     }
 }
 
 #[async_trait]
-impl Mind for Bound {
+impl Mind for ScopedToSources {
     fn player(&self, task: &Task, past: &Past) -> Player {
         self.mind.player(task, past)
     }
@@ -58,7 +62,7 @@ impl Mind for Bound {
     }
 
     fn allowance(&self, task: &Task) -> Allowance {
-        self.mind.allowance(task)
+        self.limits.held(self.mind.allowance(task))
     }
 
     async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
@@ -123,7 +127,8 @@ mod tests {
             let mind = Arc::new(Analyst(|_, _, _| {
                 Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }])
             }));
-            Bound { member, mind }.next(&task, &Past::default(), &turn).await
+            let scoped = ScopedToSources { mind, member: Some(member), limits: Limits::default() };
+            scoped.next(&task, &Past::default(), &turn).await
         };
         assert_eq!(next(began.clone()).await, calls);
         let Thought::GiveUp(why) = next(member(8)).await else { panic!() };
