@@ -9,6 +9,7 @@ pub mod lab;
 pub mod load;
 pub mod model;
 pub mod nats;
+mod programs;
 pub mod run;
 pub mod score;
 pub mod team;

@@ -1,7 +1,6 @@
 //! Runs whole investigations in this process, in a data folder of their own.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use casebook_cli::embedded::{self, Nobody, Options};
 use casebook_cli::minds::Minds;
@@ -9,25 +8,12 @@ use casebook_cli::stop::Stop;
 use casebook_protocol::{Alert, Budget, Report};
 use casebook_runtime::process;
 
-/// One of our programs, built like the test that runs it, and built by cargo where it is missing.
-///
-/// # Panics
-/// When it cannot be built: there is nothing to test.
+use crate::programs;
+
+/// One of our programs, built like the test that runs it.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
-    // The test binary lies in target/<profile>/deps, the programs beside that folder.
-    let here = std::env::current_exe().unwrap_or_default();
-    let folder = here.ancestors().find(|p| p.ends_with("debug") || p.ends_with("release")).unwrap_or(&here);
-    let built = folder.join(name);
-    if !built.is_file() {
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--workspace", "--bin", name, "--locked"]);
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().is_ok_and(|status| status.success()), "{name} cannot be built");
-    }
-    built
+    programs::folder().join(name)
 }
 
 /// Investigates an alert over a folder of evidence with the built-in analyst.

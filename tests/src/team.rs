@@ -16,8 +16,7 @@ use crate::lab::{FORMS, models_file};
 use crate::model::brain::Brain;
 use crate::model::server::{Options, Server};
 use crate::nats::Nats;
-
-mod programs;
+use crate::run;
 
 /// How long a process may take until it is ready: it may first have to wait for a Hub and the server.
 pub const READY: Duration = Duration::from_secs(60);
@@ -123,10 +122,9 @@ impl Team {
         let evidence = nats.folder().join("evidence");
         generate::write(&evidence, 200_000, 7).map_err(|e| e.to_string())?;
         let mut team = Self { nats, model, members: Vec::new() };
-        let programs = programs::folder()?;
         for (part, name) in names {
             let plan = Plan {
-                program: programs.join(format!("casebook-{}", part.name())),
+                program: run::program(&format!("casebook-{}", part.name())),
                 arguments: team.arguments(part, &name, shape)?.into_iter().map(OsString::from).collect(),
                 environment: vec![("CASEBOOK_LOG".into(), "info,casebook_agent::worker=debug".into())],
                 without: Vec::new(),

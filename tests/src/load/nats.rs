@@ -17,6 +17,7 @@ use super::embedded::failed;
 use super::floor::micros;
 use super::{Setting, Taken, evidence, measure, models_file};
 use crate::nats::Nats;
+use crate::run;
 
 /// How long a team may take until all of it is ready.
 const READY: Duration = Duration::from_secs(60);
@@ -134,9 +135,8 @@ impl Team {
     }
 
     fn run(&mut self, nats: &Nats, role: &str, name: &str, more: &[&str]) -> Result<(), String> {
-        let here = std::env::current_exe().map_err(|e| e.to_string())?;
-        let program = here.with_file_name(format!("casebook-{role}"));
-        let told = |e: std::io::Error| format!("{}: {e}: build it with --workspace --bins", program.display());
+        let program = run::program(&format!("casebook-{role}"));
+        let told = |e: std::io::Error| format!("{}: {e}", program.display());
         let url = nats.broker.url();
         let arguments = ["--nats", &url].into_iter().chain(more.iter().copied());
         let plan = Plan {

@@ -11,6 +11,7 @@ use casebook_runtime::nats::{self, permit};
 use casebook_runtime::process;
 use casebook_runtime::service::environment;
 use casebook_tests::nats::program;
+use casebook_tests::run;
 
 fn deploy(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("deploy").join(file)
@@ -163,7 +164,7 @@ fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() 
 
 #[test]
 fn the_settings_on_file_are_understood() {
-    let folder = super::team::casebook().parent().unwrap().to_path_buf();
+    let folder = run::program("casebook").parent().unwrap().to_path_buf();
     for role in ["hub", "director", "critic", "expert"] {
         let mut command = Command::new(folder.join(format!("casebook-{role}")));
         command.arg("--config").arg(deploy(&format!("config/{role}.toml"))).arg("--print-config").env_clear();
@@ -182,7 +183,7 @@ fn the_settings_on_file_are_understood() {
 
 #[test]
 fn variables_that_help_names_are_known_and_misspelled_ones_are_told() {
-    let folder = super::team::casebook().parent().unwrap().to_path_buf();
+    let folder = run::program("casebook").parent().unwrap().to_path_buf();
     let mut named = 0;
     for program in ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert"] {
         let help = Command::new(folder.join(program)).arg("--help").env_clear().output().unwrap();

@@ -10,23 +10,6 @@ use casebook_protocol::Report;
 use casebook_report::compare::stable;
 use casebook_tests::{generate, run};
 
-const PROGRAMS: [&str; 5] = ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert"];
-
-/// The program with its companions beside it.
-pub(super) fn casebook() -> PathBuf {
-    let here = std::env::current_exe().unwrap();
-    let folder = here.parent().unwrap().parent().unwrap();
-    if PROGRAMS.iter().any(|name| !folder.join(name).is_file()) {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--workspace", "--bins", "--locked"]);
-        if folder.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().unwrap().success());
-    }
-    folder.join("casebook")
-}
-
 struct Case {
     folder: tempfile::TempDir,
 }
@@ -44,7 +27,7 @@ impl Case {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(casebook());
+        let mut command = Command::new(run::program("casebook"));
         command.arg("cluster").args(arguments).args(["--evidence", "evidence", "--port", "0"]);
         command.current_dir(self.folder.path()).stdin(Stdio::null()).env_remove("CASEBOOK_NATS");
         command

@@ -4,12 +4,11 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use casebook_tests::generate;
+use casebook_tests::{generate, run};
 use serde_json::{Value, json};
 
 use super::casebook::closed;
 use super::script::{Client, LEGACY, text};
-use crate::team;
 
 /// `casebook cluster`; asked to stop with this value.
 struct Cluster(Child);
@@ -29,7 +28,7 @@ fn a_client_opens_and_reads_investigations_of_a_team() {
     let folder = tempfile::tempdir().unwrap();
     let evidence = folder.path().join("evidence");
     generate::write(&evidence, 200_000, 3).unwrap();
-    let program = team::casebook();
+    let program = run::program("casebook");
     let mut command = Command::new(&program);
     command.args(["cluster", "--evidence", text(&evidence), "--port", "0"]).env_remove("CASEBOOK_NATS");
     command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
