@@ -1,30 +1,29 @@
 //! A team on this machine, each member a process of its own: a NATS server, a Hub, a Director, a Critic
-//! and the Experts. [`plan`] says who there is, [`users`] who may do what, [`keeper`] keeps them running,
-//! [`board`] shows how they are.
+//! and the Experts. [`plan`] says which processes there are, [`users`] what each may do, [`team`] starts and
+//! stops them.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use casebook_runtime::broker::{self, BrokerError, Places, Server};
-
 use crate::failure::Failure;
 
-pub mod board;
-pub mod keeper;
 pub mod plan;
+pub mod process;
+pub mod server;
+pub mod team;
 pub mod users;
 
-/// What a team keeps where.
+/// The folder of a team.
 #[derive(Debug)]
 pub struct Place {
-    /// The folder of it all.
+    /// Its path.
     pub folder: PathBuf,
-    /// Held for as long as the team runs: two on one folder would destroy each other's store.
+    /// Held while the team runs: two in one folder would destroy each other's store.
     _lock: File,
 }
 
 impl Place {
-    /// The folder of a team in the data folder `data`, made where it is missing.
+    /// The folder of a team in the data folder `data`, created if it is missing.
     ///
     /// # Errors
     /// It cannot be written, or another team runs in it.
@@ -47,70 +46,13 @@ impl Place {
         }
     }
 
-    /// Whether a team was started in the data folder `data`.
-    #[must_use]
-    pub fn is_in(data: &Path) -> bool {
-        data.join("cluster").join("lock").exists()
-    }
-
-    /// The credentials of the user who may read what a team in `data` keeps.
-    #[must_use]
-    pub fn reader(data: &Path) -> PathBuf {
-        data.join("cluster").join("users").join("reader")
-    }
-
-    /// Where the server keeps its store and its log.
-    #[must_use]
-    pub fn nats(&self) -> PathBuf {
-        self.folder.join("nats")
-    }
-
-    /// The log of the process `name`.
-    #[must_use]
-    pub fn log(&self, name: &str) -> PathBuf {
-        self.folder.join("logs").join(format!("{name}.log"))
-    }
-
-    /// The file that says who `user` is.
-    #[must_use]
-    pub fn user(&self, user: &str) -> PathBuf {
+    /// The credentials of `user`.
+    pub(crate) fn user(&self, user: &str) -> PathBuf {
         self.folder.join("users").join(user)
     }
 
     /// The profile of the Experts of `domain`.
-    #[must_use]
-    pub fn profile(&self, domain: &str) -> PathBuf {
+    pub(crate) fn profile(&self, domain: &str) -> PathBuf {
         self.folder.join("experts").join(format!("{domain}.toml"))
     }
-}
-
-/// A server that can be run; looks for it where blocking is allowed, since it may have to be installed.
-///
-/// # Errors
-/// There is none and none can be installed.
-pub async fn server() -> Result<Server, Failure> {
-    let found = tokio::task::spawn_blocking(|| Places::of_environment().find()).await.map_err(Failure::defect)?;
-    found.map_err(|error| {
-        Failure::failed(error, "a team of processes talks through a NATS server; `casebook investigate` needs none")
-    })
-}
-
-/// What a failure of the server is to a person.
-pub(crate) fn broker_failure(error: &BrokerError) -> Failure {
-    let advice = match error {
-        BrokerError::Ended { log, .. } if log.contains("address already in use") => {
-            "another program listens there: choose another port with --port N; 0 takes a free one. Where it is the server \
-             of a team that was killed, `casebook cluster` with that team's --data takes its place"
-        }
-        BrokerError::Ended { .. } | BrokerError::Silent { .. } => "its log says more",
-        BrokerError::Io { .. } => "choose a folder that you may write to with --data DIR",
-    };
-    Failure::failed(error, advice)
-}
-
-/// Ends what a team left over in this place because it was killed.
-pub async fn clear(place: &Place) {
-    let folder = place.nats();
-    // A panic in it would have ended the process.
-    let _ = tokio::task::spawn_blocking(move || broker::end_left_over(&folder)).await;
 }

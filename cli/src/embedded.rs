@@ -19,7 +19,7 @@ use casebook_runtime::bus::{Bus, Subscription};
 use casebook_runtime::clock::SystemClock;
 use casebook_runtime::store::Store;
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::home::{Home, hub_failure, store_failure};
 use crate::loading::{Loading, load, whole_path};
 use crate::minds::Minds;
@@ -379,10 +379,6 @@ impl Team {
         }
         let advice =
             format!("go on with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));
-        Err(Failure {
-            exit: Exit::Unfinished,
-            what: format!("stopped; what investigation {id} has recorded is safe"),
-            advice,
-        })
+        Err(Failure::unfinished(format!("stopped; what investigation {id} has recorded is safe"), advice))
     }
 }

@@ -74,6 +74,11 @@ impl Failure {
         Self { exit: Exit::Failed, what: what.to_string(), advice: advice.into() }
     }
 
+    /// The investigation is not finished and can be resumed.
+    pub fn unfinished(what: impl fmt::Display, advice: impl Into<String>) -> Self {
+        Self { exit: Exit::Unfinished, what: what.to_string(), advice: advice.into() }
+    }
+
     /// What must not happen.
     pub fn defect(what: impl fmt::Display) -> Self {
         Self {

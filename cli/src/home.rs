@@ -135,11 +135,9 @@ pub fn hub_failure(error: &HubError) -> Failure {
             what: error.to_string(),
             advice: "do not rely on it; restore the data folder from a copy".into(),
         },
-        HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => Failure {
-            exit: Exit::Unfinished,
-            what: error.to_string(),
-            advice: "`casebook resume ID` goes on from there".into(),
-        },
+        HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => {
+            Failure::unfinished(error, "`casebook resume ID` goes on from there")
+        }
         HubError::Defect(_) => Failure::defect(error),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use casebook_evidence::{Catalog, Hint, LoadError, Progress};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::failure::{Exit, Failure};
+use crate::failure::Failure;
 use crate::stop::Stop;
 
 /// How far loading is.
@@ -68,11 +68,8 @@ pub async fn load(
 }
 
 pub(crate) fn stopped() -> Failure {
-    Failure {
-        exit: Exit::Unfinished,
-        what: "stopped while the evidence was loading: nothing was investigated yet".into(),
-        advice: "run the same command again".into(),
-    }
+    let what = "stopped while the evidence was loading: nothing was investigated yet";
+    Failure::unfinished(what, "run the same command again")
 }
 
 /// Where the indexes of evidence are in a data folder.

@@ -1,12 +1,78 @@
 //! A real NATS server for a test, found or installed, in a folder of its own.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
-use casebook_protocol::subject::Queue;
-use casebook_protocol::{Domain, Role};
-use casebook_runtime::broker::{Broker, Options, Places};
+use casebook_cli::cluster::server::{self, Server};
+use casebook_cli::cluster::users;
+use casebook_protocol::Domain;
 use casebook_runtime::nats;
 use casebook_runtime::nats::permit::{User, authorization};
+
+use crate::thirdparty;
+
+/// A NATS server of this process, which can be killed and started again. It ends with this value.
+pub struct Broker {
+    folder: PathBuf,
+    config: PathBuf,
+    server: Server,
+}
+
+impl Broker {
+    /// Starts a server with its store in `folder`. Without a configuration, it lets anyone do anything, and
+    /// syncs each append to the disk before it acknowledges it. Blocks.
+    ///
+    /// # Errors
+    /// Why there is no server.
+    pub fn start(folder: &Path, config: Option<PathBuf>) -> Result<Self, String> {
+        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let config = match config {
+            Some(config) => config,
+            None => {
+                let config = folder.join("nats-server.conf");
+                let written = std::fs::write(&config, "jetstream { sync_interval: always }\n");
+                written.map_err(|e| format!("{}: {e}", config.display()))?;
+                config
+            }
+        };
+        let server = Server::start(&program()?, folder, &config, 0).map_err(|e| e.to_string())?;
+        Ok(Self { folder: folder.to_path_buf(), config, server })
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.server.port
+    }
+
+    /// Its address, without TLS.
+    #[must_use]
+    pub fn url(&self) -> String {
+        self.server.url()
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.server.process.id()
+    }
+
+    /// Kills it, as a loss of power would.
+    pub fn kill(&mut self) {
+        self.server.process.kill();
+    }
+
+    /// Kills it if it still runs, and starts it again on the same port and store. Blocks.
+    ///
+    /// # Errors
+    /// As [`Broker::start`].
+    pub fn restart(&mut self) -> Result<(), String> {
+        self.kill();
+        let server = Server::start(&program()?, &self.folder, &self.config, self.port());
+        self.server = server.map_err(|e| e.to_string())?;
+        Ok(())
+    }
+}
 
 /// A NATS server that ends with this value.
 pub struct Nats {
@@ -39,10 +105,7 @@ impl Nats {
                 Some(path)
             }
         };
-        let place = folder.path().join("nats");
-        std::fs::create_dir_all(&place).map_err(|e| e.to_string())?;
-        let broker = Broker::start(Options { program: program()?, folder: place, config, port: 0 });
-        Ok(Self { broker: broker.map_err(|e| e.to_string())?, others: None, folder })
+        Ok(Self { broker: Broker::start(&folder.path().join("nats"), config)?, others: None, folder })
     }
 
     /// Starts a server that lets in `users`, each with its own password and no more permissions than it
@@ -68,10 +131,7 @@ impl Nats {
     /// # Errors
     /// What went wrong, in words.
     pub fn guarded_for(domains: &[Domain]) -> Result<Self, String> {
-        let experts = domains.iter().map(|domain| Queue::new(Role::Expert, Some(domain)));
-        let queues = [Queue::new(Role::Director, None), Queue::new(Role::Critic, None)].into_iter().chain(experts);
-        let users = [User::Hub, User::Publisher, User::Reader].into_iter().chain(queues.map(User::Worker));
-        Self::guarded(&users.collect::<Vec<_>>())
+        Self::guarded(&users::users(domains))
     }
 
     /// The folder with a file of credentials for each user; it is there where the server asks for them.
@@ -120,14 +180,20 @@ fn free_port() -> Result<u16, String> {
     listener.local_addr().map(|address| address.port()).map_err(|e| e.to_string())
 }
 
-/// The server's program; says on standard error what it took to have one.
+/// The server's program: the one that `casebook cluster` would run, else one that pip installs.
 ///
 /// # Errors
-/// Why there is none, and what to do.
+/// The one that `CASEBOOK_NATS_SERVER` names cannot be used.
 pub fn program() -> Result<PathBuf, String> {
-    let server = Places::of_environment().find().map_err(|e| e.to_string())?;
-    for note in &server.notes {
-        eprintln!("{note}");
-    }
-    Ok(server.program)
+    static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let find = || {
+        let named = std::env::var_os("CASEBOOK_NATS_SERVER").map(PathBuf::from);
+        let program = named.clone().unwrap_or_else(|| "nats-server".into());
+        match server::check(&program) {
+            Ok(_) => Ok(program),
+            Err(failure) if named.is_some() => Err(failure.to_string()),
+            Err(_) => Ok(thirdparty::python(&[thirdparty::NATS_SERVER]).with_file_name("nats-server")),
+        }
+    };
+    FOUND.get_or_init(find).clone()
 }

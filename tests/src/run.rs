@@ -1,6 +1,7 @@
 //! Runs whole investigations in this process, in a data folder of their own.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use casebook_cli::embedded::{self, Nobody, Options};
 use casebook_cli::minds::Minds;
@@ -8,12 +9,25 @@ use casebook_cli::stop::Stop;
 use casebook_protocol::{Alert, Budget, Report};
 use casebook_runtime::process;
 
-use crate::programs;
+use crate::{nats, programs};
 
 /// One of our programs, built like the test that runs it.
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     programs::folder().join(name)
+}
+
+/// `casebook cluster` on a free port, with a NATS server that this machine has or that pip installs.
+///
+/// # Errors
+/// There is no such server.
+pub fn cluster() -> Result<Command, String> {
+    let mut command = Command::new(program("casebook"));
+    command.args(["cluster", "--port", "0", "--nats-server"]).arg(nats::program()?).stdin(Stdio::null());
+    for name in ["CASEBOOK_MODELS", "CASEBOOK_NATS", "CASEBOOK_TEAM"] {
+        command.env_remove(name);
+    }
+    Ok(command)
 }
 
 /// Investigates an alert over a folder of evidence with the built-in analyst.

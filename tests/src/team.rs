@@ -1,15 +1,15 @@
 //! A team of real processes over a real NATS server: Hubs, Directors, Critics and Experts with a scripted
 //! model, each of which can be killed, paused and started again. All of them end with the team.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use casebook_cli::cluster::process::{self, Process};
 use casebook_evidence::DOMAINS;
 use casebook_protocol::Domain;
 use casebook_runtime::nats::{self, Connection};
-use casebook_runtime::service::child::{Plan, Process};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
 use crate::generate;
 use crate::lab::{FORMS, models_file};
@@ -84,7 +84,8 @@ pub struct Member {
     pub part: Part,
     /// Its name, such as `expert-1`.
     pub name: String,
-    plan: Plan,
+    command: Command,
+    log: PathBuf,
     process: Option<Process>,
     paused: bool,
 }
@@ -123,14 +124,11 @@ impl Team {
         generate::write(&evidence, 200_000, 7).map_err(|e| e.to_string())?;
         let mut team = Self { nats, model, members: Vec::new() };
         for (part, name) in names {
-            let plan = Plan {
-                program: run::program(&format!("casebook-{}", part.name())),
-                arguments: team.arguments(part, &name, shape)?.into_iter().map(OsString::from).collect(),
-                environment: vec![("CASEBOOK_LOG".into(), "info,casebook_agent::worker=debug".into())],
-                without: Vec::new(),
-                log: log(team.nats.folder(), &name),
-            };
-            team.members.push(Member { part, name, plan, process: None, paused: false });
+            let mut command = process::serving(&run::program(&format!("casebook-{}", part.name())));
+            command.args(team.arguments(part, &name, shape)?);
+            command.env("CASEBOOK_LOG", "info,casebook_agent::worker=debug");
+            let log = log(team.nats.folder(), &name);
+            team.members.push(Member { part, name, command, log, process: None, paused: false });
         }
         for part in Part::ALL {
             let these: Vec<usize> = (0..team.members.len()).filter(|i| team.is(*i, part)).collect();
@@ -184,8 +182,8 @@ impl Team {
     /// What went wrong, in words.
     pub fn run(&mut self, i: usize) -> Result<(), String> {
         let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}")) };
-        let started = Process::start(&member.plan);
-        member.process = Some(started.map_err(|e| format!("{}: {e}", member.plan.program.display()))?);
+        let started = Process::start(&member.name, &mut member.command, &member.log);
+        member.process = Some(started.map_err(|e| e.to_string())?);
         member.paused = false;
         Ok(())
     }
@@ -225,13 +223,8 @@ impl Team {
     pub fn pause(&mut self, i: usize, pause: bool) {
         let Some(member) = self.members.get_mut(i) else { return };
         member.paused = pause;
-        let Some(process) = member.process.as_mut() else { return };
-        if process.ended().is_some() {
-            return;
-        }
-        if let Some(pid) = i32::try_from(process.id()).ok().and_then(Pid::from_raw) {
-            // An error says that it has ended.
-            let _ = kill_process(pid, if pause { Signal::STOP } else { Signal::CONT });
+        if let Some(process) = member.process.as_mut() {
+            process.signal(if pause { Signal::STOP } else { Signal::CONT });
         }
     }
 

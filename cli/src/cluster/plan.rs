@@ -1,108 +1,85 @@
-//! Who there is in a team: pure, but for looking where the programs are.
+//! The processes of a team, and the command that starts each.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
-use casebook_runtime::service::child::Plan;
 use casebook_runtime::service::command::CONFIG_ENV;
 use casebook_runtime::service::common;
 use casebook_runtime::service::settings::quoted;
 
 use super::Place;
+use super::process::serving;
 use crate::args::{Limits, LogForm};
-use crate::failure::Failure;
 
-/// So many Experts there are at least: where the evidence has fewer domains, some share one.
-pub const EXPERTS: usize = 3;
-/// What the processes log where nobody says otherwise.
+/// The smallest number of Experts: if the evidence has fewer domains, some share one.
+const EXPERTS: usize = 3;
+/// What the processes log unless CASEBOOK_LOG is set.
 const LOG: &str = "info";
 
 /// A process of a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// Its name: that of its queue, with a number where several share it.
-    pub name: String,
-    /// The program.
-    pub program: &'static str,
-    /// Its user at the server.
-    pub user: String,
-    /// The domain of an Expert.
-    pub domain: Option<Domain>,
+pub(crate) struct Member {
+    /// That of its user, with a number if several share it.
+    pub(crate) name: String,
+    pub(crate) user: String,
+    pub(crate) domain: Option<Domain>,
 }
 
-/// A Hub, a Director, a Critic, and an Expert for each of `domains`, three at the least.
-#[must_use]
-pub fn members(domains: &[Domain]) -> Vec<Member> {
-    let member = |name: &str, program| Member { name: name.into(), program, user: name.into(), domain: None };
-    let mut all = vec![
-        member("hub", "casebook-hub"),
-        member("director", "casebook-director"),
-        member("critic", "casebook-critic"),
-    ];
-    for n in 0..domains.len().max(if domains.is_empty() { 0 } else { EXPERTS }) {
-        let Some(domain) = domains.get(n % domains.len()) else { continue };
+/// A Hub, a Director, a Critic, and an Expert for each of `domains`, at least three.
+pub(crate) fn members(domains: &[Domain]) -> Vec<Member> {
+    let mut all = ["hub", "director", "critic"]
+        .map(|name| Member { name: name.to_owned(), user: name.to_owned(), domain: None })
+        .to_vec();
+    for (n, domain) in domains.iter().cycle().take(domains.len().max(EXPERTS)).enumerate() {
         let user = Queue::new(Role::Expert, Some(domain)).name();
         let name = match n / domains.len() {
             0 => user.clone(),
             again => format!("{user}-{}", again + 1),
         };
-        all.push(Member { name, program: "casebook-expert", user, domain: Some(domain.clone()) });
+        all.push(Member { name, user, domain: Some(domain.clone()) });
     }
     all
 }
 
 /// What all processes of a team share.
-pub struct Shared<'a> {
-    /// Where the team keeps what it has.
-    pub place: &'a Place,
-    /// The server.
-    pub url: &'a str,
-    /// The models file.
-    pub models: Option<&'a Path>,
-    /// What an investigation may cost.
-    pub budget: &'a Limits,
-    /// How log lines look.
-    pub log: LogForm,
+pub(crate) struct Shared<'a> {
+    pub(crate) place: &'a Place,
+    pub(crate) url: &'a str,
+    pub(crate) models: Option<&'a Path>,
+    pub(crate) budget: &'a Limits,
+    pub(crate) log: LogForm,
     /// The collector that traces and metrics are sent to.
-    pub otlp: Option<&'a str>,
+    pub(crate) otlp: Option<&'a str>,
 }
 
-/// How `member` is started.
-///
-/// # Errors
-/// Its program is nowhere.
-pub fn plan(member: &Member, shared: &Shared<'_>) -> Result<Plan, Failure> {
-    let mut arguments: Vec<OsString> = Vec::new();
-    let mut set = |flag: &str, value: OsString| arguments.extend([OsString::from(flag), value]);
-    set("--nats", shared.url.into());
-    set("--credentials", shared.place.user(&member.user).into());
-    set("--log", if shared.log == LogForm::Json { "json" } else { "text" }.into());
+/// The command that starts `member`.
+pub(crate) fn command(member: &Member, shared: &Shared<'_>) -> Command {
+    let role = if member.domain.is_some() { "expert" } else { &member.name };
+    let mut command = serving(&program(&format!("casebook-{role}")));
+    command.args(["--nats", shared.url, "--log", if shared.log == LogForm::Json { "json" } else { "text" }]);
+    command.arg("--credentials").arg(shared.place.user(&member.user));
     if let Some(collector) = shared.otlp {
-        set("--otlp", collector.into());
+        command.args(["--otlp", collector]);
     }
     if let Some(domain) = &member.domain {
-        set("--profile", shared.place.profile(domain.as_str()).into());
+        command.arg("--profile").arg(shared.place.profile(domain.as_str()));
     }
-    if member.name == "hub" {
-        budget(shared.budget).into_iter().for_each(|(flag, value)| set(flag, value.into()));
+    if role == "hub" {
+        for (flag, value) in budget(shared.budget) {
+            command.args([flag, &value]);
+        }
     } else if let Some(models) = shared.models {
-        set("--models", models.into());
+        command.arg("--models").arg(models);
     }
-    let filter = std::env::var_os("CASEBOOK_LOG").unwrap_or_else(|| LOG.into());
-    Ok(Plan {
-        program: program(member.program)?,
-        arguments,
-        environment: vec![("CASEBOOK_LOG".into(), filter)],
-        // A team is as it is said here, whatever else is set for processes of this machine.
-        without: [CONFIG_ENV, "CASEBOOK_PROFILE"]
-            .into_iter()
-            .chain(casebook_agent::service::KEYS.iter().map(|key| key.env))
-            .filter(|name| *name != common::DRAIN.env)
-            .collect(),
-        log: shared.place.log(&member.name),
-    })
+    // The team is set up here alone: settings for other processes of this machine do not apply.
+    let settings = casebook_agent::service::KEYS.iter().map(|key| key.env).filter(|name| *name != common::DRAIN.env);
+    for name in settings.chain([CONFIG_ENV, "CASEBOOK_PROFILE"]) {
+        command.env_remove(name);
+    }
+    command.env("CASEBOOK_LOG", std::env::var_os("CASEBOOK_LOG").unwrap_or_else(|| LOG.into()));
+    command
 }
 
 fn budget(limits: &Limits) -> Vec<(&'static str, String)> {
@@ -118,22 +95,14 @@ fn budget(limits: &Limits) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(flag, value)| Some((flag, value?))).collect()
 }
 
-/// The program `name`: beside this one, else in the path.
-fn program(name: &str) -> Result<PathBuf, Failure> {
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(name)));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).map(|folder| folder.join(name)).collect();
-    beside.into_iter().chain(folders).find(|program| program.is_file()).ok_or_else(|| {
-        Failure::usage(
-            format!("there is no program {name}, neither beside casebook nor in the PATH"),
-            "build all of them: cargo build --release --workspace --bins",
-        )
-    })
+/// The program `name` beside this one, else the one in the PATH.
+fn program(name: &str) -> PathBuf {
+    let beside = std::env::current_exe().unwrap_or_default().with_file_name(name);
+    if beside.is_file() { beside } else { name.into() }
 }
 
 /// The profile of an Expert of `domain`.
-#[must_use]
-pub fn profile(evidence: Option<(&Path, &Path)>, team: Option<&Path>, domain: &Domain) -> String {
+pub(crate) fn profile(evidence: Option<(&Path, &Path)>, team: Option<&Path>, domain: &Domain) -> String {
     let path = |path: &Path| quoted(&path.display().to_string());
     let mut text = String::new();
     if let Some((evidence, index)) = evidence {

@@ -2,15 +2,15 @@
 //! owner of the data folder can read, and may do what its role needs.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
 use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use casebook_protocol::hash::hex;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
 use casebook_runtime::nats::permit::{User, authorization};
+use tempfile::NamedTempFile;
 
 use super::Place;
 use crate::failure::Failure;
@@ -53,12 +53,12 @@ pub fn prepare(place: &Place, domains: &[Domain]) -> Result<PathBuf, Failure> {
 /// The password of `user`, which is made where it is missing.
 fn password(place: &Place, user: &str) -> Result<String, Failure> {
     let path = place.user(user);
-    let known = std::fs::read_to_string(&path).ok().and_then(|text| {
-        let (name, password) = text.trim().split_once(':')?;
-        (name == user && password.len() == 2 * CHANCE).then(|| password.to_owned())
-    });
-    if let Some(password) = known.filter(|password| password.bytes().all(|b| b.is_ascii_hexdigit())) {
-        return Ok(password);
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    if let Some((name, password)) = known.trim().split_once(':')
+        && (name, password.len()) == (user, 2 * CHANCE)
+        && password.bytes().all(|b| b.is_ascii_hexdigit())
+    {
+        return Ok(password.to_owned());
     }
     let mut bytes = [0; CHANCE];
     let chance = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -71,14 +71,10 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
 /// Writes a file that only its owner can read, whole or not at all.
 fn secret(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::write(path, &e);
-    let new = path.with_extension("new");
-    match std::fs::remove_file(&new) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&new, path).map_err(failed)
+    // Such a file is made with mode 0600.
+    let mut file = NamedTempFile::new_in(path.parent().unwrap_or(path)).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
+    file.persist(path).map(drop).map_err(|e| failed(e.error))
 }
 
 #[cfg(test)]

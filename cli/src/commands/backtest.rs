@@ -29,11 +29,10 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let id = home.find(&args.id).await?;
     let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     if state.closed.is_none() {
-        return Err(Failure {
-            exit: Exit::Unfinished,
-            what: format!("investigation {id} is not finished: there is nothing to compare with"),
-            advice: format!("`casebook resume {id}{}` finishes it", super::investigate::data_option(data)),
-        });
+        return Err(Failure::unfinished(
+            format!("investigation {id} is not finished: there is nothing to compare with"),
+            format!("`casebook resume {id}{}` finishes it", super::investigate::data_option(data)),
+        ));
     }
     let then = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let branch = Branch::before_round(Arc::clone(&home.store), &id, args.from_round).await;

@@ -50,7 +50,7 @@ pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Fail
 }
 
 fn stopped() -> Failure {
-    Failure { exit: Exit::Unfinished, what: "stopped before every model was tried".into(), advice: String::new() }
+    Failure::unfinished("stopped before every model was tried", "")
 }
 
 fn without(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {

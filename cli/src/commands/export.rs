@@ -15,11 +15,8 @@ pub(super) async fn run(data: &Path, args: &Export, screen: &mut Screen) -> Resu
     let id = home.find(&args.id).await?;
     let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     if state.closed.is_none() {
-        return Err(Failure {
-            exit: Exit::Unfinished,
-            what: format!("investigation {id} is not finished and has no report yet"),
-            advice: args.nats.goes_on(&id, data),
-        });
+        let what = format!("investigation {id} is not finished and has no report yet");
+        return Err(Failure::unfinished(what, args.nats.goes_on(&id, data)));
     }
     let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     let text = args.format.render(&report).map_err(Failure::defect)?;

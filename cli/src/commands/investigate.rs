@@ -18,8 +18,7 @@ use crate::models::Opened;
 use crate::progress::Bar;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
-use casebook_report::save;
-use casebook_report::{Form, words};
+use casebook_report::words;
 
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = read_alert(&args.alert)?.1;
@@ -74,20 +73,14 @@ fn conclude(
     models: &Opened,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    super::show::verdict(report, screen);
-    super::show::by_role(report, screen);
-    screen.line("");
-    match out {
-        Some(folder) => {
-            save::report(folder, report)?;
-            screen.line(format_args!("{} {}", paint(BOLD, "Report"), folder.join(Form::Html.file_name()).display()));
-        }
-        None => screen.line(format_args!(
+    super::show::conclusion(report, out, screen)?;
+    if out.is_none() {
+        screen.line(format_args!(
             "{} casebook export {}{} --format html --output report.html",
             paint(BOLD, "Report"),
             report.investigation,
             data_option(data)
-        )),
+        ));
     }
     models.replayed()?;
     Ok(Exit::Done)

@@ -7,7 +7,6 @@ use casebook_hub::archive;
 
 use super::investigate::quoted;
 use crate::args::List;
-use crate::cluster::Place;
 use crate::failure::{Exit, Failure};
 use crate::home::hub_failure;
 use crate::screen::{DIM, RED, Screen, YELLOW, of_verdict, paint, safe};
@@ -33,13 +32,14 @@ pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result
             screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
         }
     }
-    if args.nats.nats.is_none() && Place::is_in(data) {
+    let reader = data.join("cluster/users/reader");
+    if args.nats.nats.is_none() && reader.exists() {
         screen.line(paint(
             DIM,
             format_args!(
                 "what `casebook cluster` investigates here is kept by its server: while that runs, `casebook list --nats \
                  URL --credentials {}`",
-                quoted(&Place::reader(data).display().to_string())
+                quoted(&reader.display().to_string())
             ),
         ));
     }

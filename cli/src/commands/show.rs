@@ -12,8 +12,7 @@ use crate::args::Show;
 use crate::failure::{Exit, Failure};
 use crate::home::{Home, hub_failure, store_failure};
 use crate::screen::{BOLD, DIM, RED, Screen, YELLOW, of_score, of_verdict, paint, safe};
-use casebook_report::compare;
-use casebook_report::words;
+use casebook_report::{Form, compare, save, words};
 
 /// So many places of evidence are named for an event; the report names all.
 const PLACES: usize = 4;
@@ -71,6 +70,18 @@ async fn recorded(home: &Home, report: &Report, call: &CallId, screen: &mut Scre
         screen.line(visible(line));
     }
     Ok(Exit::Done)
+}
+
+/// The verdict, what it used, and where the report is.
+pub(super) fn conclusion(report: &Report, out: Option<&Path>, screen: &mut Screen) -> Result<(), Failure> {
+    verdict(report, screen);
+    by_role(report, screen);
+    screen.line("");
+    if let Some(folder) = out {
+        save::report(folder, report)?;
+        screen.line(format_args!("{} {}", paint(BOLD, "Report"), folder.join(Form::Html.file_name()).display()));
+    }
+    Ok(())
 }
 
 /// The verdict with its reasons, as at the end of an investigation.

@@ -130,7 +130,7 @@ fn an_unknown_id_or_data_folder_is_named() {
     assert!(
         list.status.success() && String::from_utf8(list.stdout).unwrap().contains("no investigations in .casebook")
     );
-    place.file(".casebook/cluster/lock", "");
+    place.file(".casebook/cluster/users/reader", "");
     let list = String::from_utf8(place.run(&["list"]).stdout).unwrap();
     assert!(
         list.contains("kept by its server")

@@ -1,8 +1,7 @@
 //! What a process of Casebook needs: the two seams [`bus`] and [`store`] with what is in between ([`wire`],
 //! [`stored`]), time, the actor shell ([`process`]), the frame of a process that serves ([`service`]), NATS
-//! ([`nats`], [`broker`]) and telemetry.
+//! ([`nats`]) and telemetry.
 
-pub mod broker;
 pub mod bus;
 pub mod clock;
 pub mod env;

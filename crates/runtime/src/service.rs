@@ -1,12 +1,11 @@
 //! A process that serves: its settings ([`settings`], [`command`], [`environment`]), how it is ([`health`], [`http`]),
-//! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), how it works on
-//! queues over NATS ([`work`]), and how it is run by another ([`child`]).
+//! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), and how it works on
+//! queues over NATS ([`work`]).
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub mod child;
 pub mod command;
 pub mod common;
 pub mod environment;

@@ -257,7 +257,7 @@ fn mend(
         away.until = now();
     }
     match (strike.target, strike.blow) {
-        (Target::Server, Blow::Kill) => team.nats.broker.restart().map_err(|e| e.to_string())?,
+        (Target::Server, Blow::Kill) => team.nats.broker.restart()?,
         (Target::Server, Blow::Pause) => signal(team, Signal::CONT),
         (Target::Member(i), Blow::Kill) => team.run(i)?,
         (Target::Member(i), Blow::Pause) => team.pause(i, false),

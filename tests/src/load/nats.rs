@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use casebook_cli::cluster::process::{self, Process};
 use casebook_evidence::Catalog;
 use casebook_expert::roster;
 use casebook_protocol::{Report, subject};
 use casebook_runtime::bus::Subscription;
 use casebook_runtime::nats::{self, Connection};
-use casebook_runtime::service::child::{Plan, Process};
 use futures_util::TryStreamExt;
 
 use super::embedded::failed;
@@ -45,7 +45,7 @@ async fn investigate(setting: &Setting, nats: &Nats, team: &Team) -> Result<Take
     ask(&connection, setting.all()).await?;
     next(&mut *reports).await?;
     let broker = nats.broker.pid();
-    let before: Vec<u64> = team.0.iter().map(|(_, process)| measure::cpu_of(process.id())).collect();
+    let before: Vec<u64> = team.0.iter().map(|process| measure::cpu_of(process.id())).collect();
     let mut taken = Taken { before_kib: team.peak_kib(), ..Taken::default() };
     let (broker_before, stored, begun) = (measure::cpu_of(broker), messages(&connection).await?, Instant::now());
     let mut seen = BTreeSet::new();
@@ -64,9 +64,10 @@ async fn investigate(setting: &Setting, nats: &Nats, team: &Team) -> Result<Take
         }
     }
     taken.wall_micros = micros(begun.elapsed());
-    for ((name, process), before) in team.0.iter().zip(before) {
+    for (process, before) in team.0.iter().zip(before) {
         let cpu = measure::cpu_of(process.id()).saturating_sub(before);
         taken.cpu_micros += cpu;
+        let name = &process.name;
         eprintln!("  {name:<22} {:>9.1} ms CPU an investigation", cpu as f64 / 1e3 / setting.all().max(1) as f64);
     }
     taken.broker_cpu_micros = measure::cpu_of(broker).saturating_sub(broker_before);
@@ -93,7 +94,7 @@ async fn messages(connection: &Connection) -> Result<u64, String> {
 }
 
 /// The processes of a team, ended when they are dropped.
-struct Team(Vec<(String, Process)>);
+struct Team(Vec<Process>);
 
 impl Team {
     fn start(nats: &Nats, setting: &Setting) -> Result<Self, String> {
@@ -125,7 +126,8 @@ impl Team {
             team.run(nats, "expert", &name, &["--profile", &profile, "--models", &models, "--at-once", "1024"])?;
         }
         let end = Instant::now() + READY;
-        while !team.0.iter().all(|(_, process)| process.ready().is_some_and(|answer| answer.ready)) {
+        let ready = |process: &Process| process.ready().is_some_and(|answer| answer.ready);
+        while !team.0.iter().all(ready) {
             if Instant::now() > end {
                 return Err("the team does not become ready".into());
             }
@@ -135,22 +137,14 @@ impl Team {
     }
 
     fn run(&mut self, nats: &Nats, role: &str, name: &str, more: &[&str]) -> Result<(), String> {
-        let program = run::program(&format!("casebook-{role}"));
-        let told = |e: std::io::Error| format!("{}: {e}", program.display());
-        let url = nats.broker.url();
-        let arguments = ["--nats", &url].into_iter().chain(more.iter().copied());
-        let plan = Plan {
-            arguments: arguments.map(Into::into).collect(),
-            environment: Vec::new(),
-            without: Vec::new(),
-            log: nats.folder().join(format!("{name}.log")),
-            program: program.clone(),
-        };
-        self.0.push((name.to_owned(), Process::start(&plan).map_err(told)?));
+        let mut command = process::serving(&run::program(&format!("casebook-{role}")));
+        command.args(["--nats", &nats.broker.url()]).args(more);
+        let log = nats.folder().join(format!("{name}.log"));
+        self.0.push(Process::start(name, &mut command, &log).map_err(|e| e.to_string())?);
         Ok(())
     }
 
     fn peak_kib(&self) -> u64 {
-        self.0.iter().map(|(_, process)| measure::peak_kib_of(process.id())).sum()
+        self.0.iter().map(|process| measure::peak_kib_of(process.id())).sum()
     }
 }

@@ -2,7 +2,6 @@
 //! CASEBOOK_CASES names, where it is set.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use casebook_protocol::Report;
 use casebook_report::compare::stable;
@@ -28,11 +27,10 @@ fn the_demo_is_told_and_not_misjudged() {
 /// The whole team as processes of its own over a real server ends in the report of the one process.
 fn same_over_nats(case: &Path, embedded: &Report) {
     let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(run::program("casebook"));
-    command.args(["cluster", "--port", "0"]).arg(case.join("alert.json")).arg("--evidence").arg(case.join("evidence"));
+    let mut command = run::cluster().unwrap();
+    command.arg(case.join("alert.json")).arg("--evidence").arg(case.join("evidence"));
     command.arg("--data").arg(folder.path().join("data")).arg("--out").arg(folder.path().join("report"));
-    let output =
-        command.env_remove("CASEBOOK_MODELS").env_remove("CASEBOOK_NATS").stdin(Stdio::null()).output().unwrap();
+    let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
     assert!(output.status.success(), "{}: {said}", case.display());
     let report: Report =

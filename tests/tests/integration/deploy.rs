@@ -6,11 +6,10 @@ use std::process::{Command, Stdio};
 use casebook_evidence::DOMAINS;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role, subject};
-use casebook_runtime::broker::{Broker, Options};
 use casebook_runtime::nats::{self, permit};
 use casebook_runtime::process;
 use casebook_runtime::service::environment;
-use casebook_tests::nats::program;
+use casebook_tests::nats::{Broker, program};
 use casebook_tests::run;
 
 fn deploy(file: &str) -> PathBuf {
@@ -66,13 +65,7 @@ fn replace(file: &Path, from: &str, to: &str) {
 }
 
 fn start(folder: &Path, place: &Path) -> Broker {
-    let options = Options {
-        program: program().unwrap(),
-        folder: folder.join("run"),
-        config: Some(place.join("server.conf")),
-        port: 0,
-    };
-    Broker::start(options).unwrap()
+    Broker::start(&folder.join("run"), Some(place.join("server.conf"))).unwrap()
 }
 
 #[test]

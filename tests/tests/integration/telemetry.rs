@@ -31,7 +31,10 @@ fn lab(folder: &Path) -> (Lab, PathBuf) {
 }
 
 fn casebook(folder: &Path, how: &[&str]) -> Command {
-    let mut command = Command::new(run::program("casebook"));
+    with(Command::new(run::program("casebook")), folder, how)
+}
+
+fn with(mut command: Command, folder: &Path, how: &[&str]) -> Command {
     command.args(how).arg(demo("alert.json")).arg("--evidence").arg(demo("evidence"));
     command.arg("--data").arg(folder.join("data")).arg("--out").arg(folder.join("report")).stdin(Stdio::null());
     for other in
@@ -164,7 +167,7 @@ fn a_collector_gets_a_trace_of_each_task_and_what_was_measured_and_no_text() {
 fn the_processes_of_a_team_each_send_their_own_part() {
     let (folder, collector) = (tempfile::tempdir().unwrap(), Collector::start());
     let (_lab, models) = lab(folder.path());
-    let mut command = casebook(folder.path(), &["cluster", "--port", "0", "--models", models.to_str().unwrap()]);
+    let mut command = with(run::cluster().unwrap(), folder.path(), &["--models", models.to_str().unwrap()]);
     let output = command.args(["--otlp", &collector.url()]).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let (report, spans) = (report(folder.path()), collector.spans());

@@ -29,9 +29,9 @@ fn a_client_opens_and_reads_investigations_of_a_team() {
     let evidence = folder.path().join("evidence");
     generate::write(&evidence, 200_000, 3).unwrap();
     let program = run::program("casebook");
-    let mut command = Command::new(&program);
-    command.args(["cluster", "--evidence", text(&evidence), "--port", "0"]).env_remove("CASEBOOK_NATS");
-    command.current_dir(folder.path()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = run::cluster().unwrap();
+    command.args(["--evidence", text(&evidence)]);
+    command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut cluster = Cluster(command.spawn().unwrap());
     let mut lines = BufReader::new(cluster.0.stdout.take().unwrap()).lines().map(Result::unwrap);
     // The command line that it tells people, from the server on.

@@ -21,13 +21,14 @@ fn demo(name: &str) -> PathBuf {
 
 /// `casebook investigate` of the demo's alert in `folder`; the report and what was printed.
 fn investigate(folder: &Path, name: &str, more: &[&str]) -> (Report, String) {
-    with(folder, name, "investigate", more)
+    let mut command = Command::new(run::program("casebook"));
+    command.arg("investigate");
+    with(command, folder, name, more)
 }
 
-fn with(folder: &Path, name: &str, how: &str, more: &[&str]) -> (Report, String) {
+fn with(mut command: Command, folder: &Path, name: &str, more: &[&str]) -> (Report, String) {
     let out = folder.join(name);
-    let mut command = Command::new(run::program("casebook"));
-    command.arg(how).arg(demo("alert.json")).args(more).arg("--out").arg(&out);
+    command.arg(demo("alert.json")).args(more).arg("--out").arg(&out);
     command.arg("--data").arg(folder.join(format!("{name}-data"))).current_dir(folder).stdin(Stdio::null());
     let output = command.env_remove("CASEBOOK_MODELS").env_remove("CASEBOOK_TEAM").output().unwrap();
     let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
@@ -70,7 +71,7 @@ fn the_demo_over_a_child_process_and_over_http_ends_in_the_report_of_the_one_pro
     let (report, said) = investigate(folder.path(), "over-child", &["--team", &over_child]);
     assert!(said.contains("from server evidence"), "{said}");
     assert_eq!(stable(&report), stable(&embedded));
-    let (report, _) = with(folder.path(), "over-nats", "cluster", &["--team", &over_child, "--port", "0"]);
+    let (report, _) = with(run::cluster().unwrap(), folder.path(), "over-nats", &["--team", &over_child]);
     assert_eq!(stable(&report), stable(&embedded), "Experts as processes, each with servers of its own");
 
     let mut server = Command::new(&casebook);

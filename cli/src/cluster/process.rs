@@ -1,0 +1,123 @@
+//! A process of a team as our child: the NATS server, or a program that answers health.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use casebook_runtime::service::health::Answer;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::failure::Failure;
+
+/// Maximum wait for an answer about health.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Bytes at the end of a log in which its last lines are looked for.
+const TAIL: u64 = 16 * 1024;
+
+/// A child process. Dropped, it is killed; when we die, its standard input ends.
+#[derive(Debug)]
+pub struct Process {
+    /// Its name in the team.
+    pub name: String,
+    /// Its log.
+    pub log: PathBuf,
+    child: Child,
+}
+
+/// The command for one of our programs: it answers health on a free port, and drains when we die.
+#[must_use]
+pub fn serving(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(["--health", "0", "--until-eof"]);
+    command
+}
+
+impl Process {
+    /// Starts `command`, with its standard error appended to `log`.
+    ///
+    /// # Errors
+    /// The program cannot be run, or its log cannot be written.
+    pub fn start(name: &str, command: &mut Command, log: &Path) -> Result<Self, Failure> {
+        let files = File::create(printed(log)).and_then(|out| {
+            let errors = OpenOptions::new().create(true).append(true).open(log)?;
+            Ok((out, errors))
+        });
+        let (out, errors) = files.map_err(|e| Failure::write(log, &e))?;
+        // Ctrl-C in a terminal reaches a whole group; the team must end in order.
+        command.process_group(0).stdin(Stdio::piped()).stdout(out).stderr(errors);
+        let child = command.spawn().map_err(|e| {
+            let what = format!("cannot run {}: {e}", command.get_program().display());
+            Failure::failed(what, "build all programs: cargo build --release --workspace --bins")
+        })?;
+        Ok(Self { name: name.to_owned(), log: log.to_path_buf(), child })
+    }
+
+    /// Its process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its exit status; none while it runs.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// What it says of itself; none before it answers. Blocks for a moment.
+    #[must_use]
+    pub fn ready(&self) -> Option<Answer> {
+        let printed = std::fs::read_to_string(printed(&self.log)).ok()?;
+        let health: SocketAddr = printed.trim().rsplit_once("http://")?.1.parse().ok()?;
+        let mut stream = TcpStream::connect_timeout(&health, PATIENCE).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        write!(stream, "GET /ready HTTP/1.1\r\nHost: {health}\r\nConnection: close\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.take(TAIL).read_to_string(&mut text).ok()?;
+        serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    /// Sends `signal`, unless it has ended.
+    pub fn signal(&mut self, signal: Signal) {
+        if self.ended().is_none() {
+            // An error says that it has ended meanwhile.
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
+    }
+
+    /// Ends it at once.
+    pub fn kill(&mut self) {
+        // An error says that it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// The last lines of its log, joined.
+    ///
+    /// # Errors
+    /// The log cannot be read.
+    pub fn last_lines(&self) -> io::Result<String> {
+        let mut file = File::open(&self.log)?;
+        file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(TAIL)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut last: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(5).collect();
+        last.reverse();
+        Ok(last.join(" / "))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The file beside `log` that holds what its process prints: the address of its health.
+fn printed(log: &Path) -> PathBuf {
+    log.with_extension("out")
+}

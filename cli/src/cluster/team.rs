@@ -1,0 +1,120 @@
+//! Starts the processes of a team, waits until they take work, notices one that ends, and stops all of
+//! them, the server last.
+
+use std::time::{Duration, Instant};
+
+use casebook_runtime::service::common;
+use rustix::process::Signal;
+
+use super::process::Process;
+use crate::failure::Failure;
+use crate::screen::{DIM, YELLOW, paint, safe, tell};
+use crate::stop::Stop;
+
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// After this time a member that takes no work is reported with its reason.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What a process takes to end after its time to drain.
+const LAST_WORDS: Duration = Duration::from_secs(15);
+
+/// A team that runs. Dropped, all of it is killed.
+pub(crate) struct Team {
+    pub(crate) members: Vec<Process>,
+    pub(crate) server: Process,
+}
+
+impl Team {
+    /// Waits until every member takes work, and reports each of them. An error names a process that ended.
+    pub(crate) async fn ready(&mut self) -> Result<(), Failure> {
+        report_ready(&self.server);
+        for n in 0..self.members.len() {
+            let mut late = Instant::now() + PATIENCE;
+            loop {
+                self.all_run()?;
+                let Some(member) = self.members.get(n) else { break };
+                let answer = member.ready();
+                if answer.as_ref().is_some_and(|answer| answer.ready) {
+                    report_ready(member);
+                    break;
+                }
+                if Instant::now() > late {
+                    late += PATIENCE;
+                    let why = answer.map_or_else(|| "it does not answer".to_owned(), |a| a.reasons.join("; "));
+                    tell(paint(YELLOW, format_args!("{} is not ready: {}", member.name, safe(&why, 300))));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until a process ends by itself.
+    pub(crate) async fn ended(&mut self) -> Failure {
+        loop {
+            if let Err(failure) = self.all_run() {
+                return failure;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn all_run(&mut self) -> Result<(), Failure> {
+        for process in self.members.iter_mut().chain([&mut self.server]) {
+            let Some(status) = process.ended() else { continue };
+            let ended = format!("{} ended by itself ({status})", process.name);
+            tell(paint(YELLOW, format_args!("{ended}: the team cannot go on without it")));
+            let log = process.last_lines().unwrap_or_default();
+            let what = format!("{ended}; the end of {}: {log}", process.log.display());
+            return Err(match status.code() {
+                Some(2) => Failure::usage(what, "correct that setting, then run the same command again"),
+                _ => Failure::failed(what, "what is recorded is safe: the same command goes on from there"),
+            });
+        }
+        Ok(())
+    }
+
+    /// Lets every member finish what is under way and ends it, then the server; at once when `at_once` asks.
+    /// An error says that some were killed.
+    pub(crate) async fn stop(mut self, at_once: &mut Stop) -> Result<(), Failure> {
+        tell(paint(DIM, "stops: what is under way is finished first (Ctrl-C again ends it at once)"));
+        // Without the server, a result cannot be recorded: there is nothing to finish.
+        let drain = if self.server.ended().is_some() { Duration::ZERO } else { drain() };
+        let late = end(&mut self.members, drain + LAST_WORDS, at_once).await?;
+        self.members.clear();
+        end(std::slice::from_mut(&mut self.server), LAST_WORDS, at_once).await?;
+        if late.is_empty() {
+            return Ok(());
+        }
+        let what = format!("{} did not end in time and were killed", late.join(", "));
+        Err(Failure::failed(what, "what they had under way is done again when the team starts again"))
+    }
+}
+
+fn report_ready(process: &Process) {
+    tell(paint(DIM, format_args!("{} is ready (process {})", process.name, process.id())));
+}
+
+/// Asks `processes` to end and waits for that; gives the names of those that still run after `patience`.
+async fn end(processes: &mut [Process], patience: Duration, at_once: &mut Stop) -> Result<Vec<String>, Failure> {
+    processes.iter_mut().for_each(|process| process.signal(Signal::TERM));
+    let end = Instant::now() + patience;
+    loop {
+        let running = processes.iter_mut().filter_map(|p| p.ended().is_none().then(|| p.name.clone()));
+        let running: Vec<String> = running.collect();
+        if running.is_empty() || Instant::now() > end {
+            return Ok(running);
+        }
+        if at_once.within(LOOK).await {
+            let advice = "what is recorded is safe: the same command goes on from there";
+            return Err(Failure::unfinished("stopped at once", advice));
+        }
+    }
+}
+
+/// How long processes take to finish what is under way.
+fn drain() -> Duration {
+    let set = std::env::var(common::DRAIN.env).ok().and_then(|text| text.parse().ok());
+    let usual = || common::DRAIN.usual.and_then(|usual| usual.parse().ok());
+    Duration::from_secs(set.or_else(usual).unwrap_or_default())
+}
