@@ -9,7 +9,7 @@ use casebook_agent::model::config::Config;
 use casebook_cli::minds::Minds;
 use casebook_protocol::{Budget, Report};
 
-use crate::model::invariants::{self, Known};
+use crate::model::invariants;
 use crate::model::play::Script;
 use crate::model::server::{Options, Server};
 use crate::run;
@@ -102,8 +102,7 @@ impl Lab {
     /// What is wrong with the requests so far, in words.
     #[must_use]
     pub fn violations(&self) -> Vec<String> {
-        let known = Known { secrets: vec![KEY.to_owned()], window: None };
-        let found = invariants::check(&self.server.log().captured(), &known);
+        let found = invariants::check(&self.server.log().captured(), &[KEY.to_owned()]);
         found.iter().map(|v| format!("request {}: {}: {}", v.number, v.rule, v.detail)).collect()
     }
 }

@@ -17,9 +17,6 @@ pub mod request;
 pub mod server;
 pub mod wire;
 
-#[cfg(test)]
-mod tests;
-
 pub use play::{Play, Reply, Script, Stop};
 pub use request::{Provider, Request};
 pub use server::{Options, Server};

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use casebook_protocol::{TaskKind, Timestamp};
-use hyper::body::Bytes;
 use serde::Serialize;
 
 use crate::model::cache::{Counted, PromptCache};
@@ -49,19 +48,6 @@ pub struct Entry {
     pub answered: Option<Timestamp>,
 }
 
-/// A request that was refused, with the message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejected {
-    /// The path.
-    pub path: String,
-    /// The status.
-    pub status: u16,
-    /// The provider's message.
-    pub message: String,
-    /// The body as it came.
-    pub bytes: Bytes,
-}
-
 /// Sums over all requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
@@ -91,7 +77,7 @@ pub struct Counts {
 struct Inner {
     captured: Vec<Captured>,
     ledger: Vec<Entry>,
-    rejected: Vec<Rejected>,
+    rejected: Vec<String>,
     counts: Counts,
     cache: PromptCache,
     /// Requests by content: how often they came, how often they were answered.
@@ -128,12 +114,12 @@ impl Log {
         UnderWay(Arc::clone(self))
     }
 
-    /// A request was refused.
-    pub fn reject(&self, rejected: Rejected) {
+    /// A request was refused, with this message.
+    pub fn reject(&self, message: &str) {
         let mut inner = self.lock();
         inner.counts.rejected += 1;
         if self.keep {
-            inner.rejected.push(rejected);
+            inner.rejected.push(message.to_owned());
         }
     }
 
@@ -160,7 +146,7 @@ impl Log {
         if self.keep {
             inner.ledger.push(Entry {
                 number,
-                content: hash(&(&captured.request.path, &captured.request.bytes)),
+                content: hash(&(captured.request.provider, &captured.request.bytes)),
                 key: captured.request.key.clone(),
                 kind,
                 begun: Timestamp::now(),
@@ -190,17 +176,11 @@ impl Log {
     ///
     /// # Errors
     /// When the files cannot be written.
-    pub fn record(&self, captured: &Captured, sent: &[u8]) -> std::io::Result<()> {
+    pub fn record(&self, captured: &Captured, sent: &str) -> std::io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let name = format!("{:06}-{}", captured.number, captured.kind.map_or("unknown", TaskKind::name));
         std::fs::write(folder.join(format!("{name}.request.json")), &captured.request.bytes)?;
         std::fs::write(folder.join(format!("{name}.reply")), sent)
-    }
-
-    /// There is a folder to write into.
-    #[must_use]
-    pub const fn records(&self) -> bool {
-        self.folder.is_some()
     }
 
     /// The requests that were taken, in order of arrival.
@@ -224,9 +204,9 @@ impl Log {
         answered.get(nth.checked_sub(1)?).map(|entry| (*entry).clone())
     }
 
-    /// The requests that were refused.
+    /// The messages of the requests that were refused.
     #[must_use]
-    pub fn rejected(&self) -> Vec<Rejected> {
+    pub fn rejected(&self) -> Vec<String> {
         self.lock().rejected.clone()
     }
 
@@ -238,7 +218,7 @@ impl Log {
 }
 
 fn content(request: &Request) -> u64 {
-    hash(&(&request.path, &request.key, &request.bytes))
+    hash(&(request.provider, &request.key, &request.bytes))
 }
 
 /// A request under way.

@@ -1,5 +1,6 @@
-//! What must hold of every request that we send to a model, whatever the test is about: the table of
-//! the design, section 1, read off the wire.
+//! What must hold of every request that we send to a model, whatever the test is about: who may see
+//! what, read off the wire. That turns alternate and that every call has one result, the server checks
+//! itself (`wire::rules`).
 
 mod view;
 pub(crate) use view::SUBMIT;
@@ -10,7 +11,7 @@ use casebook_protocol::TaskKind;
 
 use crate::model::capture::Captured;
 use crate::model::prompt;
-use crate::model::request::{Call, Provider, Request, Turn};
+use crate::model::request::{Provider, Request, Turn};
 
 /// What was broken, and where.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,26 +24,15 @@ pub struct Violation {
     pub detail: String,
 }
 
-/// What cannot be known from the requests alone.
-#[derive(Debug, Clone, Default)]
-pub struct Known {
-    /// Texts that must occur in no request: planted keys, other investigations' names.
-    pub secrets: Vec<String>,
-    /// The window of the model in tokens.
-    pub window: Option<u64>,
-}
-
-/// Checks all requests of a run; no violation is a pass.
+/// Checks all requests of a run; no violation is a pass. The `secrets` must occur in no request: planted
+/// keys, names of other investigations.
 #[must_use]
-pub fn check(captured: &[Captured], known: &Known) -> Vec<Violation> {
+pub fn check(captured: &[Captured], secrets: &[String]) -> Vec<Violation> {
     let mut found = Vec::new();
     for one in captured {
         let request = &one.request;
         let mut add = |rule: &'static str, detail: String| found.push(Violation { number: one.number, rule, detail });
-        pairs(request, &mut add);
-        roles(request, &mut add);
-        size(request, known, &mut add);
-        secrets(request, known, &mut add);
+        hold_no_secret(request, secrets, &mut add);
         match prompt::kind(&request.system) {
             None => add("kind", "the system prompt does not begin with the kind of task".to_owned()),
             Some(kind) => {
@@ -59,71 +49,9 @@ pub fn check(captured: &[Captured], known: &Known) -> Vec<Violation> {
 
 type Add<'a> = dyn FnMut(&'static str, String) + 'a;
 
-/// Every tool result has its call in the reply before, and the reverse.
-fn pairs(request: &Request, add: &mut Add<'_>) {
-    let turns = &request.turns;
-    for (n, turn) in turns.iter().enumerate() {
-        match turn {
-            Turn::User(_) => {}
-            Turn::Assistant { calls, .. } => {
-                let answered = |call: &&Call| match turns.get(n + 1) {
-                    Some(Turn::Results(answers)) => !answers.iter().any(|answer| answer.id == call.id),
-                    _ => true,
-                };
-                for call in calls.iter().filter(answered) {
-                    add("pairs", format!("turn {n}: call {} of {} has no result", call.id, call.name));
-                }
-            }
-            Turn::Results(answers) => {
-                let calls: &[Call] = match n.checked_sub(1).and_then(|n| turns.get(n)) {
-                    Some(Turn::Assistant { calls, .. }) => calls,
-                    _ => &[],
-                };
-                for answer in answers.iter().filter(|answer| !calls.iter().any(|call| call.id == answer.id)) {
-                    add("pairs", format!("turn {n}: result of {} has no call before it", answer.id));
-                }
-                for (k, answer) in answers.iter().enumerate() {
-                    if answers.iter().take(k).any(|other| other.id == answer.id) {
-                        add("pairs", format!("turn {n}: call {} has two results", answer.id));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// We speak first and last, and no one speaks twice in a row.
-fn roles(request: &Request, add: &mut Add<'_>) {
-    if !matches!(request.turns.first(), Some(Turn::User(_))) {
-        add("roles", "the first turn is not the prompt of the task".to_owned());
-    }
-    if matches!(request.turns.last(), Some(Turn::Assistant { .. })) {
-        add("roles", "the last turn is the model's own".to_owned());
-    }
-    for (n, pair) in request.turns.windows(2).enumerate() {
-        let twice = matches!(
-            pair,
-            [Turn::User(_), Turn::User(_) | Turn::Results(_)]
-                | [Turn::Assistant { .. }, Turn::Assistant { .. }]
-                | [Turn::Results(_), Turn::Results(_)]
-        );
-        if twice {
-            add("roles", format!("turns {n} and {} are of the same side", n + 1));
-        }
-    }
-}
-
-fn size(request: &Request, known: &Known, add: &mut Add<'_>) {
-    let Some(window) = known.window else { return };
-    let tokens = request.prefix.tokens() + request.max_output.unwrap_or(0);
-    if tokens > window {
-        add("window", format!("{tokens} tokens with the reply, the window has {window}"));
-    }
-}
-
-fn secrets(request: &Request, known: &Known, add: &mut Add<'_>) {
+fn hold_no_secret(request: &Request, secrets: &[String], add: &mut Add<'_>) {
     let raw = String::from_utf8_lossy(&request.bytes);
-    for (n, secret) in known.secrets.iter().enumerate() {
+    for (n, secret) in secrets.iter().enumerate() {
         let escaped = serde_json::Value::String(secret.clone()).to_string();
         if raw.contains(secret) || raw.contains(escaped.trim_matches('"')) {
             add("secret", format!("planted secret {n} is in the body"));

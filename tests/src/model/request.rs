@@ -99,8 +99,6 @@ pub enum Turn {
 pub struct Request {
     /// Whose wire format it came in.
     pub provider: Provider,
-    /// The path that was asked.
-    pub path: String,
     /// The key that came with it.
     pub key: String,
     /// The model.
@@ -117,10 +115,6 @@ pub struct Request {
     pub format: Option<(String, Value)>,
     /// Tokens that the reply may have.
     pub max_output: Option<u64>,
-    /// The reply is to be streamed.
-    pub stream: bool,
-    /// A stream is to end with its usage; only Chat has to be told so.
-    pub stream_usage: bool,
     /// The body as it came.
     pub bytes: Bytes,
     /// The prompt as a provider's prompt cache sees it.
@@ -128,6 +122,23 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request for the model that `body` names, before more of it is read.
+    pub(crate) fn of(provider: Provider, body: &Value, prefix: Prefix) -> Self {
+        Self {
+            provider,
+            key: String::new(),
+            model: body["model"].as_str().unwrap_or_default().to_owned(),
+            system: String::new(),
+            turns: Vec::new(),
+            tools: Vec::new(),
+            choice: Choice::Auto,
+            format: None,
+            max_output: None,
+            bytes: Bytes::new(),
+            prefix,
+        }
+    }
+
     /// The tools that the model may call now.
     #[must_use]
     pub fn offered(&self) -> &[Tool] {

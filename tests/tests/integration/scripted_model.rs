@@ -6,8 +6,11 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 #[test]
-fn it_prints_its_url_serves_and_tells_its_counts() {
+fn the_program_prints_its_url_serves_records_and_counts() {
+    let folder = tempfile::tempdir().unwrap();
     let mut program = Command::new(env!("CARGO_BIN_EXE_scripted-model"))
+        .arg("--record")
+        .arg(folder.path())
         .args(["--port", "0", "--script", "benchmark", "--latency-ms", "1", "--end-with-input"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -27,12 +30,14 @@ fn it_prints_its_url_serves_and_tells_its_counts() {
     writeln!(input, "counts").unwrap();
     let counts: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     assert_eq!((&counts["requests"], &counts["answered"]), (&json!(1), &json!(1)));
+    let kept = std::fs::read_to_string(folder.path().join("000001-unknown.request.json")).unwrap();
+    assert_eq!(kept, body.to_string(), "the body as it came, and no header with a key");
     drop(input);
     assert!(program.wait().unwrap().success());
 }
 
 #[test]
-fn a_script_that_does_not_exist_is_named() {
+fn an_unknown_script_is_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_scripted-model")).args(["--script", "x"]).output().unwrap();
     assert!(!output.status.success());
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

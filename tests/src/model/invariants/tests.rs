@@ -5,56 +5,35 @@ use serde_json::json;
 
 use super::*;
 use crate::model::cache::{Counted, Prefix};
-use crate::model::request::{Answer, Choice, Tool};
+use crate::model::request::{Answer, Call, Tool};
 
 const SECRET: &str = "sk-planted-\"1\"";
 
-fn request(kind: &str, sections: &[(&str, &str)]) -> Request {
-    let text: String = sections.iter().map(|(name, content)| format!("<{name}>\n{content}\n</{name}>\n")).collect();
-    let mut prefix = Prefix::new(false);
-    prefix.add(&text, false);
-    Request {
-        provider: Provider::Anthropic,
-        path: "/v1/messages".into(),
-        key: "k".into(),
-        model: "m".into(),
-        system: format!("Casebook task: {kind} (prompt {kind} 1)\nrules"),
-        turns: vec![Turn::User(vec![text])],
-        tools: Vec::new(),
-        choice: Choice::Auto,
-        format: None,
-        max_output: Some(100),
-        stream: false,
-        stream_usage: true,
-        bytes: Bytes::from(json!({"some": "body"}).to_string()),
-        prefix,
-    }
-}
+/// A change that breaks a rule.
+type Break = Box<dyn FnOnce(&mut Request)>;
 
-fn good(kind: &str) -> Request {
-    let sections: &[(&str, &str)] = match kind {
-        "investigate" => &[("alert", "{}"), ("sources", "[]"), ("journal", ""), ("question", "{}")],
-        "review" => &[("journal", ""), ("toolsets", "[]"), ("findings", r#"[{"id":"r1-net-1"}]"#)],
-        "timeline" => &[("journal", ""), ("review", "{}")],
-        _ => &[("alert", r#"{"raw":"the sender's"}"#), ("journal", "#1 x"), ("roster", "[]"), ("review", "{}")],
+/// A request of a kind of task as it should be.
+fn good(kind: TaskKind) -> Request {
+    let sections = match kind {
+        TaskKind::Investigate => {
+            "<alert>\n{}\n</alert>\n<sources>\n[]\n</sources>\n<journal>\n</journal>\n<question>\n{}\n</question>"
+        }
+        TaskKind::Review => {
+            "<journal>\n</journal>\n<toolsets>\n[]\n</toolsets>\n<findings>\n[{\"id\":\"r1-net-1\"}]\n</findings>"
+        }
+        TaskKind::Timeline => "<journal>\n</journal>\n<review>\n{}\n</review>",
+        _ => {
+            "<alert>\n{\"raw\":\"the sender's\"}\n</alert>\n<journal>\n#1 x\n</journal>\n<roster>\n[]\n</roster>\n<review>\n{}\n</review>"
+        }
     };
-    request(kind, sections)
+    let name = kind.name();
+    let mut request = Request::of(Provider::Anthropic, &json!({"model": "m"}), Prefix::new(false));
+    request.system = format!("Casebook task: {name} (prompt {name} 1)\nrules");
+    request.turns = vec![Turn::User(vec![sections.to_owned()])];
+    request
 }
 
-fn calls(request: &mut Request, results: &[(&str, &str, &str)]) {
-    let calls = results
-        .iter()
-        .map(|(id, _, tool)| Call { id: (*id).into(), name: (*tool).into(), arguments: "{}".into() })
-        .collect();
-    request.turns.push(Turn::Assistant { text: String::new(), calls });
-    let answers = results.iter().map(|(id, call, tool)| Answer {
-        id: (*id).into(),
-        text: format!("result of call {call} ({tool}), 2 bytes, whole\n<data-0>\n{{}}\n</data-0>"),
-    });
-    request.turns.push(Turn::Results(answers.collect()));
-}
-
-fn captured(requests: Vec<Request>) -> Vec<Captured> {
+fn violations(requests: Vec<Request>) -> Vec<String> {
     let wrap = |(number, request): (u64, Request)| Captured {
         number,
         kind: prompt::kind(&request.system),
@@ -64,191 +43,120 @@ fn captured(requests: Vec<Request>) -> Vec<Captured> {
         prompt: Counted::default(),
         request: Arc::new(request),
     };
-    (1..).zip(requests).map(wrap).collect()
+    let captured: Vec<Captured> = (1..).zip(requests).map(wrap).collect();
+    let found = check(&captured, &[SECRET.to_owned()]);
+    found.iter().map(|v| format!("{} {}: {}", v.number, v.rule, v.detail)).collect()
 }
 
-/// Each violation as `number rule: detail`.
-fn check_all(requests: Vec<Request>, expect: &[&str]) {
-    let known = Known { secrets: vec![SECRET.into()], window: Some(1000) };
-    let found = check(&captured(requests), &known);
-    let lines: Vec<String> = found.iter().map(|v| format!("{} {}: {}", v.number, v.rule, v.detail)).collect();
-    assert_eq!(lines, expect);
+/// Adds to the prompt.
+fn part(text: &'static str) -> Break {
+    Box::new(move |request| request.turns.insert(1, Turn::User(vec![text.to_owned()])))
 }
 
-fn broken(kind: &str, breaking: impl FnOnce(&mut Request), expect: &[&str]) {
-    let mut request = good(kind);
-    breaking(&mut request);
-    check_all(vec![request], expect);
+fn section(name: &'static str, content: &'static str) -> Break {
+    Box::new(move |request| {
+        if let Some(Turn::User(parts)) = request.turns.first_mut() {
+            parts.push(if name.is_empty() { content.into() } else { format!("<{name}>\n{content}\n</{name}>\n") });
+        }
+    })
 }
 
-fn section(request: &mut Request, name: &str, content: &str) {
-    if let Some(Turn::User(parts)) = request.turns.first_mut() {
-        parts.push(format!("<{name}>\n{content}\n</{name}>\n"));
-    }
+fn tool(name: &'static str) -> Break {
+    Box::new(|request| request.tools.push(Tool { name: name.into(), schema: json!({}), strict: false }))
 }
 
-fn tool(request: &mut Request, name: &str) {
-    request.tools.push(Tool { name: name.into(), schema: json!({"type": "object"}), strict: false });
+/// Adds calls and their results, by our own ids.
+fn calls(results: &'static [(&'static str, &'static str)]) -> Break {
+    Box::new(|request| {
+        let name = |tool: &str| Call { id: tool.into(), name: tool.into(), arguments: "{}".into() };
+        let calls = results.iter().map(|(_, tool)| name(tool)).collect();
+        request.turns.push(Turn::Assistant { text: String::new(), calls });
+        let answers = results.iter().map(|(call, tool)| Answer {
+            id: (*tool).into(),
+            text: format!("result of call {call} ({tool}), 2 bytes, whole\n<data-0>\n{{}}\n</data-0>"),
+        });
+        request.turns.push(Turn::Results(answers.collect()));
+    })
 }
 
 #[test]
-fn what_is_right_passes() {
+fn a_request_as_it_should_be_passes() {
     for kind in prompt::KINDS {
-        check_all(vec![good(kind.name())], &[]);
+        assert_eq!(violations(vec![good(kind)]), [""; 0]);
     }
-    let mut plan = good("plan");
-    tool(&mut plan, "journal");
-    tool(&mut plan, "submit");
-    calls(&mut plan, &[("a", "r1.plan.t1.0", "journal")]);
-    let mut expert = good("investigate");
-    calls(&mut expert, &[("b", "r1.investigate.net.t1.0", "search"), ("c", "r1.investigate.net.t1.1", "sql")]);
-    expert.turns.push(Turn::User(vec!["The answer has 1 error: …".into()]));
-    check_all(vec![plan, expert], &[]);
+    let mut plan = good(TaskKind::Plan);
+    for change in [tool("journal"), tool("submit"), calls(&[("r1.plan.t1.0", "journal")])] {
+        change(&mut plan);
+    }
+    assert_eq!(violations(vec![plan]), [""; 0]);
 }
 
 #[test]
-fn forbidden_parts_of_a_view_are_found() {
-    broken("plan", |r| section(r, "findings", "[]"), &["1 view: plan may not see a section findings"]);
-    broken("investigate", |r| section(r, "review", "{}"), &["1 view: investigate may not see a section review"]);
-    broken("investigate", |r| section(r, "timeline", "{}"), &["1 view: investigate may not see a section timeline"]);
-    broken("review", |r| section(r, "alert", "{}"), &["1 view: review may not see a section alert"]);
-    broken("decide", |r| section(r, "journal", "x"), &["1 view: section journal comes twice"]);
-    check_all(vec![request("timeline", &[("journal", "")])], &["1 view: timeline has no section review"]);
-    broken(
-        "report",
-        |r| section(r, "timeline", r#"{"events":[{"quote":"bytes"}]}"#),
-        &["1 view: section timeline shows the Director bytes of evidence under \"quote\""],
-    );
-    check_all(
-        vec![request(
-            "review",
-            &[("journal", ""), ("toolsets", "[]"), ("findings", r#"[{"id":"r1-net-1"},{"id":"r2-net-1"}]"#)],
-        )],
-        &["1 view: findings of more than one round: {\"r1\", \"r2\"}"],
-    );
+fn each_broken_rule_is_found() {
+    use TaskKind::{Decide, Investigate, Plan, Report, Review, Timeline};
+    let system = |text: &'static str| -> Break { Box::new(move |request| request.system = text.to_owned()) };
+    let secret: Break = Box::new(|request| request.bytes = Bytes::from(json!({"x": SECRET}).to_string()));
+    let no_review: Break = Box::new(|request| request.turns = vec![Turn::User(vec!["<journal>\n</journal>".into()])]);
+    let two_rounds: Break = Box::new(|request| {
+        let Some(Turn::User(parts)) = request.turns.first_mut() else { return };
+        parts[0] = parts[0].replace("[{", "[{\"id\":\"r2-net-1\"},{");
+    });
+    let cases = [
+        (Plan, section("findings", "[]"), "view: plan may not see a section findings"),
+        (Investigate, section("review", "{}"), "view: investigate may not see a section review"),
+        (Investigate, section("timeline", "{}"), "view: investigate may not see a section timeline"),
+        (Review, section("alert", "{}"), "view: review may not see a section alert"),
+        (Decide, section("journal", "x"), "view: section journal comes twice"),
+        (Timeline, no_review, "view: timeline has no section review"),
+        (
+            Report,
+            section("timeline", r#"{"events":[{"quote":"bytes"}]}"#),
+            "view: section timeline shows the Director bytes of evidence under \"quote\"",
+        ),
+        (Review, two_rounds, "view: findings of more than one round: {\"r1\", \"r2\"}"),
+        (Timeline, tool("list_toolsets"), "tools: timeline may not be offered list_toolsets"),
+        (Plan, tool("search"), "tools: plan may not be offered search"),
+        (Investigate, tool("journal"), "tools: investigate may not be offered journal"),
+        (Review, tool("search"), "tools: review may not be offered search"),
+        (Decide, calls(&[("r1.decide.t1.0", "search")]), "view: decide may not see a result of search"),
+        (Timeline, section("timeline", r#"{"a":"<b>"}"#), "escape: section timeline holds a bare <"),
+        (
+            Plan,
+            section("timeline", "{} {}"),
+            "escape: section timeline is not one JSON document: trailing characters at line 1 column 4",
+        ),
+        (Plan, part("<alert>\n{}\n</alert>"), "history: turn 1 holds another prompt"),
+        (
+            Investigate,
+            calls(&[("r1.investigate.net.t1.0", "search"), ("r2.investigate.net.t1.0", "sql")]),
+            "history: results of r1.investigate.net and of r2.investigate.net in one task",
+        ),
+        (Plan, calls(&[("r1.report.t1.0", "journal")]), "history: results of task r1.report in a task of kind plan"),
+        (
+            Plan,
+            section("", "result of call r1.investigate.net.t1.0 (search)"),
+            "history: part 1 of the prompt holds a tool result: result of call r1.investigate.net.t1.0 (search)",
+        ),
+        (Plan, secret, "secret: planted secret 0 is in the body"),
+        (Plan, system("You are helpful"), "kind: the system prompt does not begin with the kind of task"),
+    ];
+    for (kind, change, expect) in cases {
+        let mut request = good(kind);
+        change(&mut request);
+        assert_eq!(violations(vec![request]), [format!("1 {expect}")]);
+    }
 }
 
 #[test]
-fn forbidden_tools_and_results_are_found() {
-    broken("timeline", |r| tool(r, "list_toolsets"), &["1 tools: timeline may not be offered list_toolsets"]);
-    broken("plan", |r| tool(r, "search"), &["1 tools: plan may not be offered search"]);
-    broken("investigate", |r| tool(r, "journal"), &["1 tools: investigate may not be offered journal"]);
-    broken("review", |r| tool(r, "search"), &["1 tools: review may not be offered search"]);
-    broken(
-        "decide",
-        |r| calls(r, &[("a", "r1.decide.t1.0", "search")]),
-        &["1 view: decide may not see a result of search"],
-    );
-}
-
-#[test]
-fn text_that_could_close_a_section_is_found() {
-    broken("timeline", |r| section(r, "timeline", r#"{"a":"<b>"}"#), &["1 escape: section timeline holds a bare <"]);
-    broken(
-        "plan",
-        |r| section(r, "timeline", "{} {}"),
-        &["1 escape: section timeline is not one JSON document: trailing characters at line 1 column 4"],
-    );
-}
-
-#[test]
-fn calls_without_results_and_the_reverse_are_found() {
-    broken(
-        "investigate",
-        |r| {
-            calls(r, &[("a", "r1.investigate.net.t1.0", "search")]);
-            if let Some(Turn::Results(answers)) = r.turns.last_mut() {
-                answers[0].id = "z".into();
-            }
-        },
-        &["1 pairs: turn 1: call a of search has no result", "1 pairs: turn 2: result of z has no call before it"],
-    );
-    broken(
-        "investigate",
-        |r| {
-            calls(r, &[("a", "r1.investigate.net.t1.0", "search")]);
-            if let Some(Turn::Results(answers)) = r.turns.last_mut() {
-                answers.push(answers[0].clone());
-            }
-        },
-        &["1 pairs: turn 2: call a has two results"],
-    );
-}
-
-#[test]
-fn wrong_roles_are_found() {
-    broken("plan", |r| r.turns.push(Turn::User(vec!["x".into()])), &["1 roles: turns 0 and 1 are of the same side"]);
-    broken(
-        "plan",
-        |r| r.turns.push(Turn::Assistant { text: "x".into(), calls: Vec::new() }),
-        &["1 roles: the last turn is the model's own"],
-    );
-    broken(
-        "plan",
-        |r| {
-            r.turns.insert(0, Turn::Assistant { text: "hello".into(), calls: Vec::new() });
-        },
-        &[
-            "1 history: turn 1 holds another prompt",
-            "1 roles: the first turn is not the prompt of the task",
-            "1 view: plan has no section alert",
-            "1 view: plan has no section journal",
-            "1 view: plan has no section roster",
-        ],
-    );
-}
-
-#[test]
-fn anything_of_an_earlier_invocation_is_found() {
-    broken(
-        "investigate",
-        |r| calls(r, &[("a", "r1.investigate.net.t1.0", "search"), ("b", "r2.investigate.net.t1.0", "search")]),
-        &["1 history: results of r1.investigate.net and of r2.investigate.net in one task"],
-    );
-    broken(
-        "plan",
-        |r| calls(r, &[("a", "r1.report.t1.0", "journal")]),
-        &["1 history: results of task r1.report in a task of kind plan"],
-    );
-    broken(
-        "plan",
-        |r| {
-            if let Some(Turn::User(parts)) = r.turns.first_mut() {
-                parts.push("result of call r1.investigate.net.t1.0 (search), 2 bytes, whole".into());
-            }
-        },
-        &[
-            "1 history: part 1 of the prompt holds a tool result: result of call r1.investigate.net.t1.0 (search), 2 bytes, whole",
-        ],
-    );
-    let mut first = good("investigate");
-    calls(&mut first, &[("a", "r1.investigate.net.t1.0", "search")]);
-    let mut second = good("investigate");
-    section(&mut second, "question", "{\"other\":1}");
-    calls(&mut second, &[("a", "r1.investigate.net.t1.0", "search")]);
-    check_all(
-        vec![first, second],
-        &["2 history: call a belongs to the conversation of request 1", "2 view: section question comes twice"],
-    );
-}
-
-#[test]
-fn secrets_size_and_changed_systems_are_found() {
-    broken(
-        "plan",
-        |r| r.bytes = Bytes::from(json!({"x": SECRET}).to_string()),
-        &["1 secret: planted secret 0 is in the body"],
-    );
-    broken("plan", |r| r.max_output = Some(2000), &["1 window: 2028 tokens with the reply, the window has 1000"]);
-    broken(
-        "plan",
-        |r| r.system = "You are helpful".into(),
-        &["1 kind: the system prompt does not begin with the kind of task"],
-    );
-    let mut other = good("plan");
+fn two_requests_that_share_what_they_must_not_are_found() {
+    let [mut first, mut second] = [(); 2].map(|()| good(TaskKind::Investigate));
+    calls(&[("r1.investigate.net.t1.0", "search")])(&mut first);
+    section("", "another task")(&mut second);
+    calls(&[("r1.investigate.net.t1.0", "search")])(&mut second);
+    let expect = "2 history: call search belongs to the conversation of request 1";
+    assert_eq!(violations(vec![first, second]), [expect]);
+    let mut other = good(TaskKind::Plan);
     other.system.push_str(" of today");
-    check_all(
-        vec![good("plan"), other],
-        &["2 system: the system prompt is not that of request 1, of the same kind and model"],
-    );
+    let expect = "2 system: the system prompt is not that of request 1, of the same kind and model";
+    assert_eq!(violations(vec![good(TaskKind::Plan), other]), [expect]);
 }
