@@ -8,6 +8,16 @@
     reason = "a test fails by panicking"
 )]
 
+use std::path::Path;
+
+/// Runs `casebook` in `folder`, which must end well; what it printed.
+fn casebook(folder: &Path, arguments: &[&str]) -> String {
+    let program = casebook_tests::run::program("casebook");
+    let output = std::process::Command::new(program).args(arguments).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// In how many places to kill: `unless_told`, or what CASEBOOK_KILLS says; `CASEBOOK_KILLS=all` kills
 /// in every one, which takes an hour.
 fn kills(unless_told: usize) -> usize {
@@ -18,11 +28,9 @@ fn kills(unless_told: usize) -> usize {
     }
 }
 
-mod append;
 mod architecture;
 mod calibrate;
 mod cases;
-mod chaos;
 mod conformance;
 mod deploy;
 mod fuzz;
@@ -31,7 +39,6 @@ mod killed;
 mod mcp;
 mod models;
 mod nats;
-mod process;
 mod programs;
 mod prompts;
 mod scripted_model;

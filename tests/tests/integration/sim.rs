@@ -1,265 +1,144 @@
-//! Simulation: the real Hub, Director, Experts and Critic over the in-memory bus, which loses, doubles
-//! and reorders from a seed, and over a store that dies after any number of writes.
+//! Simulation in one process: the real Hub, Director, Experts and Critic over an in-memory bus that
+//! loses, doubles and reorders from a seed, killed before any write and after any model call.
+//!
+//! A life is what one process does until it dies. The next life begins on what the store kept.
 
-use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+mod world;
 
-use async_trait::async_trait;
-use casebook_agent::model::client::Client;
-use casebook_agent::model::{Answered, Ask, AskError, Model};
-use casebook_cli::minds::Minds;
-use casebook_cli::roster::{Seat, seats};
-use casebook_evidence::Catalog;
-use casebook_hub::{Case, HubHandle, MemoryStore, verify};
-use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report};
-use casebook_runtime::Env;
-use casebook_runtime::bus::memory::{Faults, MemoryBus};
-use casebook_runtime::clock::TickingClock;
+use std::sync::atomic::Ordering::SeqCst;
+
+use casebook_hub::MemoryStore;
+use casebook_protocol::{Event, Recorded, Report};
+use casebook_report::compare::stable;
+use casebook_runtime::bus::memory::Faults;
 use casebook_runtime::process;
-use casebook_runtime::store::{Once, Store, StoreError};
-use casebook_tests::generate;
-use casebook_tests::lab::{FORMS, Lab};
+use casebook_runtime::store::Store;
 use casebook_tests::model::brain::Brain;
+use casebook_tests::{generate, run};
 
-/// A store that dies: after `left` writes every further one fails, as if the process were killed just
-/// before it. It counts finished calls that were made again.
-#[derive(Clone)]
-struct Mortal {
-    kept: MemoryStore,
-    left: Arc<AtomicU64>,
-    writes: Arc<AtomicU64>,
-    again: Arc<AtomicU64>,
-    /// The model calls that are on record.
-    finished: Arc<Mutex<BTreeSet<String>>>,
-}
+use self::world::{Death, ROUNDS, World, intact};
 
-impl Mortal {
-    fn new(kept: MemoryStore, lives: u64) -> Self {
-        Self {
-            kept,
-            left: Arc::new(AtomicU64::new(lives)),
-            writes: Arc::default(),
-            again: Arc::default(),
-            finished: Arc::default(),
+/// Kills before every write of the beginning (opening, planning, first calls), then before a spread of
+/// the others.
+async fn kill_before_writes(world: &World, kills: usize) {
+    let (report, life) = world.undisturbed(&MemoryStore::default()).await;
+    let (expected, writes) = (world.stable(&report), life.writes.load(SeqCst));
+    assert!(writes > 100, "only {writes} writes: the test kills at too few places");
+    let kills = kills as u64;
+    let places = (0..kills).chain((kills..writes).step_by((writes / kills).max(1) as usize));
+    for place in places.take_while(|place| *place < writes) {
+        let kept = MemoryStore::default();
+        let (mut report, first) = world.live(&kept, Death::Write(place), Faults::default()).await;
+        // Batched appends differ from run to run, so the last places may come after the end.
+        if report.is_none() {
+            let (last, second) = world.undisturbed(&kept).await;
+            report = Some(last);
+            let finished = first.finished.lock().unwrap().clone();
+            let again: Vec<_> = second.asked().into_iter().filter(|id| finished.contains(id)).collect();
+            assert_eq!(again, [""; 0], "killed before write {place}: a finished call was made again");
         }
-    }
-
-    fn spend(&self) -> Result<(), StoreError> {
-        self.writes.fetch_add(1, Ordering::SeqCst);
-        let spent = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        spent
-            .map(|_| ())
-            .map_err(|_| StoreError::Unavailable { doing: "write".into(), reason: "the process is dead".into() })
-    }
-}
-
-#[async_trait]
-impl Store for Mortal {
-    async fn append(&self, id: &InvestigationId, after: u64, entries: &[Recorded]) -> Result<(), StoreError> {
-        self.spend()?;
-        self.kept.append(id, after, entries).await
-    }
-    async fn log(&self, id: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
-        self.kept.log(id, from).await
-    }
-    async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
-        self.kept.investigations().await
-    }
-    async fn record_once(&self, id: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
-        self.spend()?;
-        let once = self.kept.record_once(id, key, bytes).await?;
-        if key.starts_with("call/") && matches!(once, Once::Stands(_)) {
-            self.again.fetch_add(1, Ordering::SeqCst);
-        }
-        if let Some(call) = key.strip_prefix("model/") {
-            self.finished.lock().unwrap().insert(call.to_owned());
-        }
-        Ok(once)
-    }
-    async fn recorded(&self, id: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        self.kept.recorded(id, key).await
-    }
-    async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError> {
-        self.spend()?;
-        self.kept.put(bytes).await
-    }
-    async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.kept.get(id).await
-    }
-}
-
-struct World {
-    catalog: Arc<Catalog>,
-    alert: Alert,
-    _folder: tempfile::TempDir,
-}
-
-fn world() -> World {
-    let folder = tempfile::tempdir().unwrap();
-    let evidence = folder.path().join("evidence");
-    generate::write(&evidence, 400_000, 7).unwrap();
-    let catalog = Catalog::open(&evidence, &folder.path().join("index.db"), &mut |_| {}).unwrap();
-    World { catalog: Arc::new(catalog), alert: Alert::parse(generate::ALERT.as_bytes()).unwrap(), _folder: folder }
-}
-
-impl World {
-    /// One life: runs until the report is there or the store is dead.
-    async fn live(&self, store: &Mortal, faults: Faults) -> Option<Report> {
-        self.live_with(store, faults, &Minds::analyst()).await
-    }
-
-    async fn live_with(&self, store: &Mortal, faults: Faults, minds: &Minds) -> Option<Report> {
-        let bus = MemoryBus::new(faults);
-        let env = Env {
-            bus: Arc::new(bus.clone()),
-            store: Arc::new(store.clone()),
-            clock: Arc::new(TickingClock::default()),
-        };
-        let seats: Vec<Seat> = seats(&self.catalog);
-        let roster = seats.iter().map(|s| s.member.clone()).collect();
-        casebook_director::actor::start_with(env.clone(), minds.director());
-        casebook_critic::actor::start_with(env.clone(), minds.critic());
-        for seat in seats {
-            casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, minds.expert());
-        }
-        let hub = HubHandle::start(env, Duration::from_millis(100));
-        let case = Case { alert: self.alert.clone(), budget: Budget::default(), roster, evidence: String::new() };
-        let work = async {
-            let id = casebook_hub::investigation_id(&case.alert.id, 1);
-            hub.open(&id, case).await.ok()?;
-            hub.wait(&id).await.ok()
-        };
-        let dead = async {
-            while store.left.load(Ordering::SeqCst) > 0 {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-            // What is under way when a process dies gets a moment to run into the dead store.
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
-        let report = tokio::select! {
-            report = work => report,
-            () = dead => None,
-        };
-        bus.close();
-        report
-    }
-}
-
-fn stable(report: &Report) -> String {
-    serde_json::to_string_pretty(&casebook_report::compare::stable(report)).unwrap()
-}
-
-async fn undisturbed(world: &World) -> (String, u64) {
-    let store = Mortal::new(MemoryStore::default(), u64::MAX);
-    let report = world.live(&store, Faults::default()).await.unwrap();
-    (stable(&report), store.writes.load(Ordering::SeqCst))
-}
-
-async fn intact(kept: &MemoryStore) {
-    for id in kept.investigations().await.unwrap() {
-        let found = verify::verify(kept, &id).await.unwrap();
-        assert!(found.problems.is_empty(), "{:?}", found.problems);
+        assert_eq!(world.stable(&report.unwrap()), expected, "killed before write {place}");
+        assert_eq!(*first.again.lock().unwrap(), [""; 0], "killed before write {place}");
+        intact(&kept).await;
     }
 }
 
 #[test]
-fn killed_at_every_write_it_ends_in_the_same_report_and_repeats_nothing() {
+fn killed_at_any_write_the_report_is_the_same() {
+    process::run(async { kill_before_writes(&World::new(None), super::kills(60)).await }).unwrap();
+}
+
+#[test]
+fn killed_at_any_write_with_models_the_report_is_the_same() {
     process::run(async {
-        let world = world();
-        let (expected, writes) = undisturbed(&world).await;
-        assert!(writes > 100, "only {writes} writes: the test kills at too few places");
-        // Every write of the beginning (opening, planning, first calls), then a spread over the rest.
-        let kills = super::kills(60);
-        let places = (0..kills as u64).chain((kills as u64..writes).step_by((writes as usize / kills).max(1)));
-        for lives in places.take_while(|n| *n < writes) {
-            let kept = MemoryStore::default();
-            let mut dying = Mortal::new(kept.clone(), lives);
-            let mut report = world.live(&dying, Faults::default()).await;
-            let mut again = dying.again.load(Ordering::SeqCst);
-            if report.is_none() {
-                dying = Mortal::new(kept.clone(), u64::MAX);
-                report = world.live(&dying, Faults::default()).await;
-                again += dying.again.load(Ordering::SeqCst);
-            }
-            assert_eq!(stable(&report.unwrap()), expected, "killed before write {lives}");
-            assert_eq!(again, 0, "killed before write {lives}: a finished call was made again");
-            intact(&kept).await;
-        }
+        let world = World::new(Some(Brain { rounds: 2, ..Brain::default() }));
+        kill_before_writes(&world, super::kills(15)).await;
+        assert!(world.lab().server.log().counts().requests > 200);
+        assert_eq!(world.lab().violations(), [""; 0]);
     })
     .unwrap();
 }
 
-/// A model that remembers which calls it was asked for.
-struct Remembers {
-    inner: Client,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-#[async_trait]
-impl Model for Remembers {
-    async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
-        self.asked.lock().unwrap().push(ask.id.to_string());
-        self.inner.ask(ask, time).await
-    }
-}
-
-/// The report without what the model's own cache makes different from run to run.
-fn told(report: &Report) -> String {
-    let mut value = casebook_report::compare::stable(report);
-    value["usage"] = serde_json::Value::Null;
-    serde_json::to_string_pretty(&value).unwrap()
+async fn whole(kept: &MemoryStore, report: &Report) {
+    let failed: Vec<_> = report.usage.tasks.iter().filter_map(|t| t.failed.as_ref()).collect();
+    assert_eq!(failed, Vec::<&String>::new());
+    assert_eq!(report.usage.rounds, ROUNDS);
+    intact(kept).await;
 }
 
 #[test]
-fn killed_at_every_write_with_models_no_finished_call_is_made_again() {
+fn killed_after_each_recorded_model_call_none_is_repeated() {
     process::run(async {
-        let world = world();
-        let lab = Lab::start(Brain { rounds: 2, ..Brain::default() }, FORMS[0]).unwrap();
-        let config = lab.config().unwrap();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let model = Remembers { inner: Client::open(&config).unwrap(), asked: Arc::clone(&asked) };
-        let minds = Minds::of(config, Arc::new(model));
-        let store = Mortal::new(MemoryStore::default(), u64::MAX);
-        let expected = told(&world.live_with(&store, Faults::default(), &minds).await.unwrap());
-        let writes = store.writes.load(Ordering::SeqCst);
-        assert!(asked.lock().unwrap().len() > 20 && writes > 100);
-        for lives in (0..writes).step_by((writes as usize / super::kills(30)).max(1)) {
-            let kept = MemoryStore::default();
-            let dying = Mortal::new(kept.clone(), lives);
-            if let Some(report) = world.live_with(&dying, Faults::default(), &minds).await {
-                // Batched appends differ from run to run, so the last places may come after the end.
-                assert_eq!(told(&report), expected, "never killed, with {lives} writes");
-                continue;
+        let world = World::benchmark();
+        let kept = MemoryStore::default();
+        let (mut lives, mut calls, mut tools, mut unrecorded) = (0_u64, 0, 0, 0);
+        let report = loop {
+            let (report, life) = world.live(&kept, Death::Recorded(1), Faults::default()).await;
+            let asked = life.asked().len() as u64;
+            lives += 1;
+            calls += asked;
+            tools += life.tools.load(SeqCst);
+            unrecorded += asked - life.recorded.load(SeqCst);
+            assert_eq!(*life.again.lock().unwrap(), [""; 0]);
+            if let Some(report) = report {
+                break report;
             }
-            let finished = dying.finished.lock().unwrap().clone();
-            asked.lock().unwrap().clear();
-            let next = Mortal::new(kept.clone(), u64::MAX);
-            let report = world.live_with(&next, Faults::default(), &minds).await.unwrap();
-            assert_eq!(told(&report), expected, "killed before write {lives}");
-            let again: Vec<_> = asked.lock().unwrap().iter().filter(|id| finished.contains(*id)).cloned().collect();
-            assert_eq!(again, [""; 0], "killed before write {lives}");
-            assert_eq!(dying.again.load(Ordering::SeqCst) + next.again.load(Ordering::SeqCst), 0);
-            intact(&kept).await;
-        }
-        assert_eq!(lab.violations(), [""; 0]);
+            assert!(lives < 500, "it comes to no end");
+        };
+        whole(&kept, &report).await;
+        let log = kept.log(&report.investigation, 1).await.unwrap();
+        let models = log.iter().filter(|e| matches!(e.event, Event::ModelCalled { .. })).count() as u64;
+        let tool = |e: &&Recorded| matches!(&e.event, Event::CallRecorded { call, .. } if call.domain.is_some());
+        let recorded_tools = log.iter().filter(tool).count() as u64;
+        assert_eq!(models, report.usage.total.model_calls);
+        assert!(models >= 61 && lives == models + 1, "{lives} lives for {models} calls");
+        // Experts ask at once: what is answered to one while another's call is the death of both is
+        // in flight. Of all that is recorded nothing was asked for again.
+        assert_eq!(calls, models + unrecorded);
+        let again = world.lab().server.log().counts().answered_again;
+        assert!(again <= unrecorded, "{again} of {unrecorded}");
+        assert!(tools >= recorded_tools, "{tools} of {recorded_tools}");
     })
     .unwrap();
 }
 
 #[test]
-fn whatever_the_bus_loses_doubles_and_reorders_the_report_is_the_same() {
+fn killed_at_each_answer_only_calls_in_flight_are_repeated() {
     process::run(async {
-        let world = world();
-        let (expected, _) = undisturbed(&world).await;
+        let world = World::benchmark();
+        let kept = MemoryStore::default();
+        let (report, life) = world.undisturbed(&kept).await;
+        whole(&kept, &report).await;
+        let (all, tools) = (life.asked().len() as u64, life.tools.load(SeqCst));
+        assert!(all >= 61 && tools >= 60, "{all} model calls, {tools} tool calls");
+        for at in (1..=all).step_by((all as usize / super::kills(12)).max(1)) {
+            let kept = MemoryStore::default();
+            let (none, first) = world.live(&kept, Death::Answered(at), Faults::default()).await;
+            assert!(none.is_none(), "killed at answer {at}");
+            let (report, second) = world.undisturbed(&kept).await;
+            whole(&kept, &report).await;
+            let (before, after, recorded) = (first.asked(), second.asked(), first.recorded.load(SeqCst));
+            let repeated: Vec<&String> = before.iter().filter(|id| after.contains(id)).collect();
+            assert!(!repeated.is_empty(), "killed at answer {at}: that call was in flight");
+            assert_eq!(repeated.len() as u64, before.len() as u64 - recorded, "killed at answer {at}: {repeated:?}");
+            assert_eq!(after.len() as u64, all - recorded, "killed at answer {at}");
+            // A tool that had run when the process died, and was not on record, was in flight, too.
+            let (ran, ran_again) = (first.tools.load(SeqCst), second.tools.load(SeqCst));
+            assert!(ran + ran_again - tools <= 3 * 4, "killed at answer {at}: {ran} and {ran_again} of {tools}");
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_bus_that_loses_doubles_and_reorders_changes_nothing() {
+    process::run(async {
+        let world = World::new(None);
+        let expected = world.stable(&world.undisturbed(&MemoryStore::default()).await.0);
         for seed in 0..12 {
-            let faults = Faults { seed, lose: 150, double: 150, reorder: 300 };
-            let kept = MemoryStore::default();
-            let store = Mortal::new(kept.clone(), u64::MAX);
-            let report = world.live(&store, faults).await.unwrap();
-            assert_eq!(stable(&report), expected, "seed {seed}");
+            let (kept, faults) = (MemoryStore::default(), Faults { seed, lose: 150, double: 150, reorder: 300 });
+            let (report, _) = world.live(&kept, Death::Never, faults).await;
+            assert_eq!(world.stable(&report.unwrap()), expected, "seed {seed}");
             intact(&kept).await;
         }
     })
@@ -267,14 +146,11 @@ fn whatever_the_bus_loses_doubles_and_reorders_the_report_is_the_same() {
 }
 
 #[test]
-fn a_library_user_needs_no_terminal() {
+fn the_same_input_through_the_library_gives_the_same_report() {
     let folder = tempfile::tempdir().unwrap();
-    generate::write(&folder.path().join("evidence"), 100_000, 1).unwrap();
-    std::fs::write(folder.path().join("alert.json"), generate::ALERT).unwrap();
-    let run = |name: &str| {
-        let at = |p: &str| folder.path().join(p);
-        casebook_tests::run::investigate_in(&at("alert.json"), &at("evidence"), Path::new(&at(name))).unwrap()
-    };
-    let (first, second) = (run("one"), run("two"));
-    assert_eq!(stable(&first), stable(&second), "the same input gives the same report");
+    let [alert, evidence, one, two] = ["alert.json", "evidence", "one", "two"].map(|name| folder.path().join(name));
+    generate::write(&evidence, 100_000, 1).unwrap();
+    std::fs::write(&alert, generate::ALERT).unwrap();
+    let [first, second] = [one, two].map(|data| run::investigate_in(&alert, &evidence, &data).unwrap());
+    assert_eq!(stable(&first), stable(&second));
 }

@@ -214,7 +214,7 @@ fn a_tool_that_changed_since_it_was_pinned_is_held_back_until_a_person_confirms_
         assert!(tools.toolset().tools.iter().all(|t| t.name != "s__echo"));
         has(tools.call("s__echo", r#"{"text":"x"}"#).await, "there is no tool \"s__echo\"");
         toolbox.close().await;
-        let confirmed = crate::process::casebook(folder.path(), &["tools", "--team", ".", "--confirm", "s/echo"]);
+        let confirmed = crate::casebook(folder.path(), &["tools", "--team", ".", "--confirm", "s/echo"]);
         assert!(confirmed.contains("offered   echo"), "{confirmed}");
         let toolbox = open(&changed).await;
         all(&toolbox).call("s__echo", r#"{"text":"x"}"#).await.unwrap();

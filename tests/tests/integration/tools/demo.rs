@@ -203,7 +203,7 @@ fn servers_that_nobody_here_wrote_are_used_by_an_expert_of_a_file_and_cited() {
 
     let (id, data) = (report.investigation.as_str(), root.join("third-party-data").display().to_string());
     let cited = ours[1].citations[0].citation.call().as_str();
-    let recorded = crate::process::casebook(&root, &["show", id, "--data", &data, "--call", cited]);
+    let recorded = crate::casebook(&root, &["show", id, "--data", &data, "--call", cited]);
     assert!(recorded.contains("files__read_text_file") && recorded.ends_with(log), "{recorded}");
 
     let listed = Command::new(run::program("casebook"))
