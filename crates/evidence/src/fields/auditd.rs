@@ -83,31 +83,3 @@ fn unhex(digits: &str) -> Option<String> {
     let printable = text.chars().all(|c| !c.is_control() || c.is_whitespace());
     printable.then(|| text.trim_end().to_owned())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, expect: &str) {
-        let got = fields(text)
-            .map_or("none".into(), |f| f.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" | "));
-        assert_eq!(got, expect, "{text}");
-    }
-
-    #[test]
-    fn raw_records() {
-        check(
-            r#"type=EXECVE msg=audit(1652292621.986:84138): argc=3 a0="sh" a1="-c" a2=6C73202F"#,
-            "type=EXECVE | audit.time=1652292621.986 | audit.serial=84138 | argc=3 | a0=sh | a1=-c | a2=ls / | a2.hex=6C73202F | cmdline=sh -c ls /",
-        );
-        check(
-            "node=web type=USER_AUTH msg=audit(1652292621.986:1): pid=1 uid=0 msg='op=PAM:authentication acct=\"root\" exe=\"/usr/sbin/sshd\" addr=1.2.3.4 res=failed'\u{1d}UID=\"root\"",
-            "node=web | type=USER_AUTH | audit.time=1652292621.986 | audit.serial=1 | pid=1 | uid=0 | op=PAM:authentication | acct=root | exe=/usr/sbin/sshd | addr=1.2.3.4 | res=failed | UID=root",
-        );
-        check(
-            "type=PROCTITLE msg=audit(1.5:2): proctitle=6361740061",
-            "type=PROCTITLE | audit.time=1.5 | audit.serial=2 | proctitle=cat a | proctitle.hex=6361740061",
-        );
-        check("no audit here", "none");
-    }
-}

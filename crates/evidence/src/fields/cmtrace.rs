@@ -31,25 +31,3 @@ fn moment(date: &str, clock: &str) -> Option<String> {
     let sign = if bias > 0 { '-' } else { '+' };
     Some(format!("{year}-{month}-{day}T{clock}{sign}{:02}:{:02}", bias.abs() / 60, bias.abs() % 60))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_clock_and_its_bias_are_a_time_with_a_zone() {
-        let check = |clock: &str, expect: &str| {
-            let text = format!(
-                "<![LOG[a\nb]LOG]!><time=\"{clock}\" date=\"11-28-2014\" component=\"X\" context=\"\" type=\"1\">"
-            );
-            let got: Vec<_> = fields(&text).unwrap().into_iter().map(|(k, v)| format!("{k}={v}")).collect();
-            assert_eq!(got.get(1).unwrap(), expect);
-            assert_eq!((got[0].as_str(), got.len()), ("message=a\nb", 6), "{got:?}");
-        };
-        check("19:33:19.766-330", "timestamp=2014-11-28T19:33:19.766+05:30");
-        check("19:33:19.766+300", "timestamp=2014-11-28T19:33:19.766-05:00");
-        check("19:33:19.766", "timestamp=2014-11-28T19:33:19.766");
-        check("19:33:19.766+-60", "timestamp=2014-11-28T19:33:19.766+01:00");
-        assert!(fields("<![LOG[open").is_none());
-    }
-}

@@ -42,26 +42,3 @@ pub(super) fn end(text: &str) -> (&str, Option<&str>) {
         _ => (text, None),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(text: &str, expect: &str) {
-        let got = alert(text).map(|fields| fields.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>());
-        assert_eq!(got.map(|all| all.join(" | ")).unwrap_or_default(), expect, "{text}");
-    }
-
-    #[test]
-    fn of_either_make_with_and_without_what_may_be_missing() {
-        check(
-            "[**] [1:648:18] \"INDICATOR-SHELLCODE x86 NOOP\" [**] [Classification: Executable code was detected] [Priority: 1] {TCP} 10.6.6.254:80 -> 10.6.6.103:60884",
-            "event_type=alert | alert.gid=1 | alert.signature_id=648 | alert.signature=INDICATOR-SHELLCODE x86 NOOP | alert.category=Executable code was detected | alert.severity=1 | proto=TCP | src_ip=10.6.6.254 | src_port=80 | dest_ip=10.6.6.103 | dest_port=60884",
-        );
-        check(
-            "[1:366:11] PING [Priority: 3]: {ICMP} 2001:df1:c200:c:0:0:0:35 -> 2001:4860:4860:0:0:0:0:8888:80",
-            "event_type=alert | alert.gid=1 | alert.signature_id=366 | alert.signature=PING | alert.severity=3 | proto=ICMP | src_ip=2001:df1:c200:c:0:0:0:35 | dest_ip=2001:4860:4860:0:0:0:0:8888 | dest_port=80",
-        );
-        check("[1:366:11] PING [Priority: 3] {ICMP} here -> there", "");
-    }
-}

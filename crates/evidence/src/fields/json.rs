@@ -256,4 +256,16 @@ pub(crate) fn is_number(word: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nesting_without_end_is_bounded() {
+        let deep = format!("{}1{}", "[".repeat(200_000), "]".repeat(200_000));
+        let mut values = Vec::new();
+        let outcome = flatten(&deep, "", &mut |_, v| values.push(v.len()));
+        assert_eq!(outcome, Outcome::Whole);
+        assert_eq!(values, [2 * (200_000 - DEPTH_MAX) + 1]);
+        assert_eq!(flatten(&"{\"a\":".repeat(200_000), "", &mut |_, _| {}), Outcome::Broken);
+    }
+}

@@ -202,65 +202,6 @@ fn of(list: &[(&str, String)], name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const ONE: &str = "--0a1b2c3d-A--\n[07/Jun/2023:18:56:56 --0400] ZIELM9 10.0.0.50 38632 10.0.0.12 8080\n\
-        --0a1b2c3d-B--\nPOST /admin ajax.php?x=1 HTTP/1.1\nHost: 10.0.0.12:8080\nUser-Agent: probe/1\nCookie: a=b\nUtcTime: 2023-06-01 10:00:00\nuser-agent: other\na.alert.signature: x\n\n\
-        --0a1b2c3d-C--\npollid=2 AND SLEEP(5)\n--ffffffff-H--\nAction: of the body\n\
-        --0a1b2c3d-F--\nHTTP/1.1 200 OK\n\n--0a1b2c3d-H--\n\
-        Message: Warning. [file \"/x\"] [id \"942100\"] [msg \"SQL \\\"Injection\\\"\"] [data \"[msg \\\"none\\\"]\"]\n\
-        Message: Warning. [file \"/x\"] [id \"942100\"] [msg \"SQL \\\"Injection\\\"\"]\nMessage: [file \"/x\"] [id \"949110\"] [msg \"Score (Total: 18)\"]\n\
-        Stopwatch: 1 2 (- - -)\nEngine-Mode: \"DETECTION_ONLY\"\n--0a1b2c3d-Z--\n";
-
-    #[test]
-    fn a_transaction_says_who_asked_for_what_and_what_the_rules_said() {
-        let got: Vec<_> = fields(ONE).unwrap().into_iter().map(|(k, v)| format!("{k}={v}")).collect();
-        assert_eq!(
-            got.join(" | "),
-            "timestamp=07/Jun/2023:18:56:56 -0400 | transaction_id=ZIELM9 | client_ip=10.0.0.50 | client_port=38632 | \
-             dest_ip=10.0.0.12 | dest_port=8080 | request=POST /admin ajax.php?x=1 HTTP/1.1 | method=POST | \
-             path=/admin ajax.php?x=1 | vhost=10.0.0.12:8080 | user_agent=probe/1 | \
-             request_headers=Cookie: a=b\nUtcTime: 2023-06-01 10:00:00\na.alert.signature: x | request_body=pollid=2 AND SLEEP(5)\n--ffffffff-H--\nAction: of the body | status=200 | \
-             stopwatch=1 2 (- - -) | engine_mode=DETECTION_ONLY | message=SQL \"Injection\"; Score (Total: 18) | \
-             rule_ids=942100; 949110"
-        );
-        assert!(fields("--0a1b2c3d-B--\nGET / HTTP/1.1\n").is_none() && fields("--0a1b2c3d-A--\n").is_none());
-    }
-
-    #[test]
-    fn a_rule_in_the_log_of_a_server_is_an_alert() {
-        let check = |text: &str, expect: &str| {
-            let got = said(text).map(|all| all.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" | "));
-            assert_eq!(got.unwrap_or_default(), expect, "{text}");
-        };
-        check(
-            r#"[client "10.0.0.1"] Coraza: Warning. A (b) [file "/x"] [id "932230"] [rev ""] [msg "A (b)"] [data "found [uri \"/no\"] [severity \"low\"]"] [severity "critical"] [hostname ""] [uri "/api"] [unique_id "q1"]"#,
-            r#"event_type=alert | alert.signature_id=932230 | transaction_id=q1 | alert.signature=A (b) | alert.rule_severity=critical | alert.matched=found [uri "/no"] [severity "low"] | client_ip=10.0.0.1 | http.url=/api"#,
-        );
-        check(
-            r#"[Wed Jun 07 18:56:56 2023] [:error] [pid 7] [client 10.0.0.1:38632] [client 10.0.0.1] ModSecurity: Warning. [file "/x"] [id "942100"] [msg "SQL"] [unique_id "u"]"#,
-            "event_type=alert | alert.signature_id=942100 | transaction_id=u | alert.signature=SQL | client_ip=10.0.0.1",
-        );
-        check(
-            r#"[error] 7#7: *1 [client 10.0.0.1] ModSecurity: Access denied (Value: `[file "/no"] [id "1"] [unique_id "n"]' ) [file "/x"] [id "942100"] [unique_id "u"], client: 10.0.0.1, server: x"#,
-            "event_type=alert | alert.signature_id=942100 | transaction_id=u | client_ip=10.0.0.1",
-        );
-    }
-
-    #[test]
-    fn what_a_client_writes_elsewhere_is_no_alert() {
-        const RULE: &str = r#"[client 10.0.0.99] ModSecurity: [file "/x"] [id "1"] [msg "x"] [unique_id "u"]"#;
-        for text in [
-            format!("Invalid user {RULE} from 203.0.113.7 port 22"),
-            format!(
-                r#"[error] 7#7: *5 open() "/srv/{RULE}" failed (2: No such file or directory), client: 203.0.113.7"#
-            ),
-            format!("search for {RULE}"),
-            format!("{RULE} not found"),
-            r#"[client 10.0.0.1] File does not exist: [id "1"]"#.to_owned(),
-        ] {
-            assert_eq!(said(&text), None, "{text}");
-        }
-    }
-
     #[test]
     fn a_line_between_parts_has_an_id_and_one_letter() {
         assert_eq!(boundary(b"--0a1b2c3d-Z--\r\n"), Some((b"0a1b2c3d".as_slice(), b'Z')));

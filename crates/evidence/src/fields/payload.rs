@@ -158,32 +158,3 @@ fn inner(path: &str, value: &str) -> Fields {
     }
     found
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(value: &str, expect: &str) {
-        let mut out = Vec::new();
-        expand("m", value, &mut out);
-        let got: Vec<_> = out.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        assert_eq!(got.join(" | "), expect, "{value}");
-    }
-
-    #[test]
-    fn each_packing_is_opened() {
-        check(
-            r#"{"a":{"b":1},"c":"<Event><System><EventID>4</EventID></System></Event>"}"#,
-            "m.a.b=1 | m.c=<Event><System><EventID>4</EventID></System></Event> | m.c.System.EventID=4",
-        );
-        check(
-            "type=X audit(1652292621.986:1): a=1 b=2",
-            "m.type=X | m.audit.time=1652292621.986 | m.audit.serial=1 | m.a=1 | m.b=2",
-        );
-        check("IN=eth0 OUT= SRC=1.2.3.4", "m.IN=eth0 | m.OUT= | m.SRC=1.2.3.4");
-        check("SHA1=AB,MD5=CD,SHA256=EF", "m.SHA1=AB | m.MD5=CD | m.SHA256=EF");
-        check("http://x/?a=1&b=2&c=3", "");
-        check("bash -c {echo,abc}|{base64,-d}|{bash,-i}", "");
-        check("{not json}", "");
-    }
-}

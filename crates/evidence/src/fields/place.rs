@@ -72,34 +72,19 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
+    use casebook_table::{blocks, expect_file};
+
     use super::*;
 
-    fn check(lines: &[&str], expect: &[Option<&str>]) {
-        let place = Place::of(lines);
-        let got: Vec<Option<&str>> = lines.iter().map(|line| place?.time_of(line)).collect();
-        assert_eq!(got, expect, "{lines:?}");
-    }
-
     #[test]
-    fn behind_words_and_cells() {
-        check(
-            &["https 2020-01-11T16:55:20.3Z app/web 10.0.0.9:1", "h2 2020-01-11T16:56:05.9Z app/web 10.0.0.9:2"],
-            &[Some("2020-01-11T16:55:20.3Z"), Some("2020-01-11T16:56:05.9Z")],
-        );
-        check(
-            &["10.0.0.9 | https | admin | 2022-04-12 05:39:57,408 | \"GET / HTTP/1.1\""],
-            &[Some("2022-04-12 05:39:57,408")],
-        );
-        check(&["10.0.0.9 | UserLoggedIn | bob | 1400681361906 | -"], &[Some("1400681361906")]);
-        check(&["1234 \tPC-9\t16-02-2024 14:08:50\t16-02-2024 14:09:02\tbob"], &[Some("16-02-2024 14:08:50")]);
-    }
-
-    #[test]
-    fn what_a_line_says_is_no_place() {
-        check(&["copied 2020-01-11 16:55:20 to b", "done", "no more", "end"], &[None; 4]);
-        check(&["2020-01-11 16:55:20 a 2019-01-01 10:00:00", "2020-01-11 16:55:21 b 2019-01-01 10:00:00"], &[None; 2]);
-        check(&["Dated a 2020-01-11 b", "Dated a 2020-01-11 c"], &[None; 2]);
-        check(&["a|b|1400681361|c", "a|b|1|c"], &[None; 2]);
-        check(&["- 1131566461 2005.11.09 dn228 Nov 9 12:01:01 dn228/dn228 crond[1]: x"], &[Some("1131566461")]);
+    fn the_lines_of_a_text_share_the_place_of_their_times() {
+        blocks(&expect_file!["place.txt"], |_, text| {
+            let lines: Vec<&str> = text.lines().collect();
+            let place = Place::of(&lines);
+            lines
+                .iter()
+                .map(|line| format!("{}\n", place.and_then(|place| place.time_of(line)).unwrap_or("-")))
+                .collect()
+        });
     }
 }

@@ -212,4 +212,11 @@ pub(crate) fn known(program: &str, message: &str, out: &mut Fields) {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_patterns_compile() {
+        assert_eq!(PATTERNS.len(), KNOWN.len());
+    }
+}

@@ -135,16 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_as_people_name_its_parts() {
-        let text = r#"<Event xmlns="x"><System><Provider Name="Linux-Sysmon" Guid="{ff}"/><EventID>5</EventID><TimeCreated SystemTime="2022-05-11T18:10:20.399931000Z"/></System><EventData><Data Name="Image">/bin/a &amp; &quot;b&quot;</Data><Data>plain</Data><Data Name="Empty"></Data></EventData></Event>"#;
-        let mut got = Vec::new();
-        let outcome = flatten(text, "Msg", &mut |p, v| got.push(format!("{p}={v}")));
-        assert_eq!(
-            got.join(" | "),
-            r#"Msg.System.Provider.Name=Linux-Sysmon | Msg.System.Provider.Guid={ff} | Msg.System.EventID=5 | Msg.System.TimeCreated.SystemTime=2022-05-11T18:10:20.399931000Z | Msg.EventData.Image=/bin/a & "b" | Msg.EventData.Data1=plain"#
-        );
-        assert_eq!(outcome, Outcome::Whole);
-        assert_eq!(flatten("<Event><System>", "", &mut |_, _| {}), Outcome::Broken);
+    fn nesting_without_end_is_refused() {
         assert_eq!(flatten(&"<a>".repeat(10_000), "", &mut |_, _| {}), Outcome::Broken);
     }
 }
