@@ -340,15 +340,9 @@ pub(crate) fn patterns() -> &'static [(Regex, EntityKind)] {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use casebook_table::{blocks, expect_file};
 
-    #[track_caller]
-    fn check(alert: &str, names: &[&str], times: usize) {
-        let seeds = of(&Alert::parse(alert.as_bytes()).unwrap());
-        let got: Vec<&str> = seeds.names.iter().map(|s| s.text.as_str()).collect();
-        assert_eq!(got, names);
-        assert_eq!(seeds.times.len(), times);
-    }
+    use super::*;
 
     #[test]
     fn the_events_time_is_what_the_alert_itself_says() {
@@ -371,31 +365,11 @@ mod tests {
     }
 
     #[test]
-    fn what_an_alert_says_was_done_is_looked_for() {
-        check(
-            r#"{"id":"x","description":"FullAccess granted; Set-AdminAuditLogConfig later, DAEMON_END and PutBucketPolicy by S-1-5-21-1-2-3-1000"}"#,
-            &["S-1-5-21-1-2-3-1000", "Set-AdminAuditLogConfig", "PutBucketPolicy", "DAEMON_END", "FullAccess"],
-            0,
-        );
-        check(
-            r#"{"id":"x","description":"PowerShell on WorkStation by OneDrive in SharePoint with JavaScript from GitHub of MyHome: PutBucketPolicy"}"#,
-            &["PutBucketPolicy", "WorkStation", "JavaScript", "PowerShell", "SharePoint", "OneDrive"],
-            0,
-        );
-        check(r#"{"id":"x","title":"PutBucketPolicy by somebody","note":"DAEMON_END"}"#, &[], 0);
-    }
-
-    #[test]
-    fn what_an_alert_names_is_found_and_its_rule_is_not() {
-        check(
-            r#"{"id":"x-1","rule":{"title":"Shell from 1.2.3.4"},"host":"WEB-07","user":"CORP\\svc.web","event_time":"2024-01-02T03:04:05Z","description":"w3wp.exe ran C:\\Temp\\a.exe from 10.9.8.7"}"#,
-            &["C:\\Temp\\a.exe", "w3wp.exe", "a.exe", "10.9.8.7", "CORP\\svc.web", "svc.web", "WEB-07"],
-            1,
-        );
-        check(
-            r#"{"event_ref":{"file":"evidence/a.log","line":7},"created_at":1700000000,"record":{"ts":1700000000.5,"uid":"CxYz12abcdEF"}}"#,
-            &["CxYz12abcdEF"],
-            2,
-        );
+    fn what_an_alert_names_is_looked_for() {
+        blocks(&expect_file!["seed.txt"], |_, alert| {
+            let seeds = of(&Alert::parse(alert.as_bytes()).unwrap());
+            let names: String = seeds.names.iter().map(|seed| format!("{}\n", seed.text)).collect();
+            format!("{names}and {} times", seeds.times.len())
+        });
     }
 }

@@ -141,6 +141,3 @@ pub(super) fn audited(values: &mut Values, names: &[Named<'_>], collected: bool)
     };
     put(Facet::Outcome, ended.map(str::to_owned));
 }
-
-#[cfg(test)]
-mod tests;
