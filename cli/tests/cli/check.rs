@@ -325,6 +325,8 @@ fn the_schema_of_models_files_says_what_their_reader_says() {
         ("\"m\"", "\"\""),
         ("\"openai-compatible\"", "\"bedrock\"\nkey_env = \"K\"\nanswer = \"native\""),
         ("\"openai-compatible\"", "\"anthropic\"\nkey_env = \"K\"\nseed = 1"),
+        ("\"openai-compatible\"", "\"gemini\"\nkey_env = \"K\"\nseed = 1"),
+        ("\"openai-compatible\"\nmodel = \"m\"", "\"bedrock\"\nkey_env = \"K\"\nmodel = \"eu.anthropic.claude\""),
     ] {
         assert!(MODELS.contains(from) && !models(&MODELS.replace(from, to)), "{to}");
     }

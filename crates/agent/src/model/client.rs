@@ -1,7 +1,5 @@
-//! The models of a models file over HTTP. The library `genai` writes requests and reads replies in
-//! each provider's form and is used nowhere else; sending is ours, since the library cannot cap a
-//! reply, does not retry, and would hold the keys ([`relay`]). Plain requests in Anthropic's form are
-//! written and read without it ([`anthropic`]).
+//! The models of a models file over HTTP: [`codec`] writes requests and reads replies in the formats of the
+//! providers, [`send`] makes one attempt with limits, [`retry`] makes others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::model::client::relay::Draft;
+use crate::model::client::codec::{Codec, Decoded};
 use crate::model::config::{Config, Profile};
 use crate::model::retry::{self, Failed, Pace};
 use crate::model::secret::{self, NoKey};
@@ -24,10 +22,7 @@ use casebook_protocol::Tokens;
 use casebook_runtime::model_span;
 use casebook_runtime::telemetry::{self, meter};
 
-mod anthropic;
-mod decode;
-mod encode;
-mod relay;
+mod codec;
 mod send;
 #[cfg(test)]
 mod tests;
@@ -54,7 +49,6 @@ struct Wired {
 pub struct Client {
     models: BTreeMap<String, Arc<Wired>>,
     http: reqwest::Client,
-    forms: genai::Client,
     pace: Pace,
 }
 
@@ -81,34 +75,23 @@ impl Client {
             Ok((profile.name.clone(), Arc::new(Wired { profile: profile.clone(), key, permits })))
         });
         let models = models.collect::<Result<_, NoKey>>()?;
-        let wrong = |error: String| OpenError::Http(one_line(&error, 200));
-        Ok(Self {
-            models,
-            http: send::http().map_err(|error| wrong(error.to_string()))?,
-            forms: relay::forms().map_err(|error| wrong(error.to_string()))?,
-            pace,
-        })
+        let http = send::http().map_err(|error| OpenError::Http(one_line(&error.to_string(), 200)))?;
+        Ok(Self { models, http, pace })
     }
 
     async fn answer(&self, wired: &Wired, ask: &Ask, time: Duration, made: &AtomicU32) -> Result<Answered, Failed> {
         let deadline = Instant::now().checked_add(time).unwrap_or_else(far);
         let profile = &wired.profile;
-        let send = async |draft: Draft| {
-            let attempt = || async {
-                let permit = wired.permits.acquire().await;
-                let body = send::once(&self.http, wired.key.as_ref(), profile, &draft).await;
-                drop(permit);
-                body
-            };
-            retry::attempts(self.pace, deadline, made, attempt).await
+        let codec = Codec::of(profile.provider);
+        let draft = codec.encode(profile, ask);
+        let attempt = || async {
+            let permit = wired.permits.acquire().await;
+            let json = send::once(&self.http, wired.key.as_ref(), profile, &draft).await;
+            drop(permit);
+            json
         };
-        let (version, reply, tokens) = if anthropic::plain(profile, ask) {
-            anthropic::read(profile, &send(anthropic::draft(profile, ask)).await?)?
-        } else {
-            let fitted = async |draft| decode::fit(profile.provider, send(draft).await?);
-            let response = relay::through(&self.forms, profile, encode::request(profile, ask), fitted).await?;
-            decode::response(profile, response)?
-        };
+        let json = retry::attempts(self.pace, deadline, made, attempt).await?;
+        let Decoded { version, reply, tokens } = codec.decode(profile, &json)?;
         let cost_micros = profile.price.map_or(0, |price| price.cost(&tokens));
         Ok(Answered { reply, version, tokens, cost_micros, attempts: made.load(Ordering::Relaxed) })
     }

@@ -30,9 +30,10 @@ pub enum Provider {
     OpenaiResponses,
     /// Any server that speaks OpenAI Chat Completions (Ollama, vLLM, gateways), at a base URL.
     OpenaiCompatible,
-    /// Google Gemini.
+    /// Google Gemini, by its interface for OpenAI Chat Completions.
     Gemini,
-    /// Amazon Bedrock (Converse), by API key, at the base URL of a region.
+    /// Amazon Bedrock, by its interface for OpenAI Chat Completions, with an API key, at the base URL of a
+    /// region.
     Bedrock,
 }
 
@@ -78,8 +79,18 @@ impl Provider {
         match self {
             Self::Anthropic => Some("https://api.anthropic.com/v1/"),
             Self::Openai | Self::OpenaiResponses => Some("https://api.openai.com/v1/"),
-            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta/"),
+            Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta/openai/"),
             Self::OpenaiCompatible | Self::Bedrock => None,
+        }
+    }
+
+    /// The base URL for `url`. The address of Gemini's or Bedrock's own format leads to their interface for
+    /// OpenAI's.
+    fn chat_url(self, url: &str) -> String {
+        match self {
+            Self::Gemini if url.ends_with("/v1beta") => format!("{url}/openai/"),
+            Self::Bedrock if url.matches('/').count() == 2 => format!("{url}/openai/v1/"),
+            _ => format!("{url}/"),
         }
     }
 }
@@ -95,7 +106,7 @@ pub enum Way {
 }
 
 /// How hard a model is told to think. Providers know some of these each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Effort {

@@ -8,6 +8,7 @@ use casebook_protocol::one_line;
 use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// A JSON Schema as it goes out, with its texts: it goes out with every request of its kind, and is
@@ -17,7 +18,7 @@ pub struct Schema(Arc<Texts>);
 
 struct Texts {
     value: Value,
-    text: String,
+    raw: Box<RawValue>,
 }
 
 impl Schema {
@@ -36,20 +37,26 @@ impl Schema {
     /// The schema as JSON, fields in their own order: models read them in it.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.0.text
+        self.0.raw.get()
+    }
+
+    /// The same, to be part of other JSON as it is.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.0.raw
     }
 }
 
 impl From<Value> for Schema {
     fn from(value: Value) -> Self {
-        let text = value.to_string();
-        Self(Arc::new(Texts { value, text }))
+        let raw = serde_json::value::to_raw_value(&value).unwrap_or_default();
+        Self(Arc::new(Texts { value, raw }))
     }
 }
 
 impl std::fmt::Debug for Schema {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.text)
+        f.write_str(self.text())
     }
 }
 

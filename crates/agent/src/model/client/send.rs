@@ -1,16 +1,16 @@
-//! One attempt over HTTP: a drafted request with its key goes out, a body of bounded size comes back.
+//! One attempt over HTTP: a drafted request with its key goes out, a reply of bounded size comes back.
 
 use std::time::Duration;
 
 use casebook_protocol::one_line;
 use jiff::Timestamp;
-use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use crate::model::Fault;
-use crate::model::client::relay::Draft;
+use crate::model::client::codec::Draft;
 use crate::model::config::Profile;
 use crate::model::retry::{self, Failed};
 use crate::model::secret;
@@ -36,13 +36,13 @@ pub(super) fn http() -> Result<reqwest::Client, reqwest::Error> {
         .build()
 }
 
-/// Sends `draft` once and returns the body of a good reply.
+/// Sends `draft` once and returns the JSON of a good reply.
 pub(super) async fn once(
     http: &reqwest::Client,
     key: Option<&SecretString>,
     profile: &Profile,
     draft: &Draft,
-) -> Result<Vec<u8>, Failed> {
+) -> Result<Value, Failed> {
     match tokio::time::timeout(profile.timeout, exchange(http, key, profile, draft)).await {
         Ok(result) => result,
         Err(_) => {
@@ -57,18 +57,19 @@ async fn exchange(
     key: Option<&SecretString>,
     profile: &Profile,
     draft: &Draft,
-) -> Result<Vec<u8>, Failed> {
+) -> Result<Value, Failed> {
     let url = format!("{}{}", profile.base_url, draft.path);
     let request = http.post(url).headers(headers(draft, key)?).body(draft.body.clone());
     let mut response = request.send().await.map_err(|error| network(&error))?;
     let status = response.status();
     if status.is_success() {
-        let too_large = || {
-            let message = format!("the reply is larger than {MAX_REPLY} bytes and was not read to its end");
-            Failed::final_(Fault::Unreadable, message)
-        };
+        let unreadable = |message: String| Failed::final_(Fault::Unreadable, message);
+        let too_large =
+            || unreadable(format!("the reply is larger than {MAX_REPLY} bytes and was not read to its end"));
         let body = read(&mut response, MAX_REPLY).await.map_err(|error| network(&error))?.ok_or_else(too_large)?;
-        return said_within(&body, key, draft).map_or(Ok(body), Err);
+        let json: Value =
+            serde_json::from_slice(&body).map_err(|_| unreadable("the reply is not JSON: check base_url".into()))?;
+        return error_within(&json, key, draft).map_or(Ok(json), Err);
     }
     let wait = wait(response.headers());
     // What cannot be read of it is not needed.
@@ -78,25 +79,18 @@ async fn exchange(
 
 fn headers(draft: &Draft, key: Option<&SecretString>) -> Result<HeaderMap, Failed> {
     let mut headers = HeaderMap::new();
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    for (name, value) in &draft.headers {
-        let Some(value) = with_key(value, &draft.word, key) else { continue };
-        let name = reqwest::header::HeaderName::try_from(name.as_str());
-        let wrong = || Failed::final_(Fault::Rejected, "the key cannot stand in an HTTP header");
-        let mut value = HeaderValue::from_str(&value).map_err(|_| wrong())?;
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for (name, value) in draft.headers {
+        headers.insert(*name, HeaderValue::from_static(value));
+    }
+    if let Some(key) = key {
+        let (name, before) = draft.key;
+        let mut value = HeaderValue::from_str(&format!("{before}{}", key.expose_secret()))
+            .map_err(|_| Failed::final_(Fault::Rejected, "the key cannot be sent in an HTTP header"))?;
         value.set_sensitive(true);
-        headers.insert(name.map_err(|_| wrong())?, value);
+        headers.insert(name, value);
     }
     Ok(headers)
-}
-
-/// The header's value with the key in its place; none when the key's header has no key to carry.
-fn with_key(value: &str, word: &str, key: Option<&SecretString>) -> Option<String> {
-    match key {
-        _ if !value.contains(word) => Some(value.to_owned()),
-        Some(key) => Some(value.replace(word, key.expose_secret())),
-        None => None,
-    }
 }
 
 /// The body, or none when it has more than `max` bytes.
@@ -163,18 +157,10 @@ fn refused(
     }
 }
 
-/// The key of a failure.
-const ERROR: &[u8] = b"\"error\"";
-
 /// The failure that some servers put into a reply with status 200.
-fn said_within(body: &[u8], key: Option<&SecretString>, draft: &Draft) -> Option<Failed> {
-    // Hardly any reply has the word: the others need not be read for it.
-    if !body.windows(ERROR.len()).any(|part| part == ERROR) {
-        return None;
-    }
-    let json: Value = serde_json::from_slice(body).ok()?;
+fn error_within(json: &Value, key: Option<&SecretString>, draft: &Draft) -> Option<Failed> {
     let error = json.get("error").filter(|error| !error.is_null())?;
-    let said = message(&json).map(|said| format!(": {}", harmless(said, key, draft))).unwrap_or_default();
+    let said = message(json).map(|said| format!(": {}", harmless(said, key, draft))).unwrap_or_default();
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
     let text = format!("an error within the reply{said}");
     Some(if retry::passes(status) {
@@ -184,9 +170,11 @@ fn said_within(body: &[u8], key: Option<&SecretString>, draft: &Draft) -> Option
     })
 }
 
-/// What the provider says went wrong, wherever it puts it.
+/// What the provider says went wrong, wherever it puts it. Gemini answers with a list of one error.
 fn message(json: &Value) -> Option<&str> {
-    ["/error/message", "/message", "/error", "/detail"].into_iter().find_map(|at| json.pointer(at)?.as_str())
+    ["/error/message", "/0/error/message", "/message", "/error", "/detail"]
+        .into_iter()
+        .find_map(|at| json.pointer(at)?.as_str())
 }
 
 /// Characters that a message and a prompt may share by chance.

@@ -3,14 +3,14 @@
 
 mod faults;
 mod formats;
-mod parity;
+mod replies;
 mod server;
 
 use super::*;
 use crate::model::{Choice, Message, Offer, Part};
 use casebook_protocol::Purpose;
 use serde_json::{Value, json};
-use server::{Request, Server};
+use server::Server;
 
 const KEY: &str = "sk-planted-hunter2";
 const PROMPT: &str = "the secret of the prompt is the blue heron at dawn";
@@ -63,11 +63,36 @@ fn ask() -> Ask {
 
 const TIME: Duration = Duration::from_secs(60);
 
-/// Asks once and returns the reply with the one request that was made for it.
-async fn once(provider: &str, more: &str, ask: &Ask, reply: Value) -> (Answered, Request) {
-    let server = Server::start([server::ok(&reply)]).await;
-    let answered = client(provider, &server, more).ask(ask, TIME).await.expect("there is an answer");
-    let mut requests = server.requests();
-    assert_eq!(requests.len(), 1);
-    (answered, requests.remove(0))
+#[tokio::test]
+async fn each_provider_is_reached_at_its_path_with_its_key() {
+    let chat = json!({"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]});
+    let responses = json!({"output": [], "status": "completed"});
+    let bearer = format!("Bearer {KEY}");
+    for (provider, more, reply, path, header, key) in [
+        ("anthropic", "", json!({"content": []}), "/v1/messages", "x-api-key", Some(KEY)),
+        ("openai", "", chat.clone(), "/v1/chat/completions", "authorization", Some(&*bearer)),
+        ("openai-responses", "", responses, "/v1/responses", "authorization", Some(&*bearer)),
+        ("gemini", "", chat.clone(), "/v1/chat/completions", "authorization", Some(&*bearer)),
+        ("bedrock", "", chat.clone(), "/v1/chat/completions", "authorization", Some(&*bearer)),
+        ("openai-compatible", "# keyless", chat, "/v1/chat/completions", "authorization", None),
+    ] {
+        let server = Server::start([server::ok(&reply)]).await;
+        let answered = client(provider, &server, more).ask(&ask(), TIME).await.expect("there is an answer");
+        assert_eq!((answered.version.as_str(), answered.attempts), ("maker-1", 1));
+        let [request] = &server.requests()[..] else { panic!("there is one request") };
+        assert_eq!((request.path.as_str(), request.header(header)), (path, key), "{provider}");
+        assert_eq!(request.header("anthropic-version"), (provider == "anthropic").then_some("2023-06-01"));
+        assert_eq!(request.header("content-type"), Some("application/json"));
+        assert_eq!(request.body["model"], "maker-1");
+    }
+}
+
+#[tokio::test]
+async fn a_price_makes_a_cost() {
+    let usage = json!({"input_tokens": 10, "cache_creation_input_tokens": 20, "cache_read_input_tokens": 70,
+        "output_tokens": 5});
+    let server = Server::start([server::ok(&json!({"content": [], "usage": usage}))]).await;
+    let more = "price = { input = 3, cached = 0.3, cache_write = 3.75, output = 15 }";
+    let answered = client("anthropic", &server, more).ask(&ask(), TIME).await.unwrap();
+    assert_eq!(answered.cost_micros, 10 * 3 + 70 * 3 / 10 + 75 + 5 * 15);
 }

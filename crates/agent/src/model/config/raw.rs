@@ -135,6 +135,11 @@ fn profile(name: &Spanned<String>, table: &Spanned<Model>) -> Result<Profile, Fa
     if model.model.get_ref().trim().is_empty() || model.model.get_ref().chars().any(char::is_control) {
         return fault(model.model.span(), "model: write the name that the provider gives this model");
     }
+    if provider == Provider::Bedrock && model.model.get_ref().contains("anthropic.") {
+        let text = "model: bedrock means OpenAI's format, in which Bedrock serves no Claude: write provider = \
+                    \"anthropic\" and base_url = \"https://bedrock-mantle.REGION.api.aws/anthropic/v1\"";
+        return fault(model.model.span(), text);
+    }
     let window = *model.window.get_ref();
     if window < 1024 {
         return fault(model.window.span(), "window: write the tokens of the model's context window, 1024 or more");
@@ -210,7 +215,7 @@ fn base_url(provider: Provider, model: &Model) -> Result<String, Fault> {
     if url.query().is_some() || url.fragment().is_some() {
         return wrong("leave out what follows '?' or '#'");
     }
-    Ok(format!("{}/", url.as_str().trim_end_matches('/')))
+    Ok(provider.chat_url(url.as_str().trim_end_matches('/')))
 }
 
 fn key(provider: Provider, name: &Spanned<String>, model: &Model) -> Result<KeySource, Fault> {
@@ -252,7 +257,7 @@ fn key(provider: Provider, name: &Spanned<String>, model: &Model) -> Result<KeyS
 
 fn way(provider: Provider, model: &Model) -> Result<Way, Fault> {
     match &model.answer {
-        // The library would leave the schema out and say nothing.
+        // Not every model behind this interface heeds a schema.
         Some(way) if *way.get_ref() == Way::Native && provider == Provider::Bedrock => {
             fault(way.span(), "answer: bedrock has no structured output of its own here: write \"submit_tool\"")
         }
@@ -268,7 +273,7 @@ fn parameters(provider: Provider, model: &Model) -> Result<Parameters, Fault> {
     if let Some(p) = model.top_p.as_ref().filter(|p| !(*p.get_ref() > 0.0 && *p.get_ref() <= 1.0)) {
         return fault(p.span(), "top_p: write a number above 0 and at most 1");
     }
-    let seeds = matches!(provider, Provider::Openai | Provider::OpenaiCompatible | Provider::Gemini);
+    let seeds = matches!(provider, Provider::Openai | Provider::OpenaiCompatible);
     if let Some(seed) = model.seed.as_ref().filter(|_| !seeds) {
         return fault(seed.span(), format!("seed: {} has none: leave it out", provider.name()));
     }

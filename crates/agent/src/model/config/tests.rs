@@ -126,6 +126,25 @@ fn a_model_that_two_fallbacks_lead_to_is_asked_once() {
     assert_eq!(chain(&seat), ["a", "b", "d", "c"]);
 }
 
+#[test]
+fn gemini_and_bedrock_are_reached_by_their_chat_interface() {
+    let gemini = "https://generativelanguage.googleapis.com/v1beta";
+    let bedrock = "https://bedrock-runtime.eu-central-1.amazonaws.com";
+    for (provider, given, expected) in [
+        ("gemini", None, format!("{gemini}/openai/")),
+        ("gemini", Some(gemini.to_owned()), format!("{gemini}/openai/")),
+        ("gemini", Some(format!("{gemini}/openai")), format!("{gemini}/openai/")),
+        ("bedrock", Some(format!("{bedrock}/")), format!("{bedrock}/openai/v1/")),
+        ("bedrock", Some(format!("{bedrock}/openai/v1")), format!("{bedrock}/openai/v1/")),
+        ("bedrock", Some("https://gateway/aws/v1".into()), "https://gateway/aws/v1/".into()),
+    ] {
+        let given = given.map(|url| format!("base_url = \"{url}\"\n")).unwrap_or_default();
+        let text =
+            format!("[models.m]\nprovider = \"{provider}\"\nmodel = \"x\"\nkey_env = \"K\"\nwindow = 4096\n{given}");
+        assert_eq!(Config::parse("f", &text).unwrap().model("m").unwrap().base_url, expected, "{given}");
+    }
+}
+
 /// The fault of a file with one model, `change`d: the line within that model and the text.
 fn fault(lines: &[&str]) -> String {
     let text = format!("[models.m]\n{}\n", lines.join("\n"));
@@ -184,8 +203,11 @@ fn every_fault_names_its_line_its_key_and_what_to_write() {
     check(with("[models.analyst]\nprovider = \"openai\"\nmodel = \"x\"\nwindow = 4096"), 6, &["built-in analyst"]);
     check(with("seed = "), 6, &[]);
     check(without("provider", "provider = \"openai-responses\"\nseed = 1"), 3, &["seed", "leave it out"]);
-    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"\nanswer = \"native\"";
-    check(without("provider", bedrock), 4, &["answer", "submit_tool"]);
+    check(without("provider", "provider = \"gemini\"\nseed = 1"), 3, &["seed", "leave it out"]);
+    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"";
+    check(without("provider", &format!("{bedrock}\nanswer = \"native\"")), 4, &["answer", "submit_tool"]);
+    let claude = fault(&[bedrock, "model = \"eu.anthropic.claude\"", "key_env = \"K\"", "window = 8192"]);
+    check(claude, 4, &["model", "provider = \"anthropic\"", "bedrock-mantle"]);
 }
 
 #[test]

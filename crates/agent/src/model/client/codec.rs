@@ -1,0 +1,234 @@
+//! The wire formats: a request as its provider takes it, and a provider's reply in our terms. Pure. Each
+//! format is a file with an `encode` and a `decode`; what they share is here.
+
+use bytes::Bytes;
+use casebook_protocol::{Tokens, one_line};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::model::config::{Profile, Provider};
+use crate::model::retry::Failed;
+use crate::model::{Ask, Called, Fault, Offer, Part, Reply, Stop, ToolAnswer};
+
+mod anthropic;
+mod chat;
+mod responses;
+
+/// A wire format.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Codec {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+}
+
+/// A request without its key.
+pub(super) struct Draft {
+    /// What follows the base URL.
+    pub(super) path: &'static str,
+    /// The header of the key, and what precedes the key in it.
+    pub(super) key: (&'static str, &'static str),
+    /// The format's own headers.
+    pub(super) headers: &'static [(&'static str, &'static str)],
+    /// The JSON body.
+    pub(super) body: Bytes,
+}
+
+/// A reply.
+pub(super) struct Decoded {
+    /// The model as the provider names it.
+    pub(super) version: String,
+    pub(super) reply: Reply,
+    pub(super) tokens: Tokens,
+}
+
+impl Codec {
+    /// The format of `provider`.
+    pub(super) const fn of(provider: Provider) -> Self {
+        match provider {
+            Provider::Anthropic => Self::Anthropic,
+            Provider::Openai | Provider::OpenaiCompatible | Provider::Gemini | Provider::Bedrock => Self::Chat,
+            Provider::OpenaiResponses => Self::Responses,
+        }
+    }
+
+    /// Writes `ask` for the model of `profile`.
+    pub(super) fn encode(self, profile: &Profile, ask: &Ask) -> Draft {
+        let bearer = ("authorization", "Bearer ");
+        let (path, key, headers, body): (_, _, &[_], _) = match self {
+            Self::Anthropic => {
+                let version = &[("anthropic-version", "2023-06-01")];
+                ("messages", ("x-api-key", ""), version, anthropic::encode(profile, ask))
+            }
+            Self::Chat => ("chat/completions", bearer, &[], chat::encode(profile, ask)),
+            Self::Responses => ("responses", bearer, &[], responses::encode(profile, ask)),
+        };
+        Draft { path, key, headers, body: body.into() }
+    }
+
+    /// Reads the reply of the model of `profile`.
+    pub(super) fn decode(self, profile: &Profile, json: &Value) -> Result<Decoded, Failed> {
+        let read = match self {
+            Self::Anthropic => anthropic::decode(profile, json),
+            Self::Chat => chat::decode(profile, json),
+            Self::Responses => responses::decode(profile, json),
+        };
+        let wrong = || Failed::final_(Fault::Unreadable, "the reply does not have this provider's form");
+        let (reply, tokens) = read.ok_or_else(wrong)?;
+        let version = text(json, "model").unwrap_or(&profile.provider_model);
+        Ok(Decoded { version: one_line(version, 128), reply, tokens })
+    }
+}
+
+/// A body: a tool for each offer, and the fields of `rest` that are not null. Schemas of tools are the most
+/// of many requests: they go in as the text that they are.
+fn body<'a, T: Serialize>(offers: &'a [Offer], tool: impl Fn(&'a Offer) -> T, mut rest: Value) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Body<T> {
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<T>,
+        #[serde(flatten)]
+        rest: Value,
+    }
+    if let Some(map) = rest.as_object_mut() {
+        map.retain(|_, value| !value.is_null());
+    }
+    let tools = offers.iter().map(tool).collect();
+    serde_json::to_vec(&Body { tools, rest }).unwrap_or_default()
+}
+
+/// A tool of OpenAI.
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a RawValue,
+    strict: bool,
+}
+
+impl<'a> From<&'a Offer> for Function<'a> {
+    fn from(Offer { name, description, schema, strict }: &'a Offer) -> Self {
+        Self { name, description, parameters: schema.raw(), strict: *strict }
+    }
+}
+
+/// Tokens that the reply may have.
+fn max_output(profile: &Profile, ask: &Ask) -> u32 {
+    ask.max_output.min(profile.max_output)
+}
+
+/// The key of a prompt: requests with the same key reach the same cache of OpenAI.
+fn cache_key(ask: &Ask) -> String {
+    let word: String = ask.prompt.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(48).collect();
+    format!("casebook-{word}")
+}
+
+/// The texts in one, each on a line of its own.
+fn joined(parts: &[Part]) -> String {
+    let mut all = String::with_capacity(parts.iter().map(|part| part.text.len() + 1).sum());
+    for part in parts {
+        if !all.is_empty() && !all.ends_with('\n') {
+            all.push('\n');
+        }
+        all.push_str(&part.text);
+    }
+    all
+}
+
+/// The text of a reply when it goes back. Providers refuse an empty message.
+fn said(reply: &Reply) -> Option<&str> {
+    let text = Some(reply.text.as_str()).filter(|text| !text.trim().is_empty());
+    text.or_else(|| reply.calls.is_empty().then_some("(no answer)"))
+}
+
+/// Arguments when they go back. Providers take nothing but an object.
+fn object(arguments: &str) -> Value {
+    let object = serde_json::from_str(arguments).ok().filter(Value::is_object);
+    object.unwrap_or_else(|| json!({"unreadable_arguments": arguments}))
+}
+
+/// The text of a result for a format without a flag for failures: its first line tells of the failure.
+fn with_failure(answer: &ToolAnswer) -> String {
+    let says = answer.text.lines().next().is_some_and(|line| line.contains("failed"));
+    if answer.failed && !says {
+        format!("call of {} failed\n{}", answer.tool, answer.text)
+    } else {
+        answer.text.clone()
+    }
+}
+
+/// [`Reply::kept`]: what goes back in place of a reply's text and calls. Another provider or model would
+/// refuse it.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    provider: String,
+    model: String,
+    content: Value,
+}
+
+fn keep(profile: &Profile, content: Value) -> Option<String> {
+    let (provider, model) = (profile.provider.name().to_owned(), profile.provider_model.clone());
+    serde_json::to_string(&Kept { provider, model, content }).ok()
+}
+
+/// What was kept of `reply`, if the model of `profile` gave it.
+fn kept(profile: &Profile, reply: &Reply) -> Option<Value> {
+    let kept: Kept = serde_json::from_str(reply.kept.as_deref()?).ok()?;
+    (kept.provider == profile.provider.name() && kept.model == profile.provider_model).then_some(kept.content)
+}
+
+fn text<'a>(json: &'a Value, key: &str) -> Option<&'a str> {
+    json.get(key).and_then(Value::as_str)
+}
+
+fn list<'a>(json: &'a Value, key: &str) -> &'a [Value] {
+    json.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+/// Sets a field of an object.
+fn set(json: &mut Value, key: &str, value: impl Into<Value>) {
+    if let Some(map) = json.as_object_mut() {
+        map.insert(key.to_owned(), value.into());
+    }
+}
+
+/// A call with `arguments` as the model wrote them. Many servers write nothing if there are none.
+fn called(id: &str, tool: &str, arguments: Option<&Value>) -> Called {
+    let arguments = match arguments {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(json) => json.to_string(),
+    };
+    let arguments = if arguments.trim().is_empty() { "{}".to_owned() } else { arguments };
+    Called { id: id.to_owned(), tool: tool.to_owned(), arguments }
+}
+
+/// Why a model stopped. Gemini adds its own reason to OpenAI's ("content_filter: SAFETY"), or gives its
+/// own alone.
+fn stop(reason: Option<&str>) -> Stop {
+    let Some(reason) = reason else { return Stop::Done };
+    match reason.split(':').next().unwrap_or(reason) {
+        "stop" | "end_turn" | "completed" | "tool_calls" | "tool_use" | "function_call" | "stop_sequence" | "STOP" => {
+            Stop::Done
+        }
+        "length" | "max_tokens" | "incomplete" | "model_length" | "model_context_window_exceeded" | "MAX_TOKENS" => {
+            Stop::Length
+        }
+        "content_filter" | "refusal" | "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => {
+            Stop::Refused
+        }
+        _ => Stop::Other(one_line(reason, 64)),
+    }
+}
+
+/// Tokens of one kind that one call is believed to have taken.
+const MAX_TOKENS: u64 = 500_000_000;
+
+/// The count at `pointer`; 0 if there is none.
+fn count(json: &Value, pointer: &str) -> u64 {
+    json.pointer(pointer).and_then(Value::as_u64).unwrap_or_default().min(MAX_TOKENS)
+}
