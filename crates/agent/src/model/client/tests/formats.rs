@@ -237,11 +237,3 @@ fn a_name_is_sent_as_it_is() {
         }
     }
 }
-
-#[test]
-fn a_request_is_canonical_as_it_is_written() {
-    let kept = Reply { stop: Stop::Other("x".into()), kept: Some("{\"a\":1}".into()), ..with_call() };
-    for ask in [ask(), native(ask()), only(conversation(kept))] {
-        assert_eq!(ask.canonical(), casebook_protocol::hash::canonical(&ask).unwrap());
-    }
-}
