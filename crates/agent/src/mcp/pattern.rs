@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wildmatch::WildMatchPattern;
+
 /// A name in which `*` stands for any characters, none included.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern(String);
@@ -28,15 +30,7 @@ impl Pattern {
     /// `name` is one that it stands for.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
-        let mut parts = self.0.split('*');
-        let first = parts.next().unwrap_or_default();
-        let Some(mut rest) = name.strip_prefix(first) else { return false };
-        let Some(last) = parts.next_back() else { return rest.is_empty() };
-        for part in parts {
-            let Some(at) = rest.find(part) else { return false };
-            rest = rest.get(at + part.len()..).unwrap_or_default();
-        }
-        rest.ends_with(last)
+        WildMatchPattern::<'*', '\0'>::new(&self.0).matches(name)
     }
 }
 
