@@ -1,23 +1,11 @@
 //! Dates and clock times in prose, in the notations that people use.
 
 use casebook_protocol::Timestamp;
+use jiff::civil;
+use jiff::fmt::strtime::BrokenDownTime;
+use jiff::tz::Offset;
 
 use super::corpus::Corpus;
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 
 /// A clock time as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +13,7 @@ struct Clock {
     /// `18:10:22.138` on the 24-hour clock, as far as it is told.
     text: String,
     /// Seconds east of UTC; none where nothing is said.
-    offset: Option<i64>,
+    offset: Option<i32>,
     /// The date that it is written together with.
     date: Option<Date>,
 }
@@ -33,9 +21,9 @@ struct Clock {
 /// A date as written; the year may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Date {
-    year: Option<i64>,
-    month: u32,
-    day: u32,
+    year: Option<i16>,
+    month: i8,
+    day: i8,
 }
 
 /// What is wrong with the date or time that `words` begins with, and how many words it takes. None
@@ -52,8 +40,8 @@ pub(super) fn fault(words: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Opt
     let (date, used) = date(words)?;
     let shown = words.get(..used).unwrap_or_default().join(" ");
     // The zone stands with the clock, if at all: the day may be the one before or after.
-    let offsets: Vec<i64> = words.iter().filter_map(|w| zone(w)).chain([0]).collect();
-    let on = |t: &Timestamp| offsets.iter().any(|o| date.is_of(*t, *o));
+    let offsets: Vec<i32> = words.iter().filter_map(|w| zone(w)).chain([0]).collect();
+    let on = |t: &Timestamp| offsets.iter().any(|o| local(*t, *o).is_some_and(|local| date.is_of(local.date())));
     let stands = times.iter().any(on) || corpus.has_token(&shown) || corpus.moments().iter().any(on);
     Some(((!stands).then(|| format!("the date {shown} does not occur in what is cited")), used))
 }
@@ -61,27 +49,21 @@ pub(super) fn fault(words: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Opt
 impl Clock {
     /// The moment, on that clock, is written like this.
     fn shows(&self, at: Timestamp) -> bool {
-        let offset = self.offset.unwrap_or(0);
-        let Some(local) = moved(at, offset) else { return false };
-        let full = format!("{local:.9}");
-        full.get(11..).is_some_and(|clock| clock.starts_with(&self.text))
-            && self.date.is_none_or(|date| date.is_of(at, offset))
+        local(at, self.offset.unwrap_or(0)).is_some_and(|local| {
+            format!("{:.9}", local.time()).starts_with(&self.text)
+                && self.date.is_none_or(|date| date.is_of(local.date()))
+        })
     }
 }
 
 impl Date {
-    fn is_of(self, at: Timestamp, offset: i64) -> bool {
-        let Some(local) = moved(at, offset) else { return false };
-        let full = format!("{local:.0}");
-        let number = |from: usize, to: usize| full.get(from..to).and_then(|n| n.parse::<i64>().ok());
-        number(8, 10) == Some(self.day.into())
-            && number(5, 7) == Some(self.month.into())
-            && self.year.is_none_or(|year| number(0, 4) == Some(year))
+    fn is_of(self, date: civil::Date) -> bool {
+        (self.month, self.day) == (date.month(), date.day()) && self.year.is_none_or(|year| year == date.year())
     }
 }
 
-fn moved(at: Timestamp, by: i64) -> Option<Timestamp> {
-    Timestamp::new(at.as_second().checked_add(by)?, at.subsec_nanosecond()).ok()
+fn local(at: Timestamp, offset: i32) -> Option<civil::DateTime> {
+    Some(Offset::from_seconds(offset).ok()?.to_datetime(at))
 }
 
 fn clean(word: &str) -> &str {
@@ -148,7 +130,7 @@ fn on_24_hours(text: &str, afternoon: bool) -> Option<String> {
 }
 
 /// Seconds east of UTC for `z`, `utc`, `+02:00`, `-0500`, `utc+2`, `gmt-5:30`.
-fn zone(word: &str) -> Option<i64> {
+fn zone(word: &str) -> Option<i32> {
     let word = clean(word).to_lowercase();
     let rest = word.strip_prefix("utc").or_else(|| word.strip_prefix("gmt")).unwrap_or(&word);
     match rest {
@@ -166,7 +148,7 @@ fn zone(word: &str) -> Option<i64> {
         (None, 4) => number.split_at_checked(2)?,
         (None, _) => (number, "0"),
     };
-    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
     (hours <= 14 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
@@ -181,25 +163,23 @@ fn date(words: &[&str]) -> Option<(Date, usize)> {
         (None, Some(month)) => (month, day(at(0))?),
         (None, None) => return None,
     };
-    let year = at(2).parse::<i64>().ok().filter(|y| at(2).len() == 4 && (1970..2200).contains(y));
+    let year = at(2).parse::<i16>().ok().filter(|y| at(2).len() == 4 && (1970..2200).contains(y));
     Some((Date { year, month, day }, if year.is_some() { 3 } else { 2 }))
 }
 
 fn iso_date(word: &str) -> Option<Date> {
     let mut parts = word.split(['-', '/']);
-    let mut next = |digits: usize| parts.next().filter(|p| p.len() == digits)?.parse::<u32>().ok();
-    let (year, month, day) = (next(4)?, next(2)?, next(2)?);
+    let mut next = |digits: usize| parts.next().filter(|p| p.len() == digits)?.parse::<i16>().ok();
+    let (year, month, day) = (next(4)?, next(2)?.try_into().ok()?, next(2)?.try_into().ok()?);
     let sound = (1..=12).contains(&month) && (1..=31).contains(&day) && parts.next().is_none();
-    sound.then_some(Date { year: Some(year.into()), month, day })
+    sound.then_some(Date { year: Some(year), month, day })
 }
 
-fn month(word: &str) -> Option<u32> {
-    let short = |name: &str| word.len() == 3 && name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(word));
-    let place = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(word) || short(name))?;
-    u32::try_from(place + 1).ok()
+fn month(word: &str) -> Option<i8> {
+    ["%B", "%b"].into_iter().find_map(|name| BrokenDownTime::parse(name, word).ok()?.month())
 }
 
-fn day(word: &str) -> Option<u32> {
+fn day(word: &str) -> Option<i8> {
     let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);
     digits.parse().ok().filter(|d| (1..=31).contains(d) && digits.len() <= 2)
 }
