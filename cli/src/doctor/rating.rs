@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use casebook_agent::model::config::{Profile, Way};
-use casebook_agent::model::{Choice, Fault, Reply, Stop};
+use casebook_agent::model::{AskError, Choice, Fault, Reply, Stop};
 use casebook_protocol::{CallStatus, Purpose, TaskKind, Usage};
 
 use super::{Heard, Trial};
@@ -25,15 +25,12 @@ pub enum Grade {
 /// How often a kind of task was tried, and how that ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally {
-    /// The task.
     pub kind: TaskKind,
-    /// Trials.
     pub trials: usize,
     /// Answers that held at the first try.
     pub at_once: usize,
     /// Answers that held after the one repair.
     pub repaired: usize,
-    /// Tool calls.
     pub tool_calls: usize,
     /// Of those, calls that were refused.
     pub refused_calls: usize,
@@ -44,15 +41,12 @@ pub struct Tally {
 /// What the trials of a model say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rating {
-    /// How it did.
     pub grade: Grade,
     /// The model as its provider names it; none when it never answered.
     pub version: Option<String>,
-    /// By task.
     pub tasks: Vec<Tally>,
     /// The fastest, the median and the slowest answered call.
     pub latency: Option<[Duration; 3]>,
-    /// All of it.
     pub usage: Usage,
     /// What to change, the most urgent first.
     pub advice: Vec<String>,
@@ -113,65 +107,40 @@ fn latency(heard: &[&Heard]) -> Option<[Duration; 3]> {
 }
 
 fn advice(profile: &Profile, tasks: &[Tally], heard: &[&Heard], usage: &Usage) -> Vec<String> {
-    let mut advice = Vec::new();
-    let errors: Vec<_> = heard.iter().filter_map(|h| h.result.as_ref().err()).collect();
-    let replies: Vec<(&Heard, &Reply)> =
-        heard.iter().filter_map(|h| Some((*h, &h.result.as_ref().ok()?.reply))).collect();
-    let count = |holds: &dyn Fn(&Heard, &Reply) -> bool| replies.iter().filter(|(h, r)| holds(h, r)).count();
-    if errors.iter().any(|e| speaks_of_length(&e.message)) {
-        advice.push(format!(
-            "the server says that a prompt is too long: its window is smaller than window = {} in the models file; lower that, or raise the server's (Ollama: num_ctx)",
-            profile.window
-        ));
-    }
-    if errors.iter().any(|e| matches!(e.fault, Fault::TimedOut)) {
-        advice.push(format!(
-            "no answer in time: raise timeout_seconds = {}, lower max_output, or take a faster model",
-            profile.timeout.as_secs()
-        ));
-    }
-    if count(&|_, r| is_prose(r)) > 0 {
-        advice.push(match profile.way {
-            Way::Native => "answers in prose: set answer = \"submit_tool\"".to_owned(),
-            Way::SubmitTool => "answers in prose instead of calling the tool that takes its answer: set answer = \"native\" if its server has structured output, or take a model that calls tools".to_owned(),
-        });
-    }
-    if count(&|h, r| matches!(&h.ask.choice, Choice::Only(tool) if r.calls.iter().all(|c| c.tool != *tool))) > 0 {
-        advice.push("ignores tool_choice: it does not call the one tool that it must; set answer = \"native\" if its server has structured output".to_owned());
-    }
-    if count(&|h, r| h.ask.choice == Choice::Nothing && !r.calls.is_empty()) > 0 {
-        advice.push("calls tools when it is told that none can be called: set answer = \"submit_tool\"".to_owned());
-    }
-    if !replies.is_empty() && no_tools(tasks) {
-        advice.push("called no tool when it had to investigate, so that it can cite nothing: take a model that calls tools, and see to it that its server passes them on (vLLM: --enable-auto-tool-choice with a tool call parser)".to_owned());
-    }
-    if count(&|_, r| r.stop == Stop::Length) > 0 {
-        advice.push(format!("replies are cut at max_output = {}: raise it, or lower effort", profile.max_output));
-    }
-    if count(&|_, r| r.stop == Stop::Refused) > 0 {
-        advice.push("refuses to look at an attack: set a fallback, or take another model".to_owned());
-    }
-    if tasks.iter().any(|t| t.refused_calls * 4 > t.tool_calls) {
-        advice.push(
-            "more than a quarter of its tool calls were refused: it does not keep to the schemas of the tools"
-                .to_owned(),
-        );
-    }
-    if !replies.is_empty() && usage.input_tokens == 0 {
-        advice.push(
-            "its server does not say how many tokens it counted: limits on tokens and cost cannot hold".to_owned(),
-        );
-    }
-    if profile.window < SMALL_WINDOW {
-        advice.push(format!(
-            "a window of {} tokens leaves little room for evidence: {SMALL_WINDOW} and more serve better",
-            profile.window
-        ));
-    }
-    if profile.price.is_none() {
-        advice.push("no price is set: its cost counts as zero, and a limit on cost does not hold it".to_owned());
-    }
-    advice
+    let failed = |holds: fn(&AskError) -> bool| heard.iter().filter_map(|h| h.result.as_ref().err()).any(holds);
+    let answered = heard.iter().any(|h| h.result.is_ok());
+    let replied = |holds: fn(&Choice, &Reply) -> bool| {
+        heard.iter().any(|h| h.result.as_ref().is_ok_and(|answered| holds(&h.ask.choice, &answered.reply)))
+    };
+    let refused = tasks.iter().any(|t| t.refused_calls * 4 > t.tool_calls);
+    let prose = match profile.way {
+        Way::Native => "answers in prose: set answer = \"submit_tool\"",
+        Way::SubmitTool => {
+            "answers in prose instead of calling the tool that takes its answer: set answer = \"native\" if its server has structured output, or take a model that calls tools"
+        }
+    };
+    let (window, seconds, max_output) = (profile.window, profile.timeout.as_secs(), profile.max_output);
+    [
+        (failed(speaks_of_length), format!("the server says that a prompt is too long: its window is smaller than window = {window} in the models file; lower that, or raise the server's (Ollama: num_ctx)")),
+        (failed(|e| e.fault == Fault::TimedOut), format!("no answer in time: raise timeout_seconds = {seconds}, lower max_output, or take a faster model")),
+        (replied(|_, reply| is_prose(reply)), prose.to_owned()),
+        (replied(ignores_choice), "ignores tool_choice: it does not call the one tool that it must; set answer = \"native\" if its server has structured output".to_owned()),
+        (replied(|choice, reply| *choice == Choice::Nothing && !reply.calls.is_empty()), "calls tools when it is told that none can be called: set answer = \"submit_tool\"".to_owned()),
+        (answered && no_tools(tasks), "called no tool when it had to investigate, so that it can cite nothing: take a model that calls tools, and see to it that its server passes them on (vLLM: --enable-auto-tool-choice with a tool call parser)".to_owned()),
+        (replied(|_, reply| reply.stop == Stop::Length), format!("replies are cut at max_output = {max_output}: raise it, or lower effort")),
+        (replied(|_, reply| reply.stop == Stop::Refused), "refuses to look at an attack: set a fallback, or take another model".to_owned()),
+        (refused, "more than a quarter of its tool calls were refused: it does not keep to the schemas of the tools".to_owned()),
+        (answered && usage.input_tokens == 0, "its server does not say how many tokens it counted: limits on tokens and cost cannot hold".to_owned()),
+        (window < SMALL_WINDOW, format!("a window of {window} tokens leaves little room for evidence: {SMALL_WINDOW} and more serve better")),
+        (profile.price.is_none(), "no price is set: its cost counts as zero, and a limit on cost does not hold it".to_owned()),
+    ]
+    .into_iter()
+    .filter_map(|(holds, advice)| holds.then_some(advice))
+    .collect()
+}
+
+fn ignores_choice(choice: &Choice, reply: &Reply) -> bool {
+    matches!(choice, Choice::Only(tool) if reply.calls.iter().all(|call| call.tool != *tool))
 }
 
 /// Text where an object should be.
@@ -180,8 +149,8 @@ fn is_prose(reply: &Reply) -> bool {
     reply.calls.is_empty() && reply.stop == Stop::Done && !text.is_empty() && !text.contains('{')
 }
 
-fn speaks_of_length(message: &str) -> bool {
-    let message = message.to_lowercase();
+fn speaks_of_length(error: &AskError) -> bool {
+    let message = error.message.to_lowercase();
     ["context length", "context window", "context_length", "maximum context", "too long", "too many tokens"]
         .iter()
         .any(|phrase| message.contains(phrase))
