@@ -10,43 +10,12 @@ use opentelemetry::metrics::{Counter, Histogram, Meter};
 
 use super::{MODEL_CALL, TOOL_CALL};
 
-/// Histogram, in seconds: one call of a language model, with everything that was tried for it.
-pub const MODEL_SECONDS: &str = "gen_ai.client.operation.duration";
-/// Histogram: tokens of a model call, by their sort.
-pub const MODEL_TOKENS: &str = "gen_ai.client.token.usage";
-/// Histogram, in seconds: one call of a tool.
-pub const TOOL_SECONDS: &str = "gen_ai.execute_tool.duration";
-/// Counter: what models cost, in the currency that prices are given in.
-pub const MODEL_COST: &str = "casebook.model.cost";
-/// Histogram, in seconds: one task, from its delivery to its recorded outcome.
-pub const TASK_SECONDS: &str = "casebook.task.duration";
-/// Counter: messages and tasks that were given up.
-pub const DEAD_LETTERS: &str = "casebook.dead_letters";
-/// Counter: investigations that were opened.
-pub const OPENED: &str = "casebook.investigations.opened";
-/// Histogram, in seconds: investigations that are over, from their opening on; by verdict.
-pub const INVESTIGATION_SECONDS: &str = "casebook.investigation.duration";
-/// Histogram: the scores of findings that count, after the rules.
-pub const SCORES: &str = "casebook.finding.score";
-/// Counter: proposals that a rule capped, dropped or changed.
-pub const RULED: &str = "casebook.rules.applied";
-
-/// Attribute: which agent it was, as its queue is called.
-pub const AGENT: &str = "gen_ai.agent.name";
-/// Attribute: the sort of failure; not there where nothing failed.
-pub const ERROR: &str = "error.type";
 /// Attribute: a verdict.
 pub const VERDICT: &str = "casebook.verdict";
 
+const AGENT: &str = "gen_ai.agent.name";
+const ERROR: &str = "error.type";
 const OPERATION: &str = "gen_ai.operation.name";
-const PROVIDER: &str = "gen_ai.provider.name";
-const MODEL: &str = "gen_ai.request.model";
-const TOKEN_TYPE: &str = "gen_ai.token.type";
-const TOOL: &str = "gen_ai.tool.name";
-const KIND: &str = "casebook.task.kind";
-const LABEL: &str = "casebook.finding.label";
-const RULE: &str = "casebook.rule";
-const LETTER: &str = "messaging.destination.name";
 
 /// As OpenTelemetry's conventions advise for calls of models.
 const SECONDS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
@@ -93,34 +62,32 @@ pub(super) fn open(meter: &Meter) {
         let made = meter.f64_histogram(name).with_unit(unit).with_boundaries(bounds.to_vec());
         made.with_description(what).build()
     };
+    let seconds = |name, bounds: &[f64], what| histogram(name, "s", bounds, what);
     let counter = |name, unit, what| meter.u64_counter(name).with_unit(unit).with_description(what).build();
+    let tokens = meter.u64_histogram("gen_ai.client.token.usage").with_unit("{token}").with_boundaries(TOKENS.to_vec());
+    let cost = meter.f64_counter("casebook.model.cost");
     // An error says that it was opened before.
     let _ = METERS.set(Meters {
-        model_seconds: histogram(MODEL_SECONDS, "s", &SECONDS, "Calls of language models"),
-        model_tokens: meter
-            .u64_histogram(MODEL_TOKENS)
-            .with_unit("{token}")
-            .with_boundaries(TOKENS.to_vec())
-            .with_description("Tokens of model calls")
-            .build(),
-        model_cost: meter
-            .f64_counter(MODEL_COST)
-            .with_description("What models cost, in the currency of the models file")
-            .build(),
-        tool_seconds: histogram(TOOL_SECONDS, "s", &SECONDS, "Calls of tools"),
-        task_seconds: histogram(TASK_SECONDS, "s", &LONG, "Tasks, from delivery to recorded outcome"),
-        dead_letters: counter(DEAD_LETTERS, "{message}", "Messages and tasks that were given up"),
-        opened: counter(OPENED, "{investigation}", "Investigations that were opened"),
-        investigation_seconds: histogram(INVESTIGATION_SECONDS, "s", &LONG, "Investigations that are over"),
-        scores: histogram(SCORES, "1", &BANDS, "Scores of findings that count, after the rules"),
-        ruled: counter(RULED, "{proposal}", "Proposals that a rule capped, dropped or changed"),
+        model_seconds: seconds(
+            "gen_ai.client.operation.duration",
+            &SECONDS,
+            "Calls of language models with everything tried",
+        ),
+        model_tokens: tokens.with_description("Tokens of model calls").build(),
+        model_cost: cost.with_description("What models cost, in the currency of the models file").build(),
+        tool_seconds: seconds("gen_ai.execute_tool.duration", &SECONDS, "Calls of tools"),
+        task_seconds: seconds("casebook.task.duration", &LONG, "Tasks, from delivery to recorded outcome"),
+        dead_letters: counter("casebook.dead_letters", "{message}", "Messages and tasks that were given up"),
+        opened: counter("casebook.investigations.opened", "{investigation}", "Investigations that were opened"),
+        investigation_seconds: seconds("casebook.investigation.duration", &LONG, "Investigations that are over"),
+        scores: histogram("casebook.finding.score", "1", &BANDS, "Scores of findings that count, after the rules"),
+        ruled: counter("casebook.rules.applied", "{proposal}", "Proposals that a rule capped, dropped or changed"),
     });
 }
 
 /// How a model call went.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelCalled<'a> {
-    /// The provider.
     pub provider: &'static str,
     /// The model, as the provider calls it.
     pub model: &'a str,
@@ -136,8 +103,8 @@ pub fn model_called(called: &ModelCalled<'_>) {
     let of = || {
         vec![
             KeyValue::new(OPERATION, MODEL_CALL),
-            KeyValue::new(PROVIDER, called.provider),
-            KeyValue::new(MODEL, called.model.to_owned()),
+            KeyValue::new("gen_ai.provider.name", called.provider),
+            KeyValue::new("gen_ai.request.model", called.model.to_owned()),
         ]
     };
     let mut attributes = of();
@@ -146,7 +113,7 @@ pub fn model_called(called: &ModelCalled<'_>) {
     let Ok((tokens, cost)) = called.result else { return };
     for (sort, count) in [("input", tokens.input), ("output", tokens.output)] {
         let mut attributes = of();
-        attributes.push(KeyValue::new(TOKEN_TYPE, sort));
+        attributes.push(KeyValue::new("gen_ai.token.type", sort));
         meters.model_tokens.record(count, &attributes);
     }
     #[expect(clippy::cast_precision_loss, reason = "a measurement: 2^53 millionths are nine thousand millions")]
@@ -159,7 +126,7 @@ pub fn tool_ran(agent: &str, tool: &str, seconds: f64, failed: bool) {
     let mut attributes = vec![
         KeyValue::new(OPERATION, TOOL_CALL),
         KeyValue::new(AGENT, agent.to_owned()),
-        KeyValue::new(TOOL, tool.to_owned()),
+        KeyValue::new("gen_ai.tool.name", tool.to_owned()),
     ];
     attributes.extend(failed.then(|| KeyValue::new(ERROR, TOOL_FAILED)));
     meters.tool_seconds.record(seconds, &attributes);
@@ -173,7 +140,7 @@ pub const TASK_FAILED: &str = "task_failed";
 /// A task of this kind ended here.
 pub fn task_ended(agent: &str, kind: &'static str, seconds: f64, failed: bool) {
     let Some(meters) = METERS.get() else { return };
-    let mut attributes = vec![KeyValue::new(AGENT, agent.to_owned()), KeyValue::new(KIND, kind)];
+    let mut attributes = vec![KeyValue::new(AGENT, agent.to_owned()), KeyValue::new("casebook.task.kind", kind)];
     attributes.extend(failed.then(|| KeyValue::new(ERROR, TASK_FAILED)));
     meters.task_seconds.record(seconds, &attributes);
 }
@@ -181,7 +148,7 @@ pub fn task_ended(agent: &str, kind: &'static str, seconds: f64, failed: bool) {
 /// A message was given up, and the letter that says so went out under this subject, which says whose it was.
 pub fn given_up(subject: &str) {
     let Some(meters) = METERS.get() else { return };
-    meters.dead_letters.add(1, &[KeyValue::new(LETTER, subject.to_owned())]);
+    meters.dead_letters.add(1, &[KeyValue::new("messaging.destination.name", subject.to_owned())]);
 }
 
 /// An investigation was opened.
@@ -199,13 +166,13 @@ pub fn closed(verdict: &'static str, opened: Timestamp, closed: Timestamp) {
 /// A finding was scored.
 pub fn scored(score: f64, label: &'static str) {
     let Some(meters) = METERS.get() else { return };
-    meters.scores.record(score, &[KeyValue::new(LABEL, label)]);
+    meters.scores.record(score, &[KeyValue::new("casebook.finding.label", label)]);
 }
 
 /// A rule was applied to a proposal.
 pub fn ruled(rule: impl FnOnce() -> String) {
     let Some(meters) = METERS.get() else { return };
-    meters.ruled.add(1, &[KeyValue::new(RULE, rule())]);
+    meters.ruled.add(1, &[KeyValue::new("casebook.rule", rule())]);
 }
 
 /// Seconds from one time to another; none where the clock went back.
