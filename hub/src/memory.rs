@@ -24,14 +24,6 @@ impl MemoryStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is recorded under keys that begin with `prefix`.
-    #[cfg(test)]
-    pub(crate) fn recorded_under(&self, investigation: &InvestigationId, prefix: &str) -> Vec<Vec<u8>> {
-        let shelves = self.shelves();
-        let results = shelves.results.iter().filter(|((id, key), _)| id == investigation && key.starts_with(prefix));
-        results.map(|(_, bytes)| bytes.clone()).collect()
-    }
-
     /// Replaces the bytes of an artifact, as a failing disk would. For tests of what notices it.
     pub fn spoil(&self, id: &ArtifactId, bytes: &[u8]) {
         self.shelves().artifacts.insert(id.clone(), bytes.to_vec());

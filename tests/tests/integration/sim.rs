@@ -36,6 +36,11 @@ async fn kill_before_writes(world: &World, kills: usize) {
             let finished = first.finished.lock().unwrap().clone();
             let again: Vec<_> = second.asked().into_iter().filter(|id| finished.contains(id)).collect();
             assert_eq!(again, [""; 0], "killed before write {place}: a finished call was made again");
+            let (recorded, ran) = (first.recorded_runs.lock().unwrap(), second.ran.lock().unwrap());
+            for (asked, times) in &*life.ran.lock().unwrap() {
+                let left = times - recorded.get(asked).unwrap_or(&0);
+                assert_eq!(ran.get(asked).unwrap_or(&0), &left, "killed before write {place}: {asked}");
+            }
         }
         assert_eq!(world.stable(&report.unwrap()), expected, "killed before write {place}");
         assert_eq!(*first.again.lock().unwrap(), [""; 0], "killed before write {place}");
@@ -77,7 +82,7 @@ fn killed_after_each_recorded_model_call_none_is_repeated() {
             let asked = life.asked().len() as u64;
             lives += 1;
             calls += asked;
-            tools += life.tools.load(SeqCst);
+            tools += life.tools();
             unrecorded += asked - life.recorded.load(SeqCst);
             assert_eq!(*life.again.lock().unwrap(), [""; 0]);
             if let Some(report) = report {
@@ -109,7 +114,7 @@ fn killed_at_each_answer_only_calls_in_flight_are_repeated() {
         let kept = MemoryStore::default();
         let (report, life) = world.undisturbed(&kept).await;
         whole(&kept, &report).await;
-        let (all, tools) = (life.asked().len() as u64, life.tools.load(SeqCst));
+        let (all, tools) = (life.asked().len() as u64, life.tools());
         assert!(all >= 61 && tools >= 60, "{all} model calls, {tools} tool calls");
         for at in (1..=all).step_by((all as usize / super::kills(12)).max(1)) {
             let kept = MemoryStore::default();
@@ -123,7 +128,7 @@ fn killed_at_each_answer_only_calls_in_flight_are_repeated() {
             assert_eq!(repeated.len() as u64, before.len() as u64 - recorded, "killed at answer {at}: {repeated:?}");
             assert_eq!(after.len() as u64, all - recorded, "killed at answer {at}");
             // A tool that had run when the process died, and was not on record, was in flight, too.
-            let (ran, ran_again) = (first.tools.load(SeqCst), second.tools.load(SeqCst));
+            let (ran, ran_again) = (first.tools(), second.tools());
             assert!(ran + ran_again - tools <= 3 * 4, "killed at answer {at}: {ran} and {ran_again} of {tools}");
         }
     })

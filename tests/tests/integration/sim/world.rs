@@ -1,6 +1,6 @@
 //! The world of the simulation: what is investigated, and lives that end when they are told to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -14,12 +14,13 @@ use casebook_cli::minds::Minds;
 use casebook_cli::roster::seats;
 use casebook_evidence::Catalog;
 use casebook_hub::{Case, HubHandle, MemoryStore, investigation_id, verify};
-use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report, Toolset};
+use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report, ToolCall, Toolset};
 use casebook_report::compare;
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::{Faults, MemoryBus};
 use casebook_runtime::clock::TickingClock;
 use casebook_runtime::store::{Once, Store, StoreError};
+use casebook_runtime::stored;
 use casebook_tests::generate;
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::load::evidence;
@@ -49,7 +50,9 @@ pub(super) struct Life {
     pub(super) writes: AtomicU64,
     answered: AtomicU64,
     pub(super) recorded: AtomicU64,
-    pub(super) tools: AtomicU64,
+    /// How often the tools of an Expert ran, and how often that was recorded, by what was asked.
+    pub(super) ran: Mutex<BTreeMap<String, u64>>,
+    pub(super) recorded_runs: Mutex<BTreeMap<String, u64>>,
     /// Results that were recorded although they had been before.
     pub(super) again: Mutex<Vec<String>>,
     /// Model calls that were begun, and those that were recorded.
@@ -60,9 +63,10 @@ pub(super) struct Life {
 impl Life {
     fn new(death: Death) -> Arc<Self> {
         let (dead, died) = (AtomicBool::new(false), Notify::new());
-        let [writes, answered, recorded, tools] = [0; 4].map(AtomicU64::new);
+        let [writes, answered, recorded] = [0; 3].map(AtomicU64::new);
         let (again, asked, finished) = Default::default();
-        Arc::new(Self { death, dead, died, writes, answered, recorded, tools, again, asked, finished })
+        let (ran, recorded_runs) = Default::default();
+        Arc::new(Self { death, dead, died, writes, answered, recorded, ran, recorded_runs, again, asked, finished })
     }
 
     /// Dies if it is time to.
@@ -86,9 +90,18 @@ impl Life {
         }
     }
 
+    /// How often tools ran.
+    pub(super) fn tools(&self) -> u64 {
+        self.ran.lock().unwrap().values().sum()
+    }
+
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
+}
+
+fn asked(tool: &str, arguments: &str) -> String {
+    format!("{tool} {arguments}")
 }
 
 /// The store of a process: nothing that the process does after its death reaches it.
@@ -118,6 +131,10 @@ impl Store for Mortal {
         let once = self.kept.record_once(id, key, bytes).await?;
         if once != Once::Recorded && !key.starts_with("outcome/") {
             self.life.again.lock().unwrap().push(key.to_owned());
+        }
+        if key.starts_with("call/") {
+            let call: ToolCall = stored::read(bytes).unwrap();
+            *self.life.recorded_runs.lock().unwrap().entry(asked(&call.tool, &call.arguments)).or_default() += 1;
         }
         if let Some(call) = key.strip_prefix("model/") {
             self.life.finished.lock().unwrap().insert(call.to_owned());
@@ -160,7 +177,7 @@ impl Tools for Used<Arc<dyn Tools>> {
 
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         self.1.alive().await;
-        self.1.tools.fetch_add(1, SeqCst);
+        *self.1.ran.lock().unwrap().entry(asked(tool, arguments)).or_default() += 1;
         self.0.call(tool, arguments).await
     }
 }
