@@ -174,6 +174,7 @@ fn pure_deciders_name_no_clock_no_chance_and_no_async() {
         "hub/src/view",
         "hub/src/roster.rs",
         "crates/agent/src/turn.rs",
+        "crates/agent/src/model/client/codec",
         "crates/agent/src/model/dialogue",
         "protocol/src",
         "crates/trust/src",

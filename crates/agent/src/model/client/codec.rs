@@ -207,8 +207,8 @@ fn called(id: &str, tool: &str, arguments: Option<&Value>) -> Called {
     Called { id: id.to_owned(), tool: tool.to_owned(), arguments }
 }
 
-/// Why a model stopped. Gemini adds its own reason to OpenAI's ("content_filter: SAFETY"), or gives its
-/// own alone.
+/// Why a model stopped. Gemini adds its own reason to OpenAI's ("content_filter: SAFETY"), or gives only
+/// its own.
 fn stop(reason: Option<&str>) -> Stop {
     let Some(reason) = reason else { return Stop::Done };
     match reason.split(':').next().unwrap_or(reason) {
