@@ -105,6 +105,8 @@ struct Job {
     alert: Alert,
 }
 
+type Watcher = oneshot::Sender<Result<Report, HubError>>;
+
 /// The door. Clones are the same one.
 #[derive(Clone)]
 pub struct Intake {
@@ -117,7 +119,7 @@ pub struct Intake {
     running: Arc<Mutex<JoinSet<()>>>,
     /// What waits, where this process limits it.
     waiting: Arc<Mutex<BTreeSet<InvestigationId>>>,
-    watchers: Arc<Mutex<BTreeMap<InvestigationId, Vec<oneshot::Sender<Result<Report, HubError>>>>>>,
+    watchers: Arc<Mutex<BTreeMap<InvestigationId, Vec<Watcher>>>>,
     /// One alert at a time where the log comes before the queue: two of the same are one investigation.
     accepting: Arc<tokio::sync::Mutex<()>>,
 }
