@@ -5,7 +5,7 @@ use casebook_runtime::store::{StoreError, read_events};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 
-use super::packed::{self, Packed, WHOLE};
+use super::packed::{self, Packed};
 
 /// The version of the tables.
 pub(super) const VERSION: i64 = 1;
@@ -46,15 +46,10 @@ struct Read {
 }
 
 /// Entries that are appended together, as they are stored: in one row, under the number of the last.
-/// What cannot be packed stands there with all fields.
 pub(super) fn write(entries: &[Recorded]) -> Result<Packed, serde_json::Error> {
     let brief: Vec<Brief<'_>> =
         entries.iter().map(|e| Brief { v: e.v, at: e.at, hash: &e.hash, event: &e.event }).collect();
-    let packed = packed::pack(&serde_json::to_vec(&brief)?);
-    if packed.form != WHOLE {
-        return Ok(packed);
-    }
-    Ok(Packed { form: WHOLE, bytes: serde_json::to_vec(entries)? })
+    Ok(packed::pack(&serde_json::to_vec(&brief)?))
 }
 
 /// The entries of the row whose last one has the number `last`, which follow one with the hash `prev`.
@@ -67,9 +62,6 @@ pub(super) fn read(
 ) -> Result<Vec<Recorded>, StoreError> {
     let what = || format!("event {last} of {investigation}");
     let bytes = packed::unpack(form, bytes).map_err(|reason| StoreError::Corrupt { what: what(), reason })?;
-    if form == WHOLE {
-        return read_events(what, &bytes);
-    }
     let brief: Vec<Read> = read_events(what, &bytes)?;
     let mut prev = prev.map_or_else(|| Recorded::genesis(investigation), str::to_owned);
     let first = (last + 1).saturating_sub(brief.len() as u64);
