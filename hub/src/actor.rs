@@ -43,11 +43,8 @@ pub struct HubObservation {
 /// How an open investigation is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InvestigationObservation {
-    /// The investigation.
     pub investigation: InvestigationId,
-    /// Its phase.
     pub phase: Phase,
-    /// Its round.
     pub round: u32,
     /// The last event in its log.
     pub seq: u64,

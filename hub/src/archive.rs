@@ -13,9 +13,7 @@ pub const REPORT_KEY: &str = "report";
 /// An investigation in a list.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
-    /// Its id.
     pub investigation: InvestigationId,
-    /// Its alert.
     pub alert: Option<AlertId>,
     /// The alert's title.
     pub title: String,
@@ -27,9 +25,7 @@ pub struct Summary {
     pub opened: Option<Timestamp>,
     /// When it was closed; none while it is not.
     pub closed: Option<Timestamp>,
-    /// The phase that it is in.
     pub phase: Phase,
-    /// The round that it is in.
     pub round: u32,
     /// Its verdict, once there is one.
     pub verdict: Option<Verdict>,

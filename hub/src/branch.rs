@@ -21,7 +21,6 @@ pub enum BranchError {
     /// The original has no such round.
     #[error("investigation {investigation} has no round {round}: its rounds are 1 to {last}")]
     NoRound {
-        /// The investigation.
         investigation: InvestigationId,
         /// The round asked for.
         round: u32,

@@ -35,7 +35,6 @@ pub enum Command {
     Open(Box<Case>),
     /// Begin a pass through a phase.
     StartRound {
-        /// The phase.
         phase: Phase,
         /// The round: one more than the last.
         round: u32,
@@ -50,19 +49,9 @@ pub enum Command {
         view: ArtifactId,
     },
     /// Record a tool call of a task that goes on.
-    RecordCall {
-        /// The task.
-        task: TaskId,
-        /// The call.
-        call: ToolCall,
-    },
+    RecordCall { task: TaskId, call: ToolCall },
     /// Record a model call of a task that goes on.
-    RecordModelCall {
-        /// The task.
-        task: TaskId,
-        /// The call.
-        call: ModelCall,
-    },
+    RecordModelCall { task: TaskId, call: ModelCall },
     /// Record the end of a task.
     RecordOutcome {
         /// The outcome as its worker recorded it.
@@ -74,7 +63,6 @@ pub enum Command {
     },
     /// Record that a task ends without an outcome.
     FailTask {
-        /// The task.
         task: TaskId,
         /// Why.
         reason: String,
@@ -127,7 +115,6 @@ pub enum Rejection {
     /// Not what comes next.
     #[error("{0} is not what comes next")]
     OutOfTurn(String),
-    /// Not on the roster.
     #[error("there is no Expert for {0} on the roster")]
     NotOnRoster(Domain),
     /// Requested before.
@@ -142,7 +129,6 @@ pub enum Rejection {
     /// The call is on record.
     #[error("the call is recorded already")]
     AlreadyRecorded,
-    /// It is stopping.
     #[error("the investigation is stopping already: {0}")]
     AlreadyStopping(String),
 }

@@ -20,7 +20,6 @@ pub enum HubError {
     /// The log is not what was recorded.
     #[error("the log of {investigation} is not intact: {reason}")]
     Broken {
-        /// The investigation.
         investigation: InvestigationId,
         /// Where and how.
         reason: ChainError,

@@ -28,7 +28,6 @@ use crate::state::{Progress, Round, State};
 pub enum Next {
     /// A pass through a phase.
     StartRound {
-        /// The phase.
         phase: Phase,
         /// Its number.
         round: u32,

@@ -68,9 +68,7 @@ pub type Members = Arc<dyn Fn() -> Option<Vec<Member>> + Send + Sync>;
 /// An accepted alert. It is kept: a crash does not lose it.
 #[derive(Debug)]
 pub struct Accepted {
-    /// Its investigation.
     pub investigation: InvestigationId,
-    /// The alert.
     pub alert: AlertId,
     /// How urgent it is.
     pub severity: Severity,

@@ -67,7 +67,6 @@ impl Ledger {
         }
     }
 
-    /// The state.
     #[must_use]
     pub const fn state(&self) -> &State {
         &self.state

@@ -22,7 +22,6 @@ pub const SILENCE: Duration = Duration::from_secs(600);
 /// What an investigation is opened with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The alert.
     pub alert: Alert,
     /// Its limits.
     pub budget: Budget,
@@ -69,7 +68,6 @@ pub struct TaskState {
 /// One pass through a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
-    /// The phase.
     pub phase: Phase,
     /// What the Director asked.
     pub question: Option<Question>,
@@ -84,9 +82,7 @@ pub struct Round {
 /// A call with the task that made it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made<C> {
-    /// The task.
     pub task: TaskId,
-    /// The call.
     pub call: C,
 }
 
@@ -110,7 +106,6 @@ pub struct State {
     pub opened: Option<Timestamp>,
     /// When it was closed.
     pub closed: Option<Timestamp>,
-    /// The phase that it is in.
     pub phase: Phase,
     /// The round that it is in, over all phases; 0 before the first.
     pub round: u32,
@@ -130,7 +125,6 @@ pub struct State {
     pub review: Option<Review>,
     /// Every finding reviewed so far, with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
-    /// The Timeline.
     pub timeline: Option<Timeline>,
     /// What the rules did, in the order of the log.
     pub guards: Vec<Guarded>,
@@ -275,7 +269,6 @@ impl State {
         self.worked + silence.min(SILENCE)
     }
 
-    /// The round that it is in.
     #[must_use]
     pub fn this_round(&self) -> Option<&Round> {
         self.rounds.get(&self.round)

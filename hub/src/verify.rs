@@ -24,7 +24,6 @@ pub struct Verification {
     pub artifacts: u64,
     /// Findings that were checked again.
     pub findings: u64,
-    /// Their citations.
     pub citations: u64,
     /// The recorded report was held against the log; false while none is recorded.
     pub report: bool,

@@ -15,13 +15,10 @@ pub const MAX_ALERT_BYTES: usize = 1024 * 1024;
 pub enum Severity {
     /// For information.
     Informational,
-    /// Low.
     Low,
     /// Medium, also when the alert does not say.
     Medium,
-    /// High.
     High,
-    /// Critical.
     Critical,
 }
 
@@ -77,7 +74,6 @@ pub enum AlertError {
         /// Its size.
         bytes: usize,
     },
-    /// Not JSON.
     #[error("alert is not JSON: {reason} at line {line}, column {column}")]
     NotJson {
         /// What the parser says.

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct Usage {
     /// Calls of a language model.
     pub model_calls: u64,
-    /// Calls of a tool.
     pub tool_calls: u64,
     /// Tokens sent to models, cached ones included.
     pub input_tokens: u64,
@@ -39,7 +38,6 @@ impl std::ops::AddAssign for Usage {
 pub struct Budget {
     /// Calls of a language model.
     pub model_calls: u64,
-    /// Calls of a tool.
     pub tool_calls: u64,
     /// Tokens, in and out.
     pub tokens: u64,

@@ -30,7 +30,6 @@ impl RecordRef {
 /// What the check of one citation found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CitationCheck {
-    /// It holds.
     pub holds: bool,
     /// What was found; why not, where it does not hold.
     pub note: String,

@@ -20,7 +20,6 @@ pub const EVENT_VERSION: u16 = 1;
 pub enum Event {
     /// It began.
     Opened {
-        /// The alert.
         alert: Alert,
         /// Its limits.
         budget: Budget,
@@ -32,7 +31,6 @@ pub enum Event {
     },
     /// A pass through a phase began.
     RoundStarted {
-        /// The phase.
         phase: Phase,
         /// The round, from 1 over all phases.
         round: u32,
@@ -40,7 +38,6 @@ pub enum Event {
     /// A task was requested; it is enqueued after this is stored (the log is the truth, the queue a
     /// hint).
     TaskRequested {
-        /// The task.
         task: TaskId,
         /// What it is.
         kind: TaskKind,
@@ -53,19 +50,16 @@ pub enum Event {
     CallRecorded {
         /// The task that made it.
         task: TaskId,
-        /// The call.
         call: ToolCall,
     },
     /// A call of a language model finished.
     ModelCalled {
         /// The task that made it.
         task: TaskId,
-        /// The call.
         call: ModelCall,
     },
     /// A task ended with an answer.
     TaskAnswered {
-        /// The task.
         task: TaskId,
         /// Who played it.
         player: Player,
@@ -74,7 +68,6 @@ pub enum Event {
     },
     /// A task ended without one; the flow goes on.
     TaskFailed {
-        /// The task.
         task: TaskId,
         /// Why.
         reason: String,
@@ -84,25 +77,17 @@ pub enum Event {
         player: Option<Player>,
     },
     /// The Director wrote into its Journal.
-    Journaled {
-        /// The entry.
-        entry: JournalEntry,
-    },
+    Journaled { entry: JournalEntry },
     /// The Director asked.
     Asked {
-        /// The round.
         round: u32,
         /// The question, as it goes out.
         question: Question,
     },
     /// An Expert submitted a finding.
-    FindingSubmitted {
-        /// The finding.
-        finding: Finding,
-    },
+    FindingSubmitted { finding: Finding },
     /// A finding was checked against the recorded bytes.
     FindingChecked {
-        /// The finding.
         finding: FindingId,
         /// The result.
         checked: Checked,
@@ -113,22 +98,11 @@ pub enum Event {
         guard: Guard,
     },
     /// The Review of a round.
-    Reviewed {
-        /// The Review.
-        review: Review,
-    },
+    Reviewed { review: Review },
     /// The Timeline was rewritten.
-    TimelineRewritten {
-        /// The Timeline.
-        timeline: Timeline,
-    },
+    TimelineRewritten { timeline: Timeline },
     /// The Director decided.
-    Decided {
-        /// The round.
-        round: u32,
-        /// The decision.
-        decision: Decision,
-    },
+    Decided { round: u32, decision: Decision },
     /// A limit is near; the Director is told.
     BudgetNear {
         /// Which, and how near.
@@ -136,16 +110,12 @@ pub enum Event {
     },
     /// The last Expert of a domain is gone, or one is there again.
     Attendance {
-        /// The domain.
         domain: Domain,
         /// Why nobody can be asked; none when somebody can again.
         gone: Option<String>,
     },
     /// The flow goes to `conclude` for another reason than the Director's decision.
-    Stopping {
-        /// The reason.
-        reason: String,
-    },
+    Stopping { reason: String },
     /// The Director concluded; the rules on verdicts are applied.
     Concluded {
         /// The conclusion as proposed.
@@ -162,7 +132,6 @@ pub enum Event {
 pub struct Recorded {
     /// The version of this format.
     pub v: u16,
-    /// The investigation.
     pub investigation: InvestigationId,
     /// From 1, without a hole.
     pub seq: u64,

@@ -13,7 +13,6 @@ pub struct Join {
     pub protocol: u16,
     /// The version of its program.
     pub version: String,
-    /// Its role.
     pub role: Role,
     /// Its domain, for Experts.
     #[serde(default)]

@@ -44,13 +44,9 @@ impl EntryKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// Low.
     Low,
-    /// Medium.
     Medium,
-    /// High.
     High,
-    /// Critical.
     Critical,
 }
 

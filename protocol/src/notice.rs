@@ -7,7 +7,6 @@ use crate::{ArtifactId, InvestigationId, ModelCall, TaskId, ToolCall};
 /// A finished step of a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
-    /// A call of a tool.
     Tool(ToolCall),
     /// A call of a language model.
     Model(ModelCall),
@@ -27,20 +26,15 @@ impl Step {
 /// A finished step on its way to the Hub.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepNotice {
-    /// The investigation.
     pub investigation: InvestigationId,
-    /// The task.
     pub task: TaskId,
-    /// The step.
     pub step: Step,
 }
 
 /// A recorded outcome on its way to the Hub.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutcomeNotice {
-    /// The investigation.
     pub investigation: InvestigationId,
-    /// The task.
     pub task: TaskId,
 }
 

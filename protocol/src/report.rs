@@ -17,13 +17,11 @@ pub const REPORT_VERSION: u16 = 1;
 pub struct Report {
     /// The version of this format.
     pub casebook_report: u16,
-    /// The investigation.
     pub investigation: InvestigationId,
     /// When it was opened.
     pub opened: Timestamp,
     /// When it was closed.
     pub closed: Timestamp,
-    /// The alert.
     pub alert: Alert,
     /// The verdict that counts.
     pub verdict: Verdict,
@@ -49,7 +47,6 @@ pub struct Report {
     pub disagreements: Vec<Disagreement>,
     /// What no Expert could see.
     pub blind_spots: Vec<String>,
-    /// The Journal.
     pub journal: Vec<JournalEntry>,
     /// What the rules capped, dropped or changed.
     pub guards: Vec<Guard>,
@@ -59,7 +56,6 @@ pub struct Report {
     pub usage: ReportUsage,
 }
 
-/// The Timeline in the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportTimeline {
     /// The story in a few sentences.
@@ -70,7 +66,6 @@ pub struct ReportTimeline {
     pub label: Coherence,
     /// Its events in order.
     pub events: Vec<ReportEvent>,
-    /// Its gaps.
     pub gaps: Vec<Gap>,
 }
 
@@ -96,26 +91,19 @@ pub struct ReportEvent {
 pub struct ReportCitation {
     /// What is cited.
     pub citation: Citation,
-    /// It holds.
     pub holds: bool,
     /// What the check found.
     pub note: String,
-    /// The artifact.
     pub artifact: Option<ArtifactId>,
-    /// The records.
     pub records: Vec<RecordRef>,
 }
 
-/// A finding in the report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportFinding {
-    /// The finding.
     pub finding: Finding,
     /// The score that counts; none when it was never reviewed.
     pub score: Option<Score>,
-    /// Its label.
     pub label: Option<Credibility>,
-    /// The rules that capped it.
     pub capped_by: Vec<Rule>,
     /// The Critic's reasons.
     pub rationale: String,
@@ -141,13 +129,11 @@ pub struct Disagreement {
 /// What a task used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskUsage {
-    /// The task.
     pub task: TaskId,
     /// What it is.
     pub kind: TaskKind,
     /// The Expert.
     pub domain: Option<Domain>,
-    /// The phase.
     pub phase: Phase,
     /// Who played it.
     pub player: Option<Player>,
@@ -160,7 +146,6 @@ pub struct TaskUsage {
 /// What the investigation used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportUsage {
-    /// Rounds.
     pub rounds: u32,
     /// All of it.
     pub total: Usage,

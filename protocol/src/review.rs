@@ -38,11 +38,9 @@ pub struct Reviewed {
     pub checked: Checked,
     /// The score that counts.
     pub score: Score,
-    /// Its label.
     pub label: Credibility,
     /// The score that the Critic proposed.
     pub proposed: Score,
-    /// The rules that capped it.
     pub capped_by: Vec<Rule>,
     /// The Critic's reasons.
     pub rationale: String,
@@ -55,7 +53,6 @@ pub struct Reviewed {
 /// The Review of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Review {
-    /// The round.
     pub round: u32,
     /// What the round amounts to.
     pub summary: String,

@@ -38,7 +38,6 @@ impl Verdict {
 /// The verdict that counts, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ruling {
-    /// The verdict.
     pub verdict: Verdict,
     /// What the Director proposed.
     pub proposed: Verdict,
@@ -104,7 +103,6 @@ impl Rule {
 /// What a rule did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guard {
-    /// The rule.
     pub rule: Rule,
     /// What it was applied to.
     pub subject: String,

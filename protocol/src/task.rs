@@ -109,7 +109,6 @@ pub struct SourceInfo {
     /// It is written by ordinary processes on the host that it describes, so that whoever holds that
     /// host can change it (rule 3.5).
     pub on_subject_host: bool,
-    /// Records in it.
     pub records: u64,
     /// What it holds, in words.
     pub about: String,
@@ -118,7 +117,6 @@ pub struct SourceInfo {
 /// An Expert on the roster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its domain.
     pub domain: Domain,
     /// What it knows and what it can look at: what the Director reads.
     pub description: String,
@@ -131,7 +129,6 @@ pub struct Member {
 /// An Expert as the Director sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberState {
-    /// Its domain.
     pub domain: Domain,
     /// What it knows and what it can look at.
     pub description: String,
@@ -155,7 +152,6 @@ pub struct Question {
 pub struct Allowance {
     /// Turns; the last one offers no tools.
     pub turns: u32,
-    /// Tool calls.
     pub tool_calls: u32,
     /// Bytes of one tool result that are kept; a larger result fails the call.
     pub result_bytes: u64,
@@ -188,11 +184,9 @@ impl Default for Allowance {
 pub struct Task {
     /// Deterministic id.
     pub id: TaskId,
-    /// The investigation.
     pub investigation: InvestigationId,
     /// The Expert that it is for; none for Director and Critic.
     pub domain: Option<Domain>,
-    /// The phase.
     pub phase: Phase,
     /// The round, from 1.
     pub round: u32,
@@ -223,7 +217,6 @@ pub const ANALYST: &str = "built-in analyst";
 pub struct Player {
     /// `built-in analyst`, or the name of a model.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// It is the built-in analyst: code, which no text in the evidence can address.
     pub built_in: bool,
@@ -301,7 +294,6 @@ impl Answer {
 /// The end of a task: recorded once, whoever is killed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The task.
     pub task: TaskId,
     /// Who played it.
     pub player: Player,

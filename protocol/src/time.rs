@@ -40,17 +40,11 @@ impl TimeBasis {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Precision {
-    /// To the nanosecond.
     Nanosecond,
-    /// To the microsecond.
     Microsecond,
-    /// To the millisecond.
     Millisecond,
-    /// To the second.
     Second,
-    /// To the minute.
     Minute,
-    /// To the day.
     Day,
 }
 

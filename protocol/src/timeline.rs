@@ -24,7 +24,6 @@ pub enum GapKind {
 /// A hole in the story.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Its kind.
     pub kind: GapKind,
     /// What is missing, and what would close it.
     pub description: String,
@@ -67,7 +66,6 @@ pub struct TimelineEvent {
     pub evidence: Vec<RecordRef>,
 }
 
-/// The Timeline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
     /// From 1; one more at each rewrite.

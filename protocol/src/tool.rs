@@ -26,7 +26,6 @@ pub struct Toolset {
     pub name: String,
     /// What data stands behind it, in words.
     pub about: String,
-    /// Its tools.
     pub tools: Vec<ToolSpec>,
 }
 

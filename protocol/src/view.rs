@@ -12,13 +12,10 @@ use crate::{Alert, Domain, Finding, JournalEntry, Review, Timeline, Toolset, Usa
 /// What the Director sees: derived text alone, never raw bytes of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DirectorView {
-    /// The alert.
     pub alert: Alert,
-    /// Its Journal.
     pub journal: Vec<JournalEntry>,
     /// The latest Review.
     pub review: Option<Review>,
-    /// The Timeline.
     pub timeline: Option<Timeline>,
     /// Who is there.
     pub roster: Vec<MemberState>,
@@ -34,7 +31,6 @@ pub struct DirectorView {
 /// led by them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExpertView {
-    /// The alert.
     pub alert: Alert,
     /// The Director's Journal.
     pub journal: Vec<JournalEntry>,
@@ -49,7 +45,6 @@ pub struct ExpertView {
 /// A finding with the result of its mechanical check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckedFinding {
-    /// The finding.
     pub finding: Finding,
     /// What code found out about its citations.
     pub checked: Checked,
@@ -60,7 +55,6 @@ pub struct CheckedFinding {
 pub struct DomainToolset {
     /// The Expert.
     pub domain: Domain,
-    /// Its toolset.
     pub toolset: Toolset,
 }
 
@@ -92,17 +86,13 @@ pub struct TimelineView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum View {
-    /// Director: plan.
     Plan(Box<DirectorView>),
-    /// Expert: investigate.
     Investigate(Box<ExpertView>),
     /// Critic: review.
     Review(Box<ReviewView>),
     /// Critic: timeline.
     Timeline(Box<TimelineView>),
-    /// Director: decide.
     Decide(Box<DirectorView>),
-    /// Director: report.
     Report(Box<DirectorView>),
 }
 

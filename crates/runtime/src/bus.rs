@@ -38,7 +38,6 @@ pub enum BusError {
 pub struct Message {
     /// The subject that it was published to.
     pub subject: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 

@@ -11,7 +11,6 @@ const MAX_FILE: u64 = 1024 * 1024;
 pub struct ReadError {
     /// What the file is for.
     pub what: &'static str,
-    /// The file.
     pub file: PathBuf,
     /// Why.
     pub reason: String,

@@ -110,7 +110,6 @@ pub struct Options {
     pub ca: Option<PathBuf>,
     /// Our certificate, where the server asks for one.
     pub cert: Option<PathBuf>,
-    /// Its key.
     pub key: Option<PathBuf>,
     /// Our user (`hub`, `director`, `critic`, `expert-network`, `reader`), unless the credentials name it:
     /// replies come to `_INBOX_<user>`, so that no user can read another's.
@@ -227,7 +226,6 @@ impl Connection {
         &self.url
     }
 
-    /// The version of the server.
     #[must_use]
     pub fn server_version(&self) -> String {
         self.client.server_info().version

@@ -67,7 +67,6 @@ impl Failure {
 /// What a process has once it runs.
 #[derive(Clone)]
 pub struct Service {
-    /// All settings.
     pub settings: Settings,
     /// Those that every process has.
     pub common: Common,

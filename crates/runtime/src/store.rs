@@ -13,7 +13,6 @@ pub enum StoreError {
     /// Another writer was first: read the log and decide again.
     #[error("log of {investigation} ends at event {found}, not at {expected}: another Hub wrote to it")]
     Conflict {
-        /// The investigation.
         investigation: InvestigationId,
         /// Where the writer thought the log ends.
         expected: u64,

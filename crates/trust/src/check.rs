@@ -60,7 +60,6 @@ impl Exhibits {
         self.0.get(call).map(|exhibit| exhibit.text.as_str())
     }
 
-    /// Checks one finding.
     #[must_use]
     pub fn check(&self, finding: &FindingDraft) -> Checked {
         let mut corpus = Corpus::default();

@@ -22,7 +22,6 @@ pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
 /// The investigation that an alert belongs to.
 #[derive(Debug)]
 pub struct Known {
-    /// Its id.
     pub investigation: InvestigationId,
     /// Its state; none if it is new.
     pub state: Option<State>,

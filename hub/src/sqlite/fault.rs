@@ -14,7 +14,6 @@ pub enum OpenError {
         folder.display()
     )]
     Locked {
-        /// The folder.
         folder: PathBuf,
         /// Its process id, as it wrote it.
         process: String,
@@ -22,21 +21,16 @@ pub enum OpenError {
     /// It cannot be written to.
     #[error("cannot write to data folder {}: {reason}: make it writable, or use another folder with --data", folder.display())]
     NotWritable {
-        /// The folder.
         folder: PathBuf,
         /// What the system says.
         reason: String,
     },
     /// There is no room.
     #[error("no room is left for data folder {}: free some, then try again", folder.display())]
-    Full {
-        /// The folder.
-        folder: PathBuf,
-    },
+    Full { folder: PathBuf },
     /// A newer casebook wrote it.
     #[error("data folder {} has format {found}, this casebook reads up to {known}: use a newer casebook", folder.display())]
     Newer {
-        /// The folder.
         folder: PathBuf,
         /// The version found.
         found: i64,
@@ -49,7 +43,6 @@ pub enum OpenError {
         file.display()
     )]
     Corrupt {
-        /// The file.
         file: PathBuf,
         /// What SQLite says.
         reason: String,

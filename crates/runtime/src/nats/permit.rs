@@ -11,7 +11,6 @@ use super::streams;
 pub enum User {
     /// Hubs: they make the streams and write the logs.
     Hub,
-    /// The workers of a queue.
     Worker(Queue),
     /// Whoever sends alerts.
     Publisher,

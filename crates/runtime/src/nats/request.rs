@@ -13,7 +13,6 @@ use super::{Connection, NatsError, reason, streams};
 pub struct Asked {
     /// The subject that it came on.
     pub subject: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
     reply: Option<async_nats::Subject>,
 }

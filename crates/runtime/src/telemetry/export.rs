@@ -140,11 +140,9 @@ pub struct Ended<'a> {
     pub opened: Timestamp,
     /// When it was closed.
     pub closed: Timestamp,
-    /// Its verdict.
     pub verdict: &'static str,
     /// Whether it was stopped before the Director concluded.
     pub stopped: bool,
-    /// Its rounds.
     pub rounds: u32,
     /// What it used.
     pub usage: Usage,

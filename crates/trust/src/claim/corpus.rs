@@ -20,7 +20,6 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    /// Adds a text.
     pub fn add_text(&mut self, text: &str) {
         self.lower.push(squeeze(&text.to_lowercase()));
         self.exact.push(text.to_owned());
@@ -77,7 +76,6 @@ impl Corpus {
         self.amounts.extend(number.filter(|n| n.is_finite()).map(|n| (last, n)));
     }
 
-    /// Adds a number.
     pub fn add_number(&mut self, number: u64) {
         self.numbers.insert(number);
     }
