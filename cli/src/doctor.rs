@@ -10,7 +10,7 @@ use std::time::Duration;
 use casebook_agent::model::config::Config;
 use casebook_agent::model::{Answered, Ask, AskError, Model, Observed};
 use casebook_agent::tools::Tools;
-use casebook_hub::{MemoryStore, State, archive};
+use casebook_hub::{State, archive};
 use casebook_protocol::{Alert, Allowance, Budget, Domain, Outcome, Role, Task, TaskId, TaskKind};
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 
 use crate::embedded::{self, Nobody, Options};
 use crate::failure::Failure;
-use crate::home::{Home, hub_failure, store_failure};
+use crate::home::Home;
 use crate::loading::load;
 use crate::minds::Minds;
 use crate::roster;
@@ -92,8 +92,8 @@ impl Bench {
             let path = evidence.join(name);
             std::fs::write(&path, text).map_err(|e| Failure::write(&path, &e))?;
         }
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        let home = Home { folder: folder.path().join("data"), store: Arc::clone(&store) };
+        let home = Home::in_memory(&folder.path().join("data"));
+        let store = Arc::clone(&home.store);
         let options = Options {
             alert: Alert::parse(ALERT.as_bytes()).map_err(Failure::defect)?,
             ground: evidence.clone().into(),
@@ -102,7 +102,7 @@ impl Bench {
             minds: Minds::analyst(),
         };
         let report = embedded::investigate_in(&home, options, &mut Nobody, stop).await?;
-        let state = archive::state(store.as_ref(), &report.investigation).await.map_err(|e| hub_failure(&e))?;
+        let state = archive::state(store.as_ref(), &report.investigation).await?;
         let catalog = load(&evidence, &home.folder, None, stop, &mut |_| {}).await?;
         let tools = roster::seats(&catalog).into_iter().map(|seat| (seat.member.domain, seat.tools)).collect();
         let mut tasks = BTreeMap::new();
@@ -160,7 +160,7 @@ async fn task(
     let lacking = || Failure::defect(format!("the built-in analyst had no {} task", kind.name()));
     let found = state.tasks_in_order().into_iter().find(|(_, task)| task.kind == kind);
     let (id, requested) = found.ok_or_else(lacking)?;
-    let bytes = store.get(&requested.view).await.map_err(|e| store_failure(&e))?.ok_or_else(lacking)?;
+    let bytes = store.get(&requested.view).await?.ok_or_else(lacking)?;
     Ok(Task {
         id: id.clone(),
         investigation: investigation.clone(),

@@ -10,8 +10,9 @@ use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_evidence::{Catalog, Hint};
 use casebook_expert::analyst;
 use casebook_expert::crew::{self, Crew, CrewError};
+use casebook_hub::archive::{self, Past};
 use casebook_hub::intake::{Refused, Settings, Source};
-use casebook_hub::{HubError, HubHandle, Intake, State, archive};
+use casebook_hub::{HubError, HubHandle, Intake, State};
 use casebook_protocol::{Alert, Budget, InvestigationId, Member, Recorded, Report};
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
@@ -20,7 +21,7 @@ use casebook_runtime::clock::SystemClock;
 use casebook_runtime::store::Store;
 
 use crate::failure::Failure;
-use crate::home::{Home, hub_failure, store_failure};
+use crate::home::Home;
 use crate::loading::{Loading, load, whole_path};
 use crate::minds::Minds;
 use crate::roster::{self, Seat};
@@ -109,7 +110,7 @@ impl Observer for Nobody {}
 /// continued. To be called on an actix system, such as [`casebook_runtime::process::run`] starts.
 ///
 /// # Errors
-/// [`Failure`] says what was wrong and what to do; with [`Exit::Unfinished`] someone asked to stop.
+/// [`Failure`] says what was wrong and what to do; with `Exit::Unfinished` someone asked to stop.
 pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
     let home = Home::open(&options.data)?;
     investigate_in(&home, options, observer, stop).await
@@ -127,7 +128,7 @@ pub async fn investigate_in(
 ) -> Result<Report, Failure> {
     let (crew, recorded_as) = seated(&options.ground, home, analyst::when(&options.alert), observer, stop).await?;
     let team = Team::start(home, crew, recorded_as, options.budget, &options.minds).await?;
-    let known = team.intake.known(&options.alert.id, Source::Command).await.map_err(|e| hub_failure(&e))?;
+    let known = team.intake.known(&options.alert.id, Source::Command).await?;
     if let Some(state) = &known.state {
         same_evidence(&known.investigation, state, &team.roster)?;
         tell_who_played(state, &options.minds, observer);
@@ -154,9 +155,9 @@ pub async fn resume(
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let state = archive::state(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
+    let Past { state, report, .. } = archive::read(home.store.as_ref(), id).await?;
     if state.closed.is_some() {
-        return archive::report(home.store.as_ref(), id).await.map_err(|e| hub_failure(&e));
+        return Ok(report);
     }
     let recorded = state.case.as_ref().map(|case| case.evidence.clone()).unwrap_or_default();
     let mut ground = moved.clone();
@@ -169,7 +170,7 @@ pub async fn resume(
     let team = Team::start(home, crew, evidence, budget, minds).await?;
     same_evidence(id, &state, &team.roster)?;
     let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
-    team.hub.resume(id).await.map_err(|e| hub_failure(&e))?;
+    team.hub.resume(id).await?;
     observer.begun(id, Begun::Continued);
     tell_who_played(&state, minds, observer);
     let hub = team.hub.clone();
@@ -179,7 +180,7 @@ pub async fn resume(
 /// What a refused alert is to a person.
 fn refused(error: Refused) -> Failure {
     match error {
-        Refused::Hub(error) => hub_failure(&error),
+        Refused::Hub(error) => error.into(),
         Refused::Alert(_) | Refused::Full { .. } => Failure::usage(error, "give one JSON object: the alert"),
     }
 }
@@ -334,10 +335,10 @@ impl Team {
                         self.show(id, entry, &mut next, observer).await?;
                     }
                 }
-                report = &mut ending => break report.map_err(|e| hub_failure(&e))?,
+                report = &mut ending => break report?,
             }
         };
-        for entry in self.store.log(id, next.unwrap_or(u64::MAX)).await.map_err(|e| store_failure(&e))? {
+        for entry in self.store.log(id, next.unwrap_or(u64::MAX)).await? {
             observer.recorded(&entry);
         }
         self.bus.close();
@@ -358,7 +359,7 @@ impl Team {
             return Ok(());
         }
         if entry.seq > expected {
-            let missed = self.store.log(id, expected).await.map_err(|e| store_failure(&e))?;
+            let missed = self.store.log(id, expected).await?;
             missed.iter().filter(|e| e.seq < entry.seq).for_each(|e| observer.recorded(e));
         }
         observer.recorded(&entry);
@@ -373,9 +374,9 @@ impl Team {
             tracing::warn!("not all that was under way is recorded: it is done again by whoever resumes");
         }
         self.bus.close();
-        let state = archive::state(self.store.as_ref(), id).await.map_err(|e| hub_failure(&e))?;
-        if state.closed.is_some() {
-            return archive::report(self.store.as_ref(), id).await.map_err(|e| hub_failure(&e));
+        let past = archive::read(self.store.as_ref(), id).await?;
+        if past.state.closed.is_some() {
+            return Ok(past.report);
         }
         let advice =
             format!("go on with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::path::Path;
 
+use casebook_hub::{HubError, OpenError};
 use casebook_report::save::SaveError;
+use casebook_runtime::nats::{self, NatsError};
+use casebook_runtime::store::StoreError;
 
 /// How the program ends: what its exit code says to a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,69 @@ impl From<SaveError> for Failure {
             SaveError::Write { path, source } => Self::write(&path, &source),
             SaveError::Json(error) => Self::defect(error),
         }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::failed(&error, error.advice())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let advice = match &error {
+            StoreError::Corrupt { .. } => {
+                return Self {
+                    exit: Exit::NotIntact,
+                    what: error.to_string(),
+                    advice: "restore the data folder from a copy; `casebook verify` says how much is concerned".into(),
+                };
+            }
+            StoreError::Newer { .. } => "use a newer casebook: nothing is damaged",
+            StoreError::Unavailable { reason, .. } if reason.contains(nats::FORBIDDEN) => {
+                "name the credentials of a user who may read: --credentials FILE (of the user `reader`)"
+            }
+            StoreError::Unavailable { reason, .. } if reason.contains("stream not found") => {
+                "no Hub has made its streams on this server yet: start one (casebook-hub)"
+            }
+            StoreError::Unavailable { .. } | StoreError::Conflict { .. } => {
+                "what is recorded is safe: mend this, then run the same command again"
+            }
+        };
+        Self::failed(error, advice)
+    }
+}
+
+impl From<HubError> for Failure {
+    fn from(error: HubError) -> Self {
+        let (exit, advice) = match error {
+            HubError::Store(error) => return error.into(),
+            HubError::Defect(_) => return Self::defect(error),
+            HubError::Unknown(_) | HubError::NotRunning(_) | HubError::Rejected(_) => {
+                (Exit::Usage, "`casebook list` shows what there is")
+            }
+            HubError::Broken { .. } => (Exit::NotIntact, "do not rely on it; restore the data folder from a copy"),
+            HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => {
+                (Exit::Unfinished, "`casebook resume ID` goes on from there")
+            }
+        };
+        Self { exit, what: error.to_string(), advice: advice.into() }
+    }
+}
+
+impl From<NatsError> for Failure {
+    fn from(error: NatsError) -> Self {
+        let advice = match error {
+            NatsError::Connect { .. } => "see that the server runs and lets us in: --nats, --credentials, --ca",
+            NatsError::File { .. } => "name a file that holds it",
+            NatsError::NoResponders { .. } | NatsError::Failed { .. } => {
+                "see that a Hub is there (`casebook cluster`, or casebook-hub), and whose file `--credentials` names"
+            }
+            NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different(_) => "",
+        };
+        let exit = if matches!(error, NatsError::File { .. }) { Exit::Usage } else { Exit::Failed };
+        Self { exit, what: error.to_string(), advice: advice.into() }
     }
 }
 

@@ -1,35 +1,50 @@
-//! The data folder, and the investigations in it by the names that people type.
+//! Where investigations are kept, and the investigations in it by the names that people type: a data folder, or the
+//! NATS server of a team. Commands read both through the same store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_hub::{HubError, OpenError, SqliteStore};
+use casebook_hub::archive::{self, Past};
+use casebook_hub::{MemoryStore, SqliteStore};
 use casebook_protocol::InvestigationId;
-use casebook_runtime::nats;
-use casebook_runtime::store::{Store, StoreError};
+use casebook_runtime::store::Store;
 
-use crate::failure::{Exit, Failure};
+use crate::commands::investigate::{data_option, quoted};
+use crate::failure::Failure;
+use crate::nats::Nats;
 use crate::screen::safe;
 
-/// So many candidates are named where an id is not unique.
+/// How many candidates are named if an id is not unique.
 const NAMED: usize = 8;
 
-/// An opened data folder.
+/// An open store of investigations.
 pub struct Home {
-    /// Where it is.
+    /// The data folder. The indexes of evidence are in it, also if the investigations are on a server.
     pub folder: PathBuf,
-    /// What is kept in it.
     pub store: Arc<dyn Store>,
+    /// The server that has the investigations.
+    server: Option<Nats>,
 }
 
 impl Home {
-    /// Opens the data folder and makes it where it is missing.
+    /// The store in `store`, and `folder` for the indexes of evidence.
+    #[must_use]
+    pub fn with(folder: &Path, store: Arc<dyn Store>) -> Self {
+        Self { folder: folder.to_path_buf(), store, server: None }
+    }
+
+    /// A store in memory, and `folder` for the indexes of evidence.
+    #[must_use]
+    pub fn in_memory(folder: &Path) -> Self {
+        Self::with(folder, Arc::new(MemoryStore::default()))
+    }
+
+    /// Opens the data folder. Creates it if it is missing.
     ///
     /// # Errors
     /// It cannot be written, or another process has it.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
-        let store = SqliteStore::open(folder).map_err(|e| open_failure(&e))?;
-        Ok(Self { folder: folder.to_path_buf(), store: Arc::new(store) })
+        Ok(Self::with(folder, Arc::new(SqliteStore::open(folder)?)))
     }
 
     /// Opens a data folder that is there.
@@ -46,14 +61,70 @@ impl Home {
         ))
     }
 
+    /// Opens what the options name: the server if there is one, else the data folder, which must be there.
+    ///
+    /// # Errors
+    /// It cannot be reached or opened.
+    pub async fn named(folder: &Path, nats: &Nats) -> Result<Self, Failure> {
+        if nats.nats.is_none() {
+            return Self::existing(folder);
+        }
+        let store = nats.connect("reader").await?.env().store;
+        Ok(Self { server: Some(nats.clone()), ..Self::with(folder, store) })
+    }
+
     /// The investigation whose id is, or begins with, `text`.
     ///
     /// # Errors
     /// There is none, or more than one.
     pub async fn find(&self, text: &str) -> Result<InvestigationId, Failure> {
-        let all = self.store.investigations().await.map_err(|e| store_failure(&e))?;
-        chosen(&all, text)
+        find(self.store.as_ref(), text).await
     }
+
+    /// What is recorded of the investigation whose id is, or begins with, `text`.
+    ///
+    /// # Errors
+    /// As [`Home::find`], and when the log cannot be read.
+    pub async fn read(&self, text: &str) -> Result<(InvestigationId, Past), Failure> {
+        let id = self.find(text).await?;
+        let past = archive::read(self.store.as_ref(), &id).await?;
+        Ok((id, past))
+    }
+
+    /// The investigations are in the data folder.
+    #[must_use]
+    pub const fn is_local(&self) -> bool {
+        self.server.is_none()
+    }
+
+    /// The server or the folder, for a sentence.
+    #[must_use]
+    pub fn place(&self) -> String {
+        let url = self.server.as_ref().and_then(|server| server.nats.clone());
+        url.unwrap_or_else(|| self.folder.display().to_string())
+    }
+
+    /// How an investigation that is not finished goes on, for a sentence.
+    #[must_use]
+    pub fn goes_on(&self, id: &InvestigationId) -> String {
+        let Some(Nats { nats: Some(url), credentials, ca, .. }) = &self.server else {
+            return format!("`casebook resume {id}{}` goes on with it", data_option(&self.folder));
+        };
+        let option = |name: &str, path: &Option<PathBuf>| {
+            path.as_ref().map_or_else(String::new, |path| format!(" {name} {}", quoted(&path.display().to_string())))
+        };
+        let who = option("--credentials", credentials);
+        let ca = option("--ca", ca);
+        format!("the team at {url} works on it; `casebook watch {id} --nats {url}{who}{ca}` shows how")
+    }
+}
+
+/// The investigation in `store` whose id is, or begins with, `text`.
+///
+/// # Errors
+/// There is none, or more than one.
+pub async fn find(store: &dyn Store, text: &str) -> Result<InvestigationId, Failure> {
+    chosen(&store.investigations().await?, text)
 }
 
 fn chosen(all: &[InvestigationId], text: &str) -> Result<InvestigationId, Failure> {
@@ -92,53 +163,6 @@ fn named(ids: &[&InvestigationId]) -> String {
         format!("{are} {}", names.join(", "))
     } else {
         format!("{are} {}, and {more} more (`casebook list`)", names.join(", "))
-    }
-}
-
-fn open_failure(error: &OpenError) -> Failure {
-    let text = error.to_string();
-    let (what, advice) = text.rsplit_once(": ").unwrap_or((&text, ""));
-    Failure::failed(what, advice)
-}
-
-/// What a failure of the store is to a person.
-#[must_use]
-pub fn store_failure(error: &StoreError) -> Failure {
-    match error {
-        StoreError::Corrupt { .. } => Failure {
-            exit: Exit::NotIntact,
-            what: error.to_string(),
-            advice: "restore the data folder from a copy; `casebook verify` says how much is concerned".into(),
-        },
-        StoreError::Newer { .. } => Failure::failed(error, "use a newer casebook: nothing is damaged"),
-        StoreError::Unavailable { reason, .. } if reason.contains(nats::FORBIDDEN) => Failure::failed(
-            error,
-            "name the credentials of a user who may read: --credentials FILE (of the user `reader`)",
-        ),
-        StoreError::Unavailable { reason, .. } if reason.contains("stream not found") => {
-            Failure::failed(error, "no Hub has made its streams on this server yet: start one (casebook-hub)")
-        }
-        _ => Failure::failed(error, "what is recorded is safe: mend this, then run the same command again"),
-    }
-}
-
-/// What a failure of the Hub is to a person.
-#[must_use]
-pub fn hub_failure(error: &HubError) -> Failure {
-    match error {
-        HubError::Store(error) => store_failure(error),
-        HubError::Unknown(_) | HubError::NotRunning(_) | HubError::Rejected(_) => {
-            Failure::usage(error, "`casebook list` shows what there is")
-        }
-        HubError::Broken { .. } => Failure {
-            exit: Exit::NotIntact,
-            what: error.to_string(),
-            advice: "do not rely on it; restore the data folder from a copy".into(),
-        },
-        HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => {
-            Failure::unfinished(error, "`casebook resume ID` goes on from there")
-        }
-        HubError::Defect(_) => Failure::defect(error),
     }
 }
 

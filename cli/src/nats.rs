@@ -1,15 +1,12 @@
-//! A person at a NATS server: the same commands as on a data folder, and alerts sent to a running team.
+//! The options that name a NATS server, and the connection to it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use casebook_protocol::InvestigationId;
-use casebook_runtime::nats::{self, Connection, NatsError};
+use casebook_runtime::nats::{self, Connection};
 use casebook_runtime::service::key::servers;
 use clap::Args;
 
-use crate::commands::investigate::{data_option, quoted};
-use crate::failure::{Exit, Failure};
-use crate::home::Home;
+use crate::failure::Failure;
 
 /// Where the NATS server is, and who we are to it.
 #[derive(Debug, Clone, Default, Args)]
@@ -52,62 +49,14 @@ impl Nats {
             key: self.key.clone(),
             user: user.to_owned(),
         };
-        nats::connect(&options).await.map_err(|e| failure(&e))
+        Ok(nats::connect(&options).await?)
     }
-
-    /// What is recorded: on the server where one is named, else in the data folder, which must be there.
-    ///
-    /// # Errors
-    /// It cannot be reached or opened.
-    pub async fn home(&self, data: &Path) -> Result<Home, Failure> {
-        if self.nats.is_none() {
-            return Home::existing(data);
-        }
-        let connection = self.connect("reader").await?;
-        Ok(Home { folder: data.to_path_buf(), store: connection.env().store })
-    }
-
-    /// How an investigation that is not finished goes on, for a sentence.
-    #[must_use]
-    pub fn goes_on(&self, id: &InvestigationId, data: &Path) -> String {
-        let Some(url) = &self.nats else {
-            return format!("`casebook resume {id}{}` goes on with it", data_option(data));
-        };
-        let path = |path: &PathBuf| quoted(&path.display().to_string());
-        let credentials = self.credentials.as_ref().map(|file| format!(" --credentials {}", path(file)));
-        let ca = self.ca.as_ref().map(|file| format!(" --ca {}", path(file)));
-        format!(
-            "the team at {url} works on it; `casebook watch {id} --nats {url}{}{}` shows how",
-            credentials.unwrap_or_default(),
-            ca.unwrap_or_default()
-        )
-    }
-
-    /// Where that is, in words.
-    #[must_use]
-    pub fn place(&self, data: &Path) -> String {
-        self.nats.clone().unwrap_or_else(|| data.display().to_string())
-    }
-}
-
-/// What a failure at the server is to a person.
-#[must_use]
-pub fn failure(error: &NatsError) -> Failure {
-    let advice = match error {
-        NatsError::Connect { .. } => "see that the server runs and lets us in: --nats, --credentials, --ca",
-        NatsError::File { .. } => "name a file that holds it",
-        NatsError::Failed { .. } => {
-            "see that a Hub is there (`casebook cluster`, or casebook-hub), and whose file `--credentials` names"
-        }
-        NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different(_) => "",
-    };
-    let exit = if matches!(error, NatsError::File { .. }) { Exit::Usage } else { Exit::Failed };
-    Failure { exit, what: error.to_string(), advice: advice.into() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Exit;
 
     #[tokio::test]
     async fn a_password_in_the_address_of_a_server_is_refused_and_not_repeated() {

@@ -64,13 +64,32 @@ pub async fn state(store: &dyn Store, investigation: &InvestigationId) -> Result
     Ok(state)
 }
 
-/// The report of an investigation: what is recorded so far, if it is not closed.
+/// What is recorded of an investigation, read and verified once.
+#[derive(Debug, Clone)]
+pub struct Past {
+    pub log: Vec<Recorded>,
+    pub state: State,
+    /// The report of what is recorded so far, if the investigation is not closed.
+    pub report: Report,
+}
+
+/// What is recorded of an investigation that there is.
 ///
 /// # Errors
 /// [`HubError::Unknown`] if there is none, and as [`log`].
+pub async fn read(store: &dyn Store, investigation: &InvestigationId) -> Result<Past, HubError> {
+    let log = log(store, investigation).await?;
+    let state = State::replay(&log);
+    let report = report::build(&state).ok_or_else(|| HubError::Unknown(investigation.clone()))?;
+    Ok(Past { log, state, report })
+}
+
+/// The report of an investigation: what is recorded so far, if it is not closed.
+///
+/// # Errors
+/// As [`read`].
 pub async fn report(store: &dyn Store, investigation: &InvestigationId) -> Result<Report, HubError> {
-    let state = state(store, investigation).await?;
-    report::build(&state).ok_or_else(|| HubError::Unknown(investigation.clone()))
+    Ok(read(store, investigation).await?.report)
 }
 
 /// Records the report of a closed investigation once, for [`verify`](crate::verify) to hold the log

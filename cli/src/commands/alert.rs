@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use casebook_hub::service::OpenAnswer;
 use casebook_protocol::{InvestigationId, subject};
-use casebook_runtime::nats::Connection;
+use casebook_runtime::nats::{Connection, NatsError};
 
 use crate::args::SendAlert;
 use crate::failure::{Exit, Failure};
-use crate::nats;
 use crate::screen::{DIM, Screen, YELLOW, paint, safe, tell};
 
 /// How long a Hub may take to say that it has the alert.
@@ -17,7 +16,7 @@ const ADVICE: &str = "send one alert as a JSON object of at most 1 MiB";
 
 /// Has `alert` investigated by a Hub that is there; gives the investigation's id.
 pub(crate) async fn open(connection: &Connection, alert: Vec<u8>) -> Result<InvestigationId, Failure> {
-    let answer = connection.request(subject::OPEN, alert, ANSWER).await.map_err(|e| nats::failure(&e))?;
+    let answer = connection.request(subject::OPEN, alert, ANSWER).await?;
     match serde_json::from_slice(&answer).map_err(Failure::defect)? {
         OpenAnswer::Accepted { investigation, .. } => InvestigationId::new(investigation).map_err(Failure::defect),
         OpenAnswer::Refused { error } => Err(Failure::usage(error, ADVICE)),
@@ -29,9 +28,9 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
     let connection = args.nats.connect("publisher").await?;
     let answer = match connection.request(subject::OPEN, bytes.clone(), ANSWER).await {
         Ok(answer) => answer,
-        Err(error) if error.to_string().contains("no responders") => {
+        Err(NatsError::NoResponders { .. }) => {
             // The server keeps it until a Hub comes.
-            connection.store(subject::ALERTS, bytes).await.map_err(|e| nats::failure(&e))?;
+            connection.store(subject::ALERTS, bytes).await?;
             tell(paint(
                 YELLOW,
                 format_args!(
@@ -41,7 +40,7 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
             ));
             return Ok(Exit::Done);
         }
-        Err(error) => return Err(nats::failure(&error)),
+        Err(error) => return Err(error.into()),
     };
     match serde_json::from_slice(&answer).map_err(Failure::defect)? {
         OpenAnswer::Accepted { investigation, severity, .. } => {

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use casebook_expert::crew::Team;
-use casebook_hub::{Branch, BranchError, archive};
+use casebook_hub::archive::Past;
+use casebook_hub::{Branch, BranchError};
 use casebook_protocol::Report;
 
 use crate::args::Backtest;
 use crate::commands::investigate::Watcher;
 use crate::embedded;
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure};
+use crate::home::Home;
 use crate::minds::Minds;
 use crate::models;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
@@ -26,17 +27,14 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let ground = args.ground.ground()?;
     let minds = minds(args, ground.team.as_deref())?;
     let home = Home::existing(data)?;
-    let id = home.find(&args.id).await?;
-    let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    let (id, Past { state, report: then, .. }) = home.read(&args.id).await?;
     if state.closed.is_none() {
-        return Err(Failure::unfinished(
-            format!("investigation {id} is not finished: there is nothing to compare with"),
-            format!("`casebook resume {id}{}` finishes it", super::investigate::data_option(data)),
-        ));
+        let what = format!("investigation {id} is not finished: there is nothing to compare with");
+        let advice = format!("`casebook resume {id}{}` finishes it", super::investigate::data_option(data));
+        return Err(Failure::unfinished(what, advice));
     }
-    let then = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
-    let branch = Branch::before_round(Arc::clone(&home.store), &id, args.from_round).await;
-    let again = Home { folder: home.folder.clone(), store: Arc::new(branch.map_err(|e| failure(&e))?) };
+    let branch = Branch::before_round(Arc::clone(&home.store), &id, args.from_round).await.map_err(failure)?;
+    let again = Home::with(&home.folder, Arc::new(branch));
     let mut stop = stop::listen()?;
     let mut watcher = Watcher::again(screen, args.verbose, args.from_round);
     let now = embedded::resume(&again, &id, &ground, &minds, &mut watcher, &mut stop).await;
@@ -74,9 +72,9 @@ fn minds(args: &Backtest, team: Option<&Team>) -> Result<Minds, Failure> {
     }
 }
 
-fn failure(error: &BranchError) -> Failure {
+fn failure(error: BranchError) -> Failure {
     match error {
-        BranchError::Original(error) => hub_failure(error),
+        BranchError::Original(error) => error.into(),
         BranchError::NoRound { .. } => Failure::usage(error, "give one of them: --from-round N"),
     }
 }

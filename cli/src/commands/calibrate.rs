@@ -10,7 +10,7 @@ use casebook_protocol::{InvestigationId, Phase, Role, TaskKind};
 use crate::args::Calibrate;
 use crate::calibrate::{CalibrateError, Options, calibrate, cases, table, usual_critics};
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure};
+use crate::home::Home;
 use crate::minds::Minds;
 use crate::models;
 use crate::screen::Screen;
@@ -38,7 +38,7 @@ pub(super) async fn run(data: &Path, args: &Calibrate, screen: &mut Screen) -> R
     let mut quiet = |_, _| ();
     let measuring = calibrate(&home.store, &ids, options, &critics, &mut quiet);
     let result = tokio::select! {
-        result = measuring => result.map_err(|e| failure(&e))?,
+        result = measuring => result.map_err(failure)?,
         () = stop.wait() => return Err(Failure {
             exit: Exit::Unfinished,
             what: "stopped: nothing was changed and nothing is kept of the measurement".into(),
@@ -70,7 +70,7 @@ fn seated(file: &Path) -> Result<(String, Arc<dyn Mind>), Failure> {
 
 /// The investigations that were named, or all that are finished.
 async fn wanted(home: &Home, named: &[String]) -> Result<Vec<InvestigationId>, Failure> {
-    let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
+    let all = archive::summaries(home.store.as_ref()).await?;
     let mut ids = Vec::new();
     for text in named {
         ids.push(home.find(text).await?);
@@ -96,9 +96,9 @@ async fn wanted(home: &Home, named: &[String]) -> Result<Vec<InvestigationId>, F
     Ok(ids)
 }
 
-fn failure(error: &CalibrateError) -> Failure {
+fn failure(error: CalibrateError) -> Failure {
     match error {
-        CalibrateError::Hub(error) => hub_failure(error),
+        CalibrateError::Hub(error) => error.into(),
         CalibrateError::Sitting(error) => Failure::defect(error),
     }
 }

@@ -19,7 +19,6 @@ use crate::cluster::{Place, plan, server, users};
 use crate::commands::investigate::quoted;
 use crate::embedded::{self, crew_failure};
 use crate::failure::{Exit, Failure};
-use crate::home::hub_failure;
 use crate::loading::{index_folder, load, whole_path};
 use crate::models;
 use crate::progress::Bar;
@@ -113,7 +112,7 @@ async fn investigate(
     screen.line(paint(DIM, format_args!("investigation {id}")));
     let reader = connect(shared, "reader").await?;
     let exit = super::watch::follow(&reader, &id, screen, stop).await?;
-    let report = archive::report(reader.env().store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    let report = archive::report(reader.env().store.as_ref(), &id).await?;
     super::show::conclusion(&report, args.out.as_deref(), screen)?;
     screen.line(paint(DIM, format_args!("took {}", words::took(&report))));
     Ok(exit)
@@ -171,5 +170,5 @@ fn hints(place: &Place, url: &str, screen: &mut Screen) {
 async fn connect(shared: &plan::Shared<'_>, user: &str) -> Result<Connection, Failure> {
     let (url, credentials) = (shared.url.to_owned(), Some(shared.place.user(user)));
     let options = nats::Options { url, credentials, user: user.to_owned(), ..nats::Options::default() };
-    nats::connect(&options).await.map_err(|e| crate::nats::failure(&e))
+    Ok(nats::connect(&options).await?)
 }

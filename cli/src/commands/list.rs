@@ -1,22 +1,18 @@
 //! `casebook list`
 
-use std::path::Path;
-
 use casebook_hub::Summary;
 use casebook_hub::archive;
 
 use super::investigate::quoted;
-use crate::args::List;
 use crate::failure::{Exit, Failure};
-use crate::home::hub_failure;
+use crate::home::Home;
 use crate::screen::{DIM, RED, Screen, YELLOW, of_verdict, paint, safe};
 use casebook_report::words;
 
-pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result<Exit, Failure> {
-    let home = args.nats.home(data).await?;
-    let all = archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))?;
+pub(super) async fn run(home: &Home, screen: &mut Screen) -> Result<Exit, Failure> {
+    let all = archive::summaries(home.store.as_ref()).await?;
     if all.is_empty() {
-        screen.line(format_args!("no investigations in {}", args.nats.place(data)));
+        screen.line(format_args!("no investigations in {}", home.place()));
     }
     for summary in &all {
         screen.line(format_args!(
@@ -32,8 +28,8 @@ pub(super) async fn run(data: &Path, args: &List, screen: &mut Screen) -> Result
             screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
         }
     }
-    let reader = data.join("cluster/users/reader");
-    if args.nats.nats.is_none() && reader.exists() {
+    let reader = home.folder.join("cluster/users/reader");
+    if home.is_local() && reader.exists() {
         screen.line(paint(
             DIM,
             format_args!(

@@ -44,7 +44,7 @@ async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Bac
 }
 
 async fn team(data: &Path, args: &Mcp) -> Result<(Home, Backend), Failure> {
-    let home = args.nats.home(data).await?;
+    let home = Home::named(data, &args.nats).await?;
     let sender = match &args.publisher_credentials {
         None => args.nats.connect("reader").await?,
         Some(file) => {

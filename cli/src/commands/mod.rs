@@ -20,6 +20,8 @@ pub mod watch;
 
 use crate::args::{Cli, Command};
 use crate::failure::{Exit, Failure};
+use crate::home::Home;
+use crate::nats::Nats;
 use crate::screen::Screen;
 
 /// Does what was typed.
@@ -28,6 +30,7 @@ use crate::screen::Screen;
 /// What went wrong and what to do.
 pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let data = &cli.common.data;
+    let open = async |nats: &Nats| Home::named(data, nats).await;
     let mut screen = Screen::stdout();
     let exit = match &cli.command {
         Command::Demo(args) => demo::run(data, args, &mut screen).await,
@@ -35,11 +38,11 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(args) => investigate::resume(data, args, &mut screen).await,
         Command::Cluster(args) => cluster::run(&cli.common, args, &mut screen).await,
         Command::Alert(args) => alert::run(args, &mut screen).await,
-        Command::Watch(args) => watch::run(data, args, &mut screen).await,
-        Command::List(args) => list::run(data, args, &mut screen).await,
-        Command::Show(args) => show::run(data, args, &mut screen).await,
-        Command::Export(args) => export::run(data, args, &mut screen).await,
-        Command::Verify(args) => verify::run(data, args, &mut screen).await,
+        Command::Watch(args) => watch::run(args, &mut screen).await,
+        Command::List(args) => list::run(&open(&args.nats).await?, &mut screen).await,
+        Command::Show(args) => show::run(&open(&args.nats).await?, args, &mut screen).await,
+        Command::Export(args) => export::run(&open(&args.nats).await?, args, &mut screen).await,
+        Command::Verify(args) => verify::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Calibrate(args) => calibrate::run(data, args, &mut screen).await,
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
         Command::Tools(args) => tools::run(args, &mut screen).await,

@@ -5,30 +5,27 @@ use std::path::Path;
 use std::time::Duration;
 
 use casebook_agent::model::data::visible;
-use casebook_hub::archive;
+use casebook_hub::archive::Past;
 use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, report::TaskUsage};
 
 use crate::args::Show;
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure, store_failure};
+use crate::home::Home;
 use crate::screen::{BOLD, DIM, RED, Screen, YELLOW, of_score, of_verdict, paint, safe};
 use casebook_report::{Form, compare, save, words};
 
 /// So many places of evidence are named for an event; the report names all.
 const PLACES: usize = 4;
 
-pub(super) async fn run(data: &Path, args: &Show, screen: &mut Screen) -> Result<Exit, Failure> {
-    let home = args.nats.home(data).await?;
-    let id = home.find(&args.id).await?;
-    let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
-    let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+pub(super) async fn run(home: &Home, args: &Show, screen: &mut Screen) -> Result<Exit, Failure> {
+    let (id, Past { log, state, report }) = home.read(&args.id).await?;
     if let Some(call) = &args.call {
-        return recorded(&home, &report, call, screen).await;
+        return recorded(home, &report, call, screen).await;
     }
     screen.line(format_args!(
         "{}  severity {}",
         paint(BOLD, safe(&report.alert.title, 160)),
-        words::severity(report.alert.severity)
+        report.alert.severity.name()
     ));
     screen.line(paint(
         DIM,
@@ -42,10 +39,9 @@ pub(super) async fn run(data: &Path, args: &Show, screen: &mut Screen) -> Result
         verdict(&report, screen);
     } else {
         screen.line(paint(YELLOW, format_args!("not finished: {}, round {}", state.phase.name(), state.round)));
-        screen.line(args.nats.goes_on(&id, data));
+        screen.line(home.goes_on(&id));
     }
     story(&report, screen);
-    let log = archive::log(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
     usage(&report, &took(&log), screen);
     Ok(Exit::Done)
 }
@@ -57,7 +53,7 @@ async fn recorded(home: &Home, report: &Report, call: &CallId, screen: &mut Scre
         let advice = format!("the report names the call of each citation; there are {} and so on", some.join(", "));
         return Err(Failure::usage(format!("investigation {} has no tool call {call}", report.investigation), advice));
     };
-    let bytes = home.store.get(&call.result).await.map_err(|e| store_failure(&e))?;
+    let bytes = home.store.get(&call.result).await?;
     let bytes = bytes.ok_or_else(|| Failure {
         exit: Exit::NotIntact,
         what: format!("the result {} of call {} is not in the store", call.result, call.id),
@@ -137,7 +133,7 @@ fn story(report: &Report, screen: &mut Screen) {
             paint(of_score(event.score), event.score),
             safe(&event.description, 200)
         ));
-        screen.line(paint(DIM, format_args!("      {}, {}", words::basis(&event.when).0, places.join(", "))));
+        screen.line(paint(DIM, format_args!("      {}, {}", event.when.basis.words(), places.join(", "))));
     }
     for gap in &timeline.gaps {
         screen.line(paint(

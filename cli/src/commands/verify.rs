@@ -10,7 +10,7 @@ use casebook_protocol::{Citation, FindingId, Report};
 
 use crate::args::Verify;
 use crate::failure::{Exit, Failure};
-use crate::home::hub_failure;
+use crate::home::Home;
 use crate::loading::load;
 use crate::progress::Bar;
 use crate::screen::{GREEN, RED, Screen, paint, safe};
@@ -20,10 +20,9 @@ use casebook_report::words;
 /// So many files are named where none of them is there.
 const NAMED: usize = 3;
 
-pub(super) async fn run(data: &Path, args: &Verify, screen: &mut Screen) -> Result<Exit, Failure> {
-    let home = args.nats.home(data).await?;
+pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Result<Exit, Failure> {
     let id = home.find(&args.id).await?;
-    let found = verify::verify(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+    let found = verify::verify(home.store.as_ref(), &id).await?;
     let Verification { events, artifacts, findings, citations, .. } = found;
     let counted = [(events, "event"), (artifacts, "artifact"), (findings, "finding"), (citations, "citation")];
     let counted = counted.map(|(number, thing)| words::count(number, thing));
@@ -35,8 +34,8 @@ pub(super) async fn run(data: &Path, args: &Verify, screen: &mut Screen) -> Resu
         .collect();
     match &args.evidence {
         Some(evidence) if problems.is_empty() => {
-            let report = archive::report(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
-            problems.extend(against_files(&report, evidence, data, screen).await?);
+            let report = archive::report(home.store.as_ref(), &id).await?;
+            problems.extend(against_files(&report, evidence, &home.folder, screen).await?);
         }
         _ => {}
     }

@@ -1,7 +1,7 @@
 //! `casebook watch`
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use casebook_hub::archive;
@@ -12,7 +12,7 @@ use casebook_runtime::store::Store;
 
 use crate::args::Watch;
 use crate::failure::{Exit, Failure};
-use crate::home::{Home, hub_failure, store_failure};
+use crate::home;
 use crate::live::Teller;
 use crate::screen::{BOLD, DIM, Screen, of_verdict, paint, safe};
 use crate::stop::{self, Stop};
@@ -30,28 +30,19 @@ struct Told {
     seq: u64,
 }
 
-pub(super) async fn run(data: &Path, args: &Watch, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(super) async fn run(args: &Watch, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut stop = stop::listen()?;
     let connection = args.nats.connect("reader").await?;
-    let env = connection.env();
-    // Heard first and read after: nothing falls between.
-    let mut heard = env.bus.subscribe(EVENTS).await.map_err(|e| Failure::failed(e, ""))?;
-    let home = Home { folder: data.to_path_buf(), store: env.store };
-    let only = match &args.id {
-        Some(text) => Some(home.find(text).await?),
-        None => None,
-    };
-    let refusals = connection.refusals().clone();
-    let mut watch = Watched { json: args.json, only: only.clone(), open: BTreeMap::new(), verdict: true, refusals };
-    if let Some(id) = &only
-        && watch.catch_up(id, u64::MAX, home.store.as_ref(), screen).await?
-    {
-        return Ok(Exit::Done);
+    let mut watch = Watched::at(&connection).await?;
+    watch.json = args.json;
+    match &args.id {
+        Some(text) => watch.only = Some(home::find(watch.store.as_ref(), text).await?),
+        None if !args.json => {
+            screen.line(paint(DIM, format_args!("every investigation at {}, from now on", connection.url())));
+        }
+        None => {}
     }
-    if only.is_none() && !args.json {
-        screen.line(paint(DIM, format_args!("every investigation at {}, from now on", connection.url())));
-    }
-    watch.listen(heard.as_mut(), home.store.as_ref(), screen, &mut stop).await
+    watch.listen(screen, &mut stop).await
 }
 
 /// Watches one investigation, which may only just have been asked for, to its end.
@@ -61,97 +52,92 @@ pub(super) async fn follow(
     screen: &mut Screen,
     stop: &mut Stop,
 ) -> Result<Exit, Failure> {
-    let env = connection.env();
-    let mut heard = env.bus.subscribe(EVENTS).await.map_err(|e| Failure::failed(e, ""))?;
-    let refusals = connection.refusals().clone();
-    let only = Some(id.clone());
-    let mut watch = Watched { json: false, only, open: BTreeMap::new(), verdict: false, refusals };
-    if watch.catch_up(id, u64::MAX, env.store.as_ref(), screen).await? {
-        return Ok(Exit::Done);
-    }
-    watch.listen(heard.as_mut(), env.store.as_ref(), screen, stop).await
+    let watch = Watched::at(connection).await?;
+    Watched { only: Some(id.clone()), verdict: false, ..watch }.listen(screen, stop).await
 }
 
 /// What is watched, and how far.
 struct Watched {
+    store: Arc<dyn Store>,
+    heard: Box<dyn Subscription>,
+    /// A user who may not listen hears nothing, and would wait without end.
+    refusals: Refusals,
     json: bool,
     only: Option<InvestigationId>,
-    /// The end of an investigation is told with its verdict.
+    /// The verdict is shown at the end of an investigation.
     verdict: bool,
-    /// Whoever may not listen hears nothing, and would wait for ever.
-    refusals: Refusals,
     open: BTreeMap<InvestigationId, (u64, Teller)>,
 }
 
 impl Watched {
+    /// Listens from now on. The log is read after that, so that no event falls between.
+    async fn at(connection: &Connection) -> Result<Self, Failure> {
+        let env = connection.env();
+        let heard = env.bus.subscribe(EVENTS).await.map_err(|e| Failure::failed(e, ""))?;
+        let (refusals, open) = (connection.refusals().clone(), BTreeMap::new());
+        Ok(Self { store: env.store, heard, refusals, json: false, only: None, verdict: true, open })
+    }
+
     fn is_next(&self, entry: &Recorded) -> bool {
         self.open.get(&entry.investigation).is_some_and(|(next, _)| *next == entry.seq)
             || (entry.seq == 1 && !self.open.contains_key(&entry.investigation))
     }
 
-    /// Shows what is heard until the one investigation is over or someone asks to stop.
-    async fn listen(
-        &mut self,
-        heard: &mut dyn Subscription,
-        store: &dyn Store,
-        screen: &mut Screen,
-        stop: &mut Stop,
-    ) -> Result<Exit, Failure> {
+    /// Shows what is recorded and what is heard until the one investigation is over or a person asks to stop.
+    async fn listen(&mut self, screen: &mut Screen, stop: &mut Stop) -> Result<Exit, Failure> {
+        let mut message = None;
         loop {
-            let message = tokio::select! {
-                () = stop.wait() => return Ok(Exit::Done),
-                message = tokio::time::timeout(SILENCE, heard.next()) => message,
-            };
-            if let (Err(_), Some(refused)) = (&message, self.refusals.of(EVENTS)) {
-                return Err(Failure::failed(refused, "name the credentials of a user who may listen: `reader`"));
-            }
-            let message: Message = match (message, self.only.clone()) {
-                (Ok(Some(message)), _) => message,
-                (Ok(None), _) => return Err(Failure::failed("the connection is closed", "run the same command again")),
+            let over = match (message, self.only.clone()) {
+                (Some(message), _) => self.take(&message, screen).await?,
                 // A message may be lost, and the last one is followed by no other.
-                (Err(_), Some(id)) => {
-                    if self.catch_up(&id, u64::MAX, store, screen).await? {
-                        return Ok(Exit::Done);
-                    }
-                    continue;
-                }
-                (Err(_), None) => continue,
-            };
-            let Ok(told) = serde_json::from_slice::<Told>(&message.bytes) else { continue };
-            if self.only.as_ref().is_some_and(|id| *id != told.investigation) {
-                continue;
-            }
-            let over = match serde_json::from_slice::<Recorded>(&message.bytes) {
-                Ok(entry) if self.is_next(&entry) => self.show(&entry, store, screen).await?,
-                _ => self.catch_up(&told.investigation, told.seq, store, screen).await?,
+                (None, Some(id)) => self.catch_up(&id, u64::MAX, screen).await?,
+                (None, None) => false,
             };
             if over && self.only.is_some() {
                 return Ok(Exit::Done);
             }
+            let heard = tokio::select! {
+                () = stop.wait() => return Ok(Exit::Done),
+                heard = tokio::time::timeout(SILENCE, self.heard.next()) => heard,
+            };
+            if let (Err(_), Some(refused)) = (&heard, self.refusals.of(EVENTS)) {
+                return Err(Failure::failed(refused, "name the credentials of a user who may listen: `reader`"));
+            }
+            message = match heard {
+                Ok(None) => return Err(Failure::failed("the connection is closed", "run the same command again")),
+                Ok(Some(message)) => Some(message),
+                Err(_) => None,
+            };
+        }
+    }
+
+    /// Shows the event of a message. True when its investigation is over.
+    async fn take(&mut self, message: &Message, screen: &mut Screen) -> Result<bool, Failure> {
+        let Ok(told) = serde_json::from_slice::<Told>(&message.bytes) else { return Ok(false) };
+        if self.only.as_ref().is_some_and(|id| *id != told.investigation) {
+            return Ok(false);
+        }
+        match serde_json::from_slice::<Recorded>(&message.bytes) {
+            Ok(entry) if self.is_next(&entry) => self.show(&entry, screen).await,
+            _ => self.catch_up(&told.investigation, told.seq, screen).await,
         }
     }
 
     /// Shows what the log has and was not shown, if it has as much as `seq`: what was missed, what is too
     /// large for a message, and the beginning. True when the investigation is over.
-    async fn catch_up(
-        &mut self,
-        id: &InvestigationId,
-        seq: u64,
-        store: &dyn Store,
-        screen: &mut Screen,
-    ) -> Result<bool, Failure> {
+    async fn catch_up(&mut self, id: &InvestigationId, seq: u64, screen: &mut Screen) -> Result<bool, Failure> {
         let next = self.open.get(id).map_or(1, |(next, _)| *next);
         if seq < next {
             return Ok(false);
         }
         let mut over = false;
-        for entry in store.log(id, next).await.map_err(|e| store_failure(&e))? {
-            over |= self.show(&entry, store, screen).await?;
+        for entry in self.store.log(id, next).await? {
+            over |= self.show(&entry, screen).await?;
         }
         Ok(over)
     }
 
-    async fn show(&mut self, entry: &Recorded, store: &dyn Store, screen: &mut Screen) -> Result<bool, Failure> {
+    async fn show(&mut self, entry: &Recorded, screen: &mut Screen) -> Result<bool, Failure> {
         let id = &entry.investigation;
         let (next, teller) = self.open.entry(id.clone()).or_insert_with(|| (1, Teller::new(false)));
         *next = entry.seq + 1;
@@ -168,7 +154,7 @@ impl Watched {
             }
             teller.tell(&entry.event).into_iter().for_each(|line| screen.line(format_args!("{prefix}{line}")));
             if over && self.verdict {
-                let report = archive::report(store, id).await.map_err(|e| hub_failure(&e))?;
+                let report = archive::report(self.store.as_ref(), id).await?;
                 let verdict = paint(of_verdict(report.verdict), words::verdict(report.verdict));
                 screen.line(format_args!("{prefix}{verdict}  {}", safe(&report.summary, 400)));
             }

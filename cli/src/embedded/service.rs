@@ -5,7 +5,7 @@ use casebook_protocol::{Budget, InvestigationId, Member};
 
 use super::{Ground, Nobody, Team, seated};
 use crate::failure::Failure;
-use crate::home::{Home, hub_failure};
+use crate::home::Home;
 use crate::minds::Minds;
 use crate::roster;
 use crate::stop::Stop;
@@ -62,15 +62,15 @@ impl Service {
 
 /// Puts what was stopped before its end into the queue.
 async fn go_on(home: &Home, intake: &Intake, evidence: &str, roster: &[Member]) -> Result<(), Failure> {
-    for one in archive::summaries(home.store.as_ref()).await.map_err(|e| hub_failure(&e))? {
+    for one in archive::summaries(home.store.as_ref()).await? {
         if one.closed.is_some() || one.trouble.is_some() || one.evidence != evidence {
             continue;
         }
         let id = one.investigation;
-        let state = archive::state(home.store.as_ref(), &id).await.map_err(|e| hub_failure(&e))?;
+        let state = archive::state(home.store.as_ref(), &id).await?;
         match roster::difference(state.roster(), roster) {
             None => {
-                intake.again(&id, &state).await.map_err(|e| hub_failure(&e))?;
+                intake.again(&id, &state).await?;
                 tracing::info!(investigation = %id, "goes on");
             }
             Some(why) => tracing::warn!(investigation = %id, why, "its evidence has changed: it does not go on"),

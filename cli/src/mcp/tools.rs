@@ -9,7 +9,8 @@ use casebook_agent::model::data::visible;
 use casebook_agent::results::asked::Asked;
 use casebook_agent::results::tools::looked;
 use casebook_agent::tools::Tools;
-use casebook_hub::{HubError, State, Summary, archive};
+use casebook_hub::archive::{self, Past};
+use casebook_hub::{HubError, State, Summary};
 use casebook_protocol::{ArtifactId, CallId, InvestigationId, Report, ToolCall, Toolset};
 use casebook_runtime::store::Store;
 use casebook_runtime::store::artifact_text;
@@ -58,10 +59,16 @@ impl Casebook {
         self.home.find(id).await.map_err(|f| format!("{}; {} (list_investigations)", f.what, f.advice))
     }
 
-    async fn state(&self, id: &str) -> Result<(InvestigationId, State), String> {
+    async fn read(&self, id: &str) -> Result<(InvestigationId, Past), String> {
         let id = self.find(id).await?;
-        let state = archive::state(self.store(), &id).await.map_err(said)?;
-        Ok((id, state))
+        let past = archive::read(self.store(), &id).await.map_err(said)?;
+        Ok((id, past))
+    }
+
+    /// One part of what is recorded of an investigation, under its name.
+    async fn part(&self, id: &str, name: &str, part: impl FnOnce(Past) -> Value) -> Result<Value, String> {
+        let (id, past) = self.read(id).await?;
+        Ok(json!({"id": id, "finished": past.state.closed.is_some(), name: part(past)}))
     }
 
     async fn open(&self, wanted: Open) -> Result<Value, String> {
@@ -86,8 +93,7 @@ impl Casebook {
     }
 
     async fn standing(&self, wanted: &One) -> Result<Value, String> {
-        let (id, state) = self.state(&wanted.id).await?;
-        let report = report(&state)?;
+        let (id, Past { state, report, .. }) = self.read(&wanted.id).await?;
         let open = state.closed.is_none();
         let worked_on = if open { self.backend.under_way(&id).await } else { None };
         let concluded = |value: Value| if open { Value::Null } else { value };
@@ -134,8 +140,7 @@ impl Casebook {
         let mut found = Vec::new();
         for id in self.store().investigations().await.map_err(|e| e.to_string())? {
             // One that cannot be read stands in list_investigations, with its trouble.
-            let Ok(state) = archive::state(self.store(), &id).await else { continue };
-            let report = report(&state)?;
+            let Ok(Past { state, report, .. }) = archive::read(self.store(), &id).await else { continue };
             if let Some((passages, hits)) = words.hits(&report) {
                 let verdict = state.closed.map(|_| report.verdict);
                 found.push((
@@ -154,8 +159,7 @@ impl Casebook {
     }
 
     async fn rendered(&self, wanted: &Rendered) -> Result<Value, String> {
-        let (id, state) = self.state(&wanted.id).await?;
-        let report = report(&state)?;
+        let (id, Past { state, report, .. }) = self.read(&wanted.id).await?;
         let finished = state.closed.is_some();
         match wanted.format.as_deref().unwrap_or("markdown") {
             "markdown" => {
@@ -169,8 +173,8 @@ impl Casebook {
     }
 
     async fn evidence(&self, wanted: &Evidence, asked: Asked) -> Result<Value, String> {
-        let (id, state) = self.state(&wanted.id).await?;
-        let call = recorded(&state, wanted)?;
+        let (id, past) = self.read(&wanted.id).await?;
+        let call = recorded(&past.report, wanted)?;
         let text = artifact_text(self.store(), &call.result).await.map_err(|e| e.to_string())?;
         let text = text.ok_or_else(|| format!("the result {} of call {} is not in the store", call.result, call.id))?;
         let refused = |why: String| format!("get_evidence: {why}");
@@ -188,23 +192,10 @@ impl Casebook {
             "get_investigation" => self.standing(&one()?).await,
             "list_investigations" => self.list(&read(tool, arguments)?).await,
             "search_investigations" => self.search(&read(tool, arguments)?).await,
-            "get_timeline" => {
-                let (id, state) = self.state(&one()?.id).await?;
-                Ok(json!({"id": id, "finished": state.closed.is_some(), "timeline": state.timeline}))
-            }
-            "get_review" => {
-                let (id, state) = self.state(&one()?.id).await?;
-                Ok(json!({"id": id, "finished": state.closed.is_some(), "review": state.review}))
-            }
-            "get_journal" => {
-                let (id, state) = self.state(&one()?.id).await?;
-                Ok(json!({"id": id, "finished": state.closed.is_some(), "journal": state.journal}))
-            }
-            "get_findings" => {
-                let (id, state) = self.state(&one()?.id).await?;
-                let findings = report(&state)?.findings;
-                Ok(json!({"id": id, "finished": state.closed.is_some(), "findings": findings}))
-            }
+            "get_timeline" => self.part(&one()?.id, "timeline", |past| json!(past.state.timeline)).await,
+            "get_review" => self.part(&one()?.id, "review", |past| json!(past.state.review)).await,
+            "get_journal" => self.part(&one()?.id, "journal", |past| json!(past.state.journal)).await,
+            "get_findings" => self.part(&one()?.id, "findings", |past| json!(past.report.findings)).await,
             "get_report" => self.rendered(&read(tool, arguments)?).await,
             "get_evidence" => {
                 let own = ["id", "call", "artifact"];
@@ -227,14 +218,9 @@ fn unfinished(state: &State) -> String {
     )
 }
 
-fn report(state: &State) -> Result<Report, String> {
-    casebook_hub::report::build(state)
-        .ok_or_else(|| "the log of this investigation does not begin with its alert".into())
-}
-
-/// The call whose result is wanted: one that stands in the log of this investigation.
-fn recorded<'s>(state: &'s State, wanted: &Evidence) -> Result<&'s ToolCall, String> {
-    let mut calls = state.calls.values().map(|made| &made.call);
+/// The call whose result is wanted: one of this investigation.
+fn recorded<'r>(report: &'r Report, wanted: &Evidence) -> Result<&'r ToolCall, String> {
+    let mut calls = report.calls.iter();
     match (&wanted.call, &wanted.artifact) {
         (Some(call), None) => {
             let id = CallId::new(call).map_err(|e| e.to_string())?;

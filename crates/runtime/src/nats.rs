@@ -89,6 +89,9 @@ pub enum NatsError {
         /// Each stream and consumer, and of each every setting with what it is and what it should be.
         String,
     ),
+    /// No process takes requests on the subject.
+    #[error("cannot ask on {subject}: no responders")]
+    NoResponders { subject: String },
     /// The server failed.
     #[error("cannot {doing}: {reason}")]
     Failed {

@@ -122,11 +122,11 @@ impl HubHandle {
                 return ending.map(|report| *report);
             }
         }
-        let state = archive::state(self.env.store.as_ref(), investigation).await?;
-        if state.closed.is_none() {
+        let past = archive::read(self.env.store.as_ref(), investigation).await?;
+        if past.state.closed.is_none() {
             return self.why_not(investigation).await;
         }
-        archive::report(self.env.store.as_ref(), investigation).await
+        Ok(past.report)
     }
 
     async fn why_not<T>(&self, investigation: &InvestigationId) -> Result<T, HubError> {

@@ -5,31 +5,28 @@ use std::path::{Path, PathBuf};
 use casebook_runtime::store::StoreError;
 use rusqlite::ErrorCode;
 
-/// Why a data folder cannot be opened.
+/// Why a data folder cannot be opened. [`OpenError::advice`] says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// Another process has it.
-    #[error(
-        "data folder {} is in use by another casebook (process {process}): wait for it to end, or use another folder with --data",
-        folder.display()
-    )]
+    #[error("data folder {} is in use by another casebook (process {process})", folder.display())]
     Locked {
         folder: PathBuf,
         /// Its process id, as it wrote it.
         process: String,
     },
     /// It cannot be written to.
-    #[error("cannot write to data folder {}: {reason}: make it writable, or use another folder with --data", folder.display())]
+    #[error("cannot write to data folder {}: {reason}", folder.display())]
     NotWritable {
         folder: PathBuf,
         /// What the system says.
         reason: String,
     },
     /// There is no room.
-    #[error("no room is left for data folder {}: free some, then try again", folder.display())]
+    #[error("no room is left for data folder {}", folder.display())]
     Full { folder: PathBuf },
     /// A newer casebook wrote it.
-    #[error("data folder {} has format {found}, this casebook reads up to {known}: use a newer casebook", folder.display())]
+    #[error("data folder {} has format {found}, this casebook reads up to {known}", folder.display())]
     Newer {
         folder: PathBuf,
         /// The version found.
@@ -38,10 +35,7 @@ pub enum OpenError {
         known: i64,
     },
     /// It is no database, or a damaged one.
-    #[error(
-        "{} cannot be read: {reason}: move it away, with the files -wal and -shm beside it, and restore it from a copy if there is one",
-        file.display()
-    )]
+    #[error("{} cannot be read: {reason}", file.display())]
     Corrupt {
         file: PathBuf,
         /// What SQLite says.
@@ -50,6 +44,20 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// What to do about it.
+    #[must_use]
+    pub const fn advice(&self) -> &'static str {
+        match self {
+            Self::Locked { .. } => "wait for it to end, or use another folder with --data",
+            Self::NotWritable { .. } => "make it writable, or use another folder with --data",
+            Self::Full { .. } => "free some, then try again",
+            Self::Newer { .. } => "use a newer casebook",
+            Self::Corrupt { .. } => {
+                "move it away, with the files -wal and -shm beside it, and restore it from a copy if there is one"
+            }
+        }
+    }
+
     pub(super) fn of(folder: &Path, file: &Path, error: &rusqlite::Error) -> Self {
         let (folder, file, reason) = (folder.to_path_buf(), file.to_path_buf(), error.to_string());
         match error.sqlite_error_code() {

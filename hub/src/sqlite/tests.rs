@@ -61,7 +61,7 @@ fn a_format_of_the_future_is_refused_with_both_named() {
     db.pragma_update(None, "user_version", 9).unwrap();
     drop(db);
     let error = SqliteStore::open(folder.path()).unwrap_err().to_string();
-    assert!(error.ends_with("has format 9, this casebook reads up to 1: use a newer casebook"), "{error}");
+    assert!(error.ends_with("has format 9, this casebook reads up to 1"), "{error}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_folder_that_cannot_be_made_and_a_file_that_is_no_database_are_named() {
     let error = SqliteStore::open(folder.path()).unwrap_err();
     assert!(matches!(error, OpenError::Corrupt { .. }), "{error:?}");
     let error = SqliteStore::open(&file).unwrap_err();
-    assert!(matches!(&error, OpenError::NotWritable { .. }) && error.to_string().contains("--data"), "{error}");
+    assert!(matches!(&error, OpenError::NotWritable { .. }) && error.advice().contains("--data"), "{error}");
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ impl Connection {
         let bytes = serde_json::to_vec(join).map_err(|e| later(&e))?;
         let answer = self.request(&subject::join(&join.queue()), bytes, Duration::from_secs(10)).await;
         let answer = answer.map_err(|e| match &e {
-            NatsError::Failed { reason, .. } if reason.contains("no responders") => later(&"no Hub is there"),
+            NatsError::NoResponders { .. } => later(&"no Hub is there"),
             _ => later(&e),
         })?;
         let joined: Joined = serde_json::from_slice(&answer).map_err(|e| later(&e))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::{Request, Subscriber};
+use async_nats::{Request, RequestErrorKind, Subscriber};
 use casebook_protocol::DeadLetter;
 use futures_util::StreamExt;
 
@@ -51,15 +51,21 @@ impl Connection {
     /// Asks and waits for the answer.
     ///
     /// # Errors
-    /// [`NatsError::Failed`] when nobody is there, nobody answers in time, or we may not ask.
+    /// [`NatsError::NoResponders`] when no process takes the request, [`NatsError::Failed`] when no answer comes in
+    /// time, or we may not ask.
     pub async fn request(&self, subject: &str, bytes: Vec<u8>, patience: Duration) -> Result<Vec<u8>, NatsError> {
         let request = Request::new().payload(bytes.into()).timeout(Some(patience));
         match self.client.send_request(subject.to_owned(), request).await {
             Ok(answer) => Ok(answer.payload.to_vec()),
-            Err(error) => {
-                let why = self.refused.of(subject).unwrap_or_else(|| reason(&error));
-                Err(NatsError::Failed { doing: format!("ask on {subject}"), reason: why })
-            }
+            Err(error) => match self.refused.of(subject) {
+                None if error.kind() == RequestErrorKind::NoResponders => {
+                    Err(NatsError::NoResponders { subject: subject.to_owned() })
+                }
+                refused => {
+                    let reason = refused.unwrap_or_else(|| reason(&error));
+                    Err(NatsError::Failed { doing: format!("ask on {subject}"), reason })
+                }
+            },
         }
     }
 

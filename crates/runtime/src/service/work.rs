@@ -83,7 +83,7 @@ pub async fn connected(service: &mut Service, user: &str) -> Result<Option<Conne
             },
         };
         match &error {
-            NatsError::Connect { .. } | NatsError::Failed { .. } => {}
+            NatsError::Connect { .. } | NatsError::NoResponders { .. } | NatsError::Failed { .. } => {}
             NatsError::File { .. } => return Err(Failure::usage(error)),
             NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different(_) => {
                 return Err(Failure::failed(error));
