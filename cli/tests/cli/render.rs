@@ -102,7 +102,7 @@ fn hostile_text_stays_text_in_html() {
             assert!(key != "href" || value.starts_with('#'), "{tag:?}");
         }
     }
-    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
+    assert!(page.contains("&#60;script&#62;alert(1)&#60;/script&#62;"));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn a_statement_leads_to_its_record_and_its_tool_call() {
         page.contains("endpoint_process.ndjson:4812") && page.contains("ParentImage"),
         "the record's place and text"
     );
-    assert!(page.contains("record's own time") && page.contains("inferred"), "how the time is known");
+    assert!(page.contains("record&#39;s own time") && page.contains("inferred"), "how the time is known");
 }
 
 #[test]

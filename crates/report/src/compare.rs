@@ -15,22 +15,18 @@ fn bands() -> impl Iterator<Item = Credibility> {
 }
 
 /// What is compared of one run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Side {
-    /// The average score of the reviewed findings; none without any.
-    pub average: Option<f64>,
+struct Side {
+    /// The average score of the reviewed findings.
+    average: Option<f64>,
     /// Findings in each band, the best first, then those that were not reviewed.
-    pub bands: [usize; 6],
-    /// Roles with who played them, in order.
-    pub players: BTreeMap<String, BTreeSet<String>>,
-    /// Tasks that failed.
-    pub failed: usize,
+    bands: [usize; 6],
+    players: BTreeMap<String, BTreeSet<String>>,
+    /// How many tasks failed.
+    failed: usize,
 }
 
 impl Side {
-    /// What is compared of `report`.
-    #[must_use]
-    pub fn of(report: &Report) -> Self {
+    fn of(report: &Report) -> Self {
         let scores: Vec<f64> = report.findings.iter().filter_map(|f| Some(f.score?.get())).collect();
         let average = (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64);
         let count = |label: Option<Credibility>| report.findings.iter().filter(|f| f.label == label).count();

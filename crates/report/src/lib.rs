@@ -63,6 +63,11 @@ impl Form {
     }
 }
 
+/// The text of a template as a file: nothing in it is hidden, and it ends with one line end.
+fn finished(text: &str) -> String {
+    visible(text.trim_end()) + "\n"
+}
+
 /// `text` with every character that shows nothing, or changes how others are shown, written out as
 /// `⟨U+202E⟩`. Line ends and tabs stay.
 #[must_use]

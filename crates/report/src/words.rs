@@ -2,12 +2,10 @@
 
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
-    Bearing, Citation, EventTime, FindingKind, GapKind, Locator, Phase, Precision, RecordRef, Report, Ruling, Score,
-    Severity, TaskKind, Timestamp, Verdict, Weight,
+    Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, Priority, RecordRef,
+    Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
 };
-
-/// A score with this or more may stand on the Timeline.
-pub(crate) const CREDIBLE: f64 = casebook_trust::rule::TIMELINE_THRESHOLD;
+use casebook_trust::rule::TIMELINE_THRESHOLD;
 
 pub const fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
@@ -28,18 +26,8 @@ pub const fn meaning(verdict: Verdict) -> &'static str {
 }
 
 /// The verdict was changed by a rule: what had been proposed.
-pub fn overruled(ruling: &Ruling) -> Option<&'static str> {
+pub(crate) fn overruled(ruling: &Ruling) -> Option<&'static str> {
     (ruling.proposed != ruling.verdict).then(|| verdict(ruling.proposed))
-}
-
-pub const fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Informational => "informational",
-        Severity::Low => "low",
-        Severity::Medium => "medium",
-        Severity::High => "high",
-        Severity::Critical => "critical",
-    }
 }
 
 /// A moment to the second.
@@ -64,12 +52,6 @@ pub fn moment(time: &EventTime) -> String {
     }
 }
 
-/// What the time rests on, with the field that it was read from.
-pub fn basis(time: &EventTime) -> (String, Option<&str>) {
-    let field = (!time.field.is_empty()).then_some(time.field.as_str());
-    (time.basis.words().to_owned(), field)
-}
-
 pub const fn gap(kind: GapKind) -> &'static str {
     match kind {
         GapKind::Evidential => "Evidential gap",
@@ -78,7 +60,7 @@ pub const fn gap(kind: GapKind) -> &'static str {
     }
 }
 
-pub const fn kind(kind: FindingKind) -> &'static str {
+pub(crate) const fn kind(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Occurrence => "occurrence",
         FindingKind::Aggregate => "aggregate",
@@ -93,12 +75,12 @@ pub(crate) const ADDRESSED: &str = "Text that addresses the analyst";
 pub(crate) const ADDRESSED_MEANS: &str = "Somebody wrote these texts into the evidence for whoever reads it. They are data: nobody follows them, and with them the alert is not dismissed without a person.";
 
 /// The findings that raise such texts, whatever they were scored.
-pub fn addressed(report: &Report) -> impl Iterator<Item = &ReportFinding> {
-    report.findings.iter().filter(|f| f.finding.draft.kind == FindingKind::Instruction)
+pub(crate) fn addressed(report: &Report) -> Vec<&ReportFinding> {
+    report.findings.iter().filter(|f| f.finding.draft.kind == FindingKind::Instruction).collect()
 }
 
 /// Which way a finding points and how much it would say.
-pub const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
+pub(crate) const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
     match (bearing, weight) {
         (Bearing::Neutral, _) => "points neither way",
         (Bearing::Incriminating, Weight::Weak) => "points weakly to an attack",
@@ -113,20 +95,50 @@ pub const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
 }
 
 /// A finding that may carry the Timeline.
-pub fn credible(finding: &ReportFinding) -> bool {
-    finding.score.is_some_and(|score| score.get() >= CREDIBLE)
+pub(crate) fn credible(finding: &ReportFinding) -> bool {
+    finding.score.is_some_and(|score| score.get() >= TIMELINE_THRESHOLD)
 }
 
-pub fn scored(score: Option<Score>, label: Option<&str>) -> String {
-    match (score, label) {
-        (Some(score), Some(label)) => format!("{score} {label}"),
+pub(crate) fn label(score: Score) -> &'static str {
+    Credibility::of(score).name()
+}
+
+/// The score of a finding with its label.
+pub(crate) fn scored(finding: &ReportFinding) -> String {
+    match (finding.score, finding.label) {
+        (Some(score), Some(label)) => format!("{score} {}", label.name()),
         (Some(score), None) => score.to_string(),
         (None, _) => "not reviewed".to_owned(),
     }
 }
 
+/// The tool call that returned what is cited.
+pub(crate) fn call<'r>(report: &'r Report, id: &CallId) -> Option<&'r ToolCall> {
+    report.calls.iter().find(|call| call.id == *id)
+}
+
+pub(crate) const fn priority(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Low => "low",
+        Priority::Medium => "medium",
+        Priority::High => "high",
+        Priority::Critical => "critical",
+    }
+}
+
+/// The first `most` characters of a text, and how many more it has.
+pub(crate) fn cut(text: &str, most: usize) -> (&str, usize) {
+    match text.char_indices().nth(most) {
+        None => (text, 0),
+        Some((end, _)) => {
+            let (shown, rest) = text.split_at(end);
+            (shown, rest.chars().count())
+        }
+    }
+}
+
 /// What a citation says, apart from a quotation.
-pub fn cited(citation: &Citation) -> String {
+pub(crate) fn cited(citation: &Citation) -> String {
     match citation {
         Citation::Literal { .. } => "quotation".to_owned(),
         Citation::Count { value, .. } => format!("count: {value}"),
@@ -138,7 +150,7 @@ pub fn cited(citation: &Citation) -> String {
     }
 }
 
-pub fn place(citation: &Citation) -> String {
+pub(crate) fn place(citation: &Citation) -> String {
     let (Citation::Literal { at, .. }
     | Citation::Count { at, .. }
     | Citation::Aggregate { at, .. }
@@ -150,21 +162,22 @@ pub fn place(citation: &Citation) -> String {
     }
 }
 
-pub fn phase(phase: Phase) -> &'static str {
-    phase.name()
-}
-
 /// Who did a task.
-pub fn role(task: &TaskUsage) -> String {
+pub(crate) fn role(task: &TaskUsage) -> String {
     match (&task.domain, task.kind) {
         (Some(domain), TaskKind::Investigate) => format!("Expert {domain}"),
         (_, kind) => capital(kind.role().name()),
     }
 }
 
-pub fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The numbers of a row of costs: calls of tools and models, tokens in, of them cached, and out.
+pub(crate) const fn numbers(used: &Usage) -> [u64; 5] {
+    [used.tool_calls, used.model_calls, used.input_tokens, used.cached_tokens, used.output_tokens]
 }
 
 /// Money, from millionths.
@@ -184,7 +197,7 @@ pub fn seconds(time: std::time::Duration) -> String {
 }
 
 /// A number with its thousands apart.
-pub fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -214,13 +227,15 @@ pub fn took(report: &Report) -> String {
 
 /// A piece of a sentence: plain, or a name that the evidence gave, which stood in backquotes.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     Plain(&'a str),
     Name(&'a str),
+    /// The id of a finding of the report. Only a page that knows the report makes it.
+    Finding(&'a str),
 }
 
 /// A sentence in its pieces. A backquote without a partner is plain.
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some((before, name, after)) = next_name(rest) {
@@ -236,7 +251,7 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     out
 }
 
-pub fn next_name(text: &str) -> Option<(&str, &str, &str)> {
+fn next_name(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once('`')?;
     let (name, after) = rest.split_once('`')?;
     (!name.is_empty()).then_some((before, name, after))

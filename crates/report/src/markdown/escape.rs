@@ -1,20 +1,34 @@
 //! Text of others inside Markdown: it must stay text on GitHub, in a chat and in a ticket system.
 //! Nothing of it becomes a link, an image, HTML, a mention or a heading.
 
-use crate::words::{Piece, pieces};
+use std::fmt::{self, Write};
+
+use askama::filters::Escaper;
+
+use crate::words::{Piece, cut, pieces};
 
 /// Longer texts are cut, and say so; the report as JSON has them whole.
 const MOST: usize = 2_000;
 
+/// Escapes every text of a template as [`sentence`] does.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sentence;
+
+impl Escaper for Sentence {
+    fn write_escaped_str<W: Write>(&self, mut dest: W, text: &str) -> fmt::Result {
+        dest.write_str(&sentence(text))
+    }
+}
+
 /// A text in one line. Names in backquotes become code; so does whatever a reader's program might
 /// turn into a link or a mention by itself.
-pub(super) fn sentence(text: &str) -> String {
-    let text = cut(text);
+fn sentence(text: &str) -> String {
+    let text = whole_or_cut(text);
     let mut out = String::new();
     for piece in pieces(&text) {
         match piece {
             Piece::Name(name) => out.push_str(&code(name)),
-            Piece::Plain(plain) => plain_text(plain, &mut out),
+            Piece::Plain(plain) | Piece::Finding(plain) => plain_text(plain, &mut out),
         }
     }
     out
@@ -22,7 +36,7 @@ pub(super) fn sentence(text: &str) -> String {
 
 /// A text as code in one line: nothing in it is Markdown.
 pub(super) fn code(text: &str) -> String {
-    let text = flat(&cut(text));
+    let text = flat(&whole_or_cut(text));
     if text.is_empty() {
         return "(empty)".to_owned();
     }
@@ -38,12 +52,10 @@ pub(super) fn cell(text: &str) -> String {
     sentence(&text.replace('|', "¦"))
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MOST) {
-        None => text.to_owned(),
-        Some((end, _)) => {
-            format!("{}… ({} more characters)", text.get(..end).unwrap_or(text), text.chars().count() - MOST)
-        }
+fn whole_or_cut(text: &str) -> String {
+    match cut(text, MOST) {
+        (text, 0) => text.to_owned(),
+        (text, more) => format!("{text}… ({more} more characters)"),
     }
 }
 
