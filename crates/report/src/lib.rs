@@ -2,8 +2,9 @@
 //! [`Report`]: the same report gives the same text, byte for byte. [`compare`] shows how two reports differ, and
 //! [`save`] writes them.
 //!
-//! Evidence is hostile (rule 3.7). Each form escapes what it is given for its own syntax, and every
-//! finished text passes [`visible`] as a whole, so that no part of it can forget to.
+//! Both are templates in `templates/`, each with a struct as its typed input. Evidence is hostile (rule 3.7): a
+//! template escapes every text for the syntax of its form, and every finished text passes [`visible`] as a whole, so
+//! that no part of it can forget to.
 
 pub mod compare;
 pub mod html;
