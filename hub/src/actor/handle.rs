@@ -11,12 +11,12 @@ use tokio::sync::oneshot;
 use super::{
     Activate, Everyone, Find, HubAddr, HubObservation, InvestigationAddr, ObserveOne, Suspend, SuspendAll, Take, Wait,
 };
-use crate::archive::{self, Summary};
+use crate::archive;
 use crate::batch::Input;
 use crate::decide::{Command, Rejection};
 use crate::error::HubError;
 use crate::ledger::Ledger;
-use crate::state::{Case, State};
+use crate::state::Case;
 
 /// The Hub of this process. Clones are the same Hub.
 #[derive(Clone)]
@@ -146,22 +146,6 @@ impl HubHandle {
             let _ = addr.try_send(Take(Input::Attend(Arc::clone(&present))));
         }
         Ok(())
-    }
-
-    /// Every investigation, the latest first.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn list(&self) -> Result<Vec<Summary>, HubError> {
-        archive::summaries(self.env.store.as_ref()).await
-    }
-
-    /// The state of an investigation as its log has it.
-    ///
-    /// # Errors
-    /// When there is none of this id, its log is not intact, or the store fails.
-    pub async fn state(&self, investigation: &InvestigationId) -> Result<State, HubError> {
-        archive::state(self.env.store.as_ref(), investigation).await
     }
 
     /// How the Hub is.
