@@ -19,7 +19,7 @@ mod tools;
 
 pub use check::{Check, Format};
 pub use mcp::{Evidence, Mcp};
-pub use measure::{Backtest, Calibrate, Doctor};
+pub use measure::{Backtest, Doctor};
 pub use record::{Export, List, Show, Verify};
 pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
@@ -41,7 +41,7 @@ Exit codes:
   1   the machine did not let us: full disk, locked data folder, evidence that changed
   2   the command or its input is wrong; `check` found faults
   3   stopped before the end; `casebook resume ID` goes on from there
-  4   `verify` found something that is not what was recorded; `calibrate`, a falsehood that code let through
+  4   `verify` found something that is not what was recorded
   5   `--replay` had no answer for a request: the report is not that of the recorded run
   6   `doctor` found a model that cannot be used
   70  a defect of casebook";
@@ -121,8 +121,6 @@ pub enum Command {
     Export(Export),
     /// Check every citation, every artifact and the log's hash chain against the stored bytes
     Verify(Verify),
-    /// Plant false findings into finished investigations and measure what is believed of them
-    Calibrate(Calibrate),
     /// List MCP servers and their tools, who may call what, and what is held back
     Tools(ShowTools),
     /// Show what is recognised in a folder of evidence: formats, times, domains, damage

@@ -24,8 +24,6 @@ pub mod live;
 pub mod progress;
 pub mod screen;
 
-pub mod calibrate;
-
 use args::{Cli, LogForm};
 use casebook_runtime::service::environment;
 use casebook_runtime::{process, telemetry};

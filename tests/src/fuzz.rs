@@ -2,14 +2,14 @@
 //! evidence, the decoders of messages. Real inputs are changed at random from a seed; whatever comes of
 //! it has to be an answer or an error, never a panic.
 //!
-//! `cargo test` runs a bounded number of rounds; `cargo run -p casebook-tests --bin fuzz -- 100000 7`
+//! `cargo test` runs a bounded number of rounds; `cargo run -p casebook-tests --bin casebook-lab -- fuzz 100000 7`
 //! runs longer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use casebook_cli::calibrate::dice::Dice;
+use crate::calibrate::dice::Dice;
 use casebook_cli::home::Home;
 use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_hub::archive;
@@ -19,7 +19,7 @@ use casebook_protocol::{Alert, Answer, ArtifactId, FindingDraft, Outcome, Record
 use casebook_runtime::{process, stored, wire};
 use casebook_trust::{Exhibits, claim};
 
-use crate::run;
+use crate::{Result, run};
 
 /// So many rounds on inputs in memory come with one on a folder of evidence, which takes longer.
 const PER_FOLDER: usize = 100;
@@ -38,35 +38,30 @@ pub struct Inputs {
 
 impl Inputs {
     /// The inputs that an investigation of the case in `folder` gives.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn of(folder: &Path) -> Result<Self, String> {
-        let text = |e: &dyn std::fmt::Display| e.to_string();
-        let data = tempfile::tempdir().map_err(|e| text(&e))?;
+    pub fn of(folder: &Path) -> Result<Self> {
+        let data = tempfile::tempdir()?;
         run::investigate_in(&folder.join("alert.json"), &folder.join("evidence"), data.path())?;
         let mut files = Vec::new();
-        for entry in std::fs::read_dir(folder.join("evidence")).map_err(|e| text(&e))? {
-            let path = entry.map_err(|e| text(&e))?.path();
-            let mut bytes = std::fs::read(&path).map_err(|e| text(&e))?;
+        for entry in std::fs::read_dir(folder.join("evidence"))? {
+            let path = entry?.path();
+            let mut bytes = std::fs::read(&path)?;
             bytes.truncate(KEPT);
             files.push((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), bytes));
         }
         files.sort();
-        let alert = std::fs::read(folder.join("alert.json")).map_err(|e| text(&e))?;
-        process::run(async { Self::recorded(data.path(), alert, files).await }).map_err(|e| text(&e))?
+        let alert = std::fs::read(folder.join("alert.json"))?;
+        process::run(async { Self::recorded(data.path(), alert, files).await })?
     }
 
-    async fn recorded(data: &Path, alert: Vec<u8>, files: Vec<(String, Vec<u8>)>) -> Result<Self, String> {
-        let text = |e: &dyn std::fmt::Display| e.to_string();
-        let home = Home::existing(data).map_err(|e| text(&e))?;
+    async fn recorded(data: &Path, alert: Vec<u8>, files: Vec<(String, Vec<u8>)>) -> Result<Self> {
+        let home = Home::existing(data)?;
         let store = home.store.as_ref();
-        let all = store.investigations().await.map_err(|e| text(&e))?;
+        let all = store.investigations().await?;
         let id = all.first().ok_or("nothing was investigated")?;
-        let state = archive::state(store, id).await.map_err(|e| text(&e))?;
+        let state = archive::state(store, id).await?;
         let mut inputs = Self { alert, files, outcomes: vec![], log: vec![], cited: vec![], findings: vec![] };
         for task in state.tasks.keys() {
-            if let Some(bytes) = store.recorded(id, &outcome_key(task)).await.map_err(|e| text(&e))? {
+            if let Some(bytes) = store.recorded(id, &outcome_key(task)).await? {
                 inputs.outcomes.push(stored::read(&bytes)?);
             }
         }
@@ -76,11 +71,11 @@ impl Inputs {
             .flatten()
             .collect();
         for call in state.calls.values().map(|made| &made.call).filter(|call| call.bytes < 40_000) {
-            if let Some(bytes) = store.get(&call.result).await.map_err(|e| text(&e))? {
+            if let Some(bytes) = store.get(&call.result).await? {
                 inputs.cited.push((call.clone(), bytes));
             }
         }
-        let log = archive::log(store, id).await.map_err(|e| text(&e))?;
+        let log = archive::log(store, id).await?;
         inputs.log = log.iter().filter_map(|entry| serde_json::to_vec(entry).ok()).collect();
         Ok(inputs)
     }
@@ -90,7 +85,7 @@ impl Inputs {
 ///
 /// # Errors
 /// The round that panicked, with what it was given.
-pub fn run(inputs: &Inputs, rounds: usize, seed: u64) -> Result<(), String> {
+pub fn run(inputs: &Inputs, rounds: usize, seed: u64) -> Result<()> {
     for round in 0..rounds {
         let mut dice = Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
         let told = || format!("round {round} of seed {seed}");
@@ -154,12 +149,12 @@ fn citations(inputs: &Inputs, dice: &mut Dice) {
 }
 
 /// A folder of damaged files is loaded, and every record that it is said to have can be read.
-fn evidence(inputs: &Inputs, dice: &mut Dice) -> Result<(), String> {
-    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+fn evidence(inputs: &Inputs, dice: &mut Dice) -> Result<()> {
+    let folder = tempfile::tempdir()?;
     let logs = folder.path().join("logs");
-    std::fs::create_dir(&logs).map_err(|e| e.to_string())?;
+    std::fs::create_dir(&logs)?;
     for (name, bytes) in &inputs.files {
-        std::fs::write(logs.join(name), damaged(bytes, dice)).map_err(|e| e.to_string())?;
+        std::fs::write(logs.join(name), damaged(bytes, dice))?;
     }
     let Ok(catalog) = Catalog::open(&logs, &folder.path().join("index.sqlite"), &mut |_| {}) else { return Ok(()) };
     let ids: Vec<String> = catalog.sources().iter().map(|s| s.id.clone()).collect();

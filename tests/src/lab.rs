@@ -12,7 +12,7 @@ use casebook_protocol::{Budget, Report};
 use crate::model::invariants;
 use crate::model::play::Script;
 use crate::model::server::{Options, Server};
-use crate::run;
+use crate::{Result, run};
 
 /// The key that every request of a lab carries. It must be found nowhere else.
 pub const KEY: &str = "sk-planted-7f3d9b1c-never-to-be-seen";
@@ -40,48 +40,36 @@ pub struct Lab {
 
 impl Lab {
     /// Serves `script` as the one model of every role, in a wire format and a way of answering.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn start(script: impl Script, (provider, way): (&str, &str)) -> Result<Self, String> {
+    pub fn start(script: impl Script, (provider, way): (&str, &str)) -> Result<Self> {
         Self::start_with(script, (provider, way), "", Options::default())
     }
 
     /// The same with more lines for the model (`price`, `window`, …) and other options of the server.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
     pub fn start_with(
         script: impl Script,
         (provider, way): (&str, &str),
         more: &str,
         options: Options,
-    ) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    ) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
         let mut options = options;
         options.keys.push(KEY.to_owned());
-        let server = Server::start(script, options).map_err(|e| e.to_string())?;
+        let server = Server::start(script, options)?;
         let key = folder.path().join("key");
-        std::fs::write(&key, KEY).map_err(|e| e.to_string())?;
+        std::fs::write(&key, KEY)?;
         let file = models_file(&server.url(), (provider, way), &key, more);
         Ok(Self { server, file, folder })
     }
 
     /// The models file as it is read.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn config(&self) -> Result<Arc<Config>, String> {
-        Config::parse("models.toml", &self.file).map(Arc::new).map_err(|e| e.to_string())
+    pub fn config(&self) -> Result<Arc<Config>> {
+        Ok(Arc::new(Config::parse("models.toml", &self.file)?))
     }
 
     /// The models in every role.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn minds(&self) -> Result<Minds, String> {
+    pub fn minds(&self) -> Result<Minds> {
         let config = self.config()?;
-        let client = Client::open(&config).map_err(|e| e.to_string())?;
+        let client = Client::open(&config)?;
         Ok(Minds::of(config, Arc::new(client)))
     }
 
@@ -92,10 +80,7 @@ impl Lab {
     }
 
     /// Investigates the alert of a case.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn investigate(&self, case: &Path, budget: Budget) -> Result<Report, String> {
+    pub fn investigate(&self, case: &Path, budget: Budget) -> Result<Report> {
         run::investigate_with(&case.join("alert.json"), &case.join("evidence"), &self.data(), budget, self.minds()?)
     }
 
@@ -108,16 +93,16 @@ impl Lab {
 }
 
 /// The models file with the scripted model at `url` in every role, which is asked with the key in the
-/// file `key`; `more` are further lines for the model.
+/// file `key`; `more` are further lines for the model, in place of the usual ones where they name the same.
 #[must_use]
 pub fn models_file(url: &str, (provider, way): (&str, &str), key: &Path, more: &str) -> String {
-    let window = if more.contains("window") { "" } else { "window = 200000\n" };
-    let output = if more.contains("max_output") { "" } else { "max_output = 8000\n" };
-    let roles: String =
-        ["director", "expert", "critic"].map(|role| format!("[roles.{role}]\nmodel = \"scripted\"\n")).concat();
+    let usual = ["window = 200000\n", "max_output = 8000\n", "concurrency = 64\n"];
+    let name = |line: &str| line.split(' ').next().unwrap_or(line).to_owned();
+    let usual: String = usual.into_iter().filter(|line| !more.contains(&name(line))).collect();
+    let roles = ["director", "expert", "critic"].map(|role| format!("[roles.{role}]\nmodel = \"scripted\"\n")).concat();
     format!(
         "[models.scripted]\nprovider = \"{provider}\"\nmodel = \"scripted-1\"\nbase_url = \"{url}/v1/\"\n\
-         key_file = \"{}\"\n{window}{output}answer = \"{way}\"\nconcurrency = 64\n{more}\n{roles}",
+         key_file = \"{}\"\n{usual}answer = \"{way}\"\n{more}\n{roles}",
         key.display(),
     )
 }

@@ -1,21 +1,26 @@
 //! Load: many investigations at once against the scripted model as a process of its own, and beside
 //! them a bare client that makes the same calls and keeps nothing. What is measured of a process is
-//! measured by itself, so every run is a process of its own (`--bin load`).
+//! measured by itself, so every run is a process of its own (`casebook-lab load`).
 
+pub mod calls;
 pub mod embedded;
 pub mod evidence;
 pub mod floor;
 pub mod measure;
 pub mod nats;
-pub mod score;
 pub mod table;
 
 use std::path::PathBuf;
 
+use casebook_evidence::Catalog;
+use casebook_protocol::Report;
+use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use crate::{Result, run};
+
 /// Who makes the calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// A bare client that makes the same calls and keeps nothing.
@@ -29,22 +34,15 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Its name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Floor => "floor",
-            Self::Embedded => "embedded",
-            Self::Memory => "memory",
-            Self::Nats => "nats",
-        }
+    pub fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// Who makes the calls.
     pub mode: Mode,
     /// Investigations at once.
     pub at: usize,
@@ -56,14 +54,9 @@ pub struct Setting {
     pub rounds: u32,
     /// Where the scripted model serves.
     pub url: String,
-    /// The folder of the evidence.
-    pub evidence: PathBuf,
-    /// The index of the evidence, made before.
-    pub index: PathBuf,
-    /// A folder for what the run keeps.
-    pub data: PathBuf,
-    /// The file with the calls that a bare client makes ([`score::Score`]).
-    pub score: PathBuf,
+    /// The folder of all runs: the evidence with its index, the calls that a bare client makes, and what
+    /// each run keeps.
+    pub folder: PathBuf,
 }
 
 impl Setting {
@@ -78,6 +71,47 @@ impl Setting {
     pub const fn share(&self, bytes: u64) -> u64 {
         let all = self.all() as u64;
         bytes / (all + 1) * all
+    }
+
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{}-{}-{}", self.mode.name(), self.at, self.latency)
+    }
+
+    /// What the run keeps.
+    #[must_use]
+    pub fn data(&self) -> PathBuf {
+        self.folder.join(self.name())
+    }
+
+    #[must_use]
+    pub fn evidence(&self) -> PathBuf {
+        self.folder.join("evidence")
+    }
+
+    /// The evidence with its index, which is made by the first who opens it.
+    pub fn catalog(&self) -> Result<Catalog> {
+        Ok(Catalog::open(&self.evidence(), &self.folder.join("index.db"), &mut |_| {})?)
+    }
+
+    /// The file with the calls that a bare client makes ([`calls::Calls`]).
+    #[must_use]
+    pub fn calls(&self) -> PathBuf {
+        self.folder.join("calls.json")
+    }
+
+    /// Runs the waves. `done` gets what became of each, which is not kept: memory is measured.
+    async fn in_waves<T, F>(&self, one: impl Fn(usize) -> F, mut done: impl FnMut(Result<T>))
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        for wave in 0..self.waves {
+            let begun: Vec<_> = (wave * self.at..(wave + 1) * self.at).map(|n| tokio::spawn(one(n))).collect();
+            for one in begun {
+                done(one.await.unwrap_or_else(|error| Err(error.into())));
+            }
+        }
     }
 }
 
@@ -97,9 +131,7 @@ pub struct Taken {
     pub before_kib: u64,
     /// Bytes that are stored at the end.
     pub stored: u64,
-    /// Calls of the model.
     pub model_calls: u64,
-    /// Calls of tools.
     pub tool_calls: u64,
     /// Messages over the bus; over NATS, those that the server stored.
     pub messages: u64,
@@ -107,11 +139,15 @@ pub struct Taken {
     pub failed: u64,
 }
 
-/// The models file for the scripted model behind `url`, with the key in a file.
-#[must_use]
-pub fn models_file(url: &str, key: &std::path::Path) -> String {
-    format!(
-        "[models.scripted]\nprovider = \"anthropic\"\nmodel = \"scripted-1\"\nbase_url = \"{url}/v1/\"\nkey_file = \"{}\"\nwindow = 200000\nmax_output = 8000\nconcurrency = 1024\n[roles.director]\nmodel = \"scripted\"\n[roles.expert]\nmodel = \"scripted\"\n[roles.critic]\nmodel = \"scripted\"\n",
-        key.display()
-    )
+impl Taken {
+    /// Adds what a finished investigation used. It failed if a task did, or if it ended before its last round.
+    fn add(&mut self, report: &Report, rounds: u32) {
+        self.model_calls += report.usage.total.model_calls;
+        self.tool_calls += report.usage.total.tool_calls;
+        let whole = run::no_task_failed(report);
+        if let Err(why) = &whole {
+            eprintln!("load: {}: {why}", report.investigation);
+        }
+        self.failed += u64::from(whole.is_err() || report.usage.rounds < rounds);
+    }
 }

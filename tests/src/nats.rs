@@ -8,8 +8,9 @@ use casebook_cli::cluster::users;
 use casebook_protocol::Domain;
 use casebook_runtime::nats;
 use casebook_runtime::nats::permit::{User, authorization};
+use rustix::process::Signal;
 
-use crate::thirdparty;
+use crate::{Result, thirdparty};
 
 /// A NATS server of this process, which can be killed and started again. It ends with this value.
 pub struct Broker {
@@ -21,21 +22,12 @@ pub struct Broker {
 impl Broker {
     /// Starts a server with its store in `folder`. Without a configuration, it lets anyone do anything, and
     /// syncs each append to the disk before it acknowledges it. Blocks.
-    ///
-    /// # Errors
-    /// Why there is no server.
-    pub fn start(folder: &Path, config: Option<PathBuf>) -> Result<Self, String> {
-        std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let config = match config {
-            Some(config) => config,
-            None => {
-                let config = folder.join("nats-server.conf");
-                let written = std::fs::write(&config, "jetstream { sync_interval: always }\n");
-                written.map_err(|e| format!("{}: {e}", config.display()))?;
-                config
-            }
-        };
-        let server = Server::start(&program()?, folder, &config, 0).map_err(|e| e.to_string())?;
+    pub fn start(folder: &Path, config: Option<PathBuf>) -> Result<Self> {
+        std::fs::create_dir_all(folder)?;
+        let usual = folder.join("nats-server.conf");
+        std::fs::write(&usual, "jetstream { sync_interval: always }\n")?;
+        let config = config.unwrap_or(usual);
+        let server = Server::start(&program()?, folder, &config, 0)?;
         Ok(Self { folder: folder.to_path_buf(), config, server })
     }
 
@@ -57,19 +49,19 @@ impl Broker {
         self.server.process.id()
     }
 
+    pub fn signal(&mut self, signal: Signal) {
+        self.server.process.signal(signal);
+    }
+
     /// Kills it, as a loss of power would.
     pub fn kill(&mut self) {
         self.server.process.kill();
     }
 
     /// Kills it if it still runs, and starts it again on the same port and store. Blocks.
-    ///
-    /// # Errors
-    /// As [`Broker::start`].
-    pub fn restart(&mut self) -> Result<(), String> {
+    pub fn restart(&mut self) -> Result<()> {
         self.kill();
-        let server = Server::start(&program()?, &self.folder, &self.config, self.port());
-        self.server = server.map_err(|e| e.to_string())?;
+        self.server = Server::start(&program()?, &self.folder, &self.config, self.port())?;
         Ok(())
     }
 }
@@ -84,53 +76,35 @@ pub struct Nats {
 
 impl Nats {
     /// Starts a server that asks nobody who they are.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn start() -> Result<Self, String> {
+    pub fn start() -> Result<Self> {
         Self::start_with(None)
     }
 
     /// Starts a server with a configuration of its own.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn start_with(config: Option<&str>) -> Result<Self, String> {
-        let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
-        let config = match config {
-            None => None,
-            Some(text) => {
-                let path = folder.path().join("server.conf");
-                std::fs::write(&path, text).map_err(|e| e.to_string())?;
-                Some(path)
-            }
-        };
+    pub fn start_with(config: Option<&str>) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("server.conf");
+        let config = config.map(|text| std::fs::write(&path, text).map(|()| path.clone())).transpose()?;
         Ok(Self { broker: Broker::start(&folder.path().join("nats"), config)?, others: None, folder })
     }
 
     /// Starts a server that lets in `users`, each with its own password and no more permissions than it
     /// needs.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn guarded(users: &[User]) -> Result<Self, String> {
+    pub fn guarded(users: &[User]) -> Result<Self> {
         let password = |user: &User| format!("password-of-{}", user.name());
         let quoted = users.iter().map(|user| (user.clone(), format!("\"{}\"", password(user)))).collect::<Vec<_>>();
         let nats = Self::start_with(Some(&authorization(&quoted)))?;
-        std::fs::create_dir_all(nats.credentials()).map_err(|e| e.to_string())?;
+        std::fs::create_dir_all(nats.credentials())?;
         for user in users {
             let text = format!("{}:{}\n", user.name(), password(user));
-            std::fs::write(nats.credentials().join(user.name()), text).map_err(|e| e.to_string())?;
+            std::fs::write(nats.credentials().join(user.name()), text)?;
         }
         Ok(nats)
     }
 
     /// Starts a server that lets in Hubs, Directors, Critics and Experts of `domains`, whoever sends alerts and
     /// whoever reads.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn guarded_for(domains: &[Domain]) -> Result<Self, String> {
+    pub fn guarded_for(domains: &[Domain]) -> Result<Self> {
         Self::guarded(&users::users(domains))
     }
 
@@ -153,14 +127,18 @@ impl Nats {
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
+
+    /// Writes a file into that folder; gives its path.
+    pub fn write(&self, name: &str, text: &str) -> Result<String> {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, text)?;
+        Ok(path.display().to_string())
+    }
 }
 
 /// Three servers that know each other. The options of each name all three.
-///
-/// # Errors
-/// What went wrong, in words.
-pub fn cluster() -> Result<Vec<Nats>, String> {
-    let ports = (0..3).map(|_| free_port()).collect::<Result<Vec<u16>, _>>()?;
+pub fn cluster() -> Result<Vec<Nats>> {
+    let ports = (0..3).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
     let routes: Vec<String> = ports.iter().map(|port| format!("\"nats-route://127.0.0.1:{port}\"")).collect();
     let mut servers = Vec::new();
     for (n, port) in ports.iter().enumerate() {
@@ -175,9 +153,8 @@ pub fn cluster() -> Result<Vec<Nats>, String> {
     Ok(servers)
 }
 
-fn free_port() -> Result<u16, String> {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
-    listener.local_addr().map(|address| address.port()).map_err(|e| e.to_string())
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// The server's program: the one that `casebook cluster` would run, else one that pip installs.

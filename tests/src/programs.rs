@@ -6,7 +6,8 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 
 /// All programs that tests run.
-const ALL: [&str; 5] = ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert"];
+const ALL: [&str; 6] =
+    ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert", "scripted-model"];
 
 /// The folder with the programs.
 ///

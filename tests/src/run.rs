@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use casebook_cli::embedded::{self, Nobody, Options};
+use casebook_cli::failure::Failure;
 use casebook_cli::minds::Minds;
 use casebook_cli::stop::Stop;
 use casebook_protocol::{Alert, Budget, Report};
 use casebook_runtime::process;
 
-use crate::{nats, programs};
+use crate::{Result, nats, programs};
 
 /// One of our programs, built like the test that runs it.
 #[must_use]
@@ -18,10 +19,7 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 /// `casebook cluster` on a free port, with a NATS server that this machine has or that pip installs.
-///
-/// # Errors
-/// There is no such server.
-pub fn cluster() -> Result<Command, String> {
+pub fn cluster() -> Result<Command> {
     let mut command = Command::new(program("casebook"));
     command.args(["cluster", "--port", "0", "--nats-server"]).arg(nats::program()?).stdin(Stdio::null());
     for name in ["CASEBOOK_MODELS", "CASEBOOK_NATS", "CASEBOOK_TEAM"] {
@@ -30,39 +28,71 @@ pub fn cluster() -> Result<Command, String> {
     Ok(command)
 }
 
-/// Investigates an alert over a folder of evidence with the built-in analyst.
+/// The folder of our own case.
+#[must_use]
+pub fn demo() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
+}
+
+/// `root`, if it is a case, and the cases below it, by name.
 ///
 /// # Errors
-/// What went wrong, in words.
-pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report, String> {
-    let data = tempfile::tempdir().map_err(|e| e.to_string())?;
-    investigate_in(alert, evidence, data.path())
+/// When `root` cannot be read or holds no case.
+pub fn cases(root: &Path) -> Result<Vec<PathBuf>> {
+    let advice = "a case is a folder with alert.json and evidence/";
+    let unreadable = |e| Failure::usage(format!("cannot read {}: {e}", root.display()), advice);
+    let below = std::fs::read_dir(root).map_err(unreadable)?.flatten().map(|entry| entry.path());
+    let is_case = |path: &PathBuf| path.join("alert.json").is_file() && path.join("evidence").is_dir();
+    let mut cases: Vec<PathBuf> = below.chain([root.to_path_buf()]).filter(is_case).collect();
+    cases.sort();
+    if cases.is_empty() {
+        return Err(Failure::usage(format!("there is no case in {}", root.display()), advice).into());
+    }
+    Ok(cases)
+}
+
+/// How to investigate a case. Of it only the alert and the evidence are read.
+///
+/// # Errors
+/// The alert cannot be read.
+pub fn options(case: &Path, data: &Path, budget: Budget, minds: Minds) -> Result<Options> {
+    prepared(&case.join("alert.json"), &case.join("evidence"), data, budget, minds)
+}
+
+fn prepared(alert: &Path, evidence: &Path, data: &Path, budget: Budget, minds: Minds) -> Result<Options> {
+    let wrong = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", alert.display()), "correct the alert");
+    let bytes = std::fs::read(alert).map_err(|e| wrong(&e))?;
+    let alert = Alert::parse(&bytes).map_err(|e| wrong(&e))?;
+    Ok(Options { alert, ground: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, minds })
+}
+
+/// Investigates a case with the built-in analyst.
+pub fn investigate_case(case: &Path) -> Result<Report> {
+    investigate(&case.join("alert.json"), &case.join("evidence"))
+}
+
+/// Investigates an alert over a folder of evidence with the built-in analyst.
+pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report> {
+    investigate_in(alert, evidence, tempfile::tempdir()?.path())
 }
 
 /// The same in the data folder `data`.
-///
-/// # Errors
-/// What went wrong, in words.
-pub fn investigate_in(alert: &Path, evidence: &Path, data: &Path) -> Result<Report, String> {
+pub fn investigate_in(alert: &Path, evidence: &Path, data: &Path) -> Result<Report> {
     investigate_with(alert, evidence, data, Budget::default(), Minds::analyst())
 }
 
 /// The same with other limits and other minds.
-///
-/// # Errors
-/// What went wrong, in words.
-pub fn investigate_with(
-    alert: &Path,
-    evidence: &Path,
-    data: &Path,
-    budget: Budget,
-    minds: Minds,
-) -> Result<Report, String> {
-    let bytes = std::fs::read(alert).map_err(|e| format!("{}: {e}", alert.display()))?;
-    let alert = Alert::parse(&bytes).map_err(|e| format!("{}: {e}", alert.display()))?;
-    let options = Options { alert, ground: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, minds };
+pub fn investigate_with(alert: &Path, evidence: &Path, data: &Path, budget: Budget, minds: Minds) -> Result<Report> {
+    let options = prepared(alert, evidence, data, budget, minds)?;
     let (_stopper, mut stop) = Stop::by_hand();
-    process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })
-        .map_err(|e| e.to_string())?
-        .map_err(|e| e.to_string())
+    Ok(process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })??)
+}
+
+/// # Errors
+/// Names the first task that failed.
+pub fn no_task_failed(report: &Report) -> Result<()> {
+    match report.usage.tasks.iter().find_map(|task| Some((&task.task, task.failed.as_ref()?))) {
+        Some((task, why)) => Err(format!("task {task} failed: {why}").into()),
+        None => Ok(()),
+    }
 }

@@ -2,10 +2,12 @@
 //! Timeline cites, and whether the verdict is right. The truth is read here and nowhere else.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use casebook_protocol::{Report, Timestamp, Verdict};
 use serde::Deserialize;
+
+use crate::Result;
 
 /// The ground truth of a case.
 #[derive(Debug, Deserialize)]
@@ -72,7 +74,7 @@ fn base(path: &str) -> String {
 ///
 /// # Errors
 /// What could not be read, and where.
-pub fn score(folder: &Path, report: &Report) -> Result<Score, String> {
+pub fn score(folder: &Path, report: &Report) -> Result<Score> {
     let path = folder.join("truth.json");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let truth: Truth = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -144,20 +146,24 @@ fn line_counts(folder: &Path) -> Vec<(String, u64)> {
     counts
 }
 
-/// The case folders in `root`: each has an `alert.json` and an `evidence` folder. Sorted by name.
-///
-/// # Errors
-/// When `root` cannot be read or holds no case.
-pub fn cases(root: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = std::fs::read_dir(root).map_err(|e| format!("{}: {e}", root.display()))?;
-    let is_case = |p: &PathBuf| p.join("alert.json").is_file() && p.join("evidence").is_dir();
-    let mut cases: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(is_case).collect();
-    if is_case(&root.to_path_buf()) {
-        cases.push(root.to_path_buf());
+/// The figures of many cases together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// The mean share of the events that must be told and are.
+    pub must: f64,
+    /// Right verdicts.
+    pub right: usize,
+    /// Wrong verdicts.
+    pub wrong: usize,
+}
+
+impl Summary {
+    /// What `all` amount to.
+    #[must_use]
+    pub fn of(all: &[Score]) -> Self {
+        let must: Vec<f64> = all.iter().filter_map(|score| score.must).collect();
+        let verdicts = |name: &str| all.iter().filter(|score| score.verdict == name).count();
+        let mean = must.iter().sum::<f64>() / must.len().max(1) as f64;
+        Self { must: mean, right: verdicts("right"), wrong: verdicts("wrong") }
     }
-    cases.sort();
-    if cases.is_empty() {
-        return Err(format!("{} holds no case: a case is a folder with alert.json and evidence/", root.display()));
-    }
-    Ok(cases)
 }

@@ -1,6 +1,7 @@
 //! A team of real processes over a real NATS server: Hubs, Directors, Critics and Experts with a scripted
 //! model, each of which can be killed, paused and started again. All of them end with the team.
 
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,12 +12,11 @@ use casebook_protocol::Domain;
 use casebook_runtime::nats::{self, Connection};
 use rustix::process::Signal;
 
-use crate::generate;
 use crate::lab::{FORMS, models_file};
 use crate::model::brain::Brain;
 use crate::model::server::{Options, Server};
 use crate::nats::Nats;
-use crate::run;
+use crate::{Result, generate, run};
 
 /// How long a process may take until it is ready: it may first have to wait for a Hub and the server.
 pub const READY: Duration = Duration::from_secs(60);
@@ -90,100 +90,130 @@ pub struct Member {
     paused: bool,
 }
 
-/// A team. Dropped, all of its processes are killed; when a test fails, the ends of their logs are shown.
-pub struct Team {
+impl Member {
+    /// Its number in the system, while it runs.
+    #[must_use]
+    pub fn id(&self) -> Option<u32> {
+        self.process.as_ref().map(Process::id)
+    }
+}
+
+/// Processes of a server. Dropped, all of them are killed; when a test fails, the ends of their logs are shown.
+pub struct Processes {
     /// The server.
     pub nats: Nats,
-    /// The model.
-    pub model: Server,
     /// The processes.
     pub members: Vec<Member>,
+}
+
+/// A team with its model.
+pub struct Team {
+    /// The model.
+    pub model: Server,
+    processes: Processes,
+}
+
+impl Deref for Team {
+    type Target = Processes;
+
+    fn deref(&self) -> &Processes {
+        &self.processes
+    }
+}
+
+impl DerefMut for Team {
+    fn deref_mut(&mut self) -> &mut Processes {
+        &mut self.processes
+    }
 }
 
 impl Team {
     /// Starts a server, a model and a team, and waits until all of it is ready. Blocks.
     ///
     /// # Errors
-    /// What went wrong, in words, with the log of the process that it concerns.
-    pub fn start(shape: &Shape) -> Result<Self, String> {
+    /// With the log of the process that it concerns.
+    pub fn start(shape: &Shape) -> Result<Self> {
         let nats = if shape.guarded {
-            let domains: Result<Vec<Domain>, _> = DOMAINS.iter().map(|name| Domain::new(*name)).collect();
-            Nats::guarded_for(&domains.map_err(|e| e.to_string())?)?
+            Nats::guarded_for(&DOMAINS.iter().map(|name| Domain::new(*name)).collect::<Result<Vec<_>, _>>()?)?
         } else {
             Nats::start()?
         };
-        let names: Vec<(Part, String)> = shape
-            .parts
-            .iter()
-            .flat_map(|(part, n)| (1..=*n).map(|i| (*part, format!("{}-{i}", part.name()))))
-            .collect();
+        let named = |(part, n): &(Part, usize)| -> Vec<(Part, String)> {
+            (1..=*n).map(|i| (*part, format!("{}-{i}", part.name()))).collect()
+        };
+        let names: Vec<(Part, String)> = shape.parts.iter().flat_map(named).collect();
         let keys = names.iter().map(|(_, name)| key(name)).collect();
         let options = Options { latency: shape.latency, numbered: true, keys, threads: 2, ..Options::default() };
-        let model = Server::start(shape.brain.clone(), options).map_err(|e| e.to_string())?;
-        let evidence = nats.folder().join("evidence");
-        generate::write(&evidence, 200_000, 7).map_err(|e| e.to_string())?;
-        let mut team = Self { nats, model, members: Vec::new() };
+        let model = Server::start(shape.brain.clone(), options)?;
+        generate::write(&nats.folder().join("evidence"), 200_000, 7)?;
+        let mut processes = Processes::of(nats);
         for (part, name) in names {
-            let mut command = process::serving(&run::program(&format!("casebook-{}", part.name())));
-            command.args(team.arguments(part, &name, shape)?);
-            command.env("CASEBOOK_LOG", "info,casebook_agent::worker=debug");
-            let log = log(team.nats.folder(), &name);
-            team.members.push(Member { part, name, command, log, process: None, paused: false });
+            let arguments = arguments(&processes.nats, &model.url(), part, &name, shape)?;
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            processes.add(part, &name, &arguments, &[("CASEBOOK_LOG", "info,casebook_agent::worker=debug")]);
         }
+        processes.begin()?;
+        Ok(Self { model, processes })
+    }
+}
+
+fn arguments(nats: &Nats, model: &str, part: Part, name: &str, shape: &Shape) -> Result<Vec<String>> {
+    let mut arguments = vec!["--log".to_owned(), "json".to_owned()];
+    let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
+    if shape.guarded {
+        add("--credentials", nats.credentials().display().to_string());
+    }
+    if part == Part::Hub {
+        add("--lease", shape.lease.to_string());
+        add("--sweep", shape.sweep.to_string());
+        return Ok(arguments);
+    }
+    let key = nats.write(&format!("{name}.key"), &key(name))?;
+    let models = models_file(model, FORMS[0], key.as_ref(), "");
+    add("--models", nats.write(&format!("{name}.models.toml"), &models)?);
+    if part == Part::Expert {
+        let profile = format!("evidence = \"evidence\"\nindex = \"{name}.index\"\n");
+        add("--profile", nats.write(&format!("{name}.profile.toml"), &profile)?);
+    }
+    Ok(arguments)
+}
+
+impl Processes {
+    #[must_use]
+    pub const fn of(nats: Nats) -> Self {
+        Self { nats, members: Vec::new() }
+    }
+
+    /// Adds a process, which does not run yet.
+    pub fn add(&mut self, part: Part, name: &str, arguments: &[&str], environment: &[(&str, &str)]) {
+        let mut command = process::serving(&run::program(&format!("casebook-{}", part.name())));
+        command.args(["--nats", &self.nats.broker.url()]).args(arguments).envs(environment.iter().copied());
+        let log = log(self.nats.folder(), name);
+        self.members.push(Member { part, name: name.to_owned(), command, log, process: None, paused: false });
+    }
+
+    /// Runs all of them, the Hubs first, and waits until they are ready. Blocks.
+    pub fn begin(&mut self) -> Result<()> {
         for part in Part::ALL {
-            let these: Vec<usize> = (0..team.members.len()).filter(|i| team.is(*i, part)).collect();
+            let these: Vec<usize> = (0..self.members.len()).filter(|i| self.is(*i, part)).collect();
             for i in &these {
-                team.run(*i)?;
+                self.run(*i)?;
             }
             if part == Part::Hub {
-                these.iter().try_for_each(|i| team.ready(*i, READY))?;
+                these.iter().try_for_each(|i| self.ready(*i, READY))?;
             }
         }
-        (0..team.members.len()).try_for_each(|i| team.ready(i, READY))?;
-        Ok(team)
+        (0..self.members.len()).try_for_each(|i| self.ready(i, READY))
     }
 
     fn is(&self, i: usize, part: Part) -> bool {
         self.members.get(i).is_some_and(|member| member.part == part)
     }
 
-    fn arguments(&self, part: Part, name: &str, shape: &Shape) -> Result<Vec<String>, String> {
-        let folder = self.nats.folder();
-        let write = |name: String, text: &str| {
-            let path = folder.join(name);
-            std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
-            Ok::<_, String>(path)
-        };
-        let url = self.nats.broker.url();
-        let mut arguments: Vec<String> = ["--nats", &url, "--log", "json"].map(str::to_owned).to_vec();
-        let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
-        if shape.guarded {
-            add("--credentials", self.nats.credentials().display().to_string());
-        }
-        if part == Part::Hub {
-            add("--lease", shape.lease.to_string());
-            add("--sweep", shape.sweep.to_string());
-            return Ok(arguments);
-        }
-        let key = write(format!("{name}.key"), &key(name))?;
-        let form = FORMS.first().copied().unwrap_or_default();
-        let models = write(format!("{name}.models.toml"), &models_file(&self.model.url(), form, &key, ""))?;
-        add("--models", models.display().to_string());
-        if part == Part::Expert {
-            let profile = format!("evidence = \"evidence\"\nindex = \"{name}.index\"\n");
-            add("--profile", write(format!("{name}.profile.toml"), &profile)?.display().to_string());
-        }
-        Ok(arguments)
-    }
-
     /// Runs a process that does not run. It is not waited for.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub fn run(&mut self, i: usize) -> Result<(), String> {
-        let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}")) };
-        let started = Process::start(&member.name, &mut member.command, &member.log);
-        member.process = Some(started.map_err(|e| e.to_string())?);
+    pub fn run(&mut self, i: usize) -> Result<()> {
+        let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}").into()) };
+        member.process = Some(Process::start(&member.name, &mut member.command, &member.log)?);
         member.paused = false;
         Ok(())
     }
@@ -192,15 +222,15 @@ impl Team {
     ///
     /// # Errors
     /// It ended, or `patience` did; with the end of its log.
-    pub fn ready(&mut self, i: usize, patience: Duration) -> Result<(), String> {
+    pub fn ready(&mut self, i: usize, patience: Duration) -> Result<()> {
         let end = Instant::now() + patience;
         let folder = self.nats.folder().to_path_buf();
-        let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}")) };
+        let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}").into()) };
         let mut said = String::new();
         while Instant::now() < end {
-            let Some(process) = &mut member.process else { return Err(format!("{} does not run", member.name)) };
+            let Some(process) = &mut member.process else { return Err(format!("{} does not run", member.name).into()) };
             if let Some(status) = process.ended() {
-                return Err(format!("{} ended with {status}: {}", member.name, tail(&folder, &member.name)));
+                return Err(format!("{} ended with {status}: {}", member.name, tail(&folder, &member.name)).into());
             }
             match process.ready() {
                 Some(answer) if answer.ready => return Ok(()),
@@ -209,7 +239,7 @@ impl Team {
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err(format!("{} is not ready: {said}\n{}", member.name, tail(&folder, &member.name)))
+        Err(format!("{} is not ready: {said}\n{}", member.name, tail(&folder, &member.name)).into())
     }
 
     /// Kills a process (`kill -9`). One that does not run stays as it is.
@@ -223,9 +253,14 @@ impl Team {
     pub fn pause(&mut self, i: usize, pause: bool) {
         let Some(member) = self.members.get_mut(i) else { return };
         member.paused = pause;
-        if let Some(process) = member.process.as_mut() {
-            process.signal(if pause { Signal::STOP } else { Signal::CONT });
+        if let Some(process) = &mut member.process {
+            process.signal(signal(pause));
         }
+    }
+
+    /// Pauses the server or lets it go on.
+    pub fn pause_server(&mut self, pause: bool) {
+        self.nats.broker.signal(signal(pause));
     }
 
     /// Whether it runs and is not paused.
@@ -250,11 +285,8 @@ impl Team {
     }
 
     /// A connection to the server as the user of a Hub, which may read everything.
-    ///
-    /// # Errors
-    /// What went wrong, in words.
-    pub async fn connection(&self) -> Result<Connection, String> {
-        nats::connect(&self.nats.options("hub")).await.map_err(|e| e.to_string())
+    pub async fn connection(&self) -> Result<Connection> {
+        Ok(nats::connect(&self.nats.options("hub")).await?)
     }
 
     /// The log of every process: a name and all its lines.
@@ -272,13 +304,17 @@ impl Team {
     }
 }
 
-impl Drop for Team {
+impl Drop for Processes {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", self.tails());
         }
         (0..self.members.len()).for_each(|i| self.kill(i));
     }
+}
+
+const fn signal(pause: bool) -> Signal {
+    if pause { Signal::STOP } else { Signal::CONT }
 }
 
 /// The key with which the process of this name asks the model.

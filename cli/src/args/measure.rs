@@ -1,41 +1,10 @@
-//! What a person may type to measure rules, models and prompts.
+//! What a person may type to try models and prompts.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::Grounds;
-
-/// `casebook calibrate`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  casebook calibrate
-  casebook calibrate 3f2a --trials 500 --seed 7 --json calibration.json
-  casebook calibrate --cases cases/
-
-Nothing is changed in the investigations. docs/calibration.md says what each kind of trial is.")]
-pub struct Calibrate {
-    /// Investigations by id, or the beginning of it; all that are finished without one
-    #[arg(value_name = "ID")]
-    pub ids: Vec<String>,
-    /// False findings to plant; half as many true ones in hard forms come on top
-    #[arg(long, value_name = "N", default_value_t = 2000)]
-    pub trials: usize,
-    /// The same seed plants the same findings
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub seed: u64,
-    /// Write the measurement as JSON, too
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Investigate each case of this folder first, in a data folder of its own
-    #[arg(long, value_name = "DIR", conflicts_with = "ids")]
-    pub cases: Option<PathBuf>,
-    /// Measure the model that this models file seats as Critic, too: one Review and one Timeline for every
-    /// six trials
-    #[arg(long, value_name = "FILE")]
-    pub models: Option<PathBuf>,
-}
 
 /// `casebook backtest`
 #[derive(Debug, Args)]

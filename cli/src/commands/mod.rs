@@ -2,7 +2,6 @@
 
 pub mod alert;
 pub mod backtest;
-pub mod calibrate;
 pub mod check;
 pub mod cluster;
 pub mod demo;
@@ -43,7 +42,6 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Export(args) => export::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Verify(args) => verify::run(&open(&args.nats).await?, args, &mut screen).await,
-        Command::Calibrate(args) => calibrate::run(data, args, &mut screen).await,
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
         Command::Tools(args) => tools::run(args, &mut screen).await,
         Command::Backtest(args) => backtest::run(data, args, &mut screen).await,

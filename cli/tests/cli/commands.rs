@@ -124,8 +124,6 @@ fn an_unknown_id_or_data_folder_is_named() {
             &["no investigation has an id that begins with \"12ab\"", "there are no investigations yet"],
         );
     }
-    place.check(&["calibrate"], 2, &["there is no finished investigation in .casebook", "--cases DIR"]);
-    place.check(&["calibrate", "--cases", "."], 2, &["there is no case in .", "alert.json and evidence/"]);
     let list = place.run(&["list"]);
     assert!(
         list.status.success() && String::from_utf8(list.stdout).unwrap().contains("no investigations in .casebook")

@@ -65,11 +65,11 @@ pub struct Balance {
 /// When each task was begun, by its first call. A task that two hold since something was struck is held by
 /// both until it ends: all of its calls may be made twice at once.
 #[must_use]
-pub fn tasks(books: &[(&[Begun], &[Finished])]) -> BTreeMap<String, Ms> {
+pub fn tasks(books: &[(Vec<Begun>, Vec<Finished>)]) -> BTreeMap<String, Ms> {
     let mut tasks = BTreeMap::new();
     for (begun, finished) in books {
         let task: BTreeMap<&str, &str> = finished.iter().map(|one| (one.call.as_str(), one.task.as_str())).collect();
-        for one in *begun {
+        for one in begun {
             let Some(task) = task.get(one.call.as_str()) else { continue };
             let first = tasks.entry((*task).to_owned()).or_insert(one.at);
             *first = one.at.min(*first);
@@ -215,7 +215,7 @@ mod tests {
         let made = [begun(1, "a", 0, 0), begun(2, "b", 0, 9_000), begun(3, "b", 1, 9_040)];
         let done = [finished("a", 8_000), finished("b", 9_400)];
         let struck = [Away { who: None, from: 100, until: 600 }];
-        let tasks = tasks(&[(&made, &done)]);
+        let tasks = tasks(&[(made.to_vec(), done.to_vec())]);
         assert_eq!(balance(&made, &done, &struck, (&tasks, 3_000)).faults, [""; 0]);
         let before = [Away { who: None, from: -9_000, until: -8_000 }];
         let told = balance(&made, &done, &before, (&tasks, 3_000)).faults;

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::books::{Begun, Finished, Ms};
 use super::noise::all;
+use crate::Result;
 use crate::model::capture::Entry;
 use crate::team::Team;
 
@@ -57,30 +58,27 @@ pub async fn unfinished(connection: &Connection, expected: &BTreeSet<Investigati
 }
 
 /// Reads all that is recorded and checks it; `entries` is what the model saw.
-///
-/// # Errors
-/// The server cannot be read.
 pub async fn closing(
     connection: &Connection,
     expected: &BTreeSet<InvestigationId>,
     entries: &[Entry],
-) -> Result<Closing, String> {
+) -> Result<Closing> {
     let mut closing = Closing::default();
     let store = connection.env().store;
-    let found: BTreeSet<_> = store.investigations().await.map_err(|e| e.to_string())?.into_iter().collect();
+    let found: BTreeSet<_> = store.investigations().await?.into_iter().collect();
     let odd = found.symmetric_difference(expected);
     closing.faults.extend(odd.map(|id| format!("{id} has an alert or a log, and not both")));
     let contents: BTreeMap<u64, u64> = entries.iter().map(|entry| (entry.number, entry.content)).collect();
     let times = recorded_at(connection, &mut closing.faults).await?;
     for id in found.intersection(expected) {
-        let verified = verify(store.as_ref(), id).await.map_err(|e| e.to_string())?;
+        let verified = verify(store.as_ref(), id).await?;
         closing.events += verified.events;
         closing.citations += verified.citations;
         closing.faults.extend(verified.problems.iter().map(|p| format!("{id}: {}", p.what)));
         if !verified.report {
             closing.faults.push(format!("{id}: no report is recorded"));
         }
-        let log = store.log(id, 1).await.map_err(|e| e.to_string())?;
+        let log = store.log(id, 1).await?;
         closing.faults.extend(twice(id, &log));
         closing.calls(id, &log, &contents, &times);
         closing.failures(store.as_ref(), id).await?;
@@ -129,14 +127,14 @@ impl Closing {
     }
 
     /// Nothing that was struck may cost a task.
-    async fn failures(&mut self, store: &dyn Store, id: &InvestigationId) -> Result<(), String> {
-        let report = archive::report(store, id).await.map_err(|e| e.to_string())?;
+    async fn failures(&mut self, store: &dyn Store, id: &InvestigationId) -> Result<()> {
+        let report = archive::report(store, id).await?;
         let failed = report.usage.tasks.iter().filter_map(|t| Some((&t.task, t.failed.as_ref()?)));
         self.faults.extend(failed.map(|(task, why)| format!("{id}: task {task} failed: {why}")));
         Ok(())
     }
 
-    async fn published(&mut self, connection: &Connection, expected: &BTreeSet<InvestigationId>) -> Result<(), String> {
+    async fn published(&mut self, connection: &Connection, expected: &BTreeSet<InvestigationId>) -> Result<()> {
         let context = jetstream::new(connection.client().clone());
         let mut told = BTreeSet::new();
         for message in all(&context, streams::REPORTS).await? {
@@ -170,7 +168,7 @@ fn twice(id: &InvestigationId, log: &[Recorded]) -> Vec<String> {
 }
 
 /// When each result was written, by its subject; what was written twice is a fault.
-async fn recorded_at(connection: &Connection, faults: &mut Vec<String>) -> Result<BTreeMap<String, Ms>, String> {
+async fn recorded_at(connection: &Connection, faults: &mut Vec<String>) -> Result<BTreeMap<String, Ms>> {
     use futures_util::TryStreamExt;
     let context = jetstream::new(connection.client().clone());
     let names: Vec<String> = context.stream_names().try_collect().await.map_err(|e| format!("streams: {e}"))?;
@@ -187,12 +185,9 @@ async fn recorded_at(connection: &Connection, faults: &mut Vec<String>) -> Resul
 }
 
 /// What the model saw, as something that was begun. A key that no process has is a fault of the test.
-///
-/// # Errors
-/// A request came from nobody of the team.
-pub fn asked(team: &Team, entries: &[Entry]) -> Result<Vec<Begun>, String> {
+pub fn asked(team: &Team, entries: &[Entry]) -> Result<Vec<Begun>> {
     let begun = entries.iter().map(|entry| {
-        let by = team.owner(&entry.key).ok_or_else(|| format!("request {} came from nobody", entry.number))?;
+        let by = team.owner(&entry.key).ok_or_else(|| format!("no process sent request {}", entry.number))?;
         let at = entry.begun.as_millisecond();
         Ok(Begun { number: entry.number, call: entry.content.to_string(), by, at })
     });

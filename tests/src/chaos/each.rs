@@ -1,23 +1,23 @@
 //! Killed after each single model call of an investigation: the process that made the call is killed
 //! right after the model answered it, and started again.
 
-use std::collections::BTreeSet;
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use casebook_hub::investigation_id;
-use casebook_protocol::{InvestigationId, Timestamp, subject};
-use casebook_runtime::nats::Connection;
-use tokio::runtime::Runtime;
+use casebook_protocol::subject;
 
-use super::books::{Away, Ms, in_flight};
+use super::Order;
+use super::books::{Away, in_flight};
 use super::plan::Blow;
-use super::run::{Survived, alert, check};
-use super::{Order, closing};
+use super::run::{Rig, Survived, now};
+use crate::Result;
 use crate::model::capture::Entry;
-use crate::team::{READY, Team};
+use crate::team::READY;
 
 /// How closely the model is watched.
 const WATCH: Duration = Duration::from_millis(1);
+/// Between two looks whether an investigation is over.
+const LOOK: Duration = Duration::from_millis(50);
 /// How long an investigation may take, the wait for the lease included.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -43,13 +43,15 @@ pub struct Each {
     pub survived: Survived,
 }
 
-struct Rig {
-    team: Team,
-    runtime: Runtime,
-    connection: Connection,
-    seed: u64,
-    expected: BTreeSet<InvestigationId>,
-    away: Vec<Away>,
+impl fmt::Display for Each {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (calls, took) = self.whole;
+        writeln!(f, "{calls} model calls, {:.1} s undisturbed; then killed after:", took.as_secs_f64())?;
+        for Killed { nth, who, to_the_end } in &self.killed {
+            writeln!(f, "  {nth:>3} {who:<10} over {:.1} s after the kill", to_the_end.as_secs_f64())?;
+        }
+        write!(f, "{}", self.survived)
+    }
 }
 
 /// Investigates once undisturbed, and then once for each of `kills` calls spread over all of them.
@@ -57,88 +59,64 @@ struct Rig {
 /// # Errors
 /// It could not be done, or an investigation did not come to its end. What else is wrong is in the
 /// answer.
-pub fn each(order: &Order, kills: usize) -> Result<Each, String> {
-    let team = Team::start(&order.shape)?;
-    let runtime = Runtime::new().map_err(|e| e.to_string())?;
-    let connection = runtime.block_on(team.connection())?;
-    let (expected, away) = (BTreeSet::new(), Vec::new());
-    let mut rig = Rig { team, runtime, connection, seed: order.seed, expected, away };
+pub fn each(order: &Order, kills: usize) -> Result<Each> {
+    let mut rig = Rig::start(order)?;
     let mut each = Each { survived: Survived { seed: order.seed, ..Survived::default() }, ..Each::default() };
     let began = Instant::now();
-    rig.open(0)?;
-    rig.end()?;
-    each.whole = (rig.answered(), began.elapsed());
-    let calls = each.whole.0;
+    open(&mut rig, 0)?;
+    end(&rig)?;
+    let calls = answered(&rig);
+    each.whole = (calls, began.elapsed());
     for nth in (1..=calls).step_by(calls.div_ceil(kills.max(1)).max(1)) {
-        let before = rig.answered();
-        rig.open(nth)?;
-        let call = rig.nth(before + nth)?;
+        let before = answered(&rig);
+        open(&mut rig, nth)?;
+        let call = answer(&rig, before + nth)?;
         let killed = Instant::now();
-        let who = rig.kill(&call)?;
-        rig.end()?;
+        let who = kill(&mut rig, &call)?;
+        end(&rig)?;
         *each.survived.struck.entry((who.clone(), Blow::Kill)).or_default() += 1;
         each.killed.push(Killed { nth, who, to_the_end: killed.elapsed() });
     }
-    rig.balance(order, &mut each.survived)?;
+    for (begun, finished) in rig.check(&mut each.survived)? {
+        each.survived.faults.extend(in_flight(&begun, &finished, &rig.away));
+    }
     Ok(each)
 }
 
-impl Rig {
-    fn answered(&self) -> usize {
-        self.team.model.log().ledger().iter().filter(|entry| entry.answered.is_some()).count()
-    }
+fn answered(rig: &Rig) -> usize {
+    rig.team.model.log().ledger().iter().filter(|entry| entry.answered.is_some()).count()
+}
 
-    fn open(&mut self, n: usize) -> Result<(), String> {
-        let (alert, bytes) = alert(self.seed, n)?;
-        self.expected.insert(investigation_id(&alert.id, 1));
-        self.runtime.block_on(self.connection.store(subject::ALERTS, bytes)).map_err(|e| e.to_string())
-    }
+fn open(rig: &mut Rig, n: usize) -> Result<()> {
+    let alert = rig.alert(n)?;
+    rig.runtime.block_on(rig.connection.store(subject::ALERTS, alert))?;
+    Ok(())
+}
 
-    /// Waits for the `nth` answer of the model.
-    fn nth(&self, nth: usize) -> Result<Entry, String> {
-        let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            if let Some(entry) = self.team.model.log().answered_as(nth) {
-                return Ok(entry);
-            }
-            std::thread::sleep(WATCH);
+/// Waits for the `nth` answer of the model.
+fn answer(rig: &Rig, nth: usize) -> Result<Entry> {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        if let Some(entry) = rig.team.model.log().answered_as(nth) {
+            return Ok(entry);
         }
-        Err(format!("the model was not asked for answer {nth}\n{}", self.team.tails()))
+        std::thread::sleep(WATCH);
     }
+    Err(format!("the model was not asked for answer {nth}\n{}", rig.team.tails()).into())
+}
 
-    /// Kills whoever made this call, and starts it again.
-    fn kill(&mut self, call: &Entry) -> Result<String, String> {
-        let who = self.team.owner(&call.key).ok_or_else(|| format!("request {} came from nobody", call.number))?;
-        let from = Timestamp::now().as_millisecond();
-        self.team.kill(who);
-        self.away.push(Away { who: Some(who), from, until: Timestamp::now().as_millisecond() });
-        self.team.run(who)?;
-        self.team.ready(who, READY)?;
-        Ok(self.team.members.get(who).map(|member| member.name.clone()).unwrap_or_default())
-    }
+/// Kills the process that made this call, and starts it again.
+fn kill(rig: &mut Rig, call: &Entry) -> Result<String> {
+    let who = rig.team.owner(&call.key).ok_or_else(|| format!("no process sent request {}", call.number))?;
+    let from = now();
+    rig.team.kill(who);
+    rig.away.push(Away { who: Some(who), from, until: now() });
+    rig.team.run(who)?;
+    rig.team.ready(who, READY)?;
+    Ok(rig.team.members.get(who).map(|member| member.name.clone()).unwrap_or_default())
+}
 
-    fn end(&self) -> Result<(), String> {
-        let end = Instant::now() + PATIENCE;
-        let mut open = Vec::new();
-        while Instant::now() < end {
-            open = self.runtime.block_on(closing::unfinished(&self.connection, &self.expected));
-            if open.is_empty() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        Err(format!("not over: {open:?}\n{}", self.team.tails()))
-    }
-
-    fn balance(&self, order: &Order, survived: &mut Survived) -> Result<(), String> {
-        let lease = Ms::try_from(order.shape.lease * 1_000).unwrap_or(Ms::MAX);
-        let checked = check(&self.team, &self.connection, &self.expected, (&self.away, lease), survived);
-        self.runtime.block_on(checked)?;
-        let entries = self.team.model.log().ledger();
-        let closing = closing::closing(&self.connection, &self.expected, &entries);
-        let closing = self.runtime.block_on(closing)?;
-        survived.faults.extend(in_flight(&closing::asked(&self.team, &entries)?, &closing.models, &self.away));
-        survived.faults.extend(in_flight(&closing::ran(&self.team), &closing.tools, &self.away));
-        Ok(())
-    }
+fn end(rig: &Rig) -> Result<()> {
+    let open = rig.settle(PATIENCE, LOOK);
+    if open.is_empty() { Ok(()) } else { Err(format!("not over: {open:?}\n{}", rig.team.tails()).into()) }
 }

@@ -14,6 +14,7 @@ use casebook_runtime::nats::{Connection, streams};
 use futures_util::StreamExt;
 use serde::Deserialize;
 
+use crate::Result;
 use crate::generate::Chance;
 
 /// The header of a notice that we sent ourselves.
@@ -110,10 +111,7 @@ pub async fn jobs(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
 }
 
 /// All messages of a stream, in order.
-///
-/// # Errors
-/// What the server says.
-pub async fn all(context: &jetstream::Context, name: &str) -> Result<Vec<StreamMessage>, String> {
+pub async fn all(context: &jetstream::Context, name: &str) -> Result<Vec<StreamMessage>> {
     let words = |e: &dyn std::fmt::Display| format!("cannot read {name}: {e}");
     let stream = context.get_stream(name).await.map_err(|e| words(&e))?;
     let state = &stream.cached_info().state;
@@ -128,7 +126,7 @@ pub async fn all(context: &jetstream::Context, name: &str) -> Result<Vec<StreamM
                 found.push(message);
             }
             Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => break,
-            Err(error) => return Err(words(&error)),
+            Err(error) => return Err(words(&error).into()),
         }
     }
     Ok(found)

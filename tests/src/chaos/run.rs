@@ -3,19 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use casebook_hub::investigation_id;
 use casebook_protocol::{Alert, InvestigationId, Timestamp};
 use casebook_runtime::nats::Connection;
-use rustix::process::{Pid, Signal, kill_process};
 use tokio::runtime::Runtime;
 
-use super::books::{Away, Balance, GRACE, Ms, balance, tasks};
+use super::books::{Away, Balance, Begun, Finished, GRACE, Ms, balance, tasks};
 use super::noise::{self, Doubled};
 use super::plan::{Blow, Strike, Target, plan};
 use super::{Order, closing};
+use crate::Result;
 use crate::team::Team;
 
 /// Between two looks whether all is over.
@@ -24,7 +24,6 @@ const LOOK: Duration = Duration::from_millis(500);
 /// What became of it.
 #[derive(Debug, Default)]
 pub struct Survived {
-    /// The seed.
     pub seed: u64,
     /// How often each was killed and paused.
     pub struck: BTreeMap<(String, Blow), u32>,
@@ -34,9 +33,7 @@ pub struct Survived {
     pub events: u64,
     /// Citations that verify.
     pub citations: u64,
-    /// The calls of the model.
     pub models: Balance,
-    /// The calls of tools.
     pub tools: Balance,
     /// What came twice: notices, jobs taken, jobs refused, alerts accepted.
     pub doubled: [u64; 4],
@@ -89,81 +86,115 @@ impl fmt::Display for Survived {
     }
 }
 
+/// A team over NATS with what was asked of it and done to it.
+pub(super) struct Rig {
+    pub(super) team: Team,
+    pub(super) runtime: Runtime,
+    pub(super) connection: Connection,
+    pub(super) away: Vec<Away>,
+    expected: BTreeSet<InvestigationId>,
+    seed: u64,
+    lease: Ms,
+}
+
+impl Rig {
+    pub(super) fn start(order: &Order) -> Result<Self> {
+        let (team, runtime) = (Team::start(&order.shape)?, Runtime::new()?);
+        let connection = runtime.block_on(team.connection())?;
+        let lease = Ms::try_from(order.shape.lease * 1_000)?;
+        let (expected, away) = (BTreeSet::new(), Vec::new());
+        Ok(Self { team, runtime, connection, away, expected, seed: order.seed, lease })
+    }
+
+    /// The alert with this number. From now on, its investigation is expected.
+    pub(super) fn alert(&mut self, n: usize) -> Result<Vec<u8>> {
+        let (alert, bytes) = alert(self.seed, n)?;
+        self.expected.insert(investigation_id(&alert.id, 1));
+        Ok(bytes)
+    }
+
+    /// Waits until all is over, with a look at it every `pause`; gives what is not.
+    pub(super) fn settle(&self, patience: Duration, pause: Duration) -> Vec<String> {
+        let end = Instant::now() + patience;
+        loop {
+            let open = self.runtime.block_on(closing::unfinished(&self.connection, &self.expected));
+            if open.is_empty() || Instant::now() > end {
+                return open;
+            }
+            std::thread::sleep(pause);
+        }
+    }
+
+    /// The end state against the books.
+    pub(super) fn check(&self, survived: &mut Survived) -> Result<Books> {
+        let kept = (self.away.as_slice(), self.lease);
+        self.runtime.block_on(check(&self.team, &self.connection, &self.expected, kept, survived))
+    }
+}
+
 /// Does it all.
 ///
 /// # Errors
 /// It could not be done. What is wrong with the end is in the answer, not an error.
-pub fn run(order: &Order) -> Result<(Team, Survived), String> {
+pub fn run(order: &Order) -> Result<(Team, Survived)> {
     let lease = Duration::from_secs(order.shape.lease);
     run_with(order, plan(order.seed, &order.shape.members(), lease, order.length))
 }
 
 /// The same with these strikes in place of those that follow from the seed.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_with(order: &Order, strikes: Vec<Strike>) -> Result<(Team, Survived), String> {
-    let mut team = Team::start(&order.shape)?;
-    let runtime = Runtime::new().map_err(|e| e.to_string())?;
-    let connection = runtime.block_on(team.connection())?;
+pub fn run_with(order: &Order, strikes: Vec<Strike>) -> Result<(Team, Survived)> {
+    let mut rig = Rig::start(order)?;
     let doubled = Arc::new(Doubled::default());
-    let expected = alerts(&runtime, order, &connection, &doubled)?;
-    let notices = runtime.spawn(noise::notices(connection.clone(), order.seed ^ 1, Arc::clone(&doubled)));
-    let jobs = runtime.spawn(noise::jobs(connection.clone(), order.seed ^ 2, Arc::clone(&doubled)));
+    alerts(&mut rig, order, &doubled)?;
+    let notices = noise::notices(rig.connection.clone(), order.seed ^ 1, Arc::clone(&doubled));
+    let jobs = noise::jobs(rig.connection.clone(), order.seed ^ 2, Arc::clone(&doubled));
+    let (notices, jobs) = (rig.runtime.spawn(notices), rig.runtime.spawn(jobs));
     let began = Instant::now();
     let mut survived = Survived { seed: order.seed, ..Survived::default() };
-    let away = strike(&mut team, strikes, &mut survived)?;
+    strike(&mut rig, strikes, &mut survived)?;
     survived.struck_for = began.elapsed();
     jobs.abort();
     let last = Instant::now();
-    let mut open = vec!["nobody looked".to_owned()];
-    while last.elapsed() < order.patience && !open.is_empty() {
-        std::thread::sleep(LOOK);
-        open = runtime.block_on(closing::unfinished(&connection, &expected));
-    }
+    let open = rig.settle(order.patience, LOOK);
     survived.settled = last.elapsed();
     notices.abort();
     survived.faults.extend(open.into_iter().map(|what| format!("not over after {:?}: {what}", order.patience)));
-    survived.faults.extend(team.ended());
-    let lease = Ms::try_from(order.shape.lease * 1_000).unwrap_or(Ms::MAX);
+    survived.faults.extend(rig.team.ended());
     if survived.faults.is_empty() {
-        runtime.block_on(check(&team, &connection, &expected, (&away, lease), &mut survived))?;
+        rig.check(&mut survived)?;
     }
-    let count = |n: &AtomicU64| n.load(Ordering::Relaxed);
-    survived.doubled = [count(&doubled.notices), count(&doubled.jobs), count(&doubled.refused), count(&doubled.alerts)];
-    Ok((team, survived))
+    let Doubled { notices, jobs, refused, alerts } = doubled.as_ref();
+    survived.doubled = [notices, jobs, refused, alerts].map(|count| count.load(Ordering::Relaxed));
+    Ok((rig.team, survived))
 }
 
-/// The end state against the books.
-///
-/// # Errors
-/// The server cannot be read.
+/// What was begun and what is finished: calls of the model, and of tools.
+pub type Books = [(Vec<Begun>, Vec<Finished>); 2];
+
+/// The end state against the books, which it gives.
 pub async fn check(
     team: &Team,
     connection: &Connection,
     expected: &BTreeSet<InvestigationId>,
     (away, lease): (&[Away], Ms),
     survived: &mut Survived,
-) -> Result<(), String> {
+) -> Result<Books> {
     let entries = team.model.log().ledger();
     let closing = closing::closing(connection, expected, &entries).await?;
     survived.investigations = expected.len();
     survived.events = closing.events;
     survived.citations = closing.citations;
-    let (asked, ran) = (closing::asked(team, &entries)?, closing::ran(team));
-    let tasks = tasks(&[(&asked, &closing.models), (&ran, &closing.tools)]);
-    survived.models = balance(&asked, &closing.models, away, (&tasks, lease));
-    survived.tools = balance(&ran, &closing.tools, away, (&tasks, lease));
     survived.faults.extend(closing.faults);
-    survived.faults.extend(survived.models.faults.iter().chain(&survived.tools.faults).cloned());
-    Ok(())
+    let books = [(closing::asked(team, &entries)?, closing.models), (closing::ran(team), closing.tools)];
+    let tasks = tasks(&books);
+    let [models, tools] = books.each_ref().map(|(begun, done)| balance(begun, done, away, (&tasks, lease)));
+    survived.faults.extend(models.faults.iter().chain(&tools.faults).cloned());
+    (survived.models, survived.tools) = (models, tools);
+    Ok(books)
 }
 
 /// The alert with this number: no two have a prompt in common.
-///
-/// # Errors
-/// It is no alert.
-pub fn alert(seed: u64, n: usize) -> Result<(Alert, Vec<u8>), String> {
+pub fn alert(seed: u64, n: usize) -> Result<(Alert, Vec<u8>)> {
     let level = ["low", "medium", "high", "critical"].get(n % 4).copied().unwrap_or("high");
     let text = serde_json::json!({
         "id": format!("chaos-{seed}-{n}"),
@@ -175,68 +206,61 @@ pub fn alert(seed: u64, n: usize) -> Result<(Alert, Vec<u8>), String> {
         "description": format!("apache2 started /bin/sh on web-017, as sensor {n} saw it"),
     });
     let bytes = text.to_string().into_bytes();
-    Ok((Alert::parse(&bytes).map_err(|e| e.to_string())?, bytes))
+    Ok((Alert::parse(&bytes)?, bytes))
 }
 
-/// Lets the alerts in over the first three quarters of the time; gives the investigations that they are to become.
-fn alerts(
-    runtime: &Runtime,
-    order: &Order,
-    connection: &Connection,
-    doubled: &Arc<Doubled>,
-) -> Result<BTreeSet<InvestigationId>, String> {
-    let mut expected = BTreeSet::new();
-    let all = u32::try_from(order.investigations).unwrap_or(u32::MAX).max(1);
-    for n in 0..order.investigations {
-        let (alert, bytes) = alert(order.seed, n)?;
-        expected.insert(investigation_id(&alert.id, 1));
-        let later = order.length * 3 / 4 / all * u32::try_from(n).unwrap_or(u32::MAX);
-        let (connection, doubled) = (connection.clone(), Arc::clone(doubled));
-        runtime.spawn(async move {
+/// Lets the alerts in over the first three quarters of the time.
+fn alerts(rig: &mut Rig, order: &Order, doubled: &Arc<Doubled>) -> Result<()> {
+    let all = u32::try_from(order.investigations)?.max(1);
+    for (n, place) in (0..order.investigations).zip(0..) {
+        let bytes = rig.alert(n)?;
+        let later = order.length * 3 / 4 / all * place;
+        let (connection, doubled) = (rig.connection.clone(), Arc::clone(doubled));
+        rig.runtime.spawn(async move {
             tokio::time::sleep(later).await;
             noise::alert(connection, bytes, doubled).await;
         });
     }
-    Ok(expected)
+    Ok(())
 }
 
-/// Strikes as planned and mends it; gives when what was away.
-fn strike(team: &mut Team, planned: Vec<Strike>, survived: &mut Survived) -> Result<Vec<Away>, String> {
+/// Strikes as planned and mends it; keeps when what was away.
+fn strike(rig: &mut Rig, planned: Vec<Strike>, survived: &mut Survived) -> Result<()> {
     let began = Instant::now();
-    let mut away: Vec<Away> = Vec::new();
-    let mut open: Vec<(Duration, usize, Strike)> = Vec::new();
-    let mut planned = planned.into_iter().peekable();
-    while planned.peek().is_some() || !open.is_empty() {
-        let mended = open.iter().enumerate().min_by_key(|(_, (at, ..))| *at).map(|(n, (at, ..))| (n, *at));
-        match (planned.peek().map(|s| s.at), mended) {
-            (Some(next), Some((n, at))) if at <= next => mend(team, began, open.swap_remove(n), &mut away)?,
-            (None, Some((n, _))) => mend(team, began, open.swap_remove(n), &mut away)?,
-            _ => {
-                let Some(strike) = planned.next() else { break };
-                until(began, strike.at);
-                let name = hit(team, strike);
-                *survived.struck.entry((name, strike.blow)).or_default() += 1;
-                open.push((strike.at + strike.away, away.len(), strike));
-                let who = if let Target::Member(i) = strike.target { Some(i) } else { None };
-                away.push(Away { who, from: now(), until: Ms::MAX });
+    let mut steps: Vec<(Duration, usize, bool)> = Vec::new();
+    for (place, strike) in planned.iter().enumerate() {
+        steps.extend([(strike.at, place, true), (strike.at + strike.away, place, false)]);
+    }
+    // What ends at a moment ends before what begins then.
+    steps.sort_by_key(|(at, place, begins)| (*at, *begins, *place));
+    let mut places = BTreeMap::new();
+    for (at, place, begins) in steps {
+        let Some(strike) = planned.get(place) else { continue };
+        std::thread::sleep(at.saturating_sub(began.elapsed()));
+        if begins {
+            *survived.struck.entry((hit(&mut rig.team, strike), strike.blow)).or_default() += 1;
+            places.insert(place, rig.away.len());
+            let who = if let Target::Member(i) = strike.target { Some(i) } else { None };
+            rig.away.push(Away { who, from: now(), until: Ms::MAX });
+        } else {
+            if let Some(away) = places.get(&place).and_then(|place| rig.away.get_mut(*place)) {
+                away.until = now();
             }
+            mend(&mut rig.team, strike)?;
         }
     }
-    Ok(away)
+    Ok(())
 }
 
-fn until(began: Instant, at: Duration) {
-    std::thread::sleep(at.saturating_sub(began.elapsed()));
-}
-
-fn now() -> Ms {
+pub(super) fn now() -> Ms {
     Timestamp::now().as_millisecond()
 }
 
-fn hit(team: &mut Team, strike: Strike) -> String {
+/// Strikes; gives the name of what was struck.
+fn hit(team: &mut Team, strike: &Strike) -> String {
     match (strike.target, strike.blow) {
         (Target::Server, Blow::Kill) => team.nats.broker.kill(),
-        (Target::Server, Blow::Pause) => signal(team, Signal::STOP),
+        (Target::Server, Blow::Pause) => team.pause_server(true),
         (Target::Member(i), Blow::Kill) => team.kill(i),
         (Target::Member(i), Blow::Pause) => team.pause(i, true),
     }
@@ -246,28 +270,12 @@ fn hit(team: &mut Team, strike: Strike) -> String {
     }
 }
 
-fn mend(
-    team: &mut Team,
-    began: Instant,
-    (at, place, strike): (Duration, usize, Strike),
-    away: &mut [Away],
-) -> Result<(), String> {
-    until(began, at);
-    if let Some(away) = away.get_mut(place) {
-        away.until = now();
-    }
+fn mend(team: &mut Team, strike: &Strike) -> Result<()> {
     match (strike.target, strike.blow) {
         (Target::Server, Blow::Kill) => team.nats.broker.restart()?,
-        (Target::Server, Blow::Pause) => signal(team, Signal::CONT),
+        (Target::Server, Blow::Pause) => team.pause_server(false),
         (Target::Member(i), Blow::Kill) => team.run(i)?,
         (Target::Member(i), Blow::Pause) => team.pause(i, false),
     }
     Ok(())
-}
-
-fn signal(team: &Team, signal: Signal) {
-    if let Some(pid) = i32::try_from(team.nats.broker.pid()).ok().and_then(Pid::from_raw) {
-        // An error says that it has ended.
-        let _ = kill_process(pid, signal);
-    }
 }

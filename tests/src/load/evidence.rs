@@ -4,14 +4,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use casebook_protocol::Alert;
+use casebook_protocol::{Alert, AlertError};
 
 use crate::generate;
 
 /// Writes it into `folder`.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn write(folder: &Path) -> std::io::Result<()> {
     // The least that is generated: 200 records a source.
     generate::write(folder, 0, 42)?;
@@ -38,9 +35,6 @@ pub fn alert_text(n: usize) -> String {
 }
 
 /// The `n`th alert.
-///
-/// # Errors
-/// What is wrong with it.
-pub fn alert(n: usize) -> Result<Alert, String> {
-    Alert::parse(alert_text(n).as_bytes()).map_err(|e| e.to_string())
+pub fn alert(n: usize) -> Result<Alert, AlertError> {
+    Alert::parse(alert_text(n).as_bytes())
 }

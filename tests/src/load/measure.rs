@@ -1,25 +1,50 @@
 //! What the system says of a process.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::Taken;
+
+/// What this process uses from now on.
+pub struct Meter {
+    before_kib: u64,
+    cpu: Duration,
+    begun: Instant,
+}
+
+impl Meter {
+    #[must_use]
+    pub fn start() -> Self {
+        Self { before_kib: peak_kib(std::process::id()), cpu: cpu(), begun: Instant::now() }
+    }
+
+    /// Adds what was used since to `taken`.
+    #[must_use]
+    pub fn stop(self, taken: Taken) -> Taken {
+        Taken {
+            cpu_micros: micros(cpu() - self.cpu),
+            wall_micros: micros(self.begun.elapsed()),
+            peak_kib: peak_kib(std::process::id()),
+            before_kib: self.before_kib,
+            ..taken
+        }
+    }
+}
+
+pub(super) fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
+}
+
 /// CPU that this process has used, all its threads together.
-#[must_use]
-pub fn cpu() -> Duration {
+fn cpu() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(used.tv_sec).unwrap_or(0), u32::try_from(used.tv_nsec).unwrap_or(0))
 }
 
-/// Peak resident memory of this process in KiB; 0 where the system does not tell.
+/// Peak resident memory of a process in KiB; 0 where the system does not tell.
 #[must_use]
-pub fn peak_kib() -> u64 {
-    status_kib(&std::fs::read_to_string("/proc/self/status").unwrap_or_default(), "VmHWM:")
-}
-
-/// Peak resident memory of another process in KiB; 0 where the system does not tell.
-#[must_use]
-pub fn peak_kib_of(process: u32) -> u64 {
+pub fn peak_kib(process: u32) -> u64 {
     status_kib(&std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), "VmHWM:")
 }
 
@@ -69,11 +94,12 @@ mod tests {
 
     #[test]
     fn this_process_uses_something() {
-        let before = cpu();
+        let meter = Meter::start();
         let mut sum = 0_u64;
-        while cpu() == before {
+        while cpu() == meter.cpu {
             sum = std::hint::black_box(sum.wrapping_add(1));
         }
-        assert!(cpu() > before && peak_kib() > 0);
+        let taken = meter.stop(Taken::default());
+        assert!(taken.cpu_micros > 0 && taken.peak_kib > 0, "{taken:?}");
     }
 }

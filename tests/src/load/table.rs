@@ -2,20 +2,13 @@
 
 use serde::Serialize;
 
-use super::{Mode, Taken};
+use super::{Mode, Setting, Taken};
 
 /// A finished run with what is needed to read it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Run {
-    /// Who made the calls.
-    pub mode: Mode,
-    /// Investigations at once.
-    pub at: usize,
-    /// Waves of them.
-    pub waves: usize,
-    /// Latency of the model in milliseconds.
-    pub latency: u64,
-    /// What the process took.
+    #[serde(flatten)]
+    pub setting: Setting,
     pub taken: Taken,
     /// CPU of the scripted model, in microseconds.
     pub model_cpu_micros: u64,
@@ -29,7 +22,7 @@ pub struct Run {
 
 impl Run {
     fn each(&self, sum: u64) -> f64 {
-        sum as f64 / (self.at * self.waves).max(1) as f64
+        sum as f64 / self.setting.all().max(1) as f64
     }
 
     /// CPU of the process for an investigation, in milliseconds.
@@ -41,8 +34,15 @@ impl Run {
     /// By how much it took longer than the model alone, as a share; none where the model takes no time.
     #[must_use]
     pub fn over_ideal(&self) -> Option<f64> {
-        let ideal = self.depth * self.latency * 1000 * self.waves as u64;
+        let ideal = self.depth * self.setting.latency * 1000 * self.setting.waves as u64;
         (ideal > 0).then(|| self.taken.wall_micros as f64 / ideal as f64 - 1.0)
+    }
+
+    /// This is the run of the bare client under the same load as `other`.
+    #[must_use]
+    pub fn is_floor_of(&self, other: &Setting) -> bool {
+        let Setting { mode, at, latency, .. } = self.setting;
+        mode == Mode::Floor && other.mode != Mode::Floor && (at, latency) == (other.at, other.latency)
     }
 }
 
@@ -52,23 +52,23 @@ pub const HEAD: &str = "mode      latency     at   CPU ms/inv  x floor  model CP
 /// A line of the table; `floor` is the run of the bare client beside it.
 #[must_use]
 pub fn line(run: &Run, floor: Option<&Run>) -> String {
-    let taken = &run.taken;
+    let Run { setting, taken, .. } = run;
     let ratio = floor.map_or_else(|| "-".into(), |floor| format!("{:.2}", run.cpu_ms() / floor.cpu_ms()));
     let over = run.over_ideal().map_or_else(|| "-".into(), |over| format!("{:.1} %", over * 100.0));
     let seconds = taken.wall_micros as f64 / 1e6;
     format!(
         "{:<9} {:>7} {:>6} {:>12.1} {:>8} {:>17.1} {:>7.1} {:>8.2} {:>11} {:>8.0} {:>8.0} {:>14.0} {:>9.0} {:>6.0} {:>6.0} {:>7} {:>18.1}",
-        run.mode.name(),
-        run.latency,
-        run.at,
+        setting.mode.name(),
+        setting.latency,
+        setting.at,
         run.cpu_ms(),
         ratio,
         run.each(run.model_cpu_micros) / 1e3,
-        (run.at * run.waves) as f64 / seconds,
+        setting.all() as f64 / seconds,
         seconds,
         over,
         taken.peak_kib as f64 * 1.024 / 1e3,
-        taken.peak_kib.saturating_sub(taken.before_kib) as f64 * 1.024 / run.at.max(1) as f64,
+        taken.peak_kib.saturating_sub(taken.before_kib) as f64 * 1.024 / setting.at.max(1) as f64,
         run.each(taken.stored) / 1e3,
         run.each(taken.messages),
         run.each(taken.model_calls),
@@ -85,10 +85,15 @@ mod tests {
     #[test]
     fn a_line_says_how_it_stands_to_floor_and_ideal() {
         let run = |mode, cpu_micros| Run {
-            mode,
-            at: 1,
-            waves: 2,
-            latency: 200,
+            setting: Setting {
+                mode,
+                at: 1,
+                waves: 2,
+                latency: 200,
+                rounds: 5,
+                url: String::new(),
+                folder: "load".into(),
+            },
             taken: Taken { cpu_micros, wall_micros: 8_800_000, ..Taken::default() },
             model_cpu_micros: 0,
             requests: 0,
@@ -100,6 +105,8 @@ mod tests {
         assert!((ours.over_ideal().unwrap() - 0.1).abs() < 1e-9);
         let line = line(&ours, Some(&floor));
         assert!(line.contains(" 2.50 ") && line.contains("10.0 %"), "{line}");
-        assert_eq!(Run { latency: 0, ..ours }.over_ideal(), None);
+        assert!(floor.is_floor_of(&ours.setting) && !floor.is_floor_of(&floor.setting));
+        let at_once = Setting { latency: 0, ..ours.setting.clone() };
+        assert_eq!(Run { setting: at_once, ..ours }.over_ideal(), None);
     }
 }

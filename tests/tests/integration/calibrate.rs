@@ -3,16 +3,21 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use casebook_agent::mind::Mind;
-use casebook_cli::calibrate::kind::{Expect, Kind};
-use casebook_cli::calibrate::{Calibrated, Options, calibrate, cases, material, plant, usual_critics};
+use casebook_cli::embedded::{self, Nobody};
 use casebook_cli::home::Home;
+use casebook_cli::minds::Minds;
 use casebook_cli::stop::Stop;
+use casebook_protocol::Budget;
 use casebook_runtime::process;
+use casebook_tests::calibrate::kind::{Expect, Kind};
+use casebook_tests::calibrate::{Calibrated, Options, calibrate, material, plant, usual_critics};
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
+use casebook_tests::run;
 
 fn measured(cases: &[PathBuf], trials: usize) -> Calibrated {
     measured_by(cases, trials, &usual_critics())
@@ -23,7 +28,10 @@ fn measured_by(cases: &[PathBuf], trials: usize, critics: &[(String, Arc<dyn Min
     process::run(async {
         let home = Home::open(data.path()).unwrap();
         let (_stopper, mut stop) = Stop::by_hand();
-        cases::investigate(&home, cases, &mut stop).await.unwrap();
+        for case in cases {
+            let options = run::options(case, data.path(), Budget::default(), Minds::analyst()).unwrap();
+            embedded::investigate_in(&home, options, &mut Nobody, &mut stop).await.unwrap();
+        }
         let ids = home.store.investigations().await.unwrap();
         let options = Options { trials, seed: 1 };
         let mut rounds = Vec::new();
@@ -34,7 +42,7 @@ fn measured_by(cases: &[PathBuf], trials: usize, critics: &[(String, Arc<dyn Min
             plant::trials(&rounds, 50, 3).iter().flat_map(|p| &p.trial.drafts).map(|d| d.claim.clone()).collect()
         };
         assert_eq!(claims(), claims(), "a seed plants the same findings");
-        calibrate(&home.store, &ids, options, critics, &mut |_, _| ()).await.unwrap()
+        calibrate(&home.store, &ids, options, critics).await.unwrap()
     })
     .unwrap()
 }
@@ -56,16 +64,14 @@ fn holds(result: &Calibrated, planted: usize, kinds: usize) {
 
 #[test]
 fn nothing_false_that_code_can_tell_is_believed_of_the_demo() {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
-    holds(&measured(&[demo], 240), 240, 25);
+    holds(&measured(&[run::demo()], 240), 240, 25);
 }
 
 #[test]
 fn a_model_as_critic_is_measured_like_the_others() {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
     let lab = Lab::start(Brain::default(), FORMS[0]).unwrap();
     let critic = vec![("scripted".to_owned(), lab.minds().unwrap().critic())];
-    let result = measured_by(&[demo], 40, &critic);
+    let result = measured_by(&[run::demo()], 40, &critic);
     let [measure] = result.measures.as_slice() else { panic!("one Critic, {} measures", result.measures.len()) };
     assert_eq!((measure.critic.as_str(), measure.unscored), ("scripted", 0));
     assert_eq!(result.failures, [], "whatever the model believes, code stands in the way");
@@ -79,5 +85,20 @@ fn nothing_false_that_code_can_tell_is_believed_of_the_cases() {
         println!("CASEBOOK_CASES names no folder of cases: only the demo is measured");
         return;
     };
-    holds(&measured(&cases::found(Path::new(&root)).unwrap(), 2_000), 2_000, 25);
+    holds(&measured(&run::cases(Path::new(&root)).unwrap(), 2_000), 2_000, 25);
+}
+
+#[test]
+fn without_material_it_says_what_to_give() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join(".casebook")).unwrap();
+    let check = |arguments: &[&str], expected: [&str; 2]| {
+        let mut lab = Command::new(env!("CARGO_BIN_EXE_casebook-lab"));
+        let ended = lab.arg("calibrate").args(arguments).current_dir(place.path()).output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{said}");
+        assert!(expected.iter().all(|part| said.contains(part)), "{said}");
+    };
+    check(&[], ["there is no finished investigation in .casebook", "--cases DIR"]);
+    check(&["--cases", "."], ["there is no case in .", "alert.json and evidence/"]);
 }

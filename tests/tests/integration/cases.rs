@@ -6,7 +6,7 @@ use std::path::Path;
 use casebook_protocol::Report;
 use casebook_report::compare::stable;
 use casebook_tests::run;
-use casebook_tests::score::{Score, cases, score};
+use casebook_tests::score::{Score, Summary, score};
 
 fn sound(name: &str, score: &Score) {
     assert_eq!(score.grounded, 1.0, "{name}: every event cites a record that exists");
@@ -18,8 +18,8 @@ fn sound(name: &str, score: &Score) {
 
 #[test]
 fn the_demo_is_told_and_not_misjudged() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
-    let report = run::investigate(&folder.join("alert.json"), &folder.join("evidence")).unwrap();
+    let folder = run::demo();
+    let report = run::investigate_case(&folder).unwrap();
     sound("demo", &score(&folder, &report).unwrap());
     same_over_nats(&folder, &report);
 }
@@ -45,16 +45,14 @@ fn cases_with_ground_truth_hold() {
         return;
     };
     let mut all = Vec::new();
-    for case in cases(Path::new(&root)).unwrap() {
-        let report = run::investigate(&case.join("alert.json"), &case.join("evidence")).unwrap();
+    for case in run::cases(Path::new(&root)).unwrap() {
+        let report = run::investigate_case(&case).unwrap();
         let score = score(&case, &report).unwrap();
         sound(&case.display().to_string(), &score);
         all.push(score);
         same_over_nats(&case, &report);
     }
-    let must: Vec<f64> = all.iter().filter_map(|s| s.must).collect();
-    let average = must.iter().sum::<f64>() / must.len().max(1) as f64;
-    assert!(average >= 0.8, "on average {average:.2} of what must be told is told");
-    let right = all.iter().filter(|s| s.verdict == "right").count();
+    let Summary { must, right, .. } = Summary::of(&all);
+    assert!(must >= 0.8, "on average {must:.2} of what must be told is told");
     assert!(right * 3 >= all.len() * 2, "{right} of {} verdicts are right", all.len());
 }

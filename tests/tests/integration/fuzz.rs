@@ -1,12 +1,10 @@
-//! A bounded number of rounds with damaged input; `--bin fuzz` runs longer.
+//! A bounded number of rounds with damaged input; `casebook-lab fuzz` runs longer.
 
-use std::path::Path;
-
-use casebook_tests::fuzz::{Inputs, run};
+use casebook_tests::fuzz::{Inputs, run as fuzz};
+use casebook_tests::run;
 
 #[test]
 fn damaged_input_is_answered_and_never_panics() {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
-    let inputs = Inputs::of(&demo).unwrap();
-    run(&inputs, 1_500, 1).unwrap();
+    let inputs = Inputs::of(&run::demo()).unwrap();
+    fuzz(&inputs, 1_500, 1).unwrap();
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use casebook_agent::mind::Mind;
-use casebook_agent::worker::WorkError;
+use casebook_cli::failure::Failure;
 use casebook_hub::State;
 use casebook_hub::advance::advance;
 use casebook_hub::decide::Command;
@@ -21,6 +21,7 @@ use super::kind::Kind;
 use super::material::Stage;
 use super::overlay::Overlay;
 use super::plant::Planted;
+use crate::Result;
 
 /// What became of one trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,17 +48,6 @@ pub struct Seen {
     pub claim: String,
 }
 
-/// A Review that could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum SittingError {
-    /// The store or the bus failed.
-    #[error(transparent)]
-    Work(#[from] WorkError),
-    /// What must not happen.
-    #[error("{0}: this is a defect of casebook")]
-    Defect(String),
-}
-
 /// Lets `mind` review the round with all of `trials` in it.
 ///
 /// # Errors
@@ -67,7 +57,7 @@ pub async fn sit(
     trials: &[&Planted],
     store: &Arc<dyn Store>,
     mind: &Arc<dyn Mind>,
-) -> Result<Vec<Seen>, SittingError> {
+) -> Result<Vec<Seen>> {
     let mut state = stage.state.clone();
     let overlay = Overlay::new(Arc::clone(store), state.round);
     let mut ids = Vec::new();
@@ -75,7 +65,7 @@ pub async fn sit(
         ids.push(submit(stage, &mut state, planted));
         if let Some(investigation) = &stage.state.investigation {
             for made in &planted.trial.calls {
-                overlay.record(investigation, made).await.map_err(WorkError::from)?;
+                overlay.record(investigation, made).await?;
             }
         }
     }
@@ -88,11 +78,7 @@ pub async fn sit(
 ///
 /// # Errors
 /// As [`sit`].
-pub async fn sit_as_found(
-    stage: &Stage,
-    store: &Arc<dyn Store>,
-    mind: &Arc<dyn Mind>,
-) -> Result<Vec<Seen>, SittingError> {
+pub async fn sit_as_found(stage: &Stage, store: &Arc<dyn Store>, mind: &Arc<dyn Mind>) -> Result<Vec<Seen>> {
     let mut state = stage.state.clone();
     for base in &stage.bases {
         let finding = &base.found.finding;
@@ -142,15 +128,14 @@ fn insert(state: &mut State, finding: Finding, exhibits: &Exhibits) {
 }
 
 /// The state after the Review and the Timeline of the round.
-async fn reviewed(state: State, env: &Env, mind: &Arc<dyn Mind>) -> Result<State, SittingError> {
-    let investigation =
-        state.investigation.clone().ok_or_else(|| SittingError::Defect("a round of no investigation".into()))?;
+async fn reviewed(state: State, env: &Env, mind: &Arc<dyn Mind>) -> Result<State> {
+    let investigation = state.investigation.clone().ok_or_else(|| Failure::defect("a round of no investigation"))?;
     let now = state.last_at.unwrap_or_default();
     let worker = casebook_critic::actor::worker(env.clone(), Arc::clone(mind));
     let mut pass = advance(state, &investigation, &[], now, true);
     loop {
         if let Some(defect) = pass.defect {
-            return Err(SittingError::Defect(defect));
+            return Err(Failure::defect(defect).into());
         }
         let critics = |kind| matches!(kind, TaskKind::Review | TaskKind::Timeline);
         let Some(task) = pass.tasks.into_iter().find(|t| critics(t.view.kind())) else { return Ok(pass.state) };
@@ -158,7 +143,7 @@ async fn reviewed(state: State, env: &Env, mind: &Arc<dyn Mind>) -> Result<State
         let command = Command::RecordOutcome { outcome: Box::new(outcome), exhibits: Exhibits::default(), now };
         pass = advance(pass.state, &investigation, &[command], now, true);
         if let Some(Err(why)) = pass.answers.first() {
-            return Err(SittingError::Defect(format!("the Critic's outcome was rejected: {why}")));
+            return Err(Failure::defect(format!("the Critic's outcome was rejected: {why}")).into());
         }
     }
 }

@@ -9,12 +9,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use casebook_agent::mind::{Analyst, Mind};
-use casebook_hub::HubError;
+use casebook_cli::failure::Failure;
 use casebook_protocol::{FindingId, InvestigationId};
 use casebook_runtime::store::Store;
 use serde::Serialize;
 
-pub mod cases;
 pub mod dice;
 pub mod kind;
 pub mod material;
@@ -30,7 +29,9 @@ use kind::{By, Expect};
 use material::{Stage, stages};
 use measure::{Measure, measure, right};
 use plant::Planted;
-use sitting::{Seen, SittingError, sit, sit_as_found};
+use sitting::{Seen, sit, sit_as_found};
+
+use crate::Result;
 
 /// Trials in one Review, at most: few among many real findings.
 const TOGETHER: usize = 6;
@@ -45,17 +46,6 @@ pub struct Options {
     pub trials: usize,
     /// What chance begins with.
     pub seed: u64,
-}
-
-/// Why it could not be measured.
-#[derive(Debug, thiserror::Error)]
-pub enum CalibrateError {
-    /// An investigation cannot be read.
-    #[error(transparent)]
-    Hub(#[from] HubError),
-    /// A Review could not be played.
-    #[error(transparent)]
-    Sitting(#[from] SittingError),
 }
 
 /// The measurement.
@@ -103,8 +93,7 @@ pub fn usual_critics() -> Vec<(String, Arc<dyn Mind>)> {
     vec![(CHECKS_ALONE.to_owned(), trusting), (casebook_protocol::ANALYST.to_owned(), analyst)]
 }
 
-/// Measures every one of `critics` on the same trials. `progress` is told how many Reviews of how many
-/// are done.
+/// Measures every one of `critics` on the same trials.
 ///
 /// # Errors
 /// When an investigation cannot be read or the store fails.
@@ -113,28 +102,22 @@ pub async fn calibrate(
     ids: &[InvestigationId],
     options: Options,
     critics: &[(String, Arc<dyn Mind>)],
-    progress: &mut (dyn FnMut(usize, usize) + Send),
-) -> Result<Calibrated, CalibrateError> {
+) -> Result<Calibrated> {
     let mut rounds: Vec<Stage> = Vec::new();
     for id in ids {
-        rounds.extend(stages(store.as_ref(), id).await?);
+        rounds.extend(stages(store.as_ref(), id).await.map_err(Failure::from)?);
     }
     let trials = plant::trials(&rounds, options.trials, options.seed);
     let batches = together(&trials, rounds.len());
-    let total = critics.len() * (batches.len() + rounds.len());
-    let (mut done, mut measures, mut failures) = (0, Vec::new(), Vec::new());
+    let (mut measures, mut failures) = (Vec::new(), Vec::new());
     for (name, mind) in critics {
         let mut seen = Vec::new();
         for stage in &rounds {
             seen.extend(sit_as_found(stage, store, mind).await?);
-            done += 1;
-            progress(done, total);
         }
         for batch in &batches {
             let Some(stage) = batch.first().and_then(|p| rounds.get(p.stage)) else { continue };
             seen.extend(sit(stage, batch, store, mind).await?);
-            done += 1;
-            progress(done, total);
         }
         failures.extend(seen.iter().filter(|s| code_failed(s)).map(|s| Failed {
             kind: s.kind,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::capture::Captured;
 
 /// The conversation of one task.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The Expert whose tools it has; none where the tools look at the record, which a bare client
     /// does not have.
@@ -23,16 +23,15 @@ pub struct Part {
 
 /// All of them: stages follow one another, the parts of a stage run at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Score {
-    /// The stages.
+pub struct Calls {
     pub stages: Vec<Vec<Part>>,
 }
 
 /// A part with its task, as soon as a request says it.
 type Named = (Part, Option<String>);
 
-impl Score {
-    /// The score of an investigation from the requests that reached the model and its report.
+impl Calls {
+    /// The calls of an investigation, from the requests that reached the model and its report.
     #[must_use]
     pub fn of(captured: &[Captured], report: &Report) -> Self {
         let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
@@ -44,15 +43,11 @@ impl Score {
                 if !beside {
                     stages.push((request.kind, Vec::new()));
                 }
-                let stage = stages.len() - 1;
-                let parts = stages.last_mut().map(|(_, parts)| parts);
-                let part = parts.map_or(0, |parts| {
-                    parts.push((Part { domain: None, bodies: Vec::new(), again: Vec::new() }, None));
-                    parts.len() - 1
-                });
-                (stage, part)
+                (stages.len() - 1, stages.last().map_or(0, |(_, parts)| parts.len()))
             });
-            if let Some((part, task)) = stages.get_mut(stage).and_then(|(_, parts)| parts.get_mut(part)) {
+            let Some((_, parts)) = stages.get_mut(stage) else { continue };
+            parts.resize(parts.len().max(part + 1), Named::default());
+            if let Some((part, task)) = parts.get_mut(part) {
                 part.bodies.push(String::from_utf8_lossy(&request.request.bytes).into_owned());
                 *task = task.take().or_else(|| request.task.clone());
             }

@@ -13,35 +13,23 @@ use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::capture::Captured;
 use casebook_tests::model::prompt;
-use clap::Parser;
+use casebook_tests::{Result, run};
+use clap::Args;
 
 /// Experts in the measure.
 const EXPERTS: usize = 4;
 /// The channels that message history stands in for.
 const CHANNELS: [&str; 3] = ["journal", "review", "timeline"];
 
-#[derive(Debug, Parser)]
-#[command(
-    about = "Bytes of all prompts of investigations of different lengths, beside the whole Journal and message history"
-)]
-struct Arguments {
-    /// Rounds of each investigation.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Rounds of each investigation
     #[arg(default_values_t = [5, 20, 50])]
     rounds: Vec<u32>,
 }
 
-fn main() -> ExitCode {
-    match measure(&Arguments::parse().rounds) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("prompts: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn measure(rounds: &[u32]) -> Result<(), String> {
-    let case = tempfile::tempdir().map_err(|e| e.to_string())?;
+pub(super) fn run(Arguments { rounds }: &Arguments) -> Result<ExitCode> {
+    let case = tempfile::tempdir()?;
     four_experts(case.path())?;
     println!("rounds  calls  tools   ours MB  by cache   whole Journal MB   history MB   (bytes of request bodies)");
     for form in [FORMS[0], FORMS[2]] {
@@ -50,35 +38,31 @@ fn measure(rounds: &[u32]) -> Result<(), String> {
             line(case.path(), rounds, form)?;
         }
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The demo case with the sources of four of its domains.
-fn four_experts(folder: &Path) -> Result<(), String> {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod");
-    let say = |e: std::io::Error| e.to_string();
-    let index = folder.join("index.db");
-    let catalog = Catalog::open(&demo.join("evidence"), &index, &mut |_| {}).map_err(|e| e.to_string())?;
+fn four_experts(folder: &Path) -> Result<()> {
+    let demo = run::demo();
+    let catalog = Catalog::open(&demo.join("evidence"), &folder.join("index.db"), &mut |_| {})?;
     let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for source in catalog.sources() {
         domains.entry(source.domain.to_string()).or_default().push(source.file.clone());
     }
-    std::fs::create_dir_all(folder.join("evidence")).map_err(say)?;
-    std::fs::copy(demo.join("alert.json"), folder.join("alert.json")).map_err(say)?;
+    std::fs::create_dir_all(folder.join("evidence"))?;
+    std::fs::copy(demo.join("alert.json"), folder.join("alert.json"))?;
     // The last four in the alphabet: the first one holds no times.
     for file in domains.values().rev().take(EXPERTS).flatten() {
-        std::fs::copy(demo.join("evidence").join(file), folder.join("evidence").join(file)).map_err(say)?;
+        std::fs::copy(demo.join("evidence").join(file), folder.join("evidence").join(file))?;
     }
     Ok(())
 }
 
-fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<(), String> {
+fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<()> {
     let brain = Brain { rounds, expert_calls: 3, critic_calls: 4, journal: 4, ..Brain::default() };
     let lab = Lab::start(brain, form)?;
     let report = lab.investigate(case, Budget { rounds: rounds + 2, ..Budget::default() })?;
-    if let Some(failed) = report.usage.tasks.iter().find(|t| t.failed.is_some()) {
-        return Err(format!("task {} failed: {:?}", failed.task, failed.failed));
-    }
+    run::no_task_failed(&report)?;
     let captured = lab.server.log().captured();
     let counts = lab.server.log().counts();
     let ours: usize = captured.iter().map(|c| c.request.bytes.len()).sum();

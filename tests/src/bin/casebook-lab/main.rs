@@ -1,0 +1,64 @@
+//! `casebook-lab` measures Casebook: what it believes, how well it tells a case, what it costs, and what it
+//! survives.
+
+use std::process::ExitCode;
+
+use casebook_cli::failure::Failure;
+use casebook_cli::screen;
+use casebook_tests::Result;
+use clap::Parser;
+
+mod bench;
+mod calibrate;
+mod cases;
+mod chaos;
+mod fuzz;
+mod load;
+mod prompts;
+
+/// Measures Casebook
+#[derive(Debug, Parser)]
+#[command(name = "casebook-lab", version, arg_required_else_help = true, disable_help_subcommand = true)]
+enum Lab {
+    /// Plant false findings into finished investigations and measure what is believed of them
+    Calibrate(calibrate::Arguments),
+    /// Investigate every case of a folder with the built-in analyst and tabulate the scores
+    Cases(cases::Arguments),
+    /// Run many investigations at once against a scripted model, beside a bare client
+    Load(load::Arguments),
+    /// Kill and pause a team of processes over NATS, and check that nothing is lost or done twice
+    Chaos(chaos::Arguments),
+    /// Count the bytes of all prompts, beside the whole Journal and beside message history
+    Prompts(prompts::Arguments),
+    /// Load generated logs, investigate them, and append events: time and memory of each
+    Bench(bench::Arguments),
+    /// Give damaged inputs to the citation check, the evidence parsers and the message decoders
+    Fuzz(fuzz::Arguments),
+}
+
+impl Lab {
+    fn run(self) -> Result<ExitCode> {
+        match self {
+            Self::Calibrate(arguments) => calibrate::run(&arguments),
+            Self::Cases(arguments) => cases::run(&arguments),
+            Self::Load(arguments) => load::run(&arguments),
+            Self::Chaos(arguments) => chaos::run(&arguments),
+            Self::Prompts(arguments) => prompts::run(&arguments),
+            Self::Bench(arguments) => bench::run(arguments),
+            Self::Fuzz(arguments) => fuzz::run(arguments),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    Lab::parse().run().unwrap_or_else(|error| match error.downcast::<Failure>() {
+        Ok(failure) => {
+            screen::complain(&failure);
+            failure.exit.code().into()
+        }
+        Err(error) => {
+            eprintln!("casebook-lab: {error}");
+            ExitCode::FAILURE
+        }
+    })
+}
