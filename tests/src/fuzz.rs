@@ -9,7 +9,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::calibrate::dice::Dice;
 use casebook_cli::home::Home;
 use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_hub::archive;
@@ -18,6 +17,9 @@ use casebook_protocol::key::outcome_key;
 use casebook_protocol::{Alert, Answer, ArtifactId, FindingDraft, Outcome, Recorded, Task, ToolCall};
 use casebook_runtime::{process, stored, wire};
 use casebook_trust::{Exhibits, claim};
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 use crate::{Result, run};
 
@@ -87,7 +89,8 @@ impl Inputs {
 /// The round that panicked, with what it was given.
 pub fn run(inputs: &Inputs, rounds: usize, seed: u64) -> Result<()> {
     for round in 0..rounds {
-        let mut dice = Dice::new(seed.wrapping_mul(1_000_003).wrapping_add(round as u64));
+        let mut dice = ChaCha8Rng::seed_from_u64(seed);
+        dice.set_stream(round as u64);
         let told = || format!("round {round} of seed {seed}");
         catch_unwind(AssertUnwindSafe(|| one(inputs, &mut dice))).map_err(|_| format!("{}: a panic", told()))?;
         if round % PER_FOLDER == 0 {
@@ -98,14 +101,14 @@ pub fn run(inputs: &Inputs, rounds: usize, seed: u64) -> Result<()> {
     Ok(())
 }
 
-fn one(inputs: &Inputs, dice: &mut Dice) {
-    match dice.below(5) {
+fn one(inputs: &Inputs, dice: &mut ChaCha8Rng) {
+    match dice.random_range(0..5) {
         0 => {
             let _ = Alert::parse(&damaged(&inputs.alert, dice));
         }
         1 => messages(inputs, dice),
         2 => {
-            if let Some(entry) = dice.pick(&inputs.log) {
+            if let Some(entry) = inputs.log.choose(dice) {
                 let _ = serde_json::from_slice::<Recorded>(&damaged(entry, dice));
             }
         }
@@ -113,8 +116,8 @@ fn one(inputs: &Inputs, dice: &mut Dice) {
     }
 }
 
-fn messages(inputs: &Inputs, dice: &mut Dice) {
-    let Some(outcome) = dice.pick(&inputs.outcomes) else { return };
+fn messages(inputs: &Inputs, dice: &mut ChaCha8Rng) {
+    let Some(outcome) = inputs.outcomes.choose(dice) else { return };
     if let Ok(bytes) = wire::encode(outcome) {
         let bytes = damaged(&bytes, dice);
         let _ = wire::decode::<Outcome>(&bytes);
@@ -127,10 +130,10 @@ fn messages(inputs: &Inputs, dice: &mut Dice) {
 }
 
 /// A damaged finding over a damaged result.
-fn citations(inputs: &Inputs, dice: &mut Dice) {
-    let Some((call, bytes)) = dice.pick(&inputs.cited) else { return };
-    let bytes = if dice.below(2) == 0 { damaged(bytes, dice) } else { bytes.clone() };
-    let Some(finding) = dice.pick(&inputs.findings) else { return };
+fn citations(inputs: &Inputs, dice: &mut ChaCha8Rng) {
+    let Some((call, bytes)) = inputs.cited.choose(dice) else { return };
+    let bytes = if dice.random() { damaged(bytes, dice) } else { bytes.clone() };
+    let Some(finding) = inputs.findings.choose(dice) else { return };
     let mut finding = serde_json::to_vec(finding)
         .ok()
         .and_then(|json| serde_json::from_slice::<FindingDraft>(&damaged(&json, dice)).ok())
@@ -140,7 +143,7 @@ fn citations(inputs: &Inputs, dice: &mut Dice) {
     // The citations of the finding lead to this result, whatever call they name.
     for citation in &finding.citations {
         let call = ToolCall { id: citation.call().clone(), result: ArtifactId::of(&bytes), ..call.clone() };
-        exhibits.add(call, dice.below(2) == 0, &bytes);
+        exhibits.add(call, dice.random(), &bytes);
     }
     let checked = exhibits.check(&finding);
     assert_eq!(checked.citations.len(), finding.citations.len(), "each citation is checked once");
@@ -149,7 +152,7 @@ fn citations(inputs: &Inputs, dice: &mut Dice) {
 }
 
 /// A folder of damaged files is loaded, and every record that it is said to have can be read.
-fn evidence(inputs: &Inputs, dice: &mut Dice) -> Result<()> {
+fn evidence(inputs: &Inputs, dice: &mut ChaCha8Rng) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let logs = folder.path().join("logs");
     std::fs::create_dir(&logs)?;
@@ -168,7 +171,7 @@ fn evidence(inputs: &Inputs, dice: &mut Dice) -> Result<()> {
 }
 
 /// The bytes with one to four changes.
-fn damaged(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
+fn damaged(bytes: &[u8], dice: &mut ChaCha8Rng) -> Vec<u8> {
     const PIECES: [&[u8]; 14] = [
         b"\0",
         b"\xff\xfe",
@@ -186,13 +189,13 @@ fn damaged(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
         b"1e999",
     ];
     let mut bytes = bytes.to_vec();
-    for _ in 0..=dice.below(4) {
-        let at = dice.below(bytes.len() + 1);
-        let end = (at + dice.below(40)).min(bytes.len());
-        match dice.below(6) {
+    for _ in 0..=dice.random_range(0..4) {
+        let at = dice.random_range(0..bytes.len() + 1);
+        let end = (at + dice.random_range(0..40)).min(bytes.len());
+        match dice.random_range(0..6) {
             0 => {
                 if let Some(byte) = bytes.get_mut(at) {
-                    *byte ^= 1 << dice.below(8);
+                    *byte ^= 1 << dice.random_range(0..8);
                 }
             }
             1 => drop(bytes.drain(at..end)),
@@ -200,9 +203,9 @@ fn damaged(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
                 let copy: Vec<u8> = bytes.drain(at..end).collect();
                 bytes.splice(at..at, [copy.as_slice(), copy.as_slice()].concat());
             }
-            3 if dice.below(4) == 0 => bytes.truncate(at),
+            3 if dice.random_ratio(1, 4) => bytes.truncate(at),
             _ => {
-                let piece = dice.pick(&PIECES).copied().unwrap_or_default();
+                let piece = PIECES.choose(dice).copied().unwrap_or_default();
                 bytes.splice(at..at, piece.iter().copied());
             }
         }

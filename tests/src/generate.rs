@@ -1,46 +1,40 @@
 //! Generated logs of any size, the same for the same seed: what benchmarks run on. A few records tell
 //! of an intrusion; all others are noise of a busy network.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// The alert that belongs to the generated evidence.
 pub const ALERT: &str = r#"{"id":"generated-1","rule":{"title":"Shell started by web server","level":"high"},"event_time":"2026-01-15T12:00:00Z","host":"web-017","user":"www-data","source_ip":"203.0.113.77","description":"apache2 started /bin/sh on web-017"}"#;
 
-/// SplitMix64: chance that a seed decides.
-pub(crate) struct Chance(pub(crate) u64);
-
-impl Chance {
-    pub(crate) fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below.max(1)
-    }
+/// The open files.
+struct Logs {
+    process: BufWriter<File>,
+    network: BufWriter<File>,
+    web: BufWriter<File>,
 }
 
 /// Writes about `bytes` of logs into `folder`: process starts, connections and web requests of one day.
-///
-/// # Errors
-/// When a file cannot be written.
 pub fn write(folder: &Path, bytes: u64, seed: u64) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    let mut chance = Chance(seed);
-    let file = |name: &str| Ok::<_, io::Error>(BufWriter::new(std::fs::File::create(folder.join(name))?));
-    let (mut process, mut network, mut web) = (file("process.ndjson")?, file("conn.ndjson")?, file("access.log")?);
+    let mut dice = ChaCha8Rng::seed_from_u64(seed);
+    let file = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
+    let mut logs = Logs { process: file("process.ndjson")?, network: file("conn.ndjson")?, web: file("access.log")? };
     // Three records of 200 to 330 bytes make about 760 bytes a step.
     let steps = (bytes / 760).max(200);
     for step in 0..steps {
-        let ms = step * 86_400_000 / steps;
-        noise(&mut chance, ms, &mut process, &mut network, &mut web)?;
+        noise(&mut dice, step * 86_400_000 / steps, &mut logs)?;
         if step == steps / 2 {
-            intrusion(&mut process, &mut network, &mut web)?;
+            intrusion(&mut logs)?;
         }
     }
-    process.flush()?;
-    network.flush()?;
-    web.flush()
+    logs.process.flush()?;
+    logs.network.flush()?;
+    logs.web.flush()
 }
 
 fn clock(ms: u64) -> String {
@@ -48,13 +42,7 @@ fn clock(ms: u64) -> String {
     format!("2026-01-15T{:02}:{:02}:{:02}.{ms:03}Z", s / 3600 % 24, s / 60 % 60, s % 60)
 }
 
-fn noise(
-    chance: &mut Chance,
-    ms: u64,
-    process: &mut impl Write,
-    network: &mut impl Write,
-    web: &mut impl Write,
-) -> io::Result<()> {
+fn noise(dice: &mut ChaCha8Rng, ms: u64, logs: &mut Logs) -> io::Result<()> {
     const COMMANDS: [&str; 6] = [
         "/usr/sbin/logrotate /etc/logrotate.conf",
         "/usr/bin/python3 /opt/app/worker.py --queue mail",
@@ -64,53 +52,54 @@ fn noise(
         "/usr/bin/git fetch --all",
     ];
     const PAGES: [&str; 5] = ["/", "/login", "/static/app.js", "/api/v1/items", "/health"];
-    let host = chance.next(40);
-    let command = COMMANDS.get(chance.next(6) as usize).copied().unwrap_or("true");
-    let pid = 1000 + chance.next(60_000);
+    let mut below = |end: u64| dice.random_range(0..end);
+    let [command, page] = [&COMMANDS[..], &PAGES].map(|all| all.get(below(all.len() as u64) as usize).copied());
+    let (command, page) = (command.unwrap_or("true"), page.unwrap_or("/"));
     writeln!(
-        process,
-        r#"{{"time":"{}","event":"process_start","host":"web-{host:03}","pid":{pid},"ppid":{},"user":"svc{}","exe":"{}","command_line":"{command}","parent_exe":"/usr/sbin/cron","session":"{:016x}"}}"#,
+        logs.process,
+        r#"{{"time":"{}","event":"process_start","host":"web-{:03}","pid":{},"ppid":{},"user":"svc{}","exe":"{}","command_line":"{command}","parent_exe":"/usr/sbin/cron","session":"{:016x}"}}"#,
         clock(ms),
-        1 + chance.next(900),
-        chance.next(30),
+        below(40),
+        1000 + below(60_000),
+        1 + below(900),
+        below(30),
         command.split(' ').next().unwrap_or(""),
-        chance.next(u64::MAX)
-    )?;
-    let second = 1_768_435_200 + ms / 1000;
-    writeln!(
-        network,
-        r#"{{"ts":{second}.{:03},"uid":"C{:015x}","id.orig_h":"10.0.{}.{}","id.orig_p":{},"id.resp_h":"10.1.{}.{}","id.resp_p":{},"proto":"tcp","duration":{}.{:03},"orig_bytes":{},"resp_bytes":{},"conn_state":"SF"}}"#,
-        ms % 1000,
-        chance.next(u64::MAX),
-        chance.next(8),
-        chance.next(250),
-        1024 + chance.next(60_000),
-        chance.next(4),
-        chance.next(250),
-        [80, 443, 5432, 53].get(chance.next(4) as usize).copied().unwrap_or(80),
-        chance.next(60),
-        chance.next(1000),
-        chance.next(90_000),
-        chance.next(900_000)
+        below(u64::MAX)
     )?;
     let s = ms / 1000;
-    let page = PAGES.get(chance.next(5) as usize).copied().unwrap_or("/");
     writeln!(
-        web,
+        logs.network,
+        r#"{{"ts":{}.{:03},"uid":"C{:015x}","id.orig_h":"10.0.{}.{}","id.orig_p":{},"id.resp_h":"10.1.{}.{}","id.resp_p":{},"proto":"tcp","duration":{}.{:03},"orig_bytes":{},"resp_bytes":{},"conn_state":"SF"}}"#,
+        1_768_435_200 + s,
+        ms % 1000,
+        below(u64::MAX),
+        below(8),
+        below(250),
+        1024 + below(60_000),
+        below(4),
+        below(250),
+        [80, 443, 5432, 53].get(below(4) as usize).copied().unwrap_or(80),
+        below(60),
+        below(1000),
+        below(90_000),
+        below(900_000)
+    )?;
+    writeln!(
+        logs.web,
         r#"198.51.100.{} - - [15/Jan/2026:{:02}:{:02}:{:02} +0000] "GET {page}?r={:x} HTTP/1.1" 200 {} "-" "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/{}.0 Safari/537.36""#,
-        chance.next(250),
+        below(250),
         s / 3600 % 24,
         s / 60 % 60,
         s % 60,
-        chance.next(u64::MAX),
-        chance.next(90_000),
-        100 + chance.next(40)
+        below(u64::MAX),
+        below(90_000),
+        100 + below(40)
     )
 }
 
-fn intrusion(process: &mut impl Write, network: &mut impl Write, web: &mut impl Write) -> io::Result<()> {
+fn intrusion(logs: &mut Logs) -> io::Result<()> {
     writeln!(
-        web,
+        logs.web,
         r#"203.0.113.77 - - [15/Jan/2026:11:59:58 +0000] "POST /upload.php?cmd=/bin/sh+-c+id HTTP/1.1" 200 512 "-" "curl/8.5.0""#
     )?;
     for (ms, pid, ppid, exe, command, parent) in [
@@ -127,13 +116,13 @@ fn intrusion(process: &mut impl Write, network: &mut impl Write, web: &mut impl 
         (43_215_000, 70_004, 70_002, "/bin/cat", "cat /etc/shadow", "/bin/bash"),
     ] {
         writeln!(
-            process,
+            logs.process,
             r#"{{"time":"{}","event":"process_start","host":"web-017","pid":{pid},"ppid":{ppid},"user":"www-data","exe":"{exe}","command_line":"{command}","parent_exe":"{parent}","session":"-"}}"#,
             clock(ms)
         )?;
     }
     writeln!(
-        network,
+        logs.network,
         r#"{{"ts":1768478400.110,"uid":"CdeadbeefCafe01","id.orig_h":"10.0.3.17","id.orig_p":51544,"id.resp_h":"203.0.113.77","id.resp_p":4444,"proto":"tcp","duration":95.2,"orig_bytes":9211,"resp_bytes":1522,"conn_state":"SF"}}"#
     )
 }

@@ -1,14 +1,17 @@
-//! The kinds of trial: what is planted, what has to become of it, and who can tell.
+//! The table of what is planted: what has to become of each kind, who can tell, where its findings go, and
+//! what makes them.
 
 use serde::Serialize;
+
+use super::plant::{Plant, citations as cite, claims as claim, searches as search, times as time, values as value};
 
 /// What has to become of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
-    /// It is false: nobody may believe it.
+    /// It is false and may not be believed.
     Refused,
-    /// It is true: it may not be lost.
+    /// It is true and may not be lost.
     Kept,
     /// It tells again what another finding tells: one event, not two.
     OneEvent,
@@ -20,115 +23,97 @@ pub enum Expect {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// Code: the recorded bytes alone show it.
+    /// The recorded bytes alone show it.
     Code,
-    /// Only who understands what is said: a Critic.
+    /// Only a reader who understands the claim: a Critic.
     Judgement,
 }
 
+/// Where a planted finding goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Site {
+    /// In place of the real finding that it is made from.
+    Instead,
+    /// Beside that finding.
+    Beside,
+    /// Beside a finding that has an event on the Timeline.
+    BesideEvent,
+    /// It is about no real finding.
+    Alone,
+}
+
+/// A line of the table.
+#[derive(Clone, Copy)]
+pub struct Row {
+    pub words: &'static str,
+    pub expect: Expect,
+    pub by: By,
+    pub site: Site,
+    /// Changes the finding; nothing where it cannot be done to it.
+    pub(crate) plant: fn(&mut Plant<'_>) -> Option<()>,
+}
+
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $name:ident, $text:literal, $expect:ident, $by:ident;)*) => {
+    ($($name:ident, $words:literal, $expect:ident, $by:ident, $site:ident, $plant:expr;)*) => {
         /// A kind of trial.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Kind {
-            $($(#[$doc])* $name,)*
+            $($name,)*
         }
 
         impl Kind {
-            /// Every kind, in the order of the table.
+            /// Every kind, in the order of the report.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The kind in a few words.
             #[must_use]
-            pub const fn words(self) -> &'static str {
-                match self { $(Self::$name => $text,)* }
-            }
-
-            /// What has to become of it.
-            #[must_use]
-            pub const fn expect(self) -> Expect {
-                match self { $(Self::$name => Expect::$expect,)* }
-            }
-
-            /// Who can tell.
-            #[must_use]
-            pub const fn by(self) -> By {
-                match self { $(Self::$name => By::$by,)* }
+            pub const fn row(self) -> Row {
+                match self {
+                    $(Self::$name => Row {
+                        words: $words, expect: Expect::$expect, by: By::$by, site: Site::$site, plant: $plant,
+                    },)*
+                }
             }
         }
     };
 }
 
 kinds! {
-    /// The cited call was never made, or not by that Expert.
-    MissingCall, "cited call does not exist", Refused, Code;
-    /// The call is on record, the pointer or line leads nowhere.
-    MissingPlace, "cited place does not exist", Refused, Code;
-    /// The place is there, the quoted text is not.
-    QuoteNotThere, "quoted text is not there", Refused, Code;
-    /// The citation holds, and what it shows is something else.
-    CitesOther, "real citation that does not say it", Refused, Code;
-    /// Another time, in the finding's time or in its words.
-    ChangedTime, "changed time", Refused, Code;
-    /// Another IP address.
-    ChangedAddress, "changed address", Refused, Code;
-    /// Another number.
-    ChangedCount, "changed count", Refused, Code;
-    /// Another account.
-    ChangedUser, "changed user", Refused, Code;
-    /// Another hash.
-    ChangedHash, "changed hash", Refused, Code;
-    /// Another file, program or command.
-    ChangedName, "changed file or command", Refused, Code;
-    /// Right facts, told of another host.
-    OtherHost, "right facts from another host", Refused, Code;
-    /// Right facts, told of another day.
-    OtherDay, "right facts from another day", Refused, Code;
-    /// An absence over a window that was not searched.
-    AbsenceUnsearched, "absence over a window not searched", Refused, Code;
-    /// An absence where the query matched something.
-    AbsenceMatched, "absence where the query matched", Refused, Code;
-    /// An absence of something that was not searched for, or only together with something else.
-    AbsenceNotAsked, "absence of what was not asked for", Refused, Code;
-    /// The time of an aggregate given as the time of an event.
-    AggregateTime, "time of an aggregate as an event's", Refused, Code;
-    /// The right values in each other's place.
-    MisreadField, "misread field (roles exchanged)", Refused, Judgement;
-    /// The facts of one cited record at the time of another cited record.
-    BorrowedTime, "facts of one record, time of another", Refused, Judgement;
-    /// What an attacker wrote into a field, told as a fact.
-    AttackerText, "claim from text an attacker wrote", Refused, Judgement;
-    /// Another name or a number, told in plain prose with no mark that code could hold it by.
-    Unmarked, "changed name or number in plain prose", Refused, Judgement;
-    /// A second finding of the same records in other words.
-    Duplicate, "duplicate in other words", OneEvent, Code;
-    /// A second finding of the same occurrence from a source whose clock differs.
-    TwoClocks, "same occurrence, clocks apart", OneEvent, Judgement;
-    /// A second finding that explains the same record in the opposite way.
-    Contradiction, "two findings that contradict", Marked, Judgement;
-    /// The findings of the investigation as they are.
-    AsFound, "as the investigation has it", Kept, Code;
-    /// A number of records, recounted.
-    TrueCount, "count, recomputed", Kept, Code;
-    /// Nothing found, searched again.
-    TrueAbsence, "absence, searched again", Kept, Code;
-    /// The time told with another offset from UTC.
-    OtherZone, "time in another zone", Kept, Code;
-    /// The time told in another notation.
-    OtherNotation, "time in another notation", Kept, Code;
-    /// The time cut to the second or the minute.
-    CutTime, "time cut to second or minute", Kept, Code;
-    /// Bytes told in larger units.
-    ByteUnits, "bytes in other units", Kept, Code;
-    /// A duration told in other units.
-    TimeUnits, "duration in other units", Kept, Code;
-    /// The same names in another order.
-    Reordered, "names in another order", Kept, Code;
-    /// A piece of the quotation, or a name cut short.
-    PartialQuote, "partial quotation", Kept, Code;
-    /// An IPv6 address in another notation.
-    LongAddress, "IPv6 address in another notation", Kept, Code;
+    MissingCall, "cited call does not exist", Refused, Code, Instead, cite::missing_call;
+    MissingPlace, "cited place does not exist", Refused, Code, Instead, cite::missing_place;
+    QuoteNotThere, "quoted text is not there", Refused, Code, Instead, cite::quote_not_there;
+    CitesOther, "real citation that does not say it", Refused, Code, Instead, cite::other_record;
+    ChangedTime, "changed time", Refused, Code, Instead, time::changed;
+    ChangedAddress, "changed address", Refused, Code, Instead, value::address;
+    ChangedCount, "changed count", Refused, Code, Instead, value::count;
+    ChangedUser, "changed user", Refused, Code, Instead, value::user;
+    ChangedHash, "changed hash", Refused, Code, Instead, value::hash;
+    ChangedName, "changed file or command", Refused, Code, Instead, value::name;
+    OtherHost, "right facts from another host", Refused, Code, Instead, value::other_host;
+    OtherDay, "right facts from another day", Refused, Code, Instead, time::other_day;
+    AbsenceUnsearched, "absence over a window not searched", Refused, Code, Alone, search::unsearched;
+    AbsenceMatched, "absence where the query matched", Refused, Code, Alone, search::matched;
+    AbsenceNotAsked, "absence of what was not asked for", Refused, Code, Alone, search::not_asked;
+    AggregateTime, "time of an aggregate as an event's", Refused, Code, Instead, time::of_aggregate;
+    MisreadField, "misread field (roles exchanged)", Refused, Judgement, Instead, claim::exchanged;
+    BorrowedTime, "facts of one record, time of another", Refused, Judgement, Instead, time::borrowed;
+    AttackerText, "claim from text an attacker wrote", Refused, Judgement, Beside, claim::attacker_text;
+    Unmarked, "changed name or number in plain prose", Refused, Judgement, Instead, claim::unmarked;
+    Duplicate, "duplicate in other words", OneEvent, Code, BesideEvent, claim::duplicate;
+    TwoClocks, "same occurrence, clocks apart", OneEvent, Judgement, BesideEvent, time::of_two_clocks;
+    Contradiction, "two findings that contradict", Marked, Judgement, BesideEvent, claim::contradiction;
+    // Nothing is planted: every real finding is a trial.
+    AsFound, "as the investigation has it", Kept, Code, Instead, |_| None;
+    TrueCount, "count, recomputed", Kept, Code, Alone, search::count;
+    TrueAbsence, "absence, searched again", Kept, Code, Alone, search::absence;
+    OtherZone, "time in another zone", Kept, Code, Instead, time::other_zone;
+    OtherNotation, "time in another notation", Kept, Code, Instead, time::other_notation;
+    CutTime, "time cut to second or minute", Kept, Code, Instead, time::cut;
+    ByteUnits, "bytes in other units", Kept, Code, Alone, value::bytes;
+    TimeUnits, "duration in other units", Kept, Code, Alone, value::duration;
+    Reordered, "names in another order", Kept, Code, Instead, claim::reordered;
+    PartialQuote, "partial quotation", Kept, Code, Instead, cite::partial_quote;
+    LongAddress, "IPv6 address in another notation", Kept, Code, Instead, value::long_address;
 }
 
 #[cfg(test)]
@@ -136,8 +121,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_words_of_its_own() {
-        let words: std::collections::BTreeSet<&str> = Kind::ALL.iter().map(|k| k.words()).collect();
+    fn each_kind_has_its_own_words() {
+        let words: std::collections::BTreeSet<&str> = Kind::ALL.iter().map(|kind| kind.row().words).collect();
         assert_eq!(words.len(), Kind::ALL.len());
     }
 }

@@ -7,12 +7,11 @@ use casebook_protocol::Credibility;
 use serde::Serialize;
 
 use super::kind::{By, Expect, Kind};
-use super::sitting::Seen;
+use super::trial::Outcome;
 
 /// A share of a number of trials with its 95% interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
-    /// So many.
     pub hits: usize,
     /// Of so many.
     pub of: usize,
@@ -47,13 +46,9 @@ impl Share {
 /// What became of the trials of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The kind.
     pub kind: Kind,
-    /// What had to become of them.
     pub expect: Expect,
-    /// Who can tell.
     pub by: By,
-    /// Trials.
     pub trials: usize,
     /// Stopped by the mechanical check.
     pub stopped: usize,
@@ -85,7 +80,6 @@ pub struct Calibration {
 /// The measure of one Critic.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measure {
-    /// Who played the Critic.
     pub critic: String,
     /// One row a kind that had trials.
     pub rows: Vec<Row>,
@@ -99,12 +93,12 @@ pub struct Measure {
 
 /// What `seen` amounts to.
 #[must_use]
-pub fn measure(critic: &str, seen: &[Seen]) -> Measure {
-    let mut by_kind: BTreeMap<Kind, Vec<&Seen>> = BTreeMap::new();
+pub fn measure(critic: &str, seen: &[Outcome]) -> Measure {
+    let mut by_kind: BTreeMap<Kind, Vec<&Outcome>> = BTreeMap::new();
     for one in seen {
         by_kind.entry(one.kind).or_default().push(one);
     }
-    let single = || seen.iter().filter(|s| matches!(s.kind.expect(), Expect::Refused | Expect::Kept));
+    let single = || seen.iter().filter(|s| matches!(s.kind.row().expect, Expect::Refused | Expect::Kept));
     Measure {
         critic: critic.to_owned(),
         rows: by_kind.into_iter().map(|(kind, seen)| row(kind, &seen)).collect(),
@@ -114,34 +108,24 @@ pub fn measure(critic: &str, seen: &[Seen]) -> Measure {
     }
 }
 
-/// The trial ended as its kind has to.
-#[must_use]
-pub fn right(seen: &Seen) -> bool {
-    match seen.kind.expect() {
-        Expect::Refused => !seen.believed && !seen.told,
-        Expect::Kept => seen.believed,
-        Expect::OneEvent => seen.events == 1,
-        Expect::Marked => seen.marked || !seen.believed || !seen.partner_believed,
-    }
-}
-
-fn row(kind: Kind, seen: &[&Seen]) -> Row {
-    let count = |test: fn(&Seen) -> bool| seen.iter().filter(|s| test(s)).count();
+fn row(kind: Kind, seen: &[&Outcome]) -> Row {
+    let table = kind.row();
+    let count = |test: fn(&Outcome) -> bool| seen.iter().filter(|s| test(s)).count();
     Row {
         kind,
-        expect: kind.expect(),
-        by: kind.by(),
+        expect: table.expect,
+        by: table.by,
         trials: seen.len(),
         stopped: count(|s| !s.passed),
         believed: count(|s| s.believed),
         told: count(|s| s.told),
-        right: Share::new(count(right), seen.len()),
+        right: Share::new(count(Outcome::right), seen.len()),
     }
 }
 
-fn calibration(seen: &[&Seen]) -> Calibration {
+fn calibration(seen: &[&Outcome]) -> Calibration {
     let of = |truth: bool| -> Vec<f64> {
-        seen.iter().filter(|s| (s.kind.expect() == Expect::Kept) == truth).filter_map(|s| s.score).collect()
+        seen.iter().filter(|s| (s.kind.row().expect == Expect::Kept) == truth).filter_map(|s| s.score).collect()
     };
     let (truths, falsehoods) = (of(true), of(false));
     let auroc = auroc(&truths, &falsehoods);

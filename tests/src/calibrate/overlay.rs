@@ -30,14 +30,8 @@ impl Overlay {
     }
 
     /// Puts a call that belongs to a trial on record.
-    ///
-    /// # Errors
-    /// When it cannot be written as JSON.
-    pub async fn record(&self, investigation: &InvestigationId, made: &MadeCall) -> Result<(), StoreError> {
-        let json = stored::write(&made.call).map_err(|reason| StoreError::Unavailable {
-            doing: format!("record the call {} of a trial", made.call.id),
-            reason,
-        })?;
+    pub async fn record(&self, investigation: &InvestigationId, made: &MadeCall) -> crate::Result<()> {
+        let json = stored::write(&made.call)?;
         self.above.put(&made.bytes).await?;
         self.above.record_once(investigation, &call_key(&made.call.id), &json).await?;
         Ok(())

@@ -24,7 +24,7 @@ pub fn table(result: &Calibrated) -> String {
     };
     for failed in result.failures.iter().take(40) {
         let claim = casebook_protocol::one_line(&failed.claim, 140);
-        let _ = writeln!(out, "  {} ({}): {claim}", failed.kind.words(), failed.critic);
+        let _ = writeln!(out, "  {} ({}): {claim}", failed.kind.row().words, failed.critic);
         if !failed.why.is_empty() {
             let _ = writeln!(out, "    {}", casebook_protocol::one_line(&failed.why, 160));
         }
@@ -69,7 +69,7 @@ fn line(out: &mut String, row: &Row) {
     let _ = writeln!(
         out,
         "  {:<40} {by:<9} {:>6} {:>8} {:>9} {:>9}  {}",
-        row.kind.words(),
+        row.kind.row().words,
         row.trials,
         row.stopped,
         row.believed,

@@ -1,175 +1,219 @@
-//! One trial: findings to submit in a round, in place of a real one or beside it.
+//! Trials go the way of every finding: the check, the Critic's Review, the caps, the Critic's Timeline, and
+//! membership. Nothing of it is made for the measurement but the place at which the findings come in.
 
+use std::sync::Arc;
+
+use casebook_agent::mind::Mind;
+use casebook_cli::failure::Failure;
+use casebook_hub::State;
+use casebook_hub::advance::advance;
+use casebook_hub::decide::Command;
 use casebook_protocol::{
-    ArtifactId, CallId, CallStatus, Citation, Domain, Finding, FindingDraft, FindingId, Locator, TaskId, TaskKind,
-    ToolCall,
+    CheckedFinding, Domain, Finding, FindingDraft, FindingId, InvestigationId, Reviewed, Score, TaskKind, ToolCall,
 };
-use serde_json::{Value, json};
+use casebook_runtime::Env;
+use casebook_runtime::bus::memory::MemoryBus;
+use casebook_runtime::clock::SystemClock;
+use casebook_runtime::store::Store;
+use casebook_trust::Exhibits;
+use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
-use super::dice::Dice;
-use super::kind::Kind;
-use super::material::{Base, Rec, Search, Stage};
+use super::kind::{By, Expect, Kind};
+use super::overlay::Overlay;
+use super::stage::Stage;
+use crate::Result;
 
-/// A recorded call that belongs to a trial: the same call made again, as the turn loop does for every
-/// count and absence, or a search that returns a record made for the trial.
-#[derive(Debug, Clone)]
+/// A recorded call that belongs to a trial; made again, it gives the same answer.
+#[derive(Debug, Clone, PartialEq)]
 pub struct MadeCall {
-    /// The call.
     pub call: ToolCall,
-    /// The bytes of its result.
+    /// Its result.
     pub bytes: Vec<u8>,
-    /// It gives the same answer again.
-    pub repeatable: bool,
 }
 
-/// A trial.
-#[derive(Debug, Clone)]
+/// A finding that is submitted in a round, in place of a real one or beside it.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// Its kind.
     pub kind: Kind,
-    /// Whose findings these are.
+    /// Which of the rounds.
+    pub stage: usize,
     pub domain: Domain,
-    /// The real finding whose place the first one takes.
+    /// The real finding whose place it takes.
     pub replaces: Option<FindingId>,
-    /// What is submitted.
-    pub drafts: Vec<FindingDraft>,
-    /// The real finding that the trial is about and that stays.
+    /// The real finding that it is about and that stays.
     pub partner: Option<FindingId>,
+    pub draft: FindingDraft,
     /// Calls that it needs on record.
     pub calls: Vec<MadeCall>,
 }
 
 impl Trial {
-    /// A trial with `draft` in place of the real finding `base`.
-    #[must_use]
-    pub fn instead(kind: Kind, base: &Finding, draft: FindingDraft) -> Self {
-        Self {
-            kind,
-            domain: base.domain.clone(),
-            replaces: Some(base.id.clone()),
-            drafts: vec![draft],
-            partner: None,
-            calls: vec![],
-        }
-    }
-
-    /// A trial with `draft` beside the real finding `base`, which it is about.
-    #[must_use]
-    pub fn beside(kind: Kind, base: &Finding, draft: FindingDraft) -> Self {
-        let domain = base.domain.clone();
-        Self { kind, domain, replaces: None, drafts: vec![draft], partner: Some(base.id.clone()), calls: vec![] }
-    }
-
-    /// A trial with a finding of its own.
-    #[must_use]
-    pub fn alone(kind: Kind, domain: Domain, draft: FindingDraft) -> Self {
-        Self { kind, domain, replaces: None, drafts: vec![draft], partner: None, calls: vec![] }
-    }
-
-    /// The same with a call on record.
-    #[must_use]
-    pub fn with(mut self, call: MadeCall) -> Self {
-        self.calls.push(call);
-        self
-    }
-
     /// The real finding that it is made from: no two trials of one Review share it.
     #[must_use]
     pub fn about(&self) -> Option<&FindingId> {
         self.replaces.as_ref().or(self.partner.as_ref())
     }
-}
 
-/// The id of a call that no real task makes.
-fn made_id(stage: &Stage, domain: &Domain, dice: &mut Dice) -> CallId {
-    let task = TaskId::of(stage.state.round, TaskKind::Investigate, Some(domain));
-    CallId::of(&task, 5_000, dice.serial())
-}
-
-/// A search on record that returned `result`.
-pub fn made_search(stage: &Stage, domain: &Domain, arguments: &Value, result: &Value, dice: &mut Dice) -> MadeCall {
-    let bytes = result.to_string().into_bytes();
-    let now = stage.state.last_at.unwrap_or_default();
-    let call = ToolCall {
-        id: made_id(stage, domain, dice),
-        domain: Some(domain.clone()),
-        tool: "search".into(),
-        arguments: casebook_protocol::hash::canonical_json(arguments),
-        status: CallStatus::Answered,
-        result: ArtifactId::of(&bytes),
-        bytes: bytes.len() as u64,
-        started: now,
-        ended: now,
-    };
-    MadeCall { call, bytes, repeatable: true }
-}
-
-/// The same search made again, as the turn loop does: the evidence has not changed, so the answer is
-/// the same.
-pub fn again(stage: &Stage, search: &Search, dice: &mut Dice) -> ToolCall {
-    ToolCall { id: made_id(stage, &search.domain, dice), ..search.call.clone() }
-}
-
-/// The record as `change` leaves it, and the search that returned it.
-pub fn made_record(stage: &Stage, rec: &Rec, change: &dyn Fn(&mut Value), dice: &mut Dice) -> Option<(MadeCall, Rec)> {
-    let mut value = rec.value.clone();
-    change(&mut value);
-    let source = value.get("source").cloned().unwrap_or(Value::Null);
-    let result = json!({"total": 1, "total_is_exact": true, "returned": 1, "searched": [source],
-        "window": {"from": null, "to": null}, "records": [value]});
-    let made = made_search(stage, &rec.domain, &json!({"terms": [], "include_fields": true}), &result, dice);
-    let new = Rec::read(&rec.domain, &made.call.id, "/records/0".into(), &value)?;
-    Some((made, new))
-}
-
-/// Every text in `value` with `old` replaced by `new`, in either case.
-pub fn replace_all(value: &mut Value, old: &str, new: &str) {
-    match value {
-        Value::String(text) => *text = replaced(text, old, new),
-        Value::Array(items) => items.iter_mut().for_each(|item| replace_all(item, old, new)),
-        Value::Object(map) => map.values_mut().for_each(|item| replace_all(item, old, new)),
-        _ => {}
+    /// The real findings of a round, each as a trial.
+    pub fn as_found(place: usize, stage: &Stage) -> impl Iterator<Item = Self> {
+        stage.bases.iter().map(move |base| {
+            let Finding { id, domain, draft, .. } = base.found.finding.clone();
+            Self {
+                kind: Kind::AsFound,
+                stage: place,
+                domain,
+                replaces: Some(id),
+                partner: None,
+                draft,
+                calls: Vec::new(),
+            }
+        })
     }
 }
 
-fn replaced(text: &str, old: &str, new: &str) -> String {
-    let (lower, old) = (text.to_ascii_lowercase(), old.to_ascii_lowercase());
-    let (mut out, mut from) = (String::new(), 0);
-    for (at, hit) in lower.match_indices(&old) {
-        out.push_str(text.get(from..at).unwrap_or_default());
-        out.push_str(new);
-        from = at + hit.len();
-    }
-    out + text.get(from..).unwrap_or_default()
+/// What became of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub kind: Kind,
+    /// It passed the mechanical check.
+    pub passed: bool,
+    /// What the check said against it; empty if it passed.
+    pub why: String,
+    /// The score that counts; none if the Critic failed.
+    pub score: Option<f64>,
+    /// It may carry an event: it is credible by rule 3.4.
+    pub believed: bool,
+    /// It is on the Timeline.
+    pub told: bool,
+    /// Events that tell it or the finding that it is about.
+    pub events: usize,
+    /// It or the finding that it is about is marked as contradicted by the other.
+    pub marked: bool,
+    /// The finding that it is about is believed.
+    pub partner_believed: bool,
+    pub claim: String,
 }
 
-/// A citation of the record by a piece of its bytes.
-#[must_use]
-pub fn cite(rec: &Rec) -> Citation {
-    let quote: String = rec.raw.chars().skip_while(|c| c.is_whitespace()).take(60).collect();
-    Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
-}
-
-/// The names that the claim has in backquotes, each once.
-#[must_use]
-pub fn names(claim: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    for name in claim.split('`').skip(1).step_by(2) {
-        if !name.is_empty() && !all.iter().any(|n| n == name) {
-            all.push(name.to_owned());
+impl Outcome {
+    /// The trial ended as its kind has to.
+    #[must_use]
+    pub fn right(&self) -> bool {
+        match self.kind.row().expect {
+            Expect::Refused => !self.believed && !self.told,
+            Expect::Kept => self.believed,
+            Expect::OneEvent => self.events == 1,
+            Expect::Marked => self.marked || !self.believed || !self.partner_believed,
         }
     }
-    all
+
+    /// A falsehood that code can tell was believed, or a check stopped what is true.
+    #[must_use]
+    pub fn code_failed(&self) -> bool {
+        let by_code = self.kind.row().by == By::Code;
+        match self.kind.row().expect {
+            Expect::Kept => !self.passed,
+            Expect::Refused => by_code && !self.right(),
+            Expect::OneEvent => by_code && self.events > 1,
+            Expect::Marked => false,
+        }
+    }
 }
 
-/// The draft with the name `old` given as `new`, in claim and entities; without backquotes if `bare`.
-#[must_use]
-pub fn renamed(base: &Base, old: &str, new: &str, bare: bool) -> FindingDraft {
-    let mut draft = base.found.finding.draft.clone();
-    let (was, is) = (format!("`{old}`"), if bare { new.to_owned() } else { format!("`{new}`") });
-    draft.claim = draft.claim.replace(&was, &is);
-    for entity in draft.entities.iter_mut().filter(|e| e.value.eq_ignore_ascii_case(old)) {
-        new.clone_into(&mut entity.value);
+/// Lets `mind` review the round with all of `trials` in it.
+///
+/// # Errors
+/// When the store fails. A Critic that fails is an answer: its trials have no score.
+pub async fn review(
+    stage: &Stage,
+    trials: &[&Trial],
+    store: &Arc<dyn Store>,
+    mind: &Arc<dyn Mind>,
+) -> Result<Vec<Outcome>> {
+    let mut state = stage.state.clone();
+    let investigation = state.investigation.clone().ok_or_else(|| Failure::defect("a round of no investigation"))?;
+    let overlay = Overlay::new(Arc::clone(store), state.round);
+    let mut submitted = Vec::new();
+    for trial in trials {
+        submitted.extend(submit(stage, &mut state, trial).map(|id| (id, *trial)));
+        for made in &trial.calls {
+            overlay.record(&investigation, made).await?;
+        }
     }
-    draft
+    let env = Env { bus: Arc::new(MemoryBus::default()), store: Arc::new(overlay), clock: Arc::new(SystemClock) };
+    let state = reviewed(state, &investigation, &env, mind).await?;
+    Ok(submitted.iter().map(|(id, trial)| outcome(&state, id, trial)).collect())
+}
+
+/// Checks the finding of a trial as the Hub does and puts it into the round.
+fn submit(stage: &Stage, state: &mut State, trial: &Trial) -> Option<FindingId> {
+    let Trial { domain, draft, .. } = trial.clone();
+    let mut exhibits = stage.exhibits.get(&domain).cloned().unwrap_or_default();
+    for made in &trial.calls {
+        exhibits.add(made.call.clone(), true, &made.bytes);
+    }
+    let round = state.round;
+    let findings = &mut state.rounds.get_mut(&round)?.findings;
+    let id = match &trial.replaces {
+        Some(id) => id.clone(),
+        None => {
+            let last = findings.keys().filter(|(of, _)| *of == domain).map(|(_, n)| *n).max();
+            FindingId::of(round, &domain, last.unwrap_or(0) + 1)
+        }
+    };
+    let number = id.as_str().rsplit('-').next()?.parse().ok()?;
+    let checked = exhibits.check(&draft);
+    let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft };
+    findings.insert((domain, number), CheckedFinding { finding, checked });
+    Some(id)
+}
+
+/// The state after the Review and the Timeline of the round.
+async fn reviewed(state: State, investigation: &InvestigationId, env: &Env, mind: &Arc<dyn Mind>) -> Result<State> {
+    let now = state.last_at.unwrap_or_default();
+    let worker = casebook_critic::actor::worker(env.clone(), Arc::clone(mind));
+    let mut pass = advance(state, investigation, &[], now, true);
+    loop {
+        if let Some(defect) = pass.defect {
+            return Err(Failure::defect(defect).into());
+        }
+        let critics = |kind| matches!(kind, TaskKind::Review | TaskKind::Timeline);
+        let Some(task) = pass.tasks.into_iter().find(|task| critics(task.view.kind())) else { return Ok(pass.state) };
+        let outcome = worker.perform(&Arc::new(task)).await?;
+        let command = Command::RecordOutcome { outcome: Box::new(outcome), exhibits: Exhibits::default(), now };
+        pass = advance(pass.state, investigation, &[command], now, true);
+        if let Some(Err(why)) = pass.answers.first() {
+            return Err(Failure::defect(format!("the Critic's outcome was rejected: {why}")).into());
+        }
+    }
+}
+
+fn outcome(state: &State, id: &FindingId, trial: &Trial) -> Outcome {
+    let partner = trial.partner.as_ref();
+    let submitted = state.findings().find(|found| found.finding.id == *id).map(|found| &found.checked);
+    let review = state.this_review();
+    let find = |id: &FindingId| -> Option<&Reviewed> { review?.findings.iter().find(|f| f.finding.id == *id) };
+    let (own, other) = (find(id), partner.and_then(find));
+    let names = |reviewed: Option<&Reviewed>, id: Option<&FindingId>| {
+        id.is_some_and(|id| reviewed.is_some_and(|reviewed| reviewed.contradicted_by.contains(id)))
+    };
+    let believed = |reviewed: Option<&Reviewed>| {
+        reviewed.is_some_and(|reviewed| credible(reviewed, Score::clamped(TIMELINE_THRESHOLD)))
+    };
+    let events = state.timeline.as_ref().map_or(&[][..], |timeline| &timeline.events);
+    let why = submitted.map(|checked| {
+        let bad = checked.citations.iter().filter(|citation| !citation.holds).map(|citation| citation.note.clone());
+        bad.chain(checked.faults.clone()).collect::<Vec<_>>().join("; ")
+    });
+    Outcome {
+        kind: trial.kind,
+        passed: submitted.is_some_and(|checked| checked.valid()),
+        why: why.unwrap_or_default(),
+        score: own.map(|reviewed| reviewed.score.get()),
+        believed: believed(own),
+        told: events.iter().any(|event| event.findings.contains(id)),
+        events: events.iter().filter(|e| e.findings.iter().any(|f| f == id || Some(f) == partner)).count(),
+        marked: names(own, partner) || names(other, Some(id)),
+        partner_believed: believed(other),
+        claim: trial.draft.claim.clone(),
+    }
 }

@@ -12,10 +12,12 @@ use async_nats::jetstream::{self, message::StreamMessage};
 use casebook_protocol::subject;
 use casebook_runtime::nats::{Connection, streams};
 use futures_util::StreamExt;
+use rand::seq::IteratorRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
 use crate::Result;
-use crate::generate::Chance;
 
 /// The header of a notice that we sent ourselves.
 const ECHO: &str = "Echo";
@@ -63,7 +65,7 @@ pub async fn alert(connection: Connection, bytes: Vec<u8>, doubled: Arc<Doubled>
 
 /// Sends every second notice of a step or an outcome once more, up to two seconds later.
 pub async fn notices(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
-    let mut chance = Chance(seed);
+    let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let client = connection.client().clone();
     let (Ok(steps), Ok(outcomes)) = (client.subscribe(subject::STEPS).await, client.subscribe(subject::OUTCOMES).await)
     else {
@@ -72,11 +74,11 @@ pub async fn notices(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
     let mut both = futures_util::stream::select(steps, outcomes);
     while let Some(message) = both.next().await {
         let ours = message.headers.as_ref().is_some_and(|headers| headers.get(ECHO).is_some());
-        if ours || chance.next(2) == 0 {
+        if ours || dice.random() {
             continue;
         }
-        let (client, doubled, later) =
-            (client.clone(), Arc::clone(&doubled), Duration::from_millis(chance.next(2_000)));
+        let later = Duration::from_millis(dice.random_range(0..2_000));
+        let (client, doubled) = (client.clone(), Arc::clone(&doubled));
         tokio::spawn(async move {
             tokio::time::sleep(later).await;
             let mut headers = message.headers.unwrap_or_default();
@@ -91,18 +93,17 @@ pub async fn notices(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
 /// Looks at the queues of tasks and cases again and again, and puts what it saw there into them once
 /// more, sooner or later.
 pub async fn jobs(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
-    let mut chance = Chance(seed);
+    let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let context = jetstream::new(connection.client().clone());
     let mut seen: BTreeMap<String, (HeaderMap, bytes::Bytes)> = BTreeMap::new();
     loop {
-        tokio::time::sleep(Duration::from_millis(100 + chance.next(300))).await;
+        tokio::time::sleep(Duration::from_millis(dice.random_range(100..400))).await;
         for stream in [streams::TASKS, streams::CASES] {
             for message in all(&context, stream).await.unwrap_or_default() {
                 seen.insert(message.subject.to_string(), (message.headers, message.payload));
             }
         }
-        let chosen = usize::try_from(chance.next(seen.len() as u64)).unwrap_or_default();
-        let Some((subject, (headers, payload))) = seen.iter().nth(chosen) else { continue };
+        let Some((subject, (headers, payload))) = seen.iter().choose(&mut dice) else { continue };
         let sent = context.publish_with_headers(subject.clone(), headers.clone(), payload.clone()).await;
         let Ok(sent) = sent else { continue };
         let count = if sent.await.is_ok() { &doubled.jobs } else { &doubled.refused };

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use crate::generate::Chance;
+use rand::seq::IteratorRandom;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use crate::team::Part;
 
 /// What is struck.
@@ -41,35 +44,27 @@ pub struct Strike {
 /// as often as not.
 #[must_use]
 pub fn plan(seed: u64, parts: &[Part], lease: Duration, length: Duration) -> Vec<Strike> {
-    let mut chance = Chance(seed);
+    let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let mut strikes: Vec<Strike> = Vec::new();
     let mut kinds = Vec::new();
     let mut at = Duration::ZERO;
     loop {
-        at += Duration::from_millis(400 + chance.next(1_800));
+        at += Duration::from_millis(dice.random_range(400..2_200));
         if at >= length {
             return strikes;
         }
         if kinds.is_empty() {
             kinds = all_kinds(parts);
         }
-        let kind = kinds.swap_remove(usize::try_from(chance.next(kinds.len() as u64)).unwrap_or_default());
-        let (part, blow) = kind;
-        let target = match part {
-            None => Target::Server,
-            Some(part) => {
-                let these: Vec<usize> = (0..parts.len()).filter(|i| parts.get(*i) == Some(&part)).collect();
-                let chosen = usize::try_from(chance.next(these.len() as u64)).unwrap_or_default();
-                these.get(chosen).map_or(Target::Server, |i| Target::Member(*i))
-            }
-        };
-        let away = away(&mut chance, target, blow, lease);
-        let busy = strikes.iter().any(|s| s.target == target && s.at + s.away > at);
-        if busy {
-            kinds.push(kind);
-            continue;
+        let (part, blow) = kinds.swap_remove(dice.random_range(0..kinds.len()));
+        let members = (0..parts.len()).filter(|i| parts.get(*i).copied() == part);
+        let target = members.choose(&mut dice).map_or(Target::Server, Target::Member);
+        let away = away(&mut dice, target, blow, lease);
+        if strikes.iter().any(|strike| strike.target == target && strike.at + strike.away > at) {
+            kinds.push((part, blow));
+        } else {
+            strikes.push(Strike { at, target, blow, away });
         }
-        strikes.push(Strike { at, target, blow, away });
     }
 }
 
@@ -78,12 +73,12 @@ fn all_kinds(parts: &[Part]) -> Vec<(Option<Part>, Blow)> {
     there.chain([None]).flat_map(|part| [(part, Blow::Kill), (part, Blow::Pause)]).collect()
 }
 
-fn away(chance: &mut Chance, target: Target, blow: Blow, lease: Duration) -> Duration {
+fn away(dice: &mut ChaCha8Rng, target: Target, blow: Blow, lease: Duration) -> Duration {
     let lease = u64::try_from(lease.as_millis()).unwrap_or(u64::MAX);
     Duration::from_millis(match (target, blow) {
-        (_, Blow::Kill) => 50 + chance.next(1_000),
-        (Target::Server, Blow::Pause) => 200 + chance.next(2_000),
-        (Target::Member(_), Blow::Pause) => lease / 2 + chance.next(lease * 3 / 2),
+        (_, Blow::Kill) => dice.random_range(50..1_050),
+        (Target::Server, Blow::Pause) => dice.random_range(200..2_200),
+        (Target::Member(_), Blow::Pause) => dice.random_range(lease / 2..lease * 2),
     })
 }
 

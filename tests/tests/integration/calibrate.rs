@@ -14,7 +14,7 @@ use casebook_cli::stop::Stop;
 use casebook_protocol::Budget;
 use casebook_runtime::process;
 use casebook_tests::calibrate::kind::{Expect, Kind};
-use casebook_tests::calibrate::{Calibrated, Options, calibrate, material, plant, usual_critics};
+use casebook_tests::calibrate::{Calibrated, Options, calibrate, plant, stage, usual_critics};
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::run;
@@ -36,11 +36,10 @@ fn measured_by(cases: &[PathBuf], trials: usize, critics: &[(String, Arc<dyn Min
         let options = Options { trials, seed: 1 };
         let mut rounds = Vec::new();
         for id in &ids {
-            rounds.extend(material::stages(home.store.as_ref(), id).await.unwrap());
+            rounds.extend(stage::stages(home.store.as_ref(), id).await.unwrap());
         }
-        let claims = || -> Vec<String> {
-            plant::trials(&rounds, 50, 3).iter().flat_map(|p| &p.trial.drafts).map(|d| d.claim.clone()).collect()
-        };
+        let claims =
+            || -> Vec<String> { plant::trials(&rounds, 50, 3).into_iter().map(|trial| trial.draft.claim).collect() };
         assert_eq!(claims(), claims(), "a seed plants the same findings");
         calibrate(&home.store, &ids, options, critics).await.unwrap()
     })

@@ -1,15 +1,16 @@
 //! A Critic that believes everything: what is left is what the mechanical checks and the rules do
 //! alone.
 
-use casebook_agent::mind::{Done, Thought};
+use casebook_agent::mind::{Analyst, Done, Thought};
 use casebook_agent::worker::answer;
 use casebook_protocol::{Answer, EventDraft, Judgement, ReviewDraft, Score, Task, TimelineDraft, TimelineView, View};
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 /// Scores every finding as well as one source allows and makes an event of each that is credible
 /// after the rules.
-#[must_use]
-pub fn think(task: &Task, _: &[Done], _: bool) -> Thought {
+pub const CREDULOUS_CRITIC: Analyst = Analyst(think);
+
+fn think(task: &Task, _: &[Done], _: bool) -> Thought {
     match &task.view {
         View::Review(view) => {
             let judge = |finding: &casebook_protocol::CheckedFinding| Judgement {

@@ -34,7 +34,6 @@ pub struct Stage {
 /// A finding that holds.
 #[derive(Debug, Clone)]
 pub struct Base {
-    /// The finding with its check.
     pub found: CheckedFinding,
     /// The records that it cites, as they were returned.
     pub records: Vec<Rec>,
@@ -43,25 +42,17 @@ pub struct Base {
 /// A record as a tool returned it.
 #[derive(Debug, Clone)]
 pub struct Rec {
-    /// Whose tool.
     pub domain: Domain,
-    /// The call that returned it.
     pub call: casebook_protocol::CallId,
     /// Where in the result it stands.
     pub pointer: String,
-    /// The file within the evidence.
     pub file: String,
-    /// The line, from 1.
     pub line: u64,
-    /// When.
     pub time: Option<Timestamp>,
-    /// What that rests on.
     pub basis: TimeBasis,
-    /// How precise it is.
     pub precision: Precision,
     /// Its bytes as text.
     pub raw: String,
-    /// The whole object.
     pub value: Value,
     lower: String,
 }
@@ -69,19 +60,14 @@ pub struct Rec {
 /// A search that says how many records matched.
 #[derive(Debug, Clone)]
 pub struct Search {
-    /// The call.
     pub call: ToolCall,
-    /// Whose.
     pub domain: Domain,
     /// How many records matched.
     pub total: u64,
-    /// What was searched for.
     pub terms: Vec<String>,
     /// One of the terms is enough.
     pub any: bool,
-    /// The beginning of the window.
     pub from: Option<Timestamp>,
-    /// Its end.
     pub to: Option<Timestamp>,
 }
 
