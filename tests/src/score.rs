@@ -1,7 +1,7 @@
 //! Scores a finished investigation against a case's ground truth: which of the events that matter the
 //! Timeline cites, and whether the verdict is right. The truth is read here and nowhere else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use casebook_protocol::{Report, Timestamp, Verdict};
@@ -50,7 +50,6 @@ pub struct Score {
     pub ordered: bool,
     /// Truth events that more than one event tells.
     pub duplicates: usize,
-    /// Gaps that were named.
     pub gaps: usize,
     /// Truth events that must be told and are not.
     pub missed: Vec<String>,
@@ -66,7 +65,10 @@ fn verdict(text: &str) -> Option<Verdict> {
     })
 }
 
-fn base(path: &str) -> String {
+/// A line of a file, by the file's name without its folder.
+type Line = (String, u64);
+
+fn name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
@@ -78,37 +80,32 @@ pub fn score(folder: &Path, report: &Report) -> Result<Score> {
     let path = folder.join("truth.json");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let truth: Truth = serde_json::from_str(&text).map_err(|e| format!("{}: {e}", path.display()))?;
-    let events = &report.timeline.events;
-    let cited: Vec<BTreeSet<(String, u64)>> =
-        events.iter().map(|e| e.evidence.iter().map(|r| (base(&r.file), r.line)).collect()).collect();
-    let mut told: BTreeSet<&str> = BTreeSet::new();
-    let mut duplicates = 0;
-    for key in &truth.key_events {
-        let tolerance = key.tolerance_seconds.max(1.0);
-        let records: BTreeSet<(String, u64)> = key.evidence.iter().map(|p| (base(&p.file), p.line)).collect();
-        let apart = |at: Timestamp| (at.as_nanosecond() - key.time_utc.as_nanosecond()).abs() as f64 / 1e9;
-        let hits =
-            events.iter().zip(&cited).filter(|(e, c)| !c.is_disjoint(&records) && apart(e.time) <= tolerance).count();
-        if hits > 0 {
-            told.insert(&key.id);
-        }
-        duplicates += usize::from(hits > 1);
-    }
-    let share = |importance: &str| {
-        let wanted: Vec<&KeyEvent> = truth.key_events.iter().filter(|k| k.importance == importance).collect();
-        let hits = wanted.iter().filter(|k| told.contains(k.id.as_str())).count();
-        (!wanted.is_empty()).then(|| hits as f64 / wanted.len() as f64)
+    let events: Vec<(Timestamp, BTreeSet<Line>)> = report
+        .timeline
+        .events
+        .iter()
+        .map(|event| (event.time, event.evidence.iter().map(|record| (name(&record.file), record.line)).collect()))
+        .collect();
+    let hits = |key: &KeyEvent| {
+        let lines: BTreeSet<Line> = key.evidence.iter().map(|place| (name(&place.file), place.line)).collect();
+        let apart = |time: Timestamp| time.duration_since(key.time_utc).abs().as_secs_f64();
+        let near = |time| apart(time) <= key.tolerance_seconds.max(1.0);
+        events.iter().filter(|(time, cited)| near(*time) && !cited.is_disjoint(&lines)).count()
     };
-    let lines = line_counts(&folder.join("evidence"));
-    let exists = |c: &BTreeSet<(String, u64)>| {
-        c.iter().any(|(f, l)| *l >= 1 && lines.iter().any(|(known, n)| known == f && l <= n))
+    let keys: Vec<(&KeyEvent, usize)> = truth.key_events.iter().map(|key| (key, hits(key))).collect();
+    let of = |importance: &'static str| keys.iter().filter(move |(key, _)| key.importance == importance);
+    let share = |importance| {
+        let (told, all) = (of(importance).filter(|(_, hits)| *hits > 0).count(), of(importance).count());
+        (all > 0).then(|| told as f64 / all as f64)
     };
-    let grounded = cited.iter().filter(|c| exists(c)).count();
-    let right: Vec<Verdict> =
-        truth.acceptable_verdicts.unwrap_or_else(|| vec![truth.verdict]).iter().filter_map(|v| verdict(v)).collect();
+    let mut lengths = BTreeMap::new();
+    count_lines(&folder.join("evidence"), &mut lengths);
+    let exists = |(file, line): &Line| *line >= 1 && lengths.get(file).is_some_and(|lines| line <= lines);
+    let grounded = events.iter().filter(|(_, cited)| cited.iter().any(exists)).count();
+    let right = truth.acceptable_verdicts.unwrap_or_else(|| vec![truth.verdict]);
     Ok(Score {
         verdict: match report.verdict {
-            v if right.contains(&v) => "right",
+            given if right.iter().any(|text| verdict(text) == Some(given)) => "right",
             Verdict::Inconclusive => "inconclusive",
             _ => "wrong",
         },
@@ -116,34 +113,24 @@ pub fn score(folder: &Path, report: &Report) -> Result<Score> {
         should: share("should"),
         events: events.len(),
         grounded: if events.is_empty() { 0.0 } else { grounded as f64 / events.len() as f64 },
-        ordered: events.is_sorted_by_key(|e| e.time),
-        duplicates,
+        ordered: events.is_sorted_by_key(|(time, _)| *time),
+        duplicates: keys.iter().filter(|(_, hits)| *hits > 1).count(),
         gaps: report.timeline.gaps.len(),
-        missed: truth
-            .key_events
-            .iter()
-            .filter(|k| k.importance == "must" && !told.contains(k.id.as_str()))
-            .map(|k| k.id.clone())
-            .collect(),
+        missed: of("must").filter(|(_, hits)| *hits == 0).map(|(key, _)| key.id.clone()).collect(),
     })
 }
 
-fn line_counts(folder: &Path) -> Vec<(String, u64)> {
-    let mut counts = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(dir) = open.pop() {
-        for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if let Ok(bytes) = std::fs::read(&path) {
-                let whole = bytes.iter().filter(|b| **b == b'\n').count() as u64;
-                let rest = u64::from(bytes.last().is_some_and(|b| *b != b'\n'));
-                counts.push((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), whole + rest));
-            }
+/// The lines of each file, by its name; of two files with one name, those of the longer one.
+fn count_lines(folder: &Path, lengths: &mut BTreeMap<String, u64>) {
+    for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if path.is_dir() {
+            count_lines(&path, lengths);
+        } else if let (Ok(bytes), Some(name)) = (std::fs::read(&path), path.file_name()) {
+            let lines = bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
+            let known = lengths.entry(name.to_string_lossy().into_owned()).or_default();
+            *known = lines.max(*known);
         }
     }
-    counts
 }
 
 /// The figures of many cases together.
@@ -151,9 +138,9 @@ fn line_counts(folder: &Path) -> Vec<(String, u64)> {
 pub struct Summary {
     /// The mean share of the events that must be told and are.
     pub must: f64,
-    /// Right verdicts.
+    /// Verdicts that are right.
     pub right: usize,
-    /// Wrong verdicts.
+    /// Verdicts that are wrong.
     pub wrong: usize,
 }
 
