@@ -17,7 +17,6 @@ pub mod run;
 /// What is asked for.
 #[derive(Debug, Clone)]
 pub struct Order {
-    /// The team.
     pub shape: Shape,
     /// How many alerts come in, spread over the first three quarters of `length`.
     pub investigations: usize,
@@ -31,7 +30,6 @@ pub struct Order {
 
 impl Order {
     /// One process of each part, a model that answers at once, and the shortest lease.
-    #[must_use]
     pub fn of_one_each(seed: u64) -> Self {
         let mut order = Self::small(seed);
         order.shape.parts = Part::ALL.map(|part| (part, 1)).to_vec();
@@ -41,7 +39,6 @@ impl Order {
     }
 
     /// Two Hubs and a few others, small investigations, and a lease of three seconds.
-    #[must_use]
     pub fn small(seed: u64) -> Self {
         let shape = Shape {
             parts: vec![(Part::Hub, 2), (Part::Director, 2), (Part::Critic, 1), (Part::Expert, 2)],
@@ -56,7 +53,6 @@ impl Order {
                 names_alert: true,
                 ..Brain::default()
             },
-            guarded: true,
         };
         Self { shape, investigations: 12, length: Duration::from_secs(35), patience: Duration::from_secs(90), seed }
     }

@@ -31,7 +31,6 @@ pub const FORMS: [(&str, &str); 8] = [
 
 /// A scripted model that is served, with the models file that leads to it.
 pub struct Lab {
-    /// The server.
     pub server: Server,
     /// The text of the models file.
     pub file: String,
@@ -74,7 +73,6 @@ impl Lab {
     }
 
     /// The data folder of its investigations.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
@@ -85,7 +83,6 @@ impl Lab {
     }
 
     /// What is wrong with the requests so far, in words.
-    #[must_use]
     pub fn violations(&self) -> Vec<String> {
         let found = invariants::check(&self.server.log().captured(), &[KEY.to_owned()]);
         found.iter().map(|v| format!("request {}: {}: {}", v.number, v.rule, v.detail)).collect()
@@ -94,7 +91,6 @@ impl Lab {
 
 /// The models file with the scripted model at `url` in every role, which is asked with the key in the
 /// file `key`; `more` are further lines for the model, in place of the usual ones where they name the same.
-#[must_use]
 pub fn models_file(url: &str, (provider, way): (&str, &str), key: &Path, more: &str) -> String {
     let usual = ["window = 200000\n", "max_output = 8000\n", "concurrency = 64\n"];
     let name = |line: &str| line.split(' ').next().unwrap_or(line).to_owned();

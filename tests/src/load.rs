@@ -34,7 +34,6 @@ pub enum Mode {
 }
 
 impl Mode {
-    #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
@@ -44,13 +43,11 @@ impl Mode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     pub mode: Mode,
-    /// Investigations at once.
     pub at: usize,
     /// So many waves of them, one after the other: few at once are too soon over for a figure that holds.
     pub waves: usize,
     /// How long a reply of the model takes, in milliseconds.
     pub latency: u64,
-    /// Rounds of an investigation.
     pub rounds: u32,
     /// Where the scripted model serves.
     pub url: String,
@@ -61,30 +58,25 @@ pub struct Setting {
 
 impl Setting {
     /// The investigations that are measured.
-    #[must_use]
     pub const fn all(&self) -> usize {
         self.at * self.waves
     }
 
     /// Of `bytes` that are stored, those of the investigations that are measured: one like them comes before.
-    #[must_use]
     pub const fn share(&self, bytes: u64) -> u64 {
         let all = self.all() as u64;
         bytes / (all + 1) * all
     }
 
-    #[must_use]
     pub fn name(&self) -> String {
         format!("{}-{}-{}", self.mode.name(), self.at, self.latency)
     }
 
     /// What the run keeps.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.folder.join(self.name())
     }
 
-    #[must_use]
     pub fn evidence(&self) -> PathBuf {
         self.folder.join("evidence")
     }
@@ -95,7 +87,6 @@ impl Setting {
     }
 
     /// The file with the calls that a bare client makes ([`calls::Calls`]).
-    #[must_use]
     pub fn calls(&self) -> PathBuf {
         self.folder.join("calls.json")
     }

@@ -32,19 +32,16 @@ impl Broker {
     }
 
     /// Its port.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.server.port
     }
 
     /// Its address, without TLS.
-    #[must_use]
     pub fn url(&self) -> String {
         self.server.url()
     }
 
     /// Its process id.
-    #[must_use]
     pub fn pid(&self) -> u32 {
         self.server.process.id()
     }
@@ -68,7 +65,6 @@ impl Broker {
 
 /// A NATS server that ends with this value.
 pub struct Nats {
-    /// The server.
     pub broker: Broker,
     others: Option<String>,
     folder: tempfile::TempDir,
@@ -109,13 +105,11 @@ impl Nats {
     }
 
     /// The folder with a file of credentials for each user; it is there where the server asks for them.
-    #[must_use]
     pub fn credentials(&self) -> PathBuf {
         self.folder.path().join("credentials")
     }
 
     /// How to reach it as `user`.
-    #[must_use]
     pub fn options(&self, user: &str) -> nats::Options {
         let credentials = Some(self.credentials().join(user)).filter(|path| path.is_file());
         let url = self.others.clone().unwrap_or_else(|| self.broker.url());
@@ -123,7 +117,6 @@ impl Nats {
     }
 
     /// A folder that is removed with it.
-    #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }

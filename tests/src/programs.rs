@@ -13,7 +13,6 @@ const ALL: [&str; 6] =
 ///
 /// # Panics
 /// When they cannot be built: there is nothing to test.
-#[must_use]
 pub(crate) fn folder() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(find)

@@ -13,7 +13,6 @@ use casebook_runtime::process;
 use crate::{Result, nats, programs};
 
 /// One of our programs, built like the test that runs it.
-#[must_use]
 pub fn program(name: &str) -> PathBuf {
     programs::folder().join(name)
 }
@@ -29,7 +28,6 @@ pub fn cluster() -> Result<Command> {
 }
 
 /// The folder of our own case.
-#[must_use]
 pub fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
 }

@@ -42,7 +42,6 @@ pub struct Score {
     pub must: Option<f64>,
     /// The same for the events that should be told.
     pub should: Option<f64>,
-    /// Events that were told.
     pub events: usize,
     /// Share of them that cite a record that exists.
     pub grounded: f64,
@@ -146,7 +145,6 @@ pub struct Summary {
 
 impl Summary {
     /// What `all` amount to.
-    #[must_use]
     pub fn of(all: &[Score]) -> Self {
         let must: Vec<f64> = all.iter().filter_map(|score| score.must).collect();
         let verdicts = |name: &str| all.iter().filter(|score| score.verdict == name).count();

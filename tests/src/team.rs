@@ -26,11 +26,8 @@ const TAIL: usize = 3_000;
 /// What a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// A Hub.
     Hub,
-    /// A Director.
     Director,
-    /// A Critic.
     Critic,
     /// An Expert for every domain of the evidence.
     Expert,
@@ -40,8 +37,6 @@ impl Part {
     /// All of them, in the order in which they are started.
     pub const ALL: [Self; 4] = [Self::Hub, Self::Director, Self::Critic, Self::Expert];
 
-    /// Its name, as in that of its program.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Hub => "hub",
@@ -52,10 +47,9 @@ impl Part {
     }
 }
 
-/// How a team is made up.
+/// How a team is made up. Each of its processes may do what its role needs and no more.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// How many processes of each part.
     pub parts: Vec<(Part, usize)>,
     /// The lease of jobs, in seconds.
     pub lease: u64,
@@ -63,15 +57,11 @@ pub struct Shape {
     pub sweep: u64,
     /// How long the model takes for a reply.
     pub latency: Duration,
-    /// How the model plays.
     pub brain: Brain,
-    /// The server asks everyone who he is, and lets each do what its role needs and no more.
-    pub guarded: bool,
 }
 
 impl Shape {
     /// What each process is, in their order.
-    #[must_use]
     pub fn members(&self) -> Vec<Part> {
         self.parts.iter().flat_map(|(part, n)| std::iter::repeat_n(*part, *n)).collect()
     }
@@ -80,19 +70,16 @@ impl Shape {
 /// A process of the team.
 #[derive(Debug)]
 pub struct Member {
-    /// What it is.
     pub part: Part,
     /// Its name, such as `expert-1`.
     pub name: String,
     command: Command,
     log: PathBuf,
     process: Option<Process>,
-    paused: bool,
 }
 
 impl Member {
     /// Its number in the system, while it runs.
-    #[must_use]
     pub fn id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }
@@ -100,15 +87,12 @@ impl Member {
 
 /// Processes of a server. Dropped, all of them are killed; when a test fails, the ends of their logs are shown.
 pub struct Processes {
-    /// The server.
     pub nats: Nats,
-    /// The processes.
     pub members: Vec<Member>,
 }
 
 /// A team with its model.
 pub struct Team {
-    /// The model.
     pub model: Server,
     processes: Processes,
 }
@@ -133,11 +117,8 @@ impl Team {
     /// # Errors
     /// With the log of the process that it concerns.
     pub fn start(shape: &Shape) -> Result<Self> {
-        let nats = if shape.guarded {
-            Nats::guarded_for(&DOMAINS.iter().map(|name| Domain::new(*name)).collect::<Result<Vec<_>, _>>()?)?
-        } else {
-            Nats::start()?
-        };
+        let domains = DOMAINS.iter().map(|name| Domain::new(*name)).collect::<Result<Vec<_>, _>>()?;
+        let nats = Nats::guarded_for(&domains)?;
         let named = |(part, n): &(Part, usize)| -> Vec<(Part, String)> {
             (1..=*n).map(|i| (*part, format!("{}-{i}", part.name()))).collect()
         };
@@ -158,11 +139,10 @@ impl Team {
 }
 
 fn arguments(nats: &Nats, model: &str, part: Part, name: &str, shape: &Shape) -> Result<Vec<String>> {
-    let mut arguments = vec!["--log".to_owned(), "json".to_owned()];
+    let mut arguments = Vec::new();
     let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
-    if shape.guarded {
-        add("--credentials", nats.credentials().display().to_string());
-    }
+    add("--log", "json".into());
+    add("--credentials", nats.credentials().display().to_string());
     if part == Part::Hub {
         add("--lease", shape.lease.to_string());
         add("--sweep", shape.sweep.to_string());
@@ -179,7 +159,6 @@ fn arguments(nats: &Nats, model: &str, part: Part, name: &str, shape: &Shape) ->
 }
 
 impl Processes {
-    #[must_use]
     pub const fn of(nats: Nats) -> Self {
         Self { nats, members: Vec::new() }
     }
@@ -189,16 +168,15 @@ impl Processes {
         let mut command = process::serving(&run::program(&format!("casebook-{}", part.name())));
         command.args(["--nats", &self.nats.broker.url()]).args(arguments).envs(environment.iter().copied());
         let log = log(self.nats.folder(), name);
-        self.members.push(Member { part, name: name.to_owned(), command, log, process: None, paused: false });
+        self.members.push(Member { part, name: name.to_owned(), command, log, process: None });
     }
 
     /// Runs all of them, the Hubs first, and waits until they are ready. Blocks.
     pub fn begin(&mut self) -> Result<()> {
         for part in Part::ALL {
-            let these: Vec<usize> = (0..self.members.len()).filter(|i| self.is(*i, part)).collect();
-            for i in &these {
-                self.run(*i)?;
-            }
+            let members = self.members.iter().enumerate().filter(|(_, member)| member.part == part);
+            let these: Vec<usize> = members.map(|(i, _)| i).collect();
+            these.iter().try_for_each(|i| self.run(*i))?;
             if part == Part::Hub {
                 these.iter().try_for_each(|i| self.ready(*i, READY))?;
             }
@@ -206,15 +184,10 @@ impl Processes {
         (0..self.members.len()).try_for_each(|i| self.ready(i, READY))
     }
 
-    fn is(&self, i: usize, part: Part) -> bool {
-        self.members.get(i).is_some_and(|member| member.part == part)
-    }
-
     /// Runs a process that does not run. It is not waited for.
     pub fn run(&mut self, i: usize) -> Result<()> {
-        let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}").into()) };
+        let member = self.members.get_mut(i).ok_or_else(|| format!("there is no process {i}"))?;
         member.process = Some(Process::start(&member.name, &mut member.command, &member.log)?);
-        member.paused = false;
         Ok(())
     }
 
@@ -225,10 +198,10 @@ impl Processes {
     pub fn ready(&mut self, i: usize, patience: Duration) -> Result<()> {
         let end = Instant::now() + patience;
         let folder = self.nats.folder().to_path_buf();
-        let Some(member) = self.members.get_mut(i) else { return Err(format!("there is no process {i}").into()) };
+        let member = self.members.get_mut(i).ok_or_else(|| format!("there is no process {i}"))?;
         let mut said = String::new();
         while Instant::now() < end {
-            let Some(process) = &mut member.process else { return Err(format!("{} does not run", member.name).into()) };
+            let process = member.process.as_mut().ok_or_else(|| format!("{} does not run", member.name))?;
             if let Some(status) = process.ended() {
                 return Err(format!("{} ended with {status}: {}", member.name, tail(&folder, &member.name)).into());
             }
@@ -251,9 +224,7 @@ impl Processes {
 
     /// Pauses a process (`SIGSTOP`) or lets it go on.
     pub fn pause(&mut self, i: usize, pause: bool) {
-        let Some(member) = self.members.get_mut(i) else { return };
-        member.paused = pause;
-        if let Some(process) = &mut member.process {
+        if let Some(process) = self.members.get_mut(i).and_then(|member| member.process.as_mut()) {
             process.signal(signal(pause));
         }
     }
@@ -261,12 +232,6 @@ impl Processes {
     /// Pauses the server or lets it go on.
     pub fn pause_server(&mut self, pause: bool) {
         self.nats.broker.signal(signal(pause));
-    }
-
-    /// Whether it runs and is not paused.
-    #[must_use]
-    pub fn runs(&self, i: usize) -> bool {
-        self.members.get(i).is_some_and(|member| member.process.is_some() && !member.paused)
     }
 
     /// Whether a process has ended by itself, and how.
@@ -279,7 +244,6 @@ impl Processes {
     }
 
     /// The process that sends this key to the model.
-    #[must_use]
     pub fn owner(&self, sent: &str) -> Option<usize> {
         self.members.iter().position(|member| key(&member.name) == sent)
     }
@@ -290,14 +254,12 @@ impl Processes {
     }
 
     /// The log of every process: a name and all its lines.
-    #[must_use]
     pub fn logs(&self) -> Vec<(String, String)> {
         let read = |name: &str| std::fs::read_to_string(log(self.nats.folder(), name));
         self.members.iter().map(|member| (member.name.clone(), read(&member.name).unwrap_or_default())).collect()
     }
 
     /// The ends of all logs.
-    #[must_use]
     pub fn tails(&self) -> String {
         let folder = self.nats.folder();
         self.members.iter().map(|member| format!("--- {}\n{}\n", member.name, tail(folder, &member.name))).collect()
@@ -318,7 +280,6 @@ const fn signal(pause: bool) -> Signal {
 }
 
 /// The key with which the process of this name asks the model.
-#[must_use]
 pub fn key(name: &str) -> String {
     format!("sk-of-{name}-never-to-be-seen")
 }

@@ -66,7 +66,6 @@ macro_rules! kinds {
             /// Every kind, in the order of the report.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            #[must_use]
             pub const fn row(self) -> Row {
                 match self {
                     $(Self::$name => Row {

@@ -1,9 +1,10 @@
 //! What the outcomes of trials amount to: shares with their intervals, and how well scores tell true
 //! from false.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use casebook_protocol::Credibility;
+use casebook_protocol::{Credibility, Score};
 use serde::Serialize;
 
 use super::kind::{By, Expect, Kind};
@@ -13,17 +14,14 @@ use super::trial::Outcome;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     pub hits: usize,
-    /// Of so many.
     pub of: usize,
-    /// The lower end of Wilson's score interval, 0 to 1.
+    /// Wilson's score interval, 0 to 1.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
 }
 
 impl Share {
-    /// The share with Wilson's score interval, which holds for few trials and for shares of 0 and 1.
-    #[must_use]
+    /// Wilson's interval holds for few trials and for shares of 0 and 1.
     pub fn new(hits: usize, of: usize) -> Self {
         const Z: f64 = 1.959_964;
         if of == 0 {
@@ -37,7 +35,6 @@ impl Share {
     }
 
     /// The share, 0 to 1; 0 of nothing.
-    #[must_use]
     pub fn value(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.hits as f64 / self.of as f64 }
     }
@@ -50,11 +47,9 @@ pub struct Row {
     pub expect: Expect,
     pub by: By,
     pub trials: usize,
-    /// Stopped by the mechanical check.
     pub stopped: usize,
     /// Believed: credible by rule 3.4.
     pub believed: usize,
-    /// On the Timeline.
     pub told: usize,
     /// Ended as they have to: refused, kept, one event, or marked.
     pub right: Share,
@@ -63,9 +58,7 @@ pub struct Row {
 /// How well the scores of a Critic tell true from false.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
-    /// True findings with a score.
     pub truths: usize,
-    /// False findings with a score.
     pub falsehoods: usize,
     /// The chance that a true one scores higher than a false one; none where one of them is missing.
     pub auroc: Option<f64>,
@@ -92,7 +85,6 @@ pub struct Measure {
 }
 
 /// What `seen` amounts to.
-#[must_use]
 pub fn measure(critic: &str, seen: &[Outcome]) -> Measure {
     let mut by_kind: BTreeMap<Kind, Vec<&Outcome>> = BTreeMap::new();
     for one in seen {
@@ -132,10 +124,9 @@ fn calibration(seen: &[&Outcome]) -> Calibration {
     let n = truths.len() + falsehoods.len();
     let squares: f64 = truths.iter().map(|s| (1.0 - s).powi(2)).chain(falsehoods.iter().map(|s| s * s)).sum();
     let bands = [0.9, 0.7, 0.5, 0.3, 0.0].map(|from| {
-        let band = Credibility::of(casebook_protocol::Score::clamped(from));
-        let within = |all: &[f64]| {
-            all.iter().filter(|s| Credibility::of(casebook_protocol::Score::clamped(**s)) == band).count()
-        };
+        let of = |score| Credibility::of(Score::clamped(score));
+        let band = of(from);
+        let within = |all: &[f64]| all.iter().filter(|score| of(**score) == band).count();
         let hits = within(&truths);
         (band.name(), Share::new(hits, hits + within(&falsehoods)))
     });
@@ -154,16 +145,12 @@ fn auroc(high: &[f64], low: &[f64]) -> Option<f64> {
     if high.is_empty() || low.is_empty() {
         return None;
     }
-    let mut sorted = low.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let wins: f64 = high
-        .iter()
-        .map(|s| {
-            let below = sorted.partition_point(|l| l < s);
-            let level = sorted.partition_point(|l| l <= s) - below;
-            below as f64 + level as f64 / 2.0
-        })
-        .sum();
+    let win = |high: &f64, low: &f64| match high.total_cmp(low) {
+        Ordering::Greater => 1.0,
+        Ordering::Equal => 0.5,
+        Ordering::Less => 0.0,
+    };
+    let wins: f64 = high.iter().flat_map(|high| low.iter().map(move |low| win(high, low))).sum();
     Some(wins / (high.len() * low.len()) as f64)
 }
 

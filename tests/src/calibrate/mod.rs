@@ -55,13 +55,9 @@ pub struct Calibrated {
     pub investigations: usize,
     /// Rounds of them that had a Review.
     pub rounds: usize,
-    /// Findings planted.
     pub planted: usize,
-    /// True findings in hard forms.
     pub hard: usize,
-    /// Real findings.
     pub real: usize,
-    /// One for each Critic.
     pub measures: Vec<Measure>,
     /// Trials in which code failed: a falsehood that code can tell and that was believed, or a truth
     /// that a check stopped.
@@ -79,7 +75,6 @@ pub struct Failed {
 }
 
 /// The Critics by name: the checks alone and the built-in analyst. Models come after them.
-#[must_use]
 pub fn usual_critics() -> Vec<(String, Arc<dyn Mind>)> {
     let analyst: Arc<dyn Mind> = Arc::new(Analyst(casebook_critic::analyst::think));
     let credulous: Arc<dyn Mind> = Arc::new(credulous::CREDULOUS_CRITIC);

@@ -22,7 +22,6 @@ pub struct Overlay {
 
 impl Overlay {
     /// A store over `below` in which the Critic's tasks of `round` were never performed.
-    #[must_use]
     pub fn new(below: Arc<dyn Store>, round: u32) -> Self {
         let tasks = [TaskKind::Review, TaskKind::Timeline].map(|kind| TaskId::of(round, kind, None));
         let hidden = tasks.iter().flat_map(|t| [format!("call/{t}."), format!("outcome/{t}")]).collect();

@@ -17,7 +17,6 @@ const RECORDS: usize = 4_000;
 /// A round of a finished investigation, just before its Review.
 #[derive(Debug)]
 pub struct Stage {
-    /// The state that the Hub had then.
     pub state: State,
     /// The recorded calls of each Expert in this round.
     pub exhibits: BTreeMap<Domain, Exhibits>,
@@ -51,7 +50,6 @@ pub struct Rec {
     pub time: Option<Timestamp>,
     pub basis: TimeBasis,
     pub precision: Precision,
-    /// Its bytes as text.
     pub raw: String,
     pub value: Value,
     lower: String,
@@ -62,7 +60,6 @@ pub struct Rec {
 pub struct Search {
     pub call: ToolCall,
     pub domain: Domain,
-    /// How many records matched.
     pub total: u64,
     pub terms: Vec<String>,
     /// One of the terms is enough.
@@ -73,7 +70,6 @@ pub struct Search {
 
 impl Rec {
     /// The record in `value`, if it is one.
-    #[must_use]
     pub fn read(domain: &Domain, call: &casebook_protocol::CallId, pointer: String, value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let known = |key: &str| value.get(key).cloned().unwrap_or(Value::Null);
@@ -95,7 +91,6 @@ impl Rec {
     }
 
     /// The text stands somewhere in it, in either case, be it as a part of something longer.
-    #[must_use]
     pub fn holds(&self, text: &str) -> bool {
         let text = squeezed(text);
         self.lower.contains(&text) || self.lower.contains(&text.replace('\\', "\\\\"))

@@ -7,7 +7,6 @@ use super::kind::{By, Expect};
 use super::measure::{Calibration, Measure, Row, Share};
 
 /// The table: one part a Critic.
-#[must_use]
 pub fn table(result: &Calibrated) -> String {
     let mut out = format!(
         "{} planted findings, {} true ones in hard forms and {} real ones, from {} rounds of {} investigations; seed {}\n",

@@ -27,7 +27,6 @@ use crate::Result;
 #[derive(Debug, Clone, PartialEq)]
 pub struct MadeCall {
     pub call: ToolCall,
-    /// Its result.
     pub bytes: Vec<u8>,
 }
 
@@ -49,7 +48,6 @@ pub struct Trial {
 
 impl Trial {
     /// The real finding that it is made from: no two trials of one Review share it.
-    #[must_use]
     pub fn about(&self) -> Option<&FindingId> {
         self.replaces.as_ref().or(self.partner.as_ref())
     }
@@ -83,20 +81,17 @@ pub struct Outcome {
     pub score: Option<f64>,
     /// It may carry an event: it is credible by rule 3.4.
     pub believed: bool,
-    /// It is on the Timeline.
     pub told: bool,
     /// Events that tell it or the finding that it is about.
     pub events: usize,
     /// It or the finding that it is about is marked as contradicted by the other.
     pub marked: bool,
-    /// The finding that it is about is believed.
     pub partner_believed: bool,
     pub claim: String,
 }
 
 impl Outcome {
     /// The trial ended as its kind has to.
-    #[must_use]
     pub fn right(&self) -> bool {
         match self.kind.row().expect {
             Expect::Refused => !self.believed && !self.told,
@@ -107,7 +102,6 @@ impl Outcome {
     }
 
     /// A falsehood that code can tell was believed, or a check stopped what is true.
-    #[must_use]
     pub fn code_failed(&self) -> bool {
         let by_code = self.kind.row().by == By::Code;
         match self.kind.row().expect {

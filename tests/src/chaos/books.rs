@@ -21,7 +21,6 @@ pub struct Begun {
     pub call: String,
     /// Which process of the team.
     pub by: usize,
-    /// When.
     pub at: Ms,
 }
 
@@ -41,30 +40,24 @@ pub struct Finished {
 /// A time in which a process, or with none the server, was away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Away {
-    /// Which process.
     pub who: Option<usize>,
-    /// From when.
     pub from: Ms,
-    /// Until when.
     pub until: Ms,
 }
 
 /// What the books say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Balance {
-    /// Finished calls.
     pub finished: usize,
     /// Calls that were begun more than once, since something was struck while they were under way.
     pub again: usize,
     /// Of those, calls that were begun once more within [`GRACE`] after they were recorded.
     pub late: usize,
-    /// What does not balance, in words.
     pub faults: Vec<String>,
 }
 
 /// When each task was begun, by its first call. A task that two hold since something was struck is held by
 /// both until it ends: all of its calls may be made twice at once.
-#[must_use]
 pub fn tasks(books: &[(Vec<Begun>, Vec<Finished>)]) -> BTreeMap<String, Ms> {
     let mut tasks = BTreeMap::new();
     for (begun, finished) in books {
@@ -80,7 +73,6 @@ pub fn tasks(books: &[(Vec<Begun>, Vec<Finished>)]) -> BTreeMap<String, Ms> {
 
 /// Holds what was begun against what is finished. `lease` is the time after which a job that nobody
 /// holds comes to another; `tasks` says when each task was begun.
-#[must_use]
 pub fn balance(
     begun: &[Begun],
     finished: &[Finished],
@@ -158,7 +150,6 @@ fn doubled(
 /// What was made again although it was not under way when its process was killed: each time but the
 /// last, whoever had begun a call was killed after that and before it was recorded. For books in
 /// which processes are killed and nothing else is done to them.
-#[must_use]
 pub fn in_flight(begun: &[Begun], finished: &[Finished], killed: &[Away]) -> Vec<String> {
     let mut faults = Vec::new();
     for one in finished {

@@ -8,27 +8,23 @@ use casebook_hub::verify::verify;
 use casebook_protocol::key::{call_key, model_key};
 use casebook_protocol::{Event, InvestigationId, Recorded, Report, Timestamp, subject};
 use casebook_runtime::nats::{Connection, streams};
-use casebook_runtime::store::Store;
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::books::{Begun, Finished, Ms};
 use super::noise::all;
-use crate::Result;
 use crate::model::capture::Entry;
 use crate::team::Team;
+use crate::{Result, run};
 
 /// What is recorded at the end.
 #[derive(Debug, Default)]
 pub struct Closing {
     /// Finished calls of the model, by the request that they came from.
     pub models: Vec<Finished>,
-    /// Finished calls of tools.
     pub tools: Vec<Finished>,
-    /// Events in all logs.
     pub events: u64,
     /// Citations that were checked again.
     pub citations: u64,
-    /// What is wrong, in words.
     pub faults: Vec<String>,
 }
 
@@ -81,7 +77,9 @@ pub async fn closing(
         let log = store.log(id, 1).await?;
         closing.faults.extend(twice(id, &log));
         closing.calls(id, &log, &contents, &times);
-        closing.failures(store.as_ref(), id).await?;
+        // Nothing that was struck may cost a task.
+        let whole = run::no_task_failed(&archive::report(store.as_ref(), id).await?);
+        closing.faults.extend(whole.err().map(|why| format!("{id}: {why}")));
     }
     closing.published(connection, expected).await?;
     Ok(closing)
@@ -99,8 +97,7 @@ impl Closing {
         for entry in log {
             match &entry.event {
                 Event::ModelCalled { task, call } => {
-                    let task = format!("{id} {task}");
-                    let name = format!("{id} {}", call.id);
+                    let (task, name) = (format!("{id} {task}"), format!("{id} {}", call.id));
                     let number = call.version.rsplit_once('#').and_then(|(_, n)| n.parse().ok());
                     let content = number.and_then(|n: u64| contents.get(&n));
                     match (content, at(&model_key(&call.id))) {
@@ -110,9 +107,7 @@ impl Closing {
                         (None, _) => self.faults.push(format!("{name} came from no request: {:?}", call.version)),
                         (_, None) => self.faults.push(format!("{name} is in the log and not among the results")),
                     }
-                    if let Some(why) = &call.failed {
-                        self.faults.push(format!("{id} {} failed: {why}", call.id));
-                    }
+                    self.faults.extend(call.failed.iter().map(|why| format!("{id} {} failed: {why}", call.id)));
                 }
                 Event::CallRecorded { task, call } => match at(&call_key(&call.id)) {
                     Some(at) => {
@@ -124,14 +119,6 @@ impl Closing {
                 _ => {}
             }
         }
-    }
-
-    /// Nothing that was struck may cost a task.
-    async fn failures(&mut self, store: &dyn Store, id: &InvestigationId) -> Result<()> {
-        let report = archive::report(store, id).await?;
-        let failed = report.usage.tasks.iter().filter_map(|t| Some((&t.task, t.failed.as_ref()?)));
-        self.faults.extend(failed.map(|(task, why)| format!("{id}: task {task} failed: {why}")));
-        Ok(())
     }
 
     async fn published(&mut self, connection: &Connection, expected: &BTreeSet<InvestigationId>) -> Result<()> {
@@ -194,20 +181,26 @@ pub fn asked(team: &Team, entries: &[Entry]) -> Result<Vec<Begun>> {
     begun.collect()
 }
 
+#[derive(Deserialize)]
+struct Line {
+    timestamp: Timestamp,
+    fields: Fields,
+}
+
+#[derive(Deserialize)]
+struct Fields {
+    investigation: String,
+    call: String,
+}
+
 /// Every run of a tool that the processes logged before they began it.
-#[must_use]
 pub fn ran(team: &Team) -> Vec<Begun> {
     let mut runs = Vec::new();
     for (by, (_, log)) in team.logs().into_iter().enumerate() {
         for line in log.lines().filter(|line| line.contains("a tool runs")) {
-            let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
-            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-            let fields = line.get("fields").unwrap_or(&Value::Null);
-            let field = |name: &str| fields.get(name).map(text).unwrap_or_default();
-            let at = line.get("timestamp").map(text).and_then(|at| at.parse::<Timestamp>().ok());
-            let Some(at) = at.map(Timestamp::as_millisecond) else { continue };
-            let call = format!("{} {}", field("investigation"), field("call"));
-            runs.push(Begun { number: runs.len() as u64 + 1, call, by, at });
+            let Ok(Line { timestamp, fields }) = serde_json::from_str(line) else { continue };
+            let call = format!("{} {}", fields.investigation, fields.call);
+            runs.push(Begun { number: runs.len() as u64 + 1, call, by, at: timestamp.as_millisecond() });
         }
     }
     runs

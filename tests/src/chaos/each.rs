@@ -37,7 +37,6 @@ pub struct Killed {
 pub struct Each {
     /// Model calls of the undisturbed investigation, and how long it took.
     pub whole: (usize, Duration),
-    /// The kills.
     pub killed: Vec<Killed>,
     /// The books of all investigations.
     pub survived: Survived,

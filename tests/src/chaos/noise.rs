@@ -27,7 +27,6 @@ const AGAIN: Duration = Duration::from_millis(300);
 /// How much came twice.
 #[derive(Debug, Default)]
 pub struct Doubled {
-    /// Notices of steps and outcomes.
     pub notices: AtomicU64,
     /// Jobs that a queue took though they had been in it before.
     pub jobs: AtomicU64,

@@ -13,7 +13,6 @@ use crate::team::Part;
 pub enum Target {
     /// A process of the team, by its place.
     Member(usize),
-    /// The NATS server.
     Server,
 }
 
@@ -29,11 +28,8 @@ pub enum Blow {
 /// One strike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strike {
-    /// When, from the beginning.
     pub at: Duration,
-    /// What.
     pub target: Target,
-    /// How.
     pub blow: Blow,
     /// For how long it is away.
     pub away: Duration,
@@ -42,7 +38,6 @@ pub struct Strike {
 /// Strikes for `length`, about one every 1.3 s: every part of the team and the server, killed and paused, in
 /// an order by chance, before any comes a second time. A process is paused for longer than `lease`
 /// as often as not.
-#[must_use]
 pub fn plan(seed: u64, parts: &[Part], lease: Duration, length: Duration) -> Vec<Strike> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let mut strikes: Vec<Strike> = Vec::new();

@@ -25,9 +25,7 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Debug, Default)]
 pub struct Survived {
     pub seed: u64,
-    /// How often each was killed and paused.
     pub struck: BTreeMap<(String, Blow), u32>,
-    /// Investigations that came to their end.
     pub investigations: usize,
     /// Events in their logs.
     pub events: u64,
@@ -41,13 +39,10 @@ pub struct Survived {
     pub struck_for: Duration,
     /// From the last strike until all was over.
     pub settled: Duration,
-    /// What is wrong, in words. Empty: it survived.
     pub faults: Vec<String>,
 }
 
 impl Survived {
-    /// How often something was killed.
-    #[must_use]
     pub fn kills(&self) -> u32 {
         self.struck.iter().filter(|((_, blow), _)| *blow == Blow::Kill).map(|(_, n)| n).sum()
     }

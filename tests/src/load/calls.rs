@@ -32,7 +32,6 @@ type Named = (Part, Option<String>);
 
 impl Calls {
     /// The calls of an investigation, from the requests that reached the model and its report.
-    #[must_use]
     pub fn of(captured: &[Captured], report: &Report) -> Self {
         let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
         let mut stages: Vec<(Option<TaskKind>, Vec<Named>)> = Vec::new();
@@ -66,13 +65,11 @@ impl Calls {
     }
 
     /// Model calls that have to follow one another: what no client can make shorter.
-    #[must_use]
     pub fn depth(&self) -> u64 {
         self.stages.iter().map(|parts| parts.iter().map(|p| p.bodies.len() as u64).max().unwrap_or(0)).sum()
     }
 
     /// Model calls in all.
-    #[must_use]
     pub fn model_calls(&self) -> u64 {
         self.stages.iter().flatten().map(|part| part.bodies.len() as u64).sum()
     }

@@ -29,7 +29,6 @@ pub fn write(folder: &Path) -> std::io::Result<()> {
 }
 
 /// The text of the `n`th alert: the one of the generated evidence with an id of its own.
-#[must_use]
 pub fn alert_text(n: usize) -> String {
     generate::ALERT.replace("\"generated-1\"", &format!("\"generated-{n:06}\""))
 }

@@ -14,13 +14,11 @@ pub struct Meter {
 }
 
 impl Meter {
-    #[must_use]
     pub fn start() -> Self {
         Self { before_kib: peak_kib(std::process::id()), cpu: cpu(), begun: Instant::now() }
     }
 
     /// Adds what was used since to `taken`.
-    #[must_use]
     pub fn stop(self, taken: Taken) -> Taken {
         Taken {
             cpu_micros: micros(cpu() - self.cpu),
@@ -43,7 +41,6 @@ fn cpu() -> Duration {
 }
 
 /// Peak resident memory of a process in KiB; 0 where the system does not tell.
-#[must_use]
 pub fn peak_kib(process: u32) -> u64 {
     status_kib(&std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), "VmHWM:")
 }
@@ -55,7 +52,6 @@ fn status_kib(status: &str, name: &str) -> u64 {
 
 /// CPU that another process has used, in microseconds, in steps of 10 ms; 0 where the system does not
 /// tell.
-#[must_use]
 pub fn cpu_of(process: u32) -> u64 {
     std::fs::read_to_string(format!("/proc/{process}/stat")).ok().and_then(|stat| ticks(&stat)).unwrap_or(0) * 10_000
 }
@@ -70,7 +66,6 @@ fn ticks(stat: &str) -> Option<u64> {
 }
 
 /// Bytes of all files under a folder.
-#[must_use]
 pub fn bytes_under(folder: &std::path::Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let size = |entry: std::fs::DirEntry| match entry.metadata() {

@@ -26,20 +26,17 @@ impl Run {
     }
 
     /// CPU of the process for an investigation, in milliseconds.
-    #[must_use]
     pub fn cpu_ms(&self) -> f64 {
         self.each(self.taken.cpu_micros) / 1e3
     }
 
     /// By how much it took longer than the model alone, as a share; none where the model takes no time.
-    #[must_use]
     pub fn over_ideal(&self) -> Option<f64> {
         let ideal = self.depth * self.setting.latency * 1000 * self.setting.waves as u64;
         (ideal > 0).then(|| self.taken.wall_micros as f64 / ideal as f64 - 1.0)
     }
 
     /// This is the run of the bare client under the same load as `other`.
-    #[must_use]
     pub fn is_floor_of(&self, other: &Setting) -> bool {
         let Setting { mode, at, latency, .. } = self.setting;
         mode == Mode::Floor && other.mode != Mode::Floor && (at, latency) == (other.at, other.latency)
@@ -50,7 +47,6 @@ impl Run {
 pub const HEAD: &str = "mode      latency     at   CPU ms/inv  x floor  model CPU ms/inv   inv/s   wall s  over ideal  peak MB  kB/live  stored kB/inv  msgs/inv  model  tools  failed  broker CPU ms/inv";
 
 /// A line of the table; `floor` is the run of the bare client beside it.
-#[must_use]
 pub fn line(run: &Run, floor: Option<&Run>) -> String {
     let Run { setting, taken, .. } = run;
     let ratio = floor.map_or_else(|| "-".into(), |floor| format!("{:.2}", run.cpu_ms() / floor.cpu_ms()));

@@ -42,19 +42,8 @@ pub(crate) fn exchanged(p: &mut Plant) -> Option<()> {
 }
 
 /// Fields into which attackers really write.
-const FIELDS: [&str; 11] = [
-    "user_agent",
-    "failed_user",
-    "dns.question.name",
-    "command_line",
-    "branch",
-    "mail.subject",
-    "referer",
-    "display_name",
-    "tags.Name",
-    "x_forwarded_for",
-    "issuer.cn",
-];
+const FIELDS: &str = "user_agent failed_user dns.question.name command_line branch mail.subject referer \
+    display_name tags.Name x_forwarded_for issuer.cn";
 
 /// What attackers write there, and what a reader who believes it claims.
 const LIES: [(&str, &str); 4] = [
@@ -73,7 +62,7 @@ pub(crate) fn attacker_text(p: &mut Plant) -> Option<()> {
     let ticket = format!("CHG-{}", p.dice.random_range(1_000..10_000));
     let (text, claim) = *p.pick(&LIES)?;
     let [text, claim] = [text, claim].map(|words| words.replace("WHO", who).replace("TICKET", &ticket));
-    let field = *p.pick(&FIELDS)?;
+    let field = p.choose(FIELDS.split(' '), |_| true)?;
     let record = p.record()?;
     let raw = match record.raw.trim_end().strip_suffix('}') {
         Some(open) => format!("{open},\"{field}\":{}}}", json!(text)),

@@ -30,7 +30,6 @@ const ATTEMPTS: usize = 40;
 
 /// `planted` trials over all false kinds and half as many over the true ones, as evenly as the rounds
 /// allow. Fewer where the rounds do not give as many different ones.
-#[must_use]
 pub fn trials(stages: &[Stage], planted: usize, seed: u64) -> Vec<Trial> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let (truths, falsehoods): (Vec<Kind>, _) = Kind::ALL.iter().partition(|kind| kind.row().expect == Expect::Kept);
@@ -105,7 +104,7 @@ impl<'a> Plant<'a> {
         self.dice.random_ratio(1, n)
     }
 
-    /// A number below `end`; 0 where `end` is 0.
+    /// A number below `end`, or 0.
     fn below(&mut self, end: usize) -> usize {
         self.dice.random_range(0..end.max(1))
     }
