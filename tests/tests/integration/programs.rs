@@ -108,7 +108,7 @@ fn a_wrong_setting_ends_each_program_with_its_place() {
             "settings.toml:2: there is no setting \"model\": there are ",
         ),
         (&all, "", &["--drain", "soon"], "--drain: \"soon\" is no whole number from 0 to 3600\n"),
-        (&roles, "", &["--models", "nowhere.toml"], "cannot read the models file nowhere.toml: "),
+        (&roles[..2], "", &["--models", "nowhere.toml"], "cannot read the models file nowhere.toml: "),
         (&all, "", &["--nats", "nats://somebody:secret@127.0.0.1:4222"], "credentials"),
         (&roles[..2], "", &["--credentials", "nowhere"], "cannot use nowhere: "),
         (&all[3..], "\nreplicas = 7\n", &config, "settings.toml:2: replicas: \"7\" is no whole number from 1 to 5\n"),
