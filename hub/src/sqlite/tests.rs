@@ -36,7 +36,7 @@ fn a_folder_belongs_to_one_process_and_the_second_learns_which() {
     let first = SqliteStore::open(folder.path()).unwrap();
     let error = SqliteStore::open(folder.path()).unwrap_err();
     assert_eq!(error, OpenError::Locked { folder: folder.path().into(), process: std::process::id().to_string() });
-    assert!(error.to_string().contains("wait for it to end"), "{error}");
+    assert!(error.advice().contains("wait for it to end"), "{error}");
     drop(first);
     SqliteStore::open(folder.path()).unwrap();
 }
