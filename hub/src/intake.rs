@@ -325,6 +325,8 @@ impl Intake {
         let Job { investigation, alert } = serde_json::from_slice(bytes).map_err(unread)?;
         locked(&self.waiting).remove(&investigation);
         let result = self.report(&investigation, alert).await;
+        // The same alert may have come again meanwhile: the bus does not queue what is under lease.
+        locked(&self.waiting).remove(&investigation);
         let ended = result.as_ref().map(drop).map_err(Clone::clone);
         for watcher in locked(&self.watchers).remove(&investigation).unwrap_or_default() {
             // Most of them do not wait.
