@@ -7,7 +7,7 @@ use casebook_runtime::service::common::OTLP;
 use casebook_runtime::service::key::{http, micros};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::embedded::{self, Ground};
+use crate::embedded::{self, Sources};
 use crate::failure::Failure;
 
 mod check;
@@ -124,7 +124,7 @@ pub enum Command {
     /// List MCP servers and their tools, who may call what, and what is held back
     Tools(ShowTools),
     /// Show what is recognised in a folder of evidence: formats, times, domains, damage
-    Sources(Sources),
+    Sources(ListSources),
     /// Run a past investigation again with other models or prompts, and show what differs
     Backtest(Backtest),
     /// Check the models file, the keys and the servers, and try each model on the real tasks
@@ -153,7 +153,7 @@ pub struct Investigate {
     pub alert: PathBuf,
     /// What it is investigated with.
     #[command(flatten)]
-    pub ground: Grounds,
+    pub sources: EvidenceArgs,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -187,7 +187,7 @@ pub struct Demo {
 
 /// What an alert is investigated with.
 #[derive(Debug, Default, Args)]
-pub struct Grounds {
+pub struct EvidenceArgs {
     /// The folder with the log files
     #[arg(long, value_name = "DIR")]
     pub evidence: Option<PathBuf>,
@@ -196,13 +196,13 @@ pub struct Grounds {
     pub team: Option<PathBuf>,
 }
 
-impl Grounds {
+impl EvidenceArgs {
     /// What they lead to, read.
     ///
     /// # Errors
     /// The team folder's files do not hold.
-    pub fn ground(&self) -> Result<Ground, Failure> {
-        Ok(Ground { evidence: self.evidence.clone(), team: embedded::team(self.team.as_deref())? })
+    pub fn sources(&self) -> Result<Sources, Failure> {
+        Ok(Sources { evidence: self.evidence.clone(), team: embedded::team(self.team.as_deref())? })
     }
 }
 
@@ -270,7 +270,7 @@ pub struct Resume {
     pub id: String,
     /// With what it goes on, if that has moved.
     #[command(flatten)]
-    pub ground: Grounds,
+    pub sources: EvidenceArgs,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -284,7 +284,7 @@ pub struct Resume {
 
 /// `casebook sources`
 #[derive(Debug, Args)]
-pub struct Sources {
+pub struct ListSources {
     /// The folder with the log files
     #[arg(long, value_name = "DIR")]
     pub evidence: PathBuf,

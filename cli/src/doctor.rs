@@ -22,7 +22,7 @@ use crate::embedded::{self, Nobody, Options};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::loading::load;
-use crate::minds::Minds;
+use crate::reasoners::Reasoners;
 use crate::roster;
 use crate::stop::Stop;
 
@@ -96,15 +96,18 @@ impl Bench {
         let store = Arc::clone(&home.store);
         let options = Options {
             alert: Alert::parse(ALERT.as_bytes()).map_err(Failure::defect)?,
-            ground: evidence.clone().into(),
+            sources: evidence.clone().into(),
             data: home.folder.clone(),
             budget: Budget { rounds: 4, ..Budget::default() },
-            minds: Minds::analyst(),
+            reasoners: Reasoners::analyst(),
         };
         let report = embedded::investigate_in(&home, options, &mut Nobody, stop).await?;
         let state = archive::state(store.as_ref(), &report.investigation).await?;
         let catalog = load(&evidence, &home.folder, None, stop, &mut |_| {}).await?;
-        let tools = roster::seats(&catalog).into_iter().map(|seat| (seat.member.domain, seat.tools)).collect();
+        let tools = roster::members(&catalog)
+            .into_iter()
+            .map(|team_member| (team_member.member.domain, team_member.tools))
+            .collect();
         let mut tasks = BTreeMap::new();
         for kind in KINDS {
             tasks.insert(kind, task(store.as_ref(), &state, kind, &report.investigation).await?);
@@ -132,16 +135,16 @@ impl Bench {
             let exchange = Heard { ask: ask.clone(), result: result.clone(), took };
             noted.lock().unwrap_or_else(PoisonError::into_inner).push(exchange);
         };
-        let minds = Minds::of(Arc::clone(config), Arc::new(Observed { model: Arc::clone(models), observe }));
+        let reasoners = Reasoners::of(Arc::clone(config), Arc::new(Observed { model: Arc::clone(models), observe }));
         let env =
             Env { bus: Arc::new(MemoryBus::default()), store: Arc::clone(&self.store), clock: Arc::new(SystemClock) };
         let worker = match kind.role() {
-            Role::Director => casebook_director::actor::worker(env, minds.director()),
-            Role::Critic => casebook_critic::actor::worker(env, minds.critic()),
+            Role::Director => casebook_director::actor::worker(env, reasoners.director()),
+            Role::Critic => casebook_critic::actor::worker(env, reasoners.critic()),
             Role::Expert => {
                 let tools = task.domain.as_ref().and_then(|domain| self.tools.get(domain));
                 let tools = tools.ok_or_else(|| Failure::defect("the bench lacks tools"))?;
-                casebook_expert::actor::worker(env, Arc::clone(tools), minds.expert())
+                casebook_expert::actor::worker(env, Arc::clone(tools), reasoners.expert())
             }
         };
         let outcome = worker.perform(&Arc::new(task)).await.map_err(Failure::defect)?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use casebook_agent::mcp::toolbox::Toolbox;
 use casebook_evidence::{Catalog, Hint};
 use casebook_expert::analyst;
-use casebook_expert::crew::{self, Crew, CrewError};
+use casebook_expert::team::{self, Team, TeamError};
 use casebook_hub::archive::{self, Past};
 use casebook_hub::intake::{Refused, Settings, Source};
 use casebook_hub::{HubError, HubHandle, Intake, State};
@@ -23,8 +23,8 @@ use casebook_runtime::store::Store;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::loading::{Loading, load, whole_path};
-use crate::minds::Minds;
-use crate::roster::{self, Seat};
+use crate::reasoners::Reasoners;
+use crate::roster::{self, TeamMember};
 use crate::stop::Stop;
 
 pub mod service;
@@ -46,25 +46,25 @@ pub struct Options {
     /// The alert.
     pub alert: Alert,
     /// What it is investigated with.
-    pub ground: Ground,
+    pub sources: Sources,
     /// The folder in which everything is kept.
     pub data: PathBuf,
     /// What it may cost.
     pub budget: Budget,
     /// Who thinks.
-    pub minds: Minds,
+    pub reasoners: Reasoners,
 }
 
 /// What an alert is investigated with: a folder of logs, the servers of a team folder, or both.
 #[derive(Debug, Clone, Default)]
-pub struct Ground {
+pub struct Sources {
     /// The folder with the log files.
     pub evidence: Option<PathBuf>,
     /// The team folder.
-    pub team: Option<Arc<crew::Team>>,
+    pub team: Option<Arc<team::TeamFolder>>,
 }
 
-impl From<PathBuf> for Ground {
+impl From<PathBuf> for Sources {
     fn from(evidence: PathBuf) -> Self {
         Self { evidence: Some(evidence), team: None }
     }
@@ -91,7 +91,7 @@ pub trait Observer: Send {
     /// The evidence is loaded.
     fn loaded(&mut self, _: &Catalog) {}
     /// These are the Experts, and this is worth saying of them.
-    fn gathered(&mut self, _: &Crew) {}
+    fn gathered(&mut self, _: &Team) {}
     /// The investigation is open.
     fn begun(&mut self, _: &InvestigationId, _: Begun) {}
     /// It was played by these models so far, and no models are given: the built-in analyst goes on.
@@ -126,12 +126,12 @@ pub async fn investigate_in(
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let (crew, recorded_as) = seated(&options.ground, home, analyst::when(&options.alert), observer, stop).await?;
-    let team = Team::start(home, crew, recorded_as, options.budget, &options.minds).await?;
+    let (team, recorded_as) = gathered(&options.sources, home, analyst::when(&options.alert), observer, stop).await?;
+    let team = Engine::start(home, team, recorded_as, options.budget, &options.reasoners).await?;
     let known = team.intake.known(&options.alert.id, Source::Command).await?;
     if let Some(state) = &known.state {
         same_evidence(&known.investigation, state, &team.roster)?;
-        tell_who_played(state, &options.minds, observer);
+        tell_who_played(state, &options.reasoners, observer);
     }
     let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
     let accepted = team.intake.accept(options.alert.body.as_bytes(), Source::Command).await.map_err(refused)?;
@@ -150,8 +150,8 @@ pub async fn investigate_in(
 pub async fn resume(
     home: &Home,
     id: &InvestigationId,
-    moved: &Ground,
-    minds: &Minds,
+    moved: &Sources,
+    reasoners: &Reasoners,
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
@@ -160,19 +160,19 @@ pub async fn resume(
         return Ok(report);
     }
     let recorded = state.case.as_ref().map(|case| case.evidence.clone()).unwrap_or_default();
-    let mut ground = moved.clone();
-    if ground.evidence.is_none() && !recorded.is_empty() && !recorded.starts_with(SERVED) {
-        ground.evidence = Some(PathBuf::from(recorded));
+    let mut sources = moved.clone();
+    if sources.evidence.is_none() && !recorded.is_empty() && !recorded.starts_with(SERVED) {
+        sources.evidence = Some(PathBuf::from(recorded));
     }
     let hint = state.case.as_ref().and_then(|case| analyst::when(&case.alert));
     let budget = state.case.as_ref().map(|case| case.budget).unwrap_or_default();
-    let (crew, evidence) = seated(&ground, home, hint, observer, stop).await?;
-    let team = Team::start(home, crew, evidence, budget, minds).await?;
+    let (team, evidence) = gathered(&sources, home, hint, observer, stop).await?;
+    let team = Engine::start(home, team, evidence, budget, reasoners).await?;
     same_evidence(id, &state, &team.roster)?;
     let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
     team.hub.resume(id).await?;
     observer.begun(id, Begun::Continued);
-    tell_who_played(&state, minds, observer);
+    tell_who_played(&state, reasoners, observer);
     let hub = team.hub.clone();
     team.finish(id, events, hub.wait(id), observer, stop).await
 }
@@ -185,23 +185,23 @@ fn refused(error: Refused) -> Failure {
     }
 }
 
-fn tell_who_played(state: &State, minds: &Minds, observer: &mut dyn Observer) {
+fn tell_who_played(state: &State, reasoners: &Reasoners, observer: &mut dyn Observer) {
     let played: BTreeSet<String> = state.asked.values().map(|made| made.call.model.clone()).collect();
-    if !played.is_empty() && !minds.has_models() {
+    if !played.is_empty() && !reasoners.has_models() {
         observer.without_models(&played);
     }
 }
 
-/// The crew, and as what its evidence is recorded.
-async fn seated(
-    ground: &Ground,
+/// The team, and as what its evidence is recorded.
+async fn gathered(
+    sources: &Sources,
     home: &Home,
     hint: Option<Hint>,
     observer: &mut dyn Observer,
     stop: &mut Stop,
-) -> Result<(Crew, String), Failure> {
-    let team = ground.team.as_deref();
-    let evidence = ground.evidence.as_deref().map(whole_path).transpose()?;
+) -> Result<(Team, String), Failure> {
+    let team = sources.team.as_deref();
+    let evidence = sources.evidence.as_deref().map(whole_path).transpose()?;
     let catalog = match &evidence {
         None => None,
         Some(evidence) => {
@@ -214,18 +214,18 @@ async fn seated(
         return Err(nothing());
     }
     let everyone = std::collections::BTreeSet::new();
-    let crew = tokio::select! {
+    let team = tokio::select! {
         biased;
         () = stop.wait() => return Err(crate::loading::stopped()),
-        crew = crew::gather(team, catalog.as_ref(), &everyone) => crew.map_err(|e| crew_failure(&e))?,
+        team = team::gather(team, catalog.as_ref(), &everyone) => team.map_err(|e| team_failure(&e))?,
     };
-    observer.gathered(&crew);
-    let recorded_as = match (&evidence, &crew.evidence_server) {
+    observer.gathered(&team);
+    let recorded_as = match (&evidence, &team.evidence_server) {
         (Some(folder), _) => folder.display().to_string(),
         (None, Some(server)) => format!("{SERVED}{server}"),
         (None, None) => String::new(),
     };
-    Ok((crew, recorded_as))
+    Ok((team, recorded_as))
 }
 
 /// There is neither a folder of logs nor a team folder.
@@ -240,21 +240,21 @@ pub(crate) fn nothing() -> Failure {
 ///
 /// # Errors
 /// All faults of its files.
-pub fn team(given: Option<&Path>) -> Result<Option<Arc<crew::Team>>, Failure> {
+pub fn team(given: Option<&Path>) -> Result<Option<Arc<team::TeamFolder>>, Failure> {
     let named = || std::env::var_os(TEAM_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
     let folder = given.map(Path::to_path_buf).or_else(named);
-    folder.map(|folder| crew::Team::read(&folder).map(Arc::new).map_err(|e| crew_failure(&e))).transpose()
+    folder.map(|folder| team::TeamFolder::read(&folder).map(Arc::new).map_err(|e| team_failure(&e))).transpose()
 }
 
 /// What is wrong with a team folder, for a person.
-pub(crate) fn crew_failure(error: &CrewError) -> Failure {
+pub(crate) fn team_failure(error: &TeamError) -> Failure {
     match error {
-        CrewError::Faults(_) => Failure::usage(error, "`casebook check DIR` shows all faults of a team folder"),
-        CrewError::NoFolder(_) => Failure::usage(error, "give the folder: --team DIR"),
-        CrewError::Name { .. } => Failure::usage(error, "each server is a source of evidence of its own"),
-        CrewError::Twice { .. } => Failure::usage(error, "one body of evidence is investigated at a time"),
-        CrewError::Unread { .. } => Failure::failed(error, "`casebook tools` shows how each server is"),
-        CrewError::Nobody(_) => {
+        TeamError::Faults(_) => Failure::usage(error, "`casebook check DIR` shows all faults of a team folder"),
+        TeamError::NoFolder(_) => Failure::usage(error, "give the folder: --team DIR"),
+        TeamError::Name { .. } => Failure::usage(error, "each server is a source of evidence of its own"),
+        TeamError::Twice { .. } => Failure::usage(error, "one body of evidence is investigated at a time"),
+        TeamError::Unread { .. } => Failure::failed(error, "`casebook tools` shows how each server is"),
+        TeamError::Nobody(_) => {
             Failure::usage(error, "`casebook tools` shows which Expert may call what, and which servers are there")
         }
     }
@@ -271,7 +271,7 @@ fn same_evidence(id: &InvestigationId, state: &State, roster: &[Member]) -> Resu
 }
 
 /// The roles at work.
-struct Team {
+struct Engine {
     hub: HubHandle,
     bus: MemoryBus,
     store: Arc<dyn Store>,
@@ -281,27 +281,33 @@ struct Team {
     toolbox: Toolbox,
 }
 
-impl Team {
-    async fn start(home: &Home, crew: Crew, evidence: String, budget: Budget, minds: &Minds) -> Result<Self, Failure> {
-        let roster: Vec<Member> = crew.seats.iter().map(|seat| seat.member.clone()).collect();
+impl Engine {
+    async fn start(
+        home: &Home,
+        team: Team,
+        evidence: String,
+        budget: Budget,
+        reasoners: &Reasoners,
+    ) -> Result<Self, Failure> {
+        let roster: Vec<Member> = team.members.iter().map(|team_member| team_member.member.clone()).collect();
         let bus = MemoryBus::default();
         let env = Env { bus: Arc::new(bus.clone()), store: Arc::clone(&home.store), clock: Arc::new(SystemClock) };
-        minds.ready().await;
-        casebook_director::actor::start_with(env.clone(), minds.director());
-        casebook_critic::actor::start_with(env.clone(), minds.critic());
-        for seat in crew.seats {
-            let Seat { member, tools, definition } = seat;
+        reasoners.ready().await;
+        casebook_director::actor::start_with(env.clone(), reasoners.director());
+        casebook_critic::actor::start_with(env.clone(), reasoners.critic());
+        for team_member in team.members {
+            let TeamMember { member, tools, definition } = team_member;
             let domain = member.domain.clone();
             // An investigation that goes on may have begun with other tools or another scope.
-            let mind = minds.expert_of(definition.as_ref(), Some(member));
-            casebook_expert::actor::start_with(env.clone(), &domain, tools, mind);
+            let reasoner = reasoners.expert_of(definition.as_ref(), Some(member));
+            casebook_expert::actor::start_with(env.clone(), &domain, tools, reasoner);
         }
         let hub = HubHandle::start(env.clone(), SWEEP);
         let settings = Settings { budget, at_once: AT_ONCE, waiting: Some(WAITING), evidence, record_first: true };
         let members = roster.clone();
         let intake = Intake::new(env, hub.clone(), settings, Arc::new(move || Some(members.clone())));
         let (store, data) = (Arc::clone(&home.store), home.folder.clone());
-        Ok(Self { hub, bus, store, intake, roster, data, toolbox: crew.toolbox })
+        Ok(Self { hub, bus, store, intake, roster, data, toolbox: team.toolbox })
     }
 
     /// Hands out no more work. False if not all that was under way is recorded after a moment.

@@ -1,7 +1,7 @@
 //! `casebook`: everything in one process, and the commands that a person types.
 //!
 //! [`args`] says what may be typed, [`commands`] does it, [`failure`] is how it ends. [`embedded`]
-//! puts the store, the bus, the Hub and the roles together and runs an investigation, with the minds
+//! puts the store, the bus, the Hub and the roles together and runs an investigation, with the reasoners
 //! that [`models`] opens; [`mcp`] offers it to MCP clients; [`live`] says what each recorded event tells a person.
 
 pub mod args;
@@ -14,9 +14,9 @@ pub mod embedded;
 pub mod home;
 pub mod loading;
 pub mod mcp;
-pub mod minds;
 pub mod models;
 pub mod nats;
+pub mod reasoners;
 pub mod roster;
 pub mod stop;
 

@@ -52,30 +52,30 @@ impl Teller {
             Event::Asked { question, .. } => {
                 let to: Vec<&str> = question.to.iter().map(casebook_protocol::Domain::as_str).collect();
                 let to = if to.is_empty() { "all".to_owned() } else { to.join(", ") };
-                vec![said("director", &format!("asks {to}: {}", self.unless_told(&question.text)))]
+                vec![labelled("director", &format!("asks {to}: {}", self.unless_told(&question.text)))]
             }
             Event::Decided { decision, .. } => {
                 let next = match decision.next {
                     Move::Stay => "stays in this phase",
                     Move::Advance => "goes on to the next phase",
                 };
-                vec![said("director", &format!("{next}: {}", self.unless_told(&decision.reason)))]
+                vec![labelled("director", &format!("{next}: {}", self.unless_told(&decision.reason)))]
             }
             Event::CallRecorded { task, call: made } => self.called(task, made),
             Event::ModelCalled { task, call: made } => {
                 self.thinking.entry(task.clone()).or_default().add(made);
-                thinking::call(made, self.every_call).into_iter().map(|line| said("model", &line)).collect()
+                thinking::call(made, self.every_call).into_iter().map(|line| labelled("model", &line)).collect()
             }
             Event::TaskAnswered { task, .. } | Event::TaskFailed { task, .. } => {
                 let calls = self.calls.remove(task).unwrap_or(0);
                 let rest = calls.saturating_sub(CALLS) % CALLS_AT_ONCE;
                 let mut out = if rest > 0 && !self.every_call {
-                    vec![said("", &paint(DIM, format_args!("{task}: {rest} more calls")))]
+                    vec![labelled("", &paint(DIM, format_args!("{task}: {rest} more calls")))]
                 } else {
                     Vec::new()
                 };
                 let thought = self.thinking.remove(task);
-                out.extend(thought.map(|all| said("model", &paint(DIM, all.sum(task)))));
+                out.extend(thought.map(|all| labelled("model", &paint(DIM, all.sum(task)))));
                 out.extend(lines(event));
                 out
             }
@@ -96,7 +96,7 @@ impl Teller {
         }
         let more = *calls - CALLS;
         if more.is_multiple_of(CALLS_AT_ONCE) {
-            vec![said("", &paint(DIM, format_args!("{task}: {CALLS_AT_ONCE} more calls")))]
+            vec![labelled("", &paint(DIM, format_args!("{task}: {CALLS_AT_ONCE} more calls")))]
         } else {
             Vec::new()
         }
@@ -117,7 +117,7 @@ fn lines(event: &Event) -> Vec<String> {
         }
         Event::FindingSubmitted { finding: found } => vec![finding(found)],
         Event::FindingChecked { finding, checked } => faults(finding.as_str(), checked),
-        Event::Guarded { guard } => vec![said(
+        Event::Guarded { guard } => vec![labelled(
             "rule",
             &paint(
                 DIM,
@@ -127,26 +127,26 @@ fn lines(event: &Event) -> Vec<String> {
         Event::Reviewed { review: all } => review(all),
         Event::TimelineRewritten { timeline: story } => timeline(story),
         Event::TaskFailed { task, reason, .. } => {
-            vec![said("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, REASON))))]
+            vec![labelled("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, REASON))))]
         }
         Event::Attendance { domain, gone } => {
             let text = match gone {
                 Some(reason) => format!("{domain}: {}", safe(reason, WIDTH)),
                 None => format!("{domain}: an Expert is there again"),
             };
-            vec![said("hub", &paint(YELLOW, text))]
+            vec![labelled("hub", &paint(YELLOW, text))]
         }
         Event::BudgetNear { limit } => {
-            vec![said("hub", &paint(YELLOW, format_args!("a limit is near: {}", safe(limit, WIDTH))))]
+            vec![labelled("hub", &paint(YELLOW, format_args!("a limit is near: {}", safe(limit, WIDTH))))]
         }
         Event::Stopping { reason } => {
-            vec![said("hub", &paint(YELLOW, format_args!("goes on to conclude: {}", safe(reason, WIDTH))))]
+            vec![labelled("hub", &paint(YELLOW, format_args!("goes on to conclude: {}", safe(reason, WIDTH))))]
         }
         _ => Vec::new(),
     }
 }
 
-fn said(who: &str, what: &str) -> String {
+fn labelled(who: &str, what: &str) -> String {
     format!("  {} {what}", paint(CYAN, format_args!("{:<13}", safe(who, 13))))
 }
 
@@ -154,7 +154,10 @@ fn opened(title: &str, roster: &[Member]) -> Vec<String> {
     let mut out = vec![format!("{} {}", paint(BOLD, "Alert"), safe(title, WIDTH))];
     for member in roster {
         let sources: Vec<String> = member.sources.iter().map(|s| safe(&s.source, 40)).collect();
-        out.push(said(member.domain.as_str(), &paint(DIM, format_args!("sees {}", safe(&sources.join(", "), WIDTH)))));
+        out.push(labelled(
+            member.domain.as_str(),
+            &paint(DIM, format_args!("sees {}", safe(&sources.join(", "), WIDTH))),
+        ));
     }
     out
 }
@@ -169,7 +172,7 @@ fn call(call: &ToolCall) -> Option<String> {
         casebook_protocol::CallStatus::Answered => String::new(),
         casebook_protocol::CallStatus::Failed => paint(RED, "  refused"),
     };
-    Some(said(
+    Some(labelled(
         who,
         &format!("{}{failed}", paint(DIM, format_args!("{} {}", safe(&call.tool, 40), arguments(&call.arguments)))),
     ))
@@ -209,16 +212,19 @@ fn plain(value: &Value) -> String {
 
 fn journal(entry: &JournalEntry) -> String {
     let draft = &entry.entry;
-    said("journal", &format!("#{} {}: {}", entry.seq, draft.kind.name(), safe(&draft.text, 2 * WIDTH)))
+    labelled("journal", &format!("#{} {}: {}", entry.seq, draft.kind.name(), safe(&draft.text, 2 * WIDTH)))
 }
 
 fn finding(finding: &Finding) -> String {
-    said(finding.domain.as_str(), &format!("{} {}", paint(BOLD, &finding.id), safe(&finding.draft.claim, 2 * WIDTH)))
+    labelled(
+        finding.domain.as_str(),
+        &format!("{} {}", paint(BOLD, &finding.id), safe(&finding.draft.claim, 2 * WIDTH)),
+    )
 }
 
 fn faults(id: &str, checked: &casebook_protocol::Checked) -> Vec<String> {
     let notes = checked.citations.iter().filter(|c| !c.holds).map(|c| &c.note).chain(&checked.faults);
-    notes.map(|note| said("check", &paint(YELLOW, format_args!("{id}: {}", safe(note, WIDTH))))).collect()
+    notes.map(|note| labelled("check", &paint(YELLOW, format_args!("{id}: {}", safe(note, WIDTH))))).collect()
 }
 
 fn scored(score: Score, label: &str) -> String {
@@ -226,9 +232,9 @@ fn scored(score: Score, label: &str) -> String {
 }
 
 fn review(review: &Review) -> Vec<String> {
-    let mut out = vec![said("critic", &safe(&review.summary, 2 * WIDTH))];
+    let mut out = vec![labelled("critic", &safe(&review.summary, 2 * WIDTH))];
     out.extend(
-        review.findings.iter().map(|f| said("", &format!("{} {}", scored(f.score, f.label.name()), f.finding.id))),
+        review.findings.iter().map(|f| labelled("", &format!("{} {}", scored(f.score, f.label.name()), f.finding.id))),
     );
     out
 }
@@ -236,20 +242,20 @@ fn review(review: &Review) -> Vec<String> {
 fn timeline(timeline: &Timeline) -> Vec<String> {
     let count = timeline.events.len();
     let plural = if count == 1 { "event" } else { "events" };
-    let mut out = vec![said(
+    let mut out = vec![labelled(
         "timeline",
         &format!("{} {count} {plural}", scored(timeline.score, timeline.label.name()).trim_end()),
     )];
     for event in &timeline.events {
         let time = event.time.at.strftime("%Y-%m-%d %H:%M:%S%.fZ");
-        out.push(said(
+        out.push(labelled(
             "",
             &format!("{time} {} {}", paint(of_score(event.score), event.score), safe(&event.description, WIDTH)),
         ));
     }
     for gap in &timeline.gaps {
         let kind = format!("{:?}", gap.kind).to_lowercase();
-        out.push(said("", &paint(YELLOW, format_args!("{kind} gap: {}", safe(&gap.description, WIDTH)))));
+        out.push(labelled("", &paint(YELLOW, format_args!("{kind} gap: {}", safe(&gap.description, WIDTH)))));
     }
     out
 }

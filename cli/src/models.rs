@@ -11,20 +11,20 @@ use casebook_agent::model::open::{self, ModelsError};
 use casebook_agent::model::replay::{self, MODELS_FILE, Replay};
 use casebook_agent::model::reword::Prompts;
 use casebook_agent::model::{Answered, Ask, AskError, Fault, Model, Observed};
-use casebook_expert::crew::Team;
-use casebook_expert::mind;
+use casebook_expert::reasoner;
+use casebook_expert::team::TeamFolder;
 use casebook_protocol::Role;
 use casebook_runtime::files::ReadError;
 
 use crate::args::Models;
 use crate::failure::{Exit, Failure};
-use crate::minds::Minds;
+use crate::reasoners::Reasoners;
 
 /// Who thinks, and what a replay could not answer.
 #[derive(Clone, Default)]
 pub struct Opened {
     /// Who thinks.
-    pub minds: Minds,
+    pub reasoners: Reasoners,
     missed: Arc<Mutex<Option<String>>>,
 }
 
@@ -34,14 +34,14 @@ impl Opened {
     /// # Errors
     /// A file or folder that cannot be used, a key that is missing, options that contradict each
     /// other.
-    pub fn open(models: &Models, team: Option<&Team>) -> Result<Self, Failure> {
+    pub fn open(models: &Models, team: Option<&TeamFolder>) -> Result<Self, Failure> {
         match (&models.replay, &models.record) {
             (Some(folder), _) => Self::replay(folder, models.models.as_deref(), team),
             (None, record) => Self::real(file(models.models.as_deref()).as_deref(), record.as_deref(), team),
         }
     }
 
-    fn real(file: Option<&Path>, record: Option<&Path>, team: Option<&Team>) -> Result<Self, Failure> {
+    fn real(file: Option<&Path>, record: Option<&Path>, team: Option<&TeamFolder>) -> Result<Self, Failure> {
         let Some(file) = file else {
             return match record {
                 None => {
@@ -61,10 +61,10 @@ impl Opened {
             None => client,
             Some(folder) => replay::record(client, folder, &text).map_err(|e| Failure::write(folder, &e))?,
         };
-        Ok(Self { minds: Minds::of(Arc::new(config), models), ..Self::default() })
+        Ok(Self { reasoners: Reasoners::of(Arc::new(config), models), ..Self::default() })
     }
 
-    fn replay(folder: &Path, file: Option<&Path>, team: Option<&Team>) -> Result<Self, Failure> {
+    fn replay(folder: &Path, file: Option<&Path>, team: Option<&TeamFolder>) -> Result<Self, Failure> {
         let replay = Replay::open(folder).map_err(|e| {
             Failure::usage(e, "give the folder that --record wrote: casebook investigate … --replay DIR")
         })?;
@@ -78,7 +78,7 @@ impl Opened {
             }
         };
         let models = Arc::new(Observed { model: Arc::new(replay), observe });
-        Ok(Self { minds: Minds::of(Arc::new(config), models), missed })
+        Ok(Self { reasoners: Reasoners::of(Arc::new(config), models), missed })
     }
 
     /// The failure that the command ends with when the replay could not answer a request.
@@ -101,17 +101,17 @@ impl Opened {
 ///
 /// # Errors
 /// One that the file does not have.
-pub fn of_team(config: Config, team: Option<&Team>) -> Result<Config, Failure> {
+pub fn of_team(config: Config, team: Option<&TeamFolder>) -> Result<Config, Failure> {
     let experts = team.and_then(|team| team.experts.as_ref()).into_iter().flatten();
-    mind::seated(config, experts).map_err(|e| {
+    reasoner::with_expert_models(config, experts).map_err(|e| {
         Failure::usage(format!("an Expert of the team folder names a model: {e}"), "`casebook check` says which")
     })
 }
 
 /// No Expert of `team` names a model: there is no file that has it.
-pub(crate) fn without_file(team: Option<&Team>) -> Result<(), Failure> {
+pub(crate) fn without_file(team: Option<&TeamFolder>) -> Result<(), Failure> {
     let experts = team.and_then(|team| team.experts.as_ref()).into_iter().flatten();
-    match mind::wants_model(experts) {
+    match reasoner::wants_model(experts) {
         None => Ok(()),
         Some(expert) => Err(Failure::usage(
             format!(
@@ -143,7 +143,7 @@ pub fn config(file: &Path) -> Result<(Config, String), Failure> {
     })
 }
 
-/// The models that `config` seats, over the network.
+/// The models that `config` assigns to roles, over the network.
 ///
 /// # Errors
 /// A key is missing.
@@ -154,20 +154,23 @@ pub fn client(config: &Config) -> Result<Arc<dyn Model>, Failure> {
     Ok(Arc::new(client))
 }
 
-/// `config` with the seats of `--model [ROLE=]NAME`, in order.
+/// `config` with the choices of `--model [ROLE=]NAME`, in order.
 ///
 /// # Errors
 /// A role or model that there is not.
-pub fn seated(config: Config, seats: &[String]) -> Result<Config, Failure> {
-    seats.iter().try_fold(config, |config, seat| {
-        let wrong = |what: String| {
-            Failure::usage(format!("--model {seat}: {what}"), "write --model NAME, or --model critic=NAME for one role")
+pub fn with_models(config: Config, choices: &[String]) -> Result<Config, Failure> {
+    choices.iter().try_fold(config, |config, choice| {
+        let refused = |what: String| {
+            Failure::usage(
+                format!("--model {choice}: {what}"),
+                "write --model NAME, or --model critic=NAME for one role",
+            )
         };
-        let (role, name) = match seat.split_once('=') {
-            None => (None, seat.as_str()),
-            Some((role, name)) => (Some(named_role(role).map_err(wrong)?), name),
+        let (role, name) = match choice.split_once('=') {
+            None => (None, choice.as_str()),
+            Some((role, name)) => (Some(named_role(role).map_err(refused)?), name),
         };
-        config.seated(role, name).map_err(|e| wrong(e.to_string()))
+        config.with_model(role, name).map_err(|e| refused(e.to_string()))
     })
 }
 
@@ -184,10 +187,10 @@ fn named_role(text: &str) -> Result<Role, String> {
 /// There are none, or one is no prompt.
 pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
     const ADVICE: &str = "copy the built-in prompts (the prompts/ folders of director, expert and critic) and change the copies: docs/backtest-and-replay.md";
-    let wrong = |what: String| Failure::usage(format!("prompts in {}: {what}", folder.display()), ADVICE);
+    let refused = |what: String| Failure::usage(format!("prompts in {}: {what}", folder.display()), ADVICE);
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|e| wrong(e.to_string()))? {
-        let path = entry.map_err(|e| wrong(e.to_string()))?.path();
+    for entry in std::fs::read_dir(folder).map_err(|e| refused(e.to_string()))? {
+        let path = entry.map_err(|e| refused(e.to_string()))?.path();
         if path.extension().is_some_and(|e| e == "md") {
             names.push(path);
         }
@@ -196,10 +199,10 @@ pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
     let mut prompts = Prompts::default();
     for path in &names {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        prompts.take(&name, &read(path, "the prompt")?).map_err(|e| wrong(e.to_string()))?;
+        prompts.take(&name, &read(path, "the prompt")?).map_err(|e| refused(e.to_string()))?;
     }
     if names.is_empty() {
-        return Err(wrong("there is no prompt, such as plan.md".into()));
+        return Err(refused("there is no prompt, such as plan.md".into()));
     }
     Ok(prompts)
 }
@@ -218,13 +221,13 @@ mod tests {
 
     const FILE: &str = "[models.small]\nprovider = \"openai-compatible\"\nmodel = \"s\"\nbase_url = \"http://127.0.0.1:9/v1\"\nwindow = 32768\n[roles.expert]\nmodel = \"small\"\n";
 
-    fn refused(seat: &str) -> String {
+    fn refused(choice: &str) -> String {
         let config = Config::parse("models.toml", FILE).unwrap();
-        seated(config, &[seat.to_owned()]).unwrap_err().what
+        with_models(config, &[choice.to_owned()]).unwrap_err().what
     }
 
     #[test]
-    fn a_seat_that_cannot_be_is_named() {
+    fn a_model_choice_that_cannot_be_is_named() {
         assert_eq!(
             refused("judge=small"),
             "--model judge=small: there is no role \"judge\": there are director, expert, critic"
@@ -234,7 +237,7 @@ mod tests {
             "--model critic=big: there is no model \"big\" in the models file, which has small"
         );
         let config = Config::parse("models.toml", FILE).unwrap();
-        assert!(seated(config, &["small".into(), "critic=analyst".into()]).is_ok());
+        assert!(with_models(config, &["small".into(), "critic=analyst".into()]).is_ok());
     }
 
     #[test]
@@ -253,11 +256,11 @@ mod tests {
     #[test]
     fn prompts_are_read_from_a_folder_and_checked() {
         let folder = tempfile::tempdir().unwrap();
-        let wrong = || prompts(folder.path()).unwrap_err().what;
-        assert!(wrong().contains("there is no prompt"));
+        let refused = || prompts(folder.path()).unwrap_err().what;
+        assert!(refused().contains("there is no prompt"));
         std::fs::write(folder.path().join("plan.md"), "Casebook task: plan (prompt plan 2)\nAsk.\n").unwrap();
         assert_eq!(prompts(folder.path()).unwrap().kinds().count(), 1);
         std::fs::write(folder.path().join("ask.md"), "x").unwrap();
-        assert!(wrong().contains("ask.md: no task has this prompt"));
+        assert!(refused().contains("ask.md: no task has this prompt"));
     }
 }

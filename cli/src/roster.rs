@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-pub use casebook_expert::roster::{Seat, seats};
+pub use casebook_expert::roster::{TeamMember, members};
 use casebook_protocol::Member;
 
 /// Why the evidence is not what an investigation began with: its citations would lead elsewhere.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix::Addr;
-use casebook_agent::mind::{Analyst, Mind, WAITING};
+use casebook_agent::reasoner::{Analyst, Reasoner, WAITING};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{ToolsFor, Worker};
 use casebook_protocol::subject::Queue;
@@ -35,15 +35,15 @@ pub fn start(env: Env) -> Addr<RoleActor> {
     start_with(env, Arc::new(Analyst(crate::analyst::think)))
 }
 
-/// Starts a Critic, played by `mind`.
-pub fn start_with(env: Env, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    // A mind that asks a model waits, whatever it costs to think there.
-    let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
-    RoleActor::start_on(Queue::new(Role::Critic, None), Arc::new(worker(env, mind)), at_once)
+/// Starts a Critic, played by `reasoner`.
+pub fn start_with(env: Env, reasoner: Arc<dyn Reasoner>) -> Addr<RoleActor> {
+    // A reasoner that asks a model waits, whatever it costs to think there.
+    let at_once = if reasoner.models().is_some() { WAITING } else { AT_ONCE };
+    RoleActor::start_on(Queue::new(Role::Critic, None), Arc::new(worker(env, reasoner)), at_once)
 }
 
 /// What performs a Critic's tasks, pulled from the queue or not.
 #[must_use]
-pub fn worker(env: Env, mind: Arc<dyn Mind>) -> Worker {
-    Worker::new(env, mind, Arc::new(CriticTools))
+pub fn worker(env: Env, reasoner: Arc<dyn Reasoner>) -> Worker {
+    Worker::new(env, reasoner, Arc::new(CriticTools))
 }

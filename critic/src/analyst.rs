@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::mind::{CallRequest, Done, Thought};
+use casebook_agent::reasoner::{Action, CallRequest, Done};
 use casebook_agent::worker::{answer, call};
 use casebook_protocol::{Answer, CallStatus, Citation, Locator, ReviewView, Task, View};
 use serde_json::{Value, json};
@@ -19,18 +19,18 @@ const LOOKS_EACH: usize = 4;
 
 /// The analyst's next move in a Critic's task.
 #[must_use]
-pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
+pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     match &task.view {
         View::Review(view) => {
             let requests = if last { Vec::new() } else { audit(view, done) };
             if requests.is_empty() {
                 return answer(Answer::Review(score::review(view, &Seen::of(done))));
             }
-            Thought::Call(requests)
+            Action::Call(requests)
         }
         View::Timeline(view) => answer(Answer::Timeline(story::tell(view))),
         other => {
-            Thought::GiveUp(format!("a Critic reviews and keeps the Timeline; this is a {} task", other.kind().name()))
+            Action::GiveUp(format!("a Critic reviews and keeps the Timeline; this is a {} task", other.kind().name()))
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use casebook_agent::mind::Done;
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::form::read;
 use casebook_agent::model::prompt::{Prompt, lay_out};
 use casebook_agent::model::schema::AnswerForm;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
 use casebook_protocol::timeline::MAX_GAPS;
 use casebook_protocol::{Answer, Task, TaskKind, View};

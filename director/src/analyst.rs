@@ -1,7 +1,7 @@
 //! The built-in analyst as Director: deterministic, a function of its view. What it has to remember
 //! it writes into its Journal, as any Director must.
 
-use casebook_agent::mind::{Done, Thought};
+use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{JOURNAL_TOOL, answer, call};
 use casebook_protocol::{
     Answer, Decision, DirectorView, EntryDraft, EntryKind, Move, Phase, Priority, Question, Task, View,
@@ -19,13 +19,13 @@ const FOLLOW: usize = 8;
 
 /// The analyst's next move in a Director's task.
 #[must_use]
-pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
+pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let (entries, result) = match &task.view {
         View::Plan(view) => plan(task, view),
         View::Decide(view) => decide(task, view),
         View::Report(view) => conclude::report(view),
         other => {
-            return Thought::GiveUp(format!(
+            return Action::GiveUp(format!(
                 "a Director plans, decides and reports; this is a {} task",
                 other.kind().name()
             ));
@@ -33,7 +33,7 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
     };
     if done.is_empty() && !last && !entries.is_empty() {
         let calls = entries.iter().filter_map(|e| Some(call(JOURNAL_TOOL, &serde_json::to_value(e).ok()?)));
-        return Thought::Call(calls.collect());
+        return Action::Call(calls.collect());
     }
     answer(result)
 }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use casebook_agent::mind::Done;
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::{section, text_section};
 use casebook_agent::model::form::{Faults, read};
 use casebook_agent::model::prompt::{JOURNAL_OWN, Prompt, Section, Written, channels, lay_out};
 use casebook_agent::model::schema::AnswerForm;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CREDIBILITY_RUBRIC};
 use casebook_protocol::{
     Answer, Conclusion, Decision, DirectorView, Domain, FindingId, MemberState, Question, Task, TaskKind, View,

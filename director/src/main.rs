@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use casebook_agent::mind::Analyst;
+use casebook_agent::reasoner::Analyst;
 use casebook_director::actor::{AT_ONCE, worker};
 use casebook_director::{analyst, brief::DirectorBrief};
 use casebook_protocol::Role;
 use casebook_protocol::subject::Queue;
-use casebook_runtime::service::work::{Post, work};
+use casebook_runtime::service::work::{Assignment, work};
 use casebook_runtime::service::{self, Failure, Program, Service};
 
 const PROGRAM: Program = Program {
@@ -22,13 +22,13 @@ fn main() -> ExitCode {
 }
 
 async fn serve(service: Service) -> Result<(), Failure> {
-    let mind =
-        casebook_agent::service::mind(&service, Role::Director, Arc::new(DirectorBrief), Analyst(analyst::think))?;
-    let post = Post {
+    let reasoner =
+        casebook_agent::service::reasoner(&service, Role::Director, Arc::new(DirectorBrief), Analyst(analyst::think))?;
+    let post = Assignment {
         queue: Queue::new(Role::Director, None),
         member: None,
         at_once: service.at_once(AT_ONCE),
-        worker: Box::new(move |env| Arc::new(worker(env, mind))),
+        worker: Box::new(move |env| Arc::new(worker(env, reasoner))),
     };
     work(&service, vec![post]).await
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix::Addr;
-use casebook_agent::mind::{Analyst, Mind, WAITING};
+use casebook_agent::reasoner::{Analyst, Reasoner, WAITING};
 use casebook_agent::results::tools::OwnResults;
 use casebook_agent::tools::Tools;
 use casebook_agent::worker::Worker;
@@ -20,16 +20,16 @@ pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor
     start_with(env, domain, tools, Arc::new(Analyst(crate::analyst::think)))
 }
 
-/// Starts the Expert of `domain` with its tools, played by `mind`.
-pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Addr<RoleActor> {
-    // A mind that asks a model waits, whatever it costs to think there.
-    let at_once = if mind.models().is_some() { WAITING } else { AT_ONCE };
-    RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), Arc::new(worker(env, tools, mind)), at_once)
+/// Starts the Expert of `domain` with its tools, played by `reasoner`.
+pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, reasoner: Arc<dyn Reasoner>) -> Addr<RoleActor> {
+    // A reasoner that asks a model waits, whatever it costs to think there.
+    let at_once = if reasoner.models().is_some() { WAITING } else { AT_ONCE };
+    RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), Arc::new(worker(env, tools, reasoner)), at_once)
 }
 
 /// What performs an Expert's tasks with `tools` and those that look into what they returned, pulled from
 /// the queue or not.
 #[must_use]
-pub fn worker(env: Env, tools: Arc<dyn Tools>, mind: Arc<dyn Mind>) -> Worker {
-    Worker::new(env, mind, Arc::new(OwnResults(tools)))
+pub fn worker(env: Env, tools: Arc<dyn Tools>, reasoner: Arc<dyn Reasoner>) -> Worker {
+    Worker::new(env, reasoner, Arc::new(OwnResults(tools)))
 }

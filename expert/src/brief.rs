@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock};
 
-use casebook_agent::mind::Done;
 use casebook_agent::model::brief::{Brief, Briefing};
 use casebook_agent::model::data::section;
 use casebook_agent::model::prompt::{JOURNAL_READ, Prompt, Section, Written, channels, lay_out};
 use casebook_agent::model::schema::AnswerForm;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::{Answer, ExpertView, FindingDraft, SourceInfo, Task, TaskKind, View, one_line};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::{Value, json};

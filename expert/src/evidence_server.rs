@@ -127,7 +127,7 @@ impl Tools for EvidenceServer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::roster::seats;
+    use crate::roster::members;
 
     fn server() -> (tempfile::TempDir, Arc<Catalog>) {
         let folder = tempfile::tempdir().unwrap();
@@ -146,11 +146,11 @@ mod tests {
     async fn held_to_a_domain_it_is_the_toolset_of_its_expert_byte_for_byte() {
         let (_folder, catalog) = server();
         let server = EvidenceServer::new(&catalog, &[]).unwrap();
-        let seats = seats(&catalog);
-        assert_eq!(seats.len(), 2);
-        for seat in seats {
-            let domain = seat.member.domain.as_str();
-            for (offered, ours) in server.toolset().tools.iter().zip(&seat.member.toolset.tools) {
+        let members = members(&catalog);
+        assert_eq!(members.len(), 2);
+        for team_member in members {
+            let domain = team_member.member.domain.as_str();
+            for (offered, ours) in server.toolset().tools.iter().zip(&team_member.member.toolset.tools) {
                 let mut schema: Value = serde_json::from_str(&offered.input_schema).unwrap();
                 let properties = schema["properties"].as_object_mut().unwrap();
                 assert!(properties.shift_remove(ONLY).is_some());
@@ -166,9 +166,9 @@ mod tests {
             ] {
                 let mut held = arguments.clone();
                 held[ONLY] = json!([domain]);
-                let ours = seat.tools.call(tool, &arguments.to_string()).await;
+                let ours = team_member.tools.call(tool, &arguments.to_string()).await;
                 assert_eq!(server.call(tool, &held.to_string()).await, ours, "{tool} {arguments} {domain}");
-                held[ONLY] = seat.member.sources.iter().map(|s| s.source.as_str()).collect();
+                held[ONLY] = team_member.member.sources.iter().map(|s| s.source.as_str()).collect();
                 assert_eq!(server.call(tool, &held.to_string()).await, ours, "{tool} {arguments} by id");
             }
         }

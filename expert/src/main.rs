@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use casebook_expert::posts::posts;
+use casebook_expert::assignments::assignments;
 use casebook_expert::settings::{KEYS, PROFILE};
 use casebook_runtime::service::work::work;
 use casebook_runtime::service::{self, Failure, Program, Service};
@@ -24,9 +24,9 @@ async fn serve(service: Service) -> Result<(), Failure> {
     if profiles.is_empty() {
         return Err(Failure::usage("there is nothing to read: name a profile with --profile FILE"));
     }
-    match posts(&service, profiles).await? {
-        Some((posts, boxes)) => {
-            let done = work(&service, posts).await;
+    match assignments(&service, profiles).await? {
+        Some((assignments, boxes)) => {
+            let done = work(&service, assignments).await;
             for toolbox in boxes {
                 toolbox.close().await;
             }

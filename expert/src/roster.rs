@@ -14,7 +14,7 @@ use crate::offloaded::Offloaded;
 use casebook_evidence::{Catalog, EvidenceTools, Format, Source};
 
 /// An Expert with its tools.
-pub struct Seat {
+pub struct TeamMember {
     /// What the roster says of it.
     pub member: Member,
     /// What it can call.
@@ -92,20 +92,20 @@ impl Seen {
 
 /// One Expert for each domain of the catalog's sources, in order of domain.
 #[must_use]
-pub fn seats(catalog: &Arc<Catalog>) -> Vec<Seat> {
+pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
     let mut domains: BTreeMap<Domain, Vec<Seen>> = BTreeMap::new();
     for source in catalog.sources() {
         domains.entry(source.domain.clone()).or_default().push(source.into());
     }
-    let seat = |(domain, sources): (Domain, Vec<Seen>)| {
+    let team_member = |(domain, sources): (Domain, Vec<Seen>)| {
         let tools = over_files(catalog, &sources);
         let toolset = results::with(tools.toolset());
         let description = description(&domain, None, &sources);
         let definition = preset(&domain).cloned();
         let sources = sources.iter().map(Seen::info).collect();
-        Seat { member: Member { domain, description, sources, toolset }, tools, definition }
+        TeamMember { member: Member { domain, description, sources, toolset }, tools, definition }
     };
-    domains.into_iter().map(seat).collect()
+    domains.into_iter().map(team_member).collect()
 }
 
 /// The evidence tools over these sources of a catalog.

@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_agent::mind::{Mind, Past, Thought, Turn};
 use casebook_agent::model::Model;
 use casebook_agent::model::config::Limits;
+use casebook_agent::reasoner::{Action, Past, Reasoner, Turn};
 use casebook_protocol::{Allowance, FindingDraft, Member, Player, SourceInfo, Task, View};
 
-/// A mind within its scope.
+/// A reasoner within its scope.
 pub struct ScopedToSources {
     /// Who thinks.
-    pub mind: Arc<dyn Mind>,
+    pub reasoner: Arc<dyn Reasoner>,
     /// What the roster says of it; none where it performs any task.
     pub member: Option<Member>,
     /// What its definition allows.
@@ -49,38 +49,38 @@ impl ScopedToSources {
 }
 
 #[async_trait]
-impl Mind for ScopedToSources {
+impl Reasoner for ScopedToSources {
     fn player(&self, task: &Task, past: &Past) -> Player {
-        self.mind.player(task, past)
+        self.reasoner.player(task, past)
     }
 
-    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action {
         match self.astray(task) {
-            Some(why) => Thought::GiveUp(why),
-            None => self.mind.next(task, past, turn).await,
+            Some(why) => Action::GiveUp(why),
+            None => self.reasoner.next(task, past, turn).await,
         }
     }
 
     fn allowance(&self, task: &Task) -> Allowance {
-        self.limits.held(self.mind.allowance(task))
+        self.limits.held(self.reasoner.allowance(task))
     }
 
     async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
-        self.mind.raised(task, past).await
+        self.reasoner.raised(task, past).await
     }
 
     async fn ready(&self) {
-        self.mind.ready().await;
+        self.reasoner.ready().await;
     }
 
     fn models(&self) -> Option<&dyn Model> {
-        self.mind.models()
+        self.reasoner.models()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use casebook_agent::mind::{Analyst, CallRequest};
+    use casebook_agent::reasoner::{Analyst, CallRequest};
     use casebook_protocol::{Alert, Domain, ExpertView, InvestigationId, Phase, Question, TaskId, TaskKind, Toolset};
 
     use super::*;
@@ -120,18 +120,21 @@ mod tests {
             view: View::Investigate(Box::new(view)),
             allowance: Allowance::default(),
         });
-        let calls = Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }]);
-        let turn =
-            Turn { toolset: Arc::new(began.toolset.clone()), last: false, laid: casebook_agent::mind::Laid::default() };
+        let calls = Action::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }]);
+        let turn = Turn {
+            toolset: Arc::new(began.toolset.clone()),
+            last: false,
+            prompt_cache: casebook_agent::reasoner::PromptCache::default(),
+        };
         let next = async |member: Member| {
-            let mind = Arc::new(Analyst(|_, _, _| {
-                Thought::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }])
+            let reasoner = Arc::new(Analyst(|_, _, _| {
+                Action::Call(vec![CallRequest { tool: "list_sources".into(), arguments: "{}".into() }])
             }));
-            let scoped = ScopedToSources { mind, member: Some(member), limits: Limits::default() };
+            let scoped = ScopedToSources { reasoner, member: Some(member), limits: Limits::default() };
             scoped.next(&task, &Past::default(), &turn).await
         };
         assert_eq!(next(began.clone()).await, calls);
-        let Thought::GiveUp(why) = next(member(8)).await else { panic!() };
+        let Action::GiveUp(why) = next(member(8)).await else { panic!() };
         assert!(why.contains("had sysmon (7 records) and has sysmon (8 records)"), "{why}");
     }
 }

@@ -16,7 +16,7 @@ use casebook_trust::Exhibits;
 use crate::state::{Case, Progress, State, TaskState, limit_name};
 
 mod answer;
-pub(crate) mod sight;
+pub(crate) mod visibility;
 
 /// How long a task may go on after the investigation has to stop, before it counts as failed: a
 /// worker that is gone must not keep the report from being written.

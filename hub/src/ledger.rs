@@ -54,11 +54,11 @@ impl Ledger {
     /// The event up to which all were told: another Hub may have died between recording and telling.
     async fn told(env: &Env, investigation: &InvestigationId, state: &State) -> u64 {
         #[derive(serde::Deserialize)]
-        struct Told {
+        struct LastSeq {
             seq: u64,
         }
         match env.bus.last(&subject::events(investigation)).await {
-            Ok(Some(bytes)) => serde_json::from_slice::<Told>(&bytes).map_or(state.last_seq(), |told| told.seq),
+            Ok(Some(bytes)) => serde_json::from_slice::<LastSeq>(&bytes).map_or(state.last_seq(), |told| told.seq),
             Ok(None) => state.last_seq(),
             Err(error) => {
                 tracing::warn!(%error, "cannot see which events were told: those from now on are");

@@ -121,10 +121,10 @@ pub fn settings(settings: &frame::Settings) -> Settings {
 /// What cannot be mended by waiting: a file that cannot be used, a server that is too old, a stream that
 /// is there with another configuration.
 pub async fn serve(mut process: frame::Service) -> Result<(), Failure> {
-    process.health.seat(USER, |_| {});
+    process.health.queue(USER, |_| {});
     process.health.preparing(None);
     let Some(connection) = connected(&mut process, USER).await? else { return Ok(()) };
-    process.health.seat(USER, |seat| seat.connected = true);
+    process.health.queue(USER, |queue| queue.connected = true);
     let settings = settings(&process.settings);
     let hub = loop {
         match Service::start(connection.clone(), settings).await {
@@ -140,7 +140,7 @@ pub async fn serve(mut process: frame::Service) -> Result<(), Failure> {
         }
     };
     process.health.trouble(USER, None);
-    process.health.seat(USER, |seat| seat.joined = true);
+    process.health.queue(USER, |queue| queue.joined = true);
     tracing::info!("takes alerts");
     let under_way = async || hub.under_way() as u64;
     let mut stop = process.stop.clone();

@@ -10,7 +10,7 @@ use casebook_runtime::store::{Store, StoreError};
 use casebook_trust::Exhibits;
 
 use crate::archive::REPORT_KEY;
-use crate::decide::sight;
+use crate::decide::visibility;
 use crate::error::HubError;
 use crate::report;
 use crate::state::State;
@@ -117,7 +117,7 @@ impl Verification {
             for CheckedFinding { finding, checked } in findings {
                 self.findings += 1;
                 self.citations += finding.draft.citations.len() as u64;
-                let again = sight::check(state, &finding.domain, &finding.draft, &exhibits);
+                let again = visibility::check(state, &finding.domain, &finding.draft, &exhibits);
                 if again != *checked {
                     self.problem(
                         None,

@@ -305,7 +305,7 @@ pub struct Outcome {
     pub calls: Vec<crate::ToolCall>,
     /// The model calls that it made, in order.
     pub asked: Vec<crate::ModelCall>,
-    /// What code saw in the results of an Expert's calls and raises itself, whatever the mind made of
+    /// What code saw in the results of an Expert's calls and raises itself, whatever the reasoner made of
     /// them and whether or not it answered.
     pub raised: Vec<FindingDraft>,
     /// What it used.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
-use casebook_cli::minds::Minds;
+use casebook_cli::reasoners::Reasoners;
 use casebook_protocol::{Budget, Report};
 
 use crate::model::invariants;
@@ -66,10 +66,10 @@ impl Lab {
     }
 
     /// The models in every role.
-    pub fn minds(&self) -> Result<Minds> {
+    pub fn reasoners(&self) -> Result<Reasoners> {
         let config = self.config()?;
         let client = Client::open(&config)?;
-        Ok(Minds::of(config, Arc::new(client)))
+        Ok(Reasoners::of(config, Arc::new(client)))
     }
 
     /// The data folder of its investigations.
@@ -79,7 +79,7 @@ impl Lab {
 
     /// Investigates the alert of a case.
     pub fn investigate(&self, case: &Path, budget: Budget) -> Result<Report> {
-        run::investigate_with(&case.join("alert.json"), &case.join("evidence"), &self.data(), budget, self.minds()?)
+        run::investigate_with(&case.join("alert.json"), &case.join("evidence"), &self.data(), budget, self.reasoners()?)
     }
 
     /// What is wrong with the requests so far, in words.

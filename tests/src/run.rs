@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use casebook_cli::embedded::{self, Nobody, Options};
 use casebook_cli::failure::Failure;
-use casebook_cli::minds::Minds;
+use casebook_cli::reasoners::Reasoners;
 use casebook_cli::stop::Stop;
 use casebook_protocol::{Alert, Budget, Report};
 use casebook_runtime::process;
@@ -53,15 +53,15 @@ pub fn cases(root: &Path) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// The alert cannot be read.
-pub fn options(case: &Path, data: &Path, budget: Budget, minds: Minds) -> Result<Options> {
-    prepared(&case.join("alert.json"), &case.join("evidence"), data, budget, minds)
+pub fn options(case: &Path, data: &Path, budget: Budget, reasoners: Reasoners) -> Result<Options> {
+    prepared(&case.join("alert.json"), &case.join("evidence"), data, budget, reasoners)
 }
 
-fn prepared(alert: &Path, evidence: &Path, data: &Path, budget: Budget, minds: Minds) -> Result<Options> {
-    let wrong = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", alert.display()), "correct the alert");
-    let bytes = std::fs::read(alert).map_err(|e| wrong(&e))?;
-    let alert = Alert::parse(&bytes).map_err(|e| wrong(&e))?;
-    Ok(Options { alert, ground: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, minds })
+fn prepared(alert: &Path, evidence: &Path, data: &Path, budget: Budget, reasoners: Reasoners) -> Result<Options> {
+    let refused = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", alert.display()), "correct the alert");
+    let bytes = std::fs::read(alert).map_err(|e| refused(&e))?;
+    let alert = Alert::parse(&bytes).map_err(|e| refused(&e))?;
+    Ok(Options { alert, sources: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, reasoners })
 }
 
 /// Investigates a case with the built-in analyst.
@@ -76,12 +76,18 @@ pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report> {
 
 /// The same in the data folder `data`.
 pub fn investigate_in(alert: &Path, evidence: &Path, data: &Path) -> Result<Report> {
-    investigate_with(alert, evidence, data, Budget::default(), Minds::analyst())
+    investigate_with(alert, evidence, data, Budget::default(), Reasoners::analyst())
 }
 
-/// The same with other limits and other minds.
-pub fn investigate_with(alert: &Path, evidence: &Path, data: &Path, budget: Budget, minds: Minds) -> Result<Report> {
-    let options = prepared(alert, evidence, data, budget, minds)?;
+/// The same with other limits and other reasoners.
+pub fn investigate_with(
+    alert: &Path,
+    evidence: &Path,
+    data: &Path,
+    budget: Budget,
+    reasoners: Reasoners,
+) -> Result<Report> {
+    let options = prepared(alert, evidence, data, budget, reasoners)?;
     let (_stopper, mut stop) = Stop::by_hand();
     Ok(process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })??)
 }

@@ -47,8 +47,8 @@ pub fn python(packages: &[&str]) -> PathBuf {
 #[must_use]
 pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
     let version = |program: &str| {
-        let said = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
-        let text = String::from_utf8_lossy(&said.stdout).trim().trim_start_matches('v').to_owned();
+        let at_folder = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+        let text = String::from_utf8_lossy(&at_folder.stdout).trim().trim_start_matches('v').to_owned();
         text.split('.').next()?.parse::<u32>().ok()
     };
     if version("npm").is_none() || version("node").is_none_or(|node| node < least) {
@@ -74,19 +74,19 @@ fn installed(kind: &str, packages: &[&str], install: impl Fn(&Path) -> Result<()
     let folder = cache.join(format!("{kind}-{}", digest.get(..12).unwrap_or(&digest)));
     let ready = folder.join("casebook-ready");
     let attempt = || -> Result<(), String> {
-        let said = |error: std::io::Error| format!("{}: {error}", folder.display());
-        std::fs::create_dir_all(&cache).map_err(said)?;
-        let held = File::create(folder.with_extension("lock")).map_err(said)?;
-        held.lock().map_err(said)?;
+        let at_folder = |error: std::io::Error| format!("{}: {error}", folder.display());
+        std::fs::create_dir_all(&cache).map_err(at_folder)?;
+        let held = File::create(folder.with_extension("lock")).map_err(at_folder)?;
+        held.lock().map_err(at_folder)?;
         if ready.is_file() {
             return Ok(());
         }
         // Half of an installation that was killed.
         if folder.exists() {
-            std::fs::remove_dir_all(&folder).map_err(said)?;
+            std::fs::remove_dir_all(&folder).map_err(at_folder)?;
         }
         install(&folder)?;
-        std::fs::write(&ready, &names).map_err(said)?;
+        std::fs::write(&ready, &names).map_err(at_folder)?;
         eprintln!("installed {names} in {}", folder.display());
         Ok(())
     };
@@ -109,10 +109,10 @@ fn unusable(why: &str) -> ! {
 }
 
 fn done(doing: &str, command: &mut Command) -> Result<(), String> {
-    let said = command.stdin(Stdio::null()).output().map_err(|e| format!("cannot {doing}: {e}"))?;
-    if said.status.success() {
+    let at_folder = command.stdin(Stdio::null()).output().map_err(|e| format!("cannot {doing}: {e}"))?;
+    if at_folder.status.success() {
         return Ok(());
     }
-    let text = [said.stdout, said.stderr].concat();
+    let text = [at_folder.stdout, at_folder.stderr].concat();
     Err(format!("cannot {doing}: {}", String::from_utf8_lossy(&text).trim()))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Grounds;
+use super::EvidenceArgs;
 
 /// `casebook backtest`
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ pub struct Backtest {
     pub from_round: u32,
     /// With what it is run again, if that has moved.
     #[command(flatten)]
-    pub ground: Grounds,
+    pub sources: EvidenceArgs,
     /// Prompts to use instead: plan.md, investigate.md, review.md, timeline.md, decide.md, report.md
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Grounds, Limits};
+use super::{EvidenceArgs, Limits};
 use crate::nats::Nats;
 
 /// `casebook cluster`
@@ -24,7 +24,7 @@ pub struct Cluster {
     pub alert: Option<PathBuf>,
     /// What is investigated with.
     #[command(flatten)]
-    pub ground: Grounds,
+    pub sources: EvidenceArgs,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR", requires = "alert")]
     pub out: Option<PathBuf>,

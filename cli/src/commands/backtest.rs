@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use casebook_expert::crew::Team;
+use casebook_expert::team::TeamFolder;
 use casebook_hub::archive::Past;
 use casebook_hub::{Branch, BranchError};
 use casebook_protocol::Report;
@@ -13,8 +13,8 @@ use crate::commands::investigate::Watcher;
 use crate::embedded;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
-use crate::minds::Minds;
 use crate::models;
+use crate::reasoners::Reasoners;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
 use casebook_report::compare::{self, Pair};
@@ -24,8 +24,8 @@ use casebook_report::save;
 const SHOWN: usize = 40;
 
 pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Result<Exit, Failure> {
-    let ground = args.ground.ground()?;
-    let minds = minds(args, ground.team.as_deref())?;
+    let sources = args.sources.sources()?;
+    let reasoners = reasoners(args, sources.team.as_deref())?;
     let home = Home::existing(data)?;
     let (id, Past { state, report: then, .. }) = home.read(&args.id).await?;
     if state.closed.is_none() {
@@ -37,7 +37,7 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let again = Home::with(&home.folder, Arc::new(branch));
     let mut stop = stop::listen()?;
     let mut watcher = Watcher::again(screen, args.verbose, args.from_round);
-    let now = embedded::resume(&again, &id, &ground, &minds, &mut watcher, &mut stop).await;
+    let now = embedded::resume(&again, &id, &sources, &reasoners, &mut watcher, &mut stop).await;
     watcher.bar.end();
     let now = now.map_err(kept_nothing)?;
     show(&then, &now, screen);
@@ -47,17 +47,17 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     Ok(Exit::Done)
 }
 
-fn minds(args: &Backtest, team: Option<&Team>) -> Result<Minds, Failure> {
-    let minds = match models::file(args.models.as_deref()) {
+fn reasoners(args: &Backtest, team: Option<&TeamFolder>) -> Result<Reasoners, Failure> {
+    let reasoners = match models::file(args.models.as_deref()) {
         Some(file) => {
             let (config, _) = models::config(&file)?;
-            let config = models::seated(models::of_team(config, team)?, &args.model)?;
+            let config = models::with_models(models::of_team(config, team)?, &args.model)?;
             let client = models::client(&config)?;
-            Minds::of(Arc::new(config), client)
+            Reasoners::of(Arc::new(config), client)
         }
         None if args.model.is_empty() && args.prompts.is_none() => {
             models::without_file(team)?;
-            Minds::analyst()
+            Reasoners::analyst()
         }
         None => {
             return Err(Failure::usage(
@@ -67,8 +67,8 @@ fn minds(args: &Backtest, team: Option<&Team>) -> Result<Minds, Failure> {
         }
     };
     match &args.prompts {
-        Some(folder) => Ok(minds.told(models::prompts(folder)?)),
-        None => Ok(minds),
+        Some(folder) => Ok(reasoners.told(models::prompts(folder)?)),
+        None => Ok(reasoners),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use casebook_evidence::Hint;
-use casebook_expert::{analyst, crew};
+use casebook_expert::{analyst, team};
 use casebook_hub::archive;
 use casebook_protocol::Domain;
 use casebook_report::{save, words};
@@ -17,7 +17,7 @@ use crate::cluster::server::Server;
 use crate::cluster::team::Team;
 use crate::cluster::{Place, plan, server, users};
 use crate::commands::investigate::quoted;
-use crate::embedded::{self, crew_failure};
+use crate::embedded::{self, team_failure};
 use crate::failure::{Exit, Failure};
 use crate::loading::{index_folder, load, whole_path};
 use crate::models;
@@ -28,14 +28,14 @@ use crate::stop;
 pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) -> Result<Exit, Failure> {
     let data = common.data.as_path();
     let alert = args.alert.as_deref().map(super::investigate::read_alert).transpose()?;
-    let ground = args.ground.ground()?;
+    let sources = args.sources.sources()?;
     let models = models::file(args.models.as_deref());
     // Whatever can be checked is checked before a process starts.
     match &models {
-        Some(file) => models::client(&models::of_team(models::config(file)?.0, ground.team.as_deref())?).map(drop)?,
-        None => models::without_file(ground.team.as_deref())?,
+        Some(file) => models::client(&models::of_team(models::config(file)?.0, sources.team.as_deref())?).map(drop)?,
+        None => models::without_file(sources.team.as_deref())?,
     }
-    if ground.evidence.is_none() && ground.team.is_none() {
+    if sources.evidence.is_none() && sources.team.is_none() {
         return Err(embedded::nothing());
     }
     let version = server::check(&args.nats_server)?;
@@ -43,7 +43,7 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     let (mut stop, mut at_once) = Stop::listen_twice().map_err(stop::failed)?;
     let place = Place::open(data)?;
     let hint = alert.as_ref().and_then(|(_, alert)| analyst::when(alert));
-    let domains = domains(data, args, ground.team.as_deref(), &place, hint, screen, &mut stop).await?;
+    let domains = domains(data, args, sources.team.as_deref(), &place, hint, screen, &mut stop).await?;
     let config = users::prepare(&place, &domains)?;
     let (program, folder, port) = (args.nats_server.clone(), place.folder.join("nats"), args.port);
     let server = tokio::task::spawn_blocking(move || Server::start(&program, &folder, &config, port));
@@ -122,13 +122,13 @@ async fn investigate(
 async fn domains(
     data: &Path,
     args: &Cluster,
-    team: Option<&crew::Team>,
+    team: Option<&team::TeamFolder>,
     place: &Place,
     hint: Option<Hint>,
     screen: &mut Screen,
     stop: &mut Stop,
 ) -> Result<Vec<Domain>, Failure> {
-    let evidence = args.ground.evidence.as_deref().map(whole_path).transpose()?;
+    let evidence = args.sources.evidence.as_deref().map(whole_path).transpose()?;
     let mut bar = Bar::stderr();
     let catalog = match &evidence {
         Some(evidence) => {
@@ -140,11 +140,11 @@ async fn domains(
         }
         None => None,
     };
-    let crew = crew::gather(team, catalog.as_ref(), &BTreeSet::new()).await.map_err(|e| crew_failure(&e))?;
-    super::investigate::gathered(&crew, screen);
+    let gathered = team::gather(team, catalog.as_ref(), &BTreeSet::new()).await.map_err(|e| team_failure(&e))?;
+    super::investigate::gathered(&gathered, screen);
     // Each Expert starts servers of its own.
-    crew.toolbox.close().await;
-    let domains: Vec<Domain> = crew.seats.iter().map(|seat| seat.member.domain.clone()).collect();
+    gathered.toolbox.close().await;
+    let domains: Vec<Domain> = gathered.members.iter().map(|one| one.member.domain.clone()).collect();
     let folder = index_folder(data);
     std::fs::create_dir_all(&folder).map_err(|e| Failure::write(&folder, &e))?;
     let index = folder.canonicalize().map_err(|e| Failure::write(&folder, &e))?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use casebook_report::save;
 use flate2::read::GzDecoder;
 
-use crate::args::{Demo, Grounds, Investigate};
+use crate::args::{Demo, EvidenceArgs, Investigate};
 use crate::failure::{Exit, Failure};
 use crate::screen::{DIM, Screen, paint};
 
@@ -19,7 +19,7 @@ pub(super) async fn run(data: &Path, args: &Demo, screen: &mut Screen) -> Result
     screen.line(paint(DIM, format_args!("the alert and the logs of the demo are in {}", case.display())));
     let investigate = Investigate {
         alert: case.join("alert.json"),
-        ground: Grounds { evidence: Some(case.join("evidence")), team: None },
+        sources: EvidenceArgs { evidence: Some(case.join("evidence")), team: None },
         out: Some(args.out.clone()),
         verbose: args.verbose,
         models: args.models.clone(),

@@ -24,7 +24,7 @@ pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Fail
     let Some(file) = models::file(args.models.as_deref()) else { return without(args, screen) };
     let (config, _) = models::config(&file)?;
     screen.line(format_args!("{} {} holds", paint(BOLD, "Models file"), file.display()));
-    seats(&config, screen);
+    players(&config, screen);
     let chosen = chosen(&config, &args.names, &file)?;
     let mut stop = stop::listen()?;
     let bench = Bench::prepare(&mut stop).await?;
@@ -81,12 +81,12 @@ fn chosen(config: &Config, names: &[String], file: &Path) -> Result<Vec<String>,
 }
 
 /// Who plays which role, first phase first.
-fn seats(config: &Config, screen: &mut Screen) {
+fn players(config: &Config, screen: &mut Screen) {
     for kind in KINDS {
-        let seat = config.seat(kind.role(), kind, casebook_protocol::Phase::Discovery, None);
-        let who = seat.map_or_else(
+        let selected = config.select(kind.role(), kind, casebook_protocol::Phase::Discovery, None);
+        let who = selected.map_or_else(
             || "the built-in analyst".to_owned(),
-            |seat| seat.chain.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", then "),
+            |selected| selected.chain.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(", then "),
         );
         screen.line(paint(DIM, format_args!("  {:<9} {:<12} {}", kind.role().name(), kind.name(), safe(&who, 120))));
     }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use casebook_evidence::Catalog;
-use casebook_expert::crew::Crew;
+use casebook_expert::team::Team;
 use casebook_protocol::{Alert, InvestigationId, MAX_ALERT_BYTES, Recorded, Report};
 
 use crate::args::{Investigate, Models, Resume};
@@ -22,15 +22,15 @@ use casebook_report::words;
 
 pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) -> Result<Exit, Failure> {
     let alert = read_alert(&args.alert)?.1;
-    let ground = args.ground.ground()?;
-    let models = Opened::open(&args.models, ground.team.as_deref())?;
+    let sources = args.sources.sources()?;
+    let models = Opened::open(&args.models, sources.team.as_deref())?;
     let mut stop = stop::listen()?;
-    let minds = models.minds.clone();
-    let options = Options { alert, ground, data: data.to_path_buf(), budget: args.budget.budget(), minds };
+    let reasoners = models.reasoners.clone();
+    let options = Options { alert, sources, data: data.to_path_buf(), budget: args.budget.budget(), reasoners };
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    let report = report.map_err(|failure| with_models(failure, &args.models, args.ground.team.as_deref()))?;
+    let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
     conclude(&report, args.out.as_deref(), data, &models, screen)
 }
 
@@ -53,15 +53,15 @@ fn with_models(mut failure: Failure, models: &Models, team: Option<&Path>) -> Fa
 }
 
 pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> Result<Exit, Failure> {
-    let ground = args.ground.ground()?;
-    let models = Opened::open(&args.models, ground.team.as_deref())?;
+    let sources = args.sources.sources()?;
+    let models = Opened::open(&args.models, sources.team.as_deref())?;
     let home = Home::existing(data)?;
     let id = home.find(&args.id).await?;
     let mut stop = stop::listen()?;
     let mut watcher = Watcher::new(screen, args.verbose);
-    let report = embedded::resume(&home, &id, &ground, &models.minds, &mut watcher, &mut stop).await;
+    let report = embedded::resume(&home, &id, &sources, &models.reasoners, &mut watcher, &mut stop).await;
     watcher.bar.end();
-    let report = report.map_err(|failure| with_models(failure, &args.models, args.ground.team.as_deref()))?;
+    let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
     conclude(&report, args.out.as_deref(), data, &models, screen)
 }
 
@@ -155,9 +155,9 @@ impl Observer for Watcher<'_> {
         loaded(catalog, self.screen);
     }
 
-    fn gathered(&mut self, crew: &Crew) {
+    fn gathered(&mut self, team: &Team) {
         self.bar.end();
-        gathered(crew, self.screen);
+        gathered(team, self.screen);
     }
 
     fn without_models(&mut self, played: &BTreeSet<String>) {
@@ -192,9 +192,9 @@ impl Observer for Watcher<'_> {
 }
 
 /// Says what is worth knowing of the Experts and their servers.
-pub(super) fn gathered(crew: &Crew, screen: &mut Screen) {
-    if let Some(server) = &crew.evidence_server {
-        let sources: usize = crew.seats.iter().map(|seat| seat.member.sources.len()).sum();
+pub(super) fn gathered(team: &Team, screen: &mut Screen) {
+    if let Some(server) = &team.evidence_server {
+        let sources: usize = team.members.iter().map(|team_member| team_member.member.sources.len()).sum();
         screen.line(format_args!(
             "{} {} from server {}",
             paint(BOLD, "Evidence"),
@@ -202,7 +202,7 @@ pub(super) fn gathered(crew: &Crew, screen: &mut Screen) {
             safe(server, 80)
         ));
     }
-    for notice in &crew.notices {
+    for notice in &team.notices {
         screen.line(paint(YELLOW, format_args!("  {}", safe(notice, 600))));
     }
 }

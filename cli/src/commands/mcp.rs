@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::args::{Grounds, Mcp, Models};
+use crate::args::{EvidenceArgs, Mcp, Models};
 use crate::embedded::nothing;
 use crate::embedded::service::{self, Service};
 use crate::failure::{Exit, Failure};
@@ -29,16 +29,16 @@ pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
 }
 
 async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Backend), Failure> {
-    let ground = Grounds { evidence: args.evidence.clone(), team: args.team.clone() }.ground()?;
-    if ground.evidence.is_none() && ground.team.is_none() {
+    let sources = EvidenceArgs { evidence: args.evidence.clone(), team: args.team.clone() }.sources()?;
+    if sources.evidence.is_none() && sources.team.is_none() {
         let mut failure = nothing();
         failure.advice.push_str("; or name a team that runs, with --nats URL");
         return Err(failure);
     }
     let models = Models { models: args.models.clone(), ..Models::default() };
-    let models = Opened::open(&models, ground.team.as_deref())?;
+    let models = Opened::open(&models, sources.team.as_deref())?;
     let home = Home::open(data)?;
-    let options = service::Options { ground, budget: args.budget.budget(), minds: models.minds };
+    let options = service::Options { sources, budget: args.budget.budget(), reasoners: models.reasoners };
     let service = Service::start(&home, options, stop).await?;
     Ok((home, Backend::Embedded(Box::new(service))))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use casebook_evidence::Source;
 
-use crate::args::Sources;
+use crate::args::ListSources;
 use crate::failure::{Exit, Failure};
 use crate::loading::load;
 use crate::progress::Bar;
@@ -12,7 +12,7 @@ use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
 use casebook_report::words;
 
-pub(super) async fn run(data: &Path, args: &Sources, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(super) async fn run(data: &Path, args: &ListSources, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut stop = stop::listen()?;
     let mut bar = Bar::stderr();
     let catalog = load(&args.evidence, data, None, &mut stop, &mut |loading| bar.show(loading)).await;

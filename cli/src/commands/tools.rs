@@ -6,7 +6,7 @@ use casebook_agent::mcp::policy::Kind;
 use casebook_agent::mcp::servers::Way;
 use casebook_agent::mcp::toolbox::{Served, Toolbox};
 use casebook_agent::model::data::visible;
-use casebook_expert::crew::Team;
+use casebook_expert::team::TeamFolder;
 use serde_json::{Value, json};
 
 use crate::args::ShowTools;
@@ -39,19 +39,19 @@ pub(super) async fn run(args: &ShowTools, screen: &mut Screen) -> Result<Exit, F
     Ok(if gone { Exit::Failed } else { Exit::Done })
 }
 
-async fn open(team: &Team) -> Result<Toolbox, Failure> {
+async fn open(team: &TeamFolder) -> Result<Toolbox, Failure> {
     let opened = Toolbox::open(&team.folder, &team.servers, &team.policy, &|_| true).await;
     opened.map_err(|fault| Failure::usage(fault, "repair the file, or remove it to pin every tool anew"))
 }
 
 /// Pins what was named as it is now.
-fn confirm(team: &Team, toolbox: &Toolbox, named: &[String], screen: &mut Screen) -> Result<(), Failure> {
+fn confirm(team: &TeamFolder, toolbox: &Toolbox, named: &[String], screen: &mut Screen) -> Result<(), Failure> {
     for name in named {
-        let wrong = |what: String| Failure::usage(what, "`casebook tools` lists the servers and their tools");
+        let usage = |what: String| Failure::usage(what, "`casebook tools` lists the servers and their tools");
         // The name of a server may hold a slash, too: the longest that fits is meant.
         let served = toolbox.servers.iter().filter(|s| name == &s.name || name.starts_with(&format!("{}/", s.name)));
         let served = served.max_by_key(|s| s.name.len());
-        let served = served.ok_or_else(|| wrong(format!("there is no server {name:?} in mcp.json")))?;
+        let served = served.ok_or_else(|| usage(format!("there is no server {name:?} in mcp.json")))?;
         if let Err(why) = &served.there {
             return Err(Failure::failed(format!("server {} is not there: {why}", served.name), "start it first"));
         }
@@ -61,7 +61,7 @@ fn confirm(team: &Team, toolbox: &Toolbox, named: &[String], screen: &mut Screen
             Some(tool) => all.iter().filter(|listed| listed.name == tool).collect(),
         };
         if wanted.is_empty() {
-            return Err(wrong(format!("server {} has no tool that {name:?} names", served.name)));
+            return Err(usage(format!("server {} has no tool that {name:?} names", served.name)));
         }
         for tool in &wanted {
             // Whole: what is confirmed is what is shown.
@@ -76,7 +76,7 @@ fn confirm(team: &Team, toolbox: &Toolbox, named: &[String], screen: &mut Screen
 }
 
 /// The Experts that may call a tool.
-fn callers<'t>(team: &'t Team, server: &str, tool: &str) -> Vec<&'t str> {
+fn callers<'t>(team: &'t TeamFolder, server: &str, tool: &str) -> Vec<&'t str> {
     let experts = team.experts.iter().flatten();
     experts.filter(|expert| expert.grants(server, tool)).map(|expert| expert.name.as_str()).collect()
 }
@@ -100,7 +100,7 @@ const fn access(judged: &Judged) -> &'static str {
 }
 
 /// Where a server is, without what may be secret.
-fn place(team: &Team, served: &Served) -> String {
+fn place(team: &TeamFolder, served: &Served) -> String {
     match team.servers.all.get(&served.name).map(|entry| &entry.way) {
         Some(Way::Child { command, .. }) => format!("runs {command}"),
         // Without path and query, which may hold a key.
@@ -109,7 +109,7 @@ fn place(team: &Team, served: &Served) -> String {
     }
 }
 
-fn show(team: &Team, toolbox: &Toolbox, verbose: bool, screen: &mut Screen) {
+fn show(team: &TeamFolder, toolbox: &Toolbox, verbose: bool, screen: &mut Screen) {
     if toolbox.servers.is_empty() {
         screen.line(format_args!("{} names no server in mcp.json", team.folder.display()));
     }
@@ -136,7 +136,7 @@ fn show(team: &Team, toolbox: &Toolbox, verbose: bool, screen: &mut Screen) {
     }
 }
 
-fn tool(team: &Team, served: &Served, judged: &Judged, verbose: bool, screen: &mut Screen) {
+fn tool(team: &TeamFolder, served: &Served, judged: &Judged, verbose: bool, screen: &mut Screen) {
     let name = safe(&judged.listed.name, 80);
     let callers = callers(team, &served.name, &judged.listed.name);
     let who = match callers.as_slice() {
@@ -167,7 +167,7 @@ fn tool(team: &Team, served: &Served, judged: &Judged, verbose: bool, screen: &m
     }
 }
 
-fn as_json(team: &Team, served: &Served) -> Value {
+fn as_json(team: &TeamFolder, served: &Served) -> Value {
     let tools = served.tools.iter().map(|judged| {
         json!({
             "name": judged.listed.name,

@@ -25,7 +25,7 @@ const SILENCE: Duration = Duration::from_secs(3);
 
 /// What a message on the events' subject always has, also when the event itself is too large for it.
 #[derive(serde::Deserialize)]
-struct Told {
+struct EventLabel {
     investigation: InvestigationId,
     seq: u64,
 }
@@ -113,7 +113,7 @@ impl Watched {
 
     /// Shows the event of a message. True when its investigation is over.
     async fn take(&mut self, message: &Message, screen: &mut Screen) -> Result<bool, Failure> {
-        let Ok(told) = serde_json::from_slice::<Told>(&message.bytes) else { return Ok(false) };
+        let Ok(told) = serde_json::from_slice::<EventLabel>(&message.bytes) else { return Ok(false) };
         if self.only.as_ref().is_some_and(|id| *id != told.investigation) {
             return Ok(false);
         }

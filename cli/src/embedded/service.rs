@@ -3,28 +3,28 @@
 use casebook_hub::{Intake, archive};
 use casebook_protocol::{Budget, InvestigationId, Member};
 
-use super::{Ground, Nobody, Team, seated};
+use super::{Engine, Nobody, Sources, gathered};
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::minds::Minds;
+use crate::reasoners::Reasoners;
 use crate::roster;
 use crate::stop::Stop;
 
 /// What every investigation shares.
 pub struct Options {
     /// What alerts are investigated with.
-    pub ground: Ground,
+    pub sources: Sources,
     /// What each may cost.
     pub budget: Budget,
     /// Who thinks.
-    pub minds: Minds,
+    pub reasoners: Reasoners,
 }
 
 /// The roles at work. Investigations go on without the client that opened them.
 pub struct Service {
     /// The door for alerts.
     pub intake: Intake,
-    team: Team,
+    team: Engine,
 }
 
 impl Service {
@@ -34,9 +34,9 @@ impl Service {
     /// # Errors
     /// The evidence cannot be loaded, the store fails, or someone asked to stop.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
-        let (crew, evidence) = seated(&options.ground, home, None, &mut Nobody, stop).await?;
-        crew.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
-        let team = Team::start(home, crew, evidence.clone(), options.budget, &options.minds).await?;
+        let (team, evidence) = gathered(&options.sources, home, None, &mut Nobody, stop).await?;
+        team.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
+        let team = Engine::start(home, team, evidence.clone(), options.budget, &options.reasoners).await?;
         let intake = team.intake.clone();
         go_on(home, &intake, &evidence, &team.roster).await?;
         let working = intake.clone();

@@ -34,10 +34,10 @@ fn evidence(folder: &Path) {
 fn options(folder: &Path) -> Options {
     Options {
         alert: Alert::parse(ALERT.as_bytes()).unwrap(),
-        ground: folder.join("logs").into(),
+        sources: folder.join("logs").into(),
         data: folder.join("data"),
         budget: Budget::default(),
-        minds: casebook_cli::minds::Minds::analyst(),
+        reasoners: casebook_cli::reasoners::Reasoners::analyst(),
     }
 }
 

@@ -7,11 +7,11 @@ use casebook_runtime::service::common::{AT_ONCE, CA, CERT, CREDENTIALS, DRAIN, H
 use casebook_runtime::service::key::{Key, Kind};
 use casebook_runtime::service::{Failure, Service};
 
-use crate::mind::{Analyst, Mind};
 use crate::model::brief::Brief;
 use crate::model::config::{Config, NoModel};
-use crate::model::mind::seat;
 use crate::model::open::{MODELS_ENV, Models};
+use crate::model::reasoner::assign;
+use crate::reasoner::{Analyst, Reasoner};
 
 /// The models file.
 pub static MODELS: Key = Key {
@@ -26,16 +26,21 @@ pub static MODELS: Key = Key {
 pub static KEYS: [&Key; 11] =
     [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG, &OTLP, &MODELS, &AT_ONCE];
 
-/// Who plays `role`: the models that the models file seats in it, and `analyst` where it seats none
+/// Who plays `role`: its models in the models file, and `analyst` if it has none
 /// or there is no file.
 ///
 /// # Errors
 /// The models file cannot be used, or a key is missing.
-pub fn mind(service: &Service, role: Role, brief: Arc<dyn Brief>, analyst: Analyst) -> Result<Arc<dyn Mind>, Failure> {
-    Ok(seat(models(service, role, Ok)?.as_ref(), None, "", brief, analyst))
+pub fn reasoner(
+    service: &Service,
+    role: Role,
+    brief: Arc<dyn Brief>,
+    analyst: Analyst,
+) -> Result<Arc<dyn Reasoner>, Failure> {
+    Ok(assign(models(service, role, Ok)?.as_ref(), None, "", brief, analyst))
 }
 
-/// The models that the models file seats in `role`, once `seat` has put in whom it likes; none without
+/// The models that the models file assigns to `role`, after `adjust` changed the choice; none without
 /// a file.
 ///
 /// # Errors
@@ -43,8 +48,8 @@ pub fn mind(service: &Service, role: Role, brief: Arc<dyn Brief>, analyst: Analy
 pub fn models(
     service: &Service,
     role: Role,
-    seat: impl FnOnce(Config) -> Result<Config, NoModel>,
+    adjust: impl FnOnce(Config) -> Result<Config, NoModel>,
 ) -> Result<Option<Models>, Failure> {
-    let opened = service.settings.path(&MODELS).map(|file| Models::of_role(file, role, seat)).transpose();
+    let opened = service.settings.path(&MODELS).map(|file| Models::of_role(file, role, adjust)).transpose();
     opened.map_err(Failure::usage)
 }

@@ -8,13 +8,13 @@ use casebook_protocol::{
     Allowance, Answer, CallId, CallStatus, Citation, FindingDraft, Purpose, TaskId, TaskKind, Toolset, Usage,
 };
 
-use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought};
+use crate::reasoner::{Action, Asking, CallRequest, Done, Exchange, Past};
 
 /// What came about.
 #[derive(Debug)]
 pub enum Input {
-    /// The mind moved.
-    Thought(Thought),
+    /// The reasoner moved.
+    Action(Action),
     /// A call of this turn finished.
     Called(Box<Done>),
     /// The language model replied, or failed to.
@@ -26,7 +26,7 @@ pub enum Input {
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Ask the mind for its next move; `last` says that no more tool call will be granted.
+    /// Ask the reasoner for its next move; `last` says that no more tool call will be granted.
     Think {
         /// No tools are offered any more.
         last: bool,
@@ -119,22 +119,22 @@ impl TurnLoop {
     /// What to do after `input`.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         match input {
-            Input::Thought(Thought::GiveUp(reason)) => vec![Effect::Finish(Err(reason))],
-            Input::Thought(Thought::Ask(asking)) => self.ask(asking),
+            Input::Action(Action::GiveUp(reason)) => vec![Effect::Finish(Err(reason))],
+            Input::Action(Action::Ask(asking)) => self.ask(asking),
             Input::Replied(exchange) => self.replied(*exchange),
             Input::Late => self.in_a_hurry(),
-            Input::Thought(Thought::Answer(answer)) => self.answered(answer),
-            Input::Thought(Thought::Call(requests)) if self.last() => {
+            Input::Action(Action::Answer(answer)) => self.answered(answer),
+            Input::Action(Action::Call(requests)) if self.last() => {
                 let asked: Vec<_> = requests.into_iter().map(|r| r.tool).collect();
                 vec![Effect::Finish(Err(format!(
                     "asked for {} when no more tool call was granted, and gave no answer",
                     asked.join(", ")
                 )))]
             }
-            Input::Thought(Thought::Call(requests)) if requests.is_empty() => {
+            Input::Action(Action::Call(requests)) if requests.is_empty() => {
                 vec![Effect::Finish(Err("neither called a tool nor answered".into()))]
             }
-            Input::Thought(Thought::Call(requests)) => self.call(requests),
+            Input::Action(Action::Call(requests)) => self.call(requests),
             Input::Called(done) => self.called(*done),
         }
     }

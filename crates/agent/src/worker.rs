@@ -21,7 +21,7 @@ use casebook_runtime::{stored, task_span, tool_span};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
-use crate::mind::{CallRequest, Done, Laid, Mind, Thought, Turn};
+use crate::reasoner::{Action, CallRequest, Done, PromptCache, Reasoner, Turn};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, TurnLoop};
 
@@ -72,11 +72,11 @@ pub enum WorkError {
     },
 }
 
-/// A mind with its tools, ready to perform tasks.
+/// A reasoner with its tools, ready to perform tasks.
 #[derive(Clone)]
 pub struct Worker {
     env: Env,
-    mind: Arc<dyn Mind>,
+    reasoner: Arc<dyn Reasoner>,
     tools: Arc<dyn ToolsFor>,
 }
 
@@ -103,7 +103,7 @@ impl Performer for Worker {
     }
 
     async fn ready(&self) {
-        self.mind.ready().await;
+        self.reasoner.ready().await;
     }
 
     async fn handle(&self, queue: &Queue, delivery: Box<dyn Delivery>) {
@@ -134,8 +134,8 @@ impl Performer for Worker {
 impl Worker {
     /// A worker.
     #[must_use]
-    pub fn new(env: Env, mind: Arc<dyn Mind>, tools: Arc<dyn ToolsFor>) -> Self {
-        Self { env, mind, tools }
+    pub fn new(env: Env, reasoner: Arc<dyn Reasoner>, tools: Arc<dyn ToolsFor>) -> Self {
+        Self { env, reasoner, tools }
     }
 
     async fn attempt(&self, queue: &Queue, bytes: &[u8], attempt: u32) -> Result<(), WorkError> {
@@ -183,7 +183,7 @@ impl Worker {
     /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
     pub async fn perform(&self, task: &Arc<Task>) -> Result<Outcome, WorkError> {
         let tools = self.tools.tools_for(task, &self.env);
-        let allowance = self.mind.allowance(task);
+        let allowance = self.reasoner.allowance(task);
         let toolset = Arc::new(tools.toolset());
         let mut machine = TurnLoop::new(task.id.clone(), task.view.kind(), allowance, &toolset);
         let mut time = TaskTime {
@@ -191,7 +191,7 @@ impl Worker {
             begun: self.env.clock.now(),
             before: Duration::ZERO,
         };
-        let laid = Laid::default();
+        let prompt_cache = PromptCache::default();
         let mut effects = machine.begin();
         loop {
             let mut calls = FuturesUnordered::new();
@@ -200,8 +200,8 @@ impl Worker {
                 match effect {
                     Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a)).await),
                     Effect::Think { last } => {
-                        let turn = Turn { toolset: Arc::clone(&toolset), last, laid: laid.clone() };
-                        inputs.push(Input::Thought(self.mind.next(task, machine.past(), &turn).await));
+                        let turn = Turn { toolset: Arc::clone(&toolset), last, prompt_cache: prompt_cache.clone() };
+                        inputs.push(Input::Action(self.reasoner.next(task, machine.past(), &turn).await));
                     }
                     Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
                         Ok(input) => inputs.push(input),
@@ -307,8 +307,8 @@ impl Worker {
         };
         usage += machine.used();
         let journal = journal::written(task, &calls);
-        let player = self.mind.player(task, machine.past());
-        let raised = self.mind.raised(task, machine.past()).await;
+        let player = self.reasoner.player(task, machine.past());
+        let raised = self.reasoner.raised(task, machine.past()).await;
         Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
     }
 }
@@ -333,6 +333,6 @@ pub fn call(tool: &str, arguments: &serde_json::Value) -> CallRequest {
 
 /// A thought of an analyst that answers.
 #[must_use]
-pub fn answer(answer: Answer) -> Thought {
-    Thought::Answer(Box::new(answer))
+pub fn answer(answer: Answer) -> Action {
+    Action::Answer(Box::new(answer))
 }

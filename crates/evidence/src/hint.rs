@@ -9,12 +9,12 @@ pub struct Hint {
     pub at: Timestamp,
     /// The record that the alert points to, by its file and line, and its time as the alert itself tells it. Where that
     /// log writes no zone, and the record is a zone away from that time to the second, it is in that zone.
-    pub record: Option<Told>,
+    pub record: Option<PointedRecord>,
 }
 
 /// A record and when it happened, as an alert tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct PointedRecord {
     /// The file, as the alert writes it.
     pub file: String,
     /// The line, from 1.
@@ -32,7 +32,7 @@ impl Hint {
     }
 }
 
-impl Told {
+impl PointedRecord {
     pub(crate) fn ns(&self) -> Option<i64> {
         nanoseconds(self.at)
     }

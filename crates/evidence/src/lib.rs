@@ -33,7 +33,7 @@ pub use classify::DOMAINS;
 pub use error::{LoadError, ReadError};
 pub use fields::payload::is_message;
 pub use hint::pointed;
-pub use hint::{Hint, Told};
+pub use hint::{Hint, PointedRecord};
 pub use record::Record;
 pub use source::{FieldProfile, Format, Place, Progress, Skipped, Source, TimeField, TimeRole, ValueCount};
 pub use tools::EvidenceTools;

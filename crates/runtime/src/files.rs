@@ -21,10 +21,10 @@ pub struct ReadError {
 /// # Errors
 /// It is no file of UTF-8 text, is too large, or cannot be read.
 pub fn text(file: &Path, what: &'static str) -> Result<String, ReadError> {
-    let wrong = |reason: String| ReadError { what, file: file.to_path_buf(), reason };
-    let size = std::fs::metadata(file).map_err(|e| wrong(e.to_string()))?;
+    let unread = |reason: String| ReadError { what, file: file.to_path_buf(), reason };
+    let size = std::fs::metadata(file).map_err(|e| unread(e.to_string()))?;
     if !size.is_file() || size.len() > MAX_FILE {
-        return Err(wrong(format!("it is no file, or has more than {MAX_FILE} bytes")));
+        return Err(unread(format!("it is no file, or has more than {MAX_FILE} bytes")));
     }
-    std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))
+    std::fs::read_to_string(file).map_err(|e| unread(e.to_string()))
 }

@@ -138,8 +138,8 @@ pub(super) fn exchanged(finding: &CheckedFinding, records: &Records) -> Option<S
     READINGS.iter().find_map(|(words, left, right)| {
         let (before, after) = claim.split_once(words)?;
         let (first, second) = (before.rsplit('`').next()?, after.split('`').next()?);
-        let wrong = plays(first, right) && !plays(first, left) && plays(second, left) && !plays(second, right);
-        wrong.then(|| format!("the record has `{first}` and `{second}` in each other's place"))
+        let swapped = plays(first, right) && !plays(first, left) && plays(second, left) && !plays(second, right);
+        swapped.then(|| format!("the record has `{first}` and `{second}` in each other's place"))
     })
 }
 
@@ -286,13 +286,13 @@ mod tests {
 
     #[test]
     fn values_in_each_others_place_are_seen() {
-        let wrong = |claim: &str| exchanged(&finding(claim, Bearing::Neutral, NOW, &[0]), &records()).is_some();
+        let swapped = |claim: &str| exchanged(&finding(claim, Bearing::Neutral, NOW, &[0]), &records()).is_some();
         for claim in ["from `10.0.0.2` to `10.0.0.1`", "`/bin/id` started `/bin/sh`", "ran `mara` as `/bin/id`"] {
-            assert!(wrong(claim), "{claim}");
+            assert!(swapped(claim), "{claim}");
         }
         for claim in ["from `10.0.0.1` to `10.0.0.2`", "`/bin/sh` started `/bin/id` as `mara` on `web-1`", "`x` to `y`"]
         {
-            assert!(!wrong(claim), "{claim}");
+            assert!(!swapped(claim), "{claim}");
         }
     }
 

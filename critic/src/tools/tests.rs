@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use casebook_agent::mind::{Analyst, Done, Thought};
+use casebook_agent::reasoner::{Action, Analyst, Done};
 use casebook_agent::results::tools::OwnResults;
 use casebook_agent::results::with;
 use casebook_agent::worker::{Worker, answer, call};
@@ -120,15 +120,15 @@ fn task() -> Arc<Task> {
 }
 
 /// Asks, looks into what came, and cites what the look found.
-fn think(_: &Task, done: &[Done], _: bool) -> Thought {
+fn think(_: &Task, done: &[Done], _: bool) -> Action {
     let (all, tail) = (format!("{TASK}.t1.2"), format!("{TASK}.t1.1"));
     match done.len() {
-        0 => Thought::Call(vec![
+        0 => Action::Call(vec![
             call("shop__orders", &json!({"customer": "mara"})),
             call("shop__tail", &json!({})),
             call("shop__everything", &json!({})),
         ]),
-        3 => Thought::Call(vec![
+        3 => Action::Call(vec![
             call("search_result", &json!({"call": all, "text": "customer-59999"})),
             call("slice_result", &json!({"call": tail, "from_line": 2})),
             call("count_result", &json!({"call": all, "pointer": "/orders", "by": "placed_at"})),
@@ -136,7 +136,7 @@ fn think(_: &Task, done: &[Done], _: bool) -> Thought {
             call("slice_result", &json!({"call": all, "pointer": "/orders/60000"})),
             call("shop__refund", &json!({})),
         ]),
-        9 => Thought::Call(vec![call("slice_result", &json!({"call": format!("{TASK}.t2.0")}))]),
+        9 => Action::Call(vec![call("slice_result", &json!({"call": format!("{TASK}.t2.0")}))]),
         _ => {
             let found: Value = serde_json::from_str(&done[3].result).unwrap();
             let at = found["page"]["hits"][0]["at"].as_str().unwrap().to_owned();

@@ -2,7 +2,7 @@
 //! itself. An absence counts only over a window that was searched, and only in sources that would
 //! have recorded it.
 
-use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_protocol::{
     Alert, Bearing, CallStatus, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::mind::Done;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::{Bearing, FindingDraft, TimeBasis, Weight, one_line};
 use casebook_trust::claim;
 

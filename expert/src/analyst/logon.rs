@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_agent::mind::CallRequest;
+use casebook_agent::reasoner::CallRequest;
 use casebook_agent::worker::call;
 use casebook_protocol::Timestamp;
 use serde_json::json;

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::mind::{Done, Thought};
+use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{answer, call};
-use casebook_evidence::{Hint, Told};
+use casebook_evidence::{Hint, PointedRecord};
 use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
 
 mod absence;
@@ -26,7 +26,7 @@ mod seed;
 mod series;
 
 use link::Links;
-use plan::{Ground, Search};
+use plan::{Search, Sources};
 use rec::Rec;
 use seed::{Seed, Seeds};
 
@@ -44,26 +44,26 @@ pub fn when(alert: &Alert) -> Option<Hint> {
     // Only what the alert itself says of the event, at its top, is told of the record: the record's own fields may be copied
     // into it, and when the alert was made is another time.
     let record = seeds.records.first().zip(seed::event_time(alert));
-    let record = record.map(|((file, line), (at, zoned))| Told { file: file.clone(), line: *line, at, zoned });
+    let record = record.map(|((file, line), (at, zoned))| PointedRecord { file: file.clone(), line: *line, at, zoned });
     Some(Hint { at: *seeds.times.first()?, record })
 }
 
 /// The analyst's next move in an `investigate` task.
 #[must_use]
-pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
+pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let View::Investigate(view) = &task.view else {
-        return Thought::GiveUp(format!("an Expert investigates; this is a {} task", task.view.kind().name()));
+        return Action::GiveUp(format!("an Expert investigates; this is a {} task", task.view.kind().name()));
     };
     let turn = done.iter().filter_map(|d| turn_of(d.call.id.as_str())).max().unwrap_or(0) + 1;
     if task.round > 1 && view.question.follow.is_empty() {
         return answer(Answer::Investigate(Vec::new()));
     }
     if turn == 1 && !last {
-        return Thought::Call(vec![call("list_sources", &serde_json::json!({}))]);
+        return Action::Call(vec![call("list_sources", &serde_json::json!({}))]);
     }
     let case = Case::of(view, done, task.round);
     if !last {
-        let search = Search { ground: &case.ground, seeds: &case.seeds, done };
+        let search = Search { sources: &case.sources, seeds: &case.seeds, done };
         let requests = match turn {
             2 => search.begin(&case.follow),
             3 => search.scan(case.anchor),
@@ -91,7 +91,7 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Thought {
             _ => Vec::new(),
         };
         if !requests.is_empty() {
-            return Thought::Call(requests);
+            return Action::Call(requests);
         }
     }
     let mut findings = compose::findings(&case, done);
@@ -107,7 +107,7 @@ fn turn_of(id: &str) -> Option<u32> {
 /// Everything that the analyst knows at a point of its work.
 struct Case {
     alert: Alert,
-    ground: Ground,
+    sources: Sources,
     seeds: Seeds,
     /// What the Director asks to follow, in later rounds.
     follow: Vec<Seed>,
@@ -148,24 +148,24 @@ impl Case {
 
 impl Case {
     fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
-        let ground = plan::ground(done);
+        let sources = plan::sources_of(done);
         let seeds = seed::of(&view.alert);
         // Everything on a host runs as its system: to follow that account is to copy the log.
         let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
         let follow: Vec<Seed> = follow.map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
         let recs = rec::collect(done);
-        let specific = specific(&seeds, done, &ground);
+        let specific = specific(&seeds, done, &sources);
         let core = plan::core(&recs, &seeds, &specific);
         let anchor = plan::anchor(&recs, &core, &seeds);
         let mut names: Vec<String> = specific;
         names.extend(rare_values(&recs, &core));
         let followed: BTreeSet<String> = follow.iter().map(|s| s.text.clone()).collect();
         if round > 1 {
-            names = followed.iter().filter(|n| rare(done, n, &ground)).cloned().collect();
+            names = followed.iter().filter(|n| rare(done, n, &sources)).cloned().collect();
         }
         let mut links = Links::follow(&recs, &core, &names, anchor);
         links.arrived(&recs, &links.brought(&recs), anchor);
-        let within = if ground.few() { link::FOLLOWED_SECONDS } else { link::NEAR_SECONDS };
+        let within = if sources.few() { link::FOLLOWED_SECONDS } else { link::NEAR_SECONDS };
         links.near(&recs, &subjects(&recs, &core, &seeds), anchor, within);
         links.near(&recs, &followed, anchor, link::FOLLOWED_SECONDS);
         links.beside(&recs, &core, anchor, within);
@@ -188,7 +188,7 @@ impl Case {
         let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
         let mut case = Self {
             alert: view.alert.clone(),
-            ground,
+            sources,
             seeds,
             follow,
             recs,
@@ -248,19 +248,19 @@ fn settle(case: &mut Case) {
 }
 
 /// The names of the alert that few records share: these tell its activity from the rest.
-fn specific(seeds: &Seeds, done: &[Done], ground: &Ground) -> Vec<String> {
+fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
     let telling = |s: &&Seed| {
         let nobody = s.kind == EntityKind::User && account::of_system(&s.text);
         !matches!(s.kind, EntityKind::Host) && !nobody && !s.text.chars().all(|c| c.is_ascii_digit())
     };
-    seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, ground)).map(|s| s.text.clone()).collect()
+    seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, sources)).map(|s| s.text.clone()).collect()
 }
 
 /// Few enough records name it for them to belong together.
-fn rare(done: &[Done], name: &str, ground: &Ground) -> bool {
-    let few = (ground.records / 50).clamp(30, 200);
+fn rare(done: &[Done], name: &str, sources: &Sources) -> bool {
+    let few = (sources.records / 50).clamp(30, 200);
     plan::total_of(done, name)
-        .is_some_and(|total| total > 0 && total <= few && (total * 3 <= ground.records * 2 || ground.records < 12))
+        .is_some_and(|total| total > 0 && total <= few && (total * 3 <= sources.records * 2 || sources.records < 12))
 }
 
 /// Values of the alerted record itself that few of the collected records share.

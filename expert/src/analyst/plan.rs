@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_protocol::{Bearing, CallStatus, EntityKind, Timestamp, Weight};
 use serde_json::{Map, Value, json};
@@ -42,27 +42,27 @@ const AGAIN: u64 = 30;
 
 /// What was learned of the sources.
 #[derive(Debug, Default)]
-pub(crate) struct Ground {
+pub(crate) struct Sources {
     pub(crate) records: u64,
     pub(crate) files: Vec<String>,
 }
 
-impl Ground {
+impl Sources {
     /// So little evidence was put together for the alert: it needs less to belong to it.
     pub(crate) const fn few(&self) -> bool {
         self.records <= FEW
     }
 }
 
-pub(crate) fn ground(done: &[Done]) -> Ground {
+pub(crate) fn sources_of(done: &[Done]) -> Sources {
     let listing = done.iter().find(|d| d.call.tool == "list_sources" && d.call.status == CallStatus::Answered);
     let Some(json) = listing.and_then(|d| serde_json::from_str::<Value>(&d.result).ok()) else {
-        return Ground::default();
+        return Sources::default();
     };
     let sources =
         json.as_array().or_else(|| json.get("sources").and_then(Value::as_array)).cloned().unwrap_or_default();
     let text = |s: &Value, key: &str| s.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Ground {
+    Sources {
         records: sources.iter().filter_map(|s| s.get("records").and_then(Value::as_u64)).sum(),
         files: sources.iter().map(|s| text(s, "file")).collect(),
     }
@@ -89,7 +89,7 @@ fn book() -> Vec<&'static str> {
 }
 
 pub(crate) struct Search<'a> {
-    pub(crate) ground: &'a Ground,
+    pub(crate) sources: &'a Sources,
     pub(crate) seeds: &'a Seeds,
     pub(crate) done: &'a [Done],
 }
@@ -97,7 +97,7 @@ pub(crate) struct Search<'a> {
 impl Search<'_> {
     fn window(&self, anchor: Option<Timestamp>) -> Map<String, Value> {
         let mut window = Map::new();
-        if self.ground.records <= SMALL {
+        if self.sources.records <= SMALL {
             return window;
         }
         let times: Vec<Timestamp> = anchor.map_or_else(|| self.seeds.times.clone(), |at| vec![at]);
@@ -137,7 +137,7 @@ impl Search<'_> {
     /// The records that the alert points to, and one search for each thing that it names.
     pub(crate) fn begin(&self, follow: &[Seed]) -> Vec<CallRequest> {
         let mut requests: Vec<CallRequest> = Vec::new();
-        let files: Vec<&str> = self.ground.files.iter().map(String::as_str).collect();
+        let files: Vec<&str> = self.sources.files.iter().map(String::as_str).collect();
         for (file, line) in &self.seeds.records {
             if let Some(file) = pointed(&files, file) {
                 requests.push(call("get_record", &json!({"file": file, "line": line})));

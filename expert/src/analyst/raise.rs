@@ -1,10 +1,10 @@
-//! What code raises from the results of a task's calls, whatever the mind that made them says of it:
+//! What code raises from the results of a task's calls, whatever the reasoner that made them says of it:
 //! text that addresses the analyst, and, beside a language model, what the book of behaviours knows as
 //! grave. A model that believes such a text cannot keep it out of the report.
 
 use std::collections::BTreeSet;
 
-use casebook_agent::mind::Done;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::{
     Bearing, Citation, EventTime, FindingDraft, FindingKind, Locator, Score, Task, TimeBasis, View, Weight,
 };

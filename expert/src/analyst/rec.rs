@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use casebook_agent::mind::Done;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::{RESULT_TOOLS, server_of};
 use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall};
 use serde_json::Value;

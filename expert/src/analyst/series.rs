@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use casebook_protocol::{Citation, Entity, EntityKind, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line};
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! From an Expert's answer to its findings. What is refused here cannot be used at all; whether a
 //! citation holds is for the Hub's check.
 
-use casebook_agent::mind::Done;
 use casebook_agent::model::data::recorded_quote;
 use casebook_agent::model::form::{Faults, moment};
+use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::RESULT_TOOLS;
 use casebook_protocol::{
     Answer, CallStatus, Citation, Entity, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line,
@@ -42,7 +42,7 @@ fn finding(done: &[Done], place: &str, form: FindingForm, faults: &mut Faults) -
         .enumerate()
         .filter_map(|(i, form)| citation(done, &format!("{place}/citations/{i}"), form, faults))
         .collect();
-    let said = |text: Option<String>| text.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
+    let nonempty = |text: Option<String>| text.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
     let entities = form.entities.into_iter().map(|e| Entity { kind: e.kind, value: e.value.trim().to_owned() });
     FindingDraft {
         kind: form.kind,
@@ -52,10 +52,10 @@ fn finding(done: &[Done], place: &str, form: FindingForm, faults: &mut Faults) -
         bearing: form.bearing,
         weight: form.weight,
         about_alert: form.about_alert,
-        technique: said(form.technique),
+        technique: nonempty(form.technique),
         confidence: Score::clamped(form.confidence),
         citations,
-        look_next: said(form.look_next),
+        look_next: nonempty(form.look_next),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use casebook_agent::mind::Analyst;
+use casebook_agent::reasoner::Analyst;
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Fixed, Worker};
 use casebook_protocol::subject::Queue;

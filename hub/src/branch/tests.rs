@@ -1,4 +1,4 @@
-use casebook_agent::mind::{Analyst, Done, Thought};
+use casebook_agent::reasoner::{Action, Analyst, Done};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Fixed, Worker};
 use casebook_protocol::subject::Queue;
@@ -33,12 +33,12 @@ impl Tools for Search {
 /// The team that thinks so on `store`; resumes `id`, or opens the case of the script.
 async fn worked(
     store: Arc<dyn Store>,
-    mind: fn(&Task, &[Done], bool) -> Thought,
+    reasoner: fn(&Task, &[Done], bool) -> Action,
     id: Option<&InvestigationId>,
 ) -> Report {
     let bus = MemoryBus::default();
     let env = Env { bus: Arc::new(bus.clone()), store, clock: Arc::new(TickingClock::default()) };
-    let worker = |tools: Arc<dyn Tools>| Worker::new(env.clone(), Arc::new(Analyst(mind)), Arc::new(Fixed(tools)));
+    let worker = |tools: Arc<dyn Tools>| Worker::new(env.clone(), Arc::new(Analyst(reasoner)), Arc::new(Fixed(tools)));
     for role in [Role::Director, Role::Critic] {
         let _ = RoleActor::start_on(Queue::new(role, None), Arc::new(worker(Arc::new(NoTools))), 2);
     }
@@ -64,13 +64,13 @@ async fn worked(
 }
 
 /// As the honest team, but it believes nothing in the end.
-fn doubting(task: &Task, done: &[Done], last: bool) -> Thought {
+fn doubting(task: &Task, done: &[Done], last: bool) -> Action {
     match think(task, done, last) {
-        Thought::Answer(answer) => match *answer {
+        Action::Answer(answer) => match *answer {
             Answer::Report(honest) => {
-                Thought::Answer(Box::new(Answer::Report(Conclusion { verdict: Verdict::Inconclusive, ..honest })))
+                Action::Answer(Box::new(Answer::Report(Conclusion { verdict: Verdict::Inconclusive, ..honest })))
             }
-            other => Thought::Answer(Box::new(other)),
+            other => Action::Answer(Box::new(other)),
         },
         other => other,
     }

@@ -10,7 +10,7 @@ use casebook_protocol::{
 use casebook_trust::Exhibits;
 use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 
-use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, sight};
+use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
 use crate::state::{State, TaskState};
 
 /// The events of an outcome, the budget aside.
@@ -184,7 +184,7 @@ fn accept(
 fn fresh_of(state: &State, domain: &Domain, raised: &[FindingDraft], exhibits: &Exhibits) -> Vec<FindingDraft> {
     let earlier: Vec<&CheckedFinding> = state.findings().filter(|f| f.finding.domain == *domain).collect();
     let told = |draft: &&FindingDraft| {
-        let records = sight::check(state, domain, draft, exhibits).records();
+        let records = visibility::check(state, domain, draft, exhibits).records();
         let same = |f: &&CheckedFinding| f.finding.draft.claim == draft.claim && f.checked.records() == records;
         !earlier.iter().any(same)
     };
@@ -202,7 +202,7 @@ fn submit(state: &State, round: u32, domain: &Domain, findings: &[FindingDraft],
     }
     for (draft, n) in findings.iter().take(MAX_FINDINGS).zip(1..) {
         let id = FindingId::of(round, domain, n);
-        let checked = sight::check(state, domain, draft, exhibits);
+        let checked = visibility::check(state, domain, draft, exhibits);
         let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft: draft.clone() };
         events.extend([Event::FindingSubmitted { finding }, Event::FindingChecked { finding: id, checked }]);
     }

@@ -1,4 +1,4 @@
-use casebook_agent::mind::{CallRequest, Thought};
+use casebook_agent::reasoner::{Action, CallRequest};
 use casebook_protocol::{
     Answer, ArtifactId, Budget, Citation, Decision, EntryDraft, FindingDraft, FindingId, FindingKind, Gap, GapKind,
     Judgement, Recorded, ReviewDraft, Score, Task, Verdict,
@@ -375,8 +375,8 @@ fn what_code_raises_is_submitted_once_and_also_when_there_is_no_answer() {
     // The Expert comes across the same record again.
     let again = r#"{"domain":"network","round":1}"#;
     let (mut outcome, results) = perform(&task, &|_, done| match done {
-        [] => Thought::Call(vec![CallRequest { tool: SEARCH.into(), arguments: again.into() }]),
-        _ => Thought::Answer(Box::new(Answer::Investigate(vec![]))),
+        [] => Action::Call(vec![CallRequest { tool: SEARCH.into(), arguments: again.into() }]),
+        _ => Action::Answer(Box::new(Answer::Investigate(vec![]))),
     });
     let Citation::Literal { at, quote, .. } = text.citations[0].clone() else { panic!("{text:?}") };
     let citations = vec![Citation::Literal { call: outcome.calls[0].id.clone(), at, quote }];

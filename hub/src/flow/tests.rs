@@ -1,7 +1,7 @@
 use casebook_report::compare::stable;
 use std::collections::BTreeSet;
 
-use casebook_agent::mind::{Done, Thought};
+use casebook_agent::reasoner::{Action, Done};
 use casebook_protocol::{Answer, Decision, Event, Question, Recorded, Task, TaskId, View};
 use proptest::prelude::*;
 
@@ -29,7 +29,7 @@ fn kinds(log: &[Recorded]) -> String {
 fn check(failing: &str, expect: &str) {
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     driver.run(
-        &|task, done| if task.id.as_str() == failing { Thought::GiveUp("no".into()) } else { think(task, done, false) },
+        &|task, done| if task.id.as_str() == failing { Action::GiveUp("no".into()) } else { think(task, done, false) },
         |_| 0,
     );
     assert_eq!(kinds(&driver.log), expect);
@@ -78,7 +78,7 @@ fn a_round_without_findings_has_an_empty_review_and_no_critic() {
     let mut driver = Driver::open(&case(&["endpoint"]));
     driver.run(
         &|task, done| match &task.view {
-            View::Investigate(_) => Thought::Answer(Box::new(Answer::Investigate(vec![]))),
+            View::Investigate(_) => Action::Answer(Box::new(Answer::Investigate(vec![]))),
             _ => think(task, done, false),
         },
         |_| 0,
@@ -102,10 +102,10 @@ fn dice(seed: u64, name: &str) -> u64 {
 }
 
 /// A team that fails, answers with the wrong kind, asks whom it may not and never wants to end.
-fn wild(seed: u64, task: &Task, done: &[Done]) -> Thought {
+fn wild(seed: u64, task: &Task, done: &[Done]) -> Action {
     let roll = dice(seed, task.id.as_str());
     let answer = match (roll % 10, &task.view) {
-        (0 | 1, _) => return Thought::GiveUp("rolled a failure".into()),
+        (0 | 1, _) => return Action::GiveUp("rolled a failure".into()),
         (2, View::Plan(_)) => {
             Answer::Plan(Question { text: "?".into(), to: vec![domain("moon"), domain("network")], follow: vec![] })
         }
@@ -120,7 +120,7 @@ fn wild(seed: u64, task: &Task, done: &[Done]) -> Thought {
         }
         _ => return think(task, done, false),
     };
-    Thought::Answer(Box::new(answer))
+    Action::Answer(Box::new(answer))
 }
 
 /// A case whose budget may end it anywhere.

@@ -1,4 +1,4 @@
-use casebook_agent::mind::Thought;
+use casebook_agent::reasoner::Action;
 use casebook_protocol::{Answer, Bearing, Entity, EntityKind, FindingId, Recorded, Score, View};
 use casebook_report::compare::stable;
 
@@ -12,8 +12,8 @@ fn a_report_is_whole_in_order_and_says_what_nobody_saw() {
     let mut driver = Driver::open(&narrow);
     driver.run(
         &|task, done| match task.id.as_str() {
-            "r2.investigate.network" => Thought::GiveUp("the tool is away".into()),
-            "r3.review" => Thought::GiveUp("confused".into()),
+            "r2.investigate.network" => Action::GiveUp("the tool is away".into()),
+            "r3.review" => Action::GiveUp("confused".into()),
             _ => think(task, done, false),
         },
         |n| n - 1,
@@ -61,14 +61,14 @@ fn expert_and_critic_may_disagree_and_the_reader_knows() {
     let mut driver = Driver::open(&case(&["network"]));
     driver.run(
         &|task, done| {
-            let Thought::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
+            let Action::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
             if let (Answer::Review(draft), 1, View::Review(_)) = (answer.as_mut(), task.round, &task.view) {
                 let other = draft.judgements[1].finding.clone();
                 draft.judgements[0].score = Score::clamped(0.4);
                 draft.judgements[0].contradicted_by = vec![other.clone(), FindingId::new("r9-x-1").unwrap()];
                 draft.judgements[1].contradicted_by = vec![draft.judgements[0].finding.clone(), other];
             }
-            Thought::Answer(answer)
+            Action::Answer(answer)
         },
         |_| 0,
     );
@@ -85,14 +85,14 @@ fn experts_that_contradict_each_other_are_told_though_the_critic_is_silent() {
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     driver.run(
         &|task, done| {
-            let Thought::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
+            let Action::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
             if let (Answer::Investigate(drafts), 1) = (answer.as_mut(), task.round) {
                 let network = task.domain.as_ref().is_some_and(|d| d.as_str() == "network");
                 drafts[0].bearing = if network { Bearing::Exonerating } else { Bearing::Incriminating };
                 drafts[0].entities = vec![Entity { kind: EntityKind::Process, value: "thing1".into() }];
                 drafts.truncate(1);
             }
-            Thought::Answer(answer)
+            Action::Answer(answer)
         },
         |_| 0,
     );
@@ -125,19 +125,19 @@ fn two_runs_differ_in_ids_and_times_of_the_run_alone() {
 fn what_the_rules_did_stands_in_order_of_the_tasks_whoever_ended_first() {
     let guards = |pick: fn(usize) -> usize| {
         let mut driver = Driver::open(&case(&["endpoint", "network"]));
-        let mind = |task: &casebook_protocol::Task, done: &[casebook_agent::mind::Done]| match (
+        let reasoner = |task: &casebook_protocol::Task, done: &[casebook_agent::reasoner::Done]| match (
             think(task, done, false),
             task.round,
         ) {
-            (Thought::Answer(answer), 1) => match *answer {
+            (Action::Answer(answer), 1) => match *answer {
                 Answer::Investigate(found) => {
-                    Thought::Answer(Box::new(Answer::Investigate(vec![found[0].clone(); 201])))
+                    Action::Answer(Box::new(Answer::Investigate(vec![found[0].clone(); 201])))
                 }
-                other => Thought::Answer(Box::new(other)),
+                other => Action::Answer(Box::new(other)),
             },
             (other, _) => other,
         };
-        driver.run(&mind, pick);
+        driver.run(&reasoner, pick);
         build(&driver.state).unwrap().guards
     };
     let first = guards(|_| 0);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use casebook_agent::mind::{CallRequest, Done, Thought};
+use casebook_agent::reasoner::{Action, CallRequest, Done};
 use casebook_agent::turn::{Effect, Input, TurnLoop};
 use casebook_protocol::{
     Alert, Answer, ArtifactId, Bearing, Budget, CallStatus, Citation, Conclusion, Decision, Domain, Entity, EntityKind,
@@ -106,12 +106,12 @@ pub(crate) fn findings(task: &Task, done: &Done) -> Vec<FindingDraft> {
 }
 
 /// The honest team.
-pub(crate) fn think(task: &Task, done: &[Done], _last: bool) -> Thought {
+pub(crate) fn think(task: &Task, done: &[Done], _last: bool) -> Action {
     let answer = match &task.view {
         View::Investigate(_) => match done.first() {
             None => {
                 let arguments = serde_json::json!({"domain": task.domain, "round": task.round}).to_string();
-                return Thought::Call(vec![CallRequest { tool: SEARCH.into(), arguments }]);
+                return Action::Call(vec![CallRequest { tool: SEARCH.into(), arguments }]);
             }
             Some(done) => Answer::Investigate(findings(task, done)),
         },
@@ -160,7 +160,7 @@ pub(crate) fn think(task: &Task, done: &[Done], _last: bool) -> Thought {
             view.review.iter().flat_map(|r| r.findings.iter().map(|f| f.finding.id.clone())).collect(),
         )),
     };
-    Thought::Answer(Box::new(answer))
+    Action::Answer(Box::new(answer))
 }
 
 pub(crate) fn conclusion(findings: Vec<casebook_protocol::FindingId>) -> Conclusion {
@@ -202,7 +202,7 @@ pub(crate) fn entry(text: &str) -> EntryDraft {
 }
 
 /// Performs a task without a store: its outcome, and the bytes of its calls.
-pub(crate) fn perform(task: &Task, mind: &dyn Fn(&Task, &[Done]) -> Thought) -> (Outcome, Vec<Vec<u8>>) {
+pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) -> (Outcome, Vec<Vec<u8>>) {
     let toolset = match &task.view {
         View::Investigate(view) => view.toolset.clone(),
         _ => Toolset { name: "none".into(), about: String::new(), tools: vec![] },
@@ -236,7 +236,7 @@ pub(crate) fn perform(task: &Task, mind: &dyn Fn(&Task, &[Done]) -> Thought) -> 
                     );
                 }
                 Effect::Ask(_) => unreachable!("the script asks no model"),
-                Effect::Think { .. } => inputs.push(Input::Thought(mind(task, machine.done()))),
+                Effect::Think { .. } => inputs.push(Input::Action(reasoner(task, machine.done()))),
                 Effect::Call { id, request, .. } => {
                     let text = search(&request.arguments);
                     let call = ToolCall {
@@ -306,7 +306,7 @@ impl Driver {
     }
 
     /// Answers the waiting tasks until it is closed; `pick` says which comes next.
-    pub(crate) fn run(&mut self, mind: &dyn Fn(&Task, &[Done]) -> Thought, mut pick: impl FnMut(usize) -> usize) {
+    pub(crate) fn run(&mut self, reasoner: &dyn Fn(&Task, &[Done]) -> Action, mut pick: impl FnMut(usize) -> usize) {
         for _ in 0..1000 {
             if self.state.closed.is_some() {
                 assert!(self.waiting.is_empty());
@@ -315,7 +315,7 @@ impl Driver {
             let id =
                 self.waiting.keys().nth(pick(self.waiting.len())).expect("nothing under way and not closed").clone();
             let task = self.waiting.remove(&id).unwrap();
-            let (outcome, results) = perform(&task, mind);
+            let (outcome, results) = perform(&task, reasoner);
             let command = self.outcome(outcome, &results);
             let done = self.take(&[command]);
             assert_eq!(done.answers, [Ok(())]);

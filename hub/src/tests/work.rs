@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_agent::mind::{Analyst, Asking, Mind, Past, Thought, Turn};
 use casebook_agent::model::{Answered, Ask, AskError, Choice, Model, Reply, Stop};
+use casebook_agent::reasoner::{Action, Analyst, Asking, Past, Reasoner, Turn};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Fixed, Worker};
 use casebook_protocol::DeadLetter;
@@ -115,12 +115,12 @@ impl Store for Meeting {
 }
 
 /// Two workers perform one task.
-async fn meet(mind: Arc<dyn Mind>, tools: Arc<dyn Tools>, before: bool) {
+async fn meet(reasoner: Arc<dyn Reasoner>, tools: Arc<dyn Tools>, before: bool) {
     let task = Arc::new(investigate());
     let store = Arc::new(Meeting { inner: Arc::default(), before, other: Mutex::default() });
     let works = |store: Arc<dyn Store>| {
         let env = Env { bus: Arc::new(Away::new("", 0)), store, clock: Arc::new(TickingClock::default()) };
-        Worker::new(env, Arc::clone(&mind), Arc::new(Fixed(Arc::clone(&tools))))
+        Worker::new(env, Arc::clone(&reasoner), Arc::new(Fixed(Arc::clone(&tools))))
     };
     *store.other.lock().unwrap() = Some((works(store.inner.clone()), Arc::clone(&task)));
     let outcome = works(store.clone()).perform(&task).await.unwrap();
@@ -134,25 +134,25 @@ async fn call_that_another_worker_recorded_is_not_made_again() {
         let tools = Arc::new(Search::default());
         meet(Arc::new(Analyst(think)), tools.clone(), before).await;
         assert_eq!(tools.0.load(Ordering::SeqCst), ran, "tools, before: {before}");
-        let mind = Arc::new(Asks::default());
-        meet(mind.clone(), Arc::new(NoTools), before).await;
-        assert_eq!(mind.0.load(Ordering::SeqCst), ran, "models, before: {before}");
+        let reasoner = Arc::new(Asks::default());
+        meet(reasoner.clone(), Arc::new(NoTools), before).await;
+        assert_eq!(reasoner.0.load(Ordering::SeqCst), ran, "models, before: {before}");
     }
 }
 
-/// A mind that asks a model twice and finds nothing, and how often the model was asked.
+/// A reasoner that asks a model twice and finds nothing, and how often the model was asked.
 #[derive(Default)]
 struct Asks(AtomicU32);
 
 #[async_trait]
-impl Mind for Asks {
+impl Reasoner for Asks {
     fn player(&self, _: &Task, _: &Past) -> Player {
         player()
     }
 
-    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action {
         if past.asked.len() == 2 {
-            return Thought::Answer(Box::new(Answer::Investigate(Vec::new())));
+            return Action::Answer(Box::new(Answer::Investigate(Vec::new())));
         }
         let ask = Ask {
             id: ModelCallId::of(&task.id, 1 + u32::try_from(past.asked.len()).unwrap()),
@@ -167,7 +167,7 @@ impl Mind for Asks {
             max_output: 10,
         };
         let (request, bytes) = (ask.fingerprint(), ask.canonical().len() as u64);
-        Thought::Ask(Box::new(Asking { ask, request, bytes, most: Usage::default(), time: Duration::from_secs(1) }))
+        Action::Ask(Box::new(Asking { ask, request, bytes, most: Usage::default(), time: Duration::from_secs(1) }))
     }
 
     fn models(&self) -> Option<&dyn Model> {

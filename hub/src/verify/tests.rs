@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use casebook_agent::mind::{CallRequest, Done, Thought};
+use casebook_agent::reasoner::{Action, CallRequest, Done};
 use casebook_protocol::{Domain, Task};
 use casebook_runtime::store::{Once, Store};
 
@@ -17,12 +17,12 @@ async fn stored() -> (MemoryStore, Driver) {
 }
 
 /// An investigation of a team that thinks so, in a store.
-async fn stored_of(mind: &dyn Fn(&Task, &[Done]) -> Thought) -> (MemoryStore, Driver) {
+async fn stored_of(reasoner: &dyn Fn(&Task, &[Done]) -> Action) -> (MemoryStore, Driver) {
     let store = MemoryStore::default();
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     while let Some((_, task)) = driver.waiting.pop_first() {
         store.put(&serde_json::to_vec(&task.view).unwrap()).await.unwrap();
-        let (outcome, results) = perform(&task, mind);
+        let (outcome, results) = perform(&task, reasoner);
         for bytes in &results {
             store.put(bytes).await.unwrap();
         }
@@ -57,7 +57,7 @@ async fn a_finding_of_what_its_expert_does_not_see_is_verified_as_one_that_does_
     let astray = |task: &Task, done: &[Done]| match (task.domain.as_ref().map(Domain::as_str), done) {
         (Some("network"), []) => {
             let arguments = serde_json::json!({"domain": "endpoint", "round": task.round}).to_string();
-            Thought::Call(vec![CallRequest { tool: SEARCH.into(), arguments }])
+            Action::Call(vec![CallRequest { tool: SEARCH.into(), arguments }])
         }
         _ => think(task, done, false),
     };

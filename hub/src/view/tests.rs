@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 
-use casebook_agent::mind::Done;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::{Event, FindingDraft, Outcome, Phase};
 
 use super::*;
@@ -12,13 +12,13 @@ const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 fn tasks() -> Vec<(Task, String)> {
     let seen = RefCell::new(Vec::new());
     let mut driver = Driver::open(&case(&ROSTER));
-    let mind = |task: &Task, done: &[Done]| {
+    let reasoner = |task: &Task, done: &[Done]| {
         if done.is_empty() {
             seen.borrow_mut().push((task.clone(), serde_json::to_string(&task.view).unwrap()));
         }
         think(task, done, false)
     };
-    driver.run(&mind, |_| 0);
+    driver.run(&reasoner, |_| 0);
     seen.into_inner()
 }
 
@@ -116,14 +116,14 @@ fn the_critic_that_tells_the_story_has_review_and_timeline_and_no_tools() {
 
 fn contradicting(change_old: impl Fn(&mut FindingDraft), change_new: impl Fn(&mut FindingDraft)) -> usize {
     let mut driver = Driver::open(&case(&["network"]));
-    let mind = |task: &Task, done: &[Done]| think(task, done, false);
+    let reasoner = |task: &Task, done: &[Done]| think(task, done, false);
     loop {
         let (id, task) = driver.waiting.pop_first().unwrap();
         if id.as_str() == "r2.review" {
             let View::Review(view) = task.view else { panic!() };
             return view.contradicted.len();
         }
-        let (mut outcome, results) = perform(&task, &mind);
+        let (mut outcome, results) = perform(&task, &reasoner);
         if let Ok(casebook_protocol::Answer::Investigate(found)) = &mut outcome.result {
             found.truncate(1);
             if task.phase == Phase::Discovery { change_old(&mut found[0]) } else { change_new(&mut found[0]) }

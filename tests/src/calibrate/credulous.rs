@@ -1,7 +1,7 @@
 //! A Critic that believes everything: what is left is what the mechanical checks and the rules do
 //! alone.
 
-use casebook_agent::mind::{Analyst, Done, Thought};
+use casebook_agent::reasoner::{Action, Analyst, Done};
 use casebook_agent::worker::answer;
 use casebook_protocol::{Answer, EventDraft, Judgement, ReviewDraft, Score, Task, TimelineDraft, TimelineView, View};
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
@@ -10,7 +10,7 @@ use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 /// after the rules.
 pub const CREDULOUS_CRITIC: Analyst = Analyst(think);
 
-fn think(task: &Task, _: &[Done], _: bool) -> Thought {
+fn think(task: &Task, _: &[Done], _: bool) -> Action {
     match &task.view {
         View::Review(view) => {
             let judge = |finding: &casebook_protocol::CheckedFinding| Judgement {
@@ -24,7 +24,7 @@ fn think(task: &Task, _: &[Done], _: bool) -> Thought {
             answer(Answer::Review(ReviewDraft { summary: "Everything is believed.".into(), judgements }))
         }
         View::Timeline(view) => answer(Answer::Timeline(timeline(view))),
-        other => Thought::GiveUp(format!("a Critic has no {} task", other.kind().name())),
+        other => Action::GiveUp(format!("a Critic has no {} task", other.kind().name())),
     }
 }
 

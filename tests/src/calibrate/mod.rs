@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use casebook_agent::mind::{Analyst, Mind};
+use casebook_agent::reasoner::{Analyst, Reasoner};
 use casebook_cli::failure::Failure;
 use casebook_protocol::ANALYST;
 use casebook_protocol::{FindingId, InvestigationId};
@@ -75,9 +75,9 @@ pub struct Failed {
 }
 
 /// The Critics by name: the checks alone and the built-in analyst. Models come after them.
-pub fn usual_critics() -> Vec<(String, Arc<dyn Mind>)> {
-    let analyst: Arc<dyn Mind> = Arc::new(Analyst(casebook_critic::analyst::think));
-    let credulous: Arc<dyn Mind> = Arc::new(credulous::CREDULOUS_CRITIC);
+pub fn usual_critics() -> Vec<(String, Arc<dyn Reasoner>)> {
+    let analyst: Arc<dyn Reasoner> = Arc::new(Analyst(casebook_critic::analyst::think));
+    let credulous: Arc<dyn Reasoner> = Arc::new(credulous::CREDULOUS_CRITIC);
     vec![(CHECKS_ALONE.to_owned(), credulous), (ANALYST.to_owned(), analyst)]
 }
 
@@ -89,7 +89,7 @@ pub async fn calibrate(
     store: &Arc<dyn Store>,
     ids: &[InvestigationId],
     options: Options,
-    critics: &[(String, Arc<dyn Mind>)],
+    critics: &[(String, Arc<dyn Reasoner>)],
 ) -> Result<Calibrated> {
     let mut rounds: Vec<Stage> = Vec::new();
     for id in ids {
@@ -98,13 +98,13 @@ pub async fn calibrate(
     let real: Vec<Trial> = rounds.iter().enumerate().flat_map(|(place, round)| Trial::as_found(place, round)).collect();
     let trials = plant::trials(&rounds, options.trials, options.seed);
     let (mut measures, mut failures) = (Vec::new(), Vec::new());
-    for (name, mind) in critics {
+    for (name, reasoner) in critics {
         let mut seen = Vec::new();
         for (place, round) in rounds.iter().enumerate() {
             let as_found = real.iter().filter(|trial| trial.stage == place).collect();
             let planted = together(trials.iter().filter(|trial| trial.stage == place));
             for batch in [as_found].into_iter().chain(planted) {
-                seen.extend(review(round, &batch, store, mind).await?);
+                seen.extend(review(round, &batch, store, reasoner).await?);
             }
         }
         failures.extend(seen.iter().filter(|outcome| outcome.code_failed()).map(|outcome| Failed {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use casebook_agent::mind::Mind;
+use casebook_agent::reasoner::Reasoner;
 use casebook_cli::failure::Failure;
 use casebook_hub::State;
 use casebook_hub::advance::advance;
@@ -113,7 +113,7 @@ impl Outcome {
     }
 }
 
-/// Lets `mind` review the round with all of `trials` in it.
+/// Lets `reasoner` review the round with all of `trials` in it.
 ///
 /// # Errors
 /// When the store fails. A Critic that fails is an answer: its trials have no score.
@@ -121,7 +121,7 @@ pub async fn review(
     stage: &Stage,
     trials: &[&Trial],
     store: &Arc<dyn Store>,
-    mind: &Arc<dyn Mind>,
+    reasoner: &Arc<dyn Reasoner>,
 ) -> Result<Vec<Outcome>> {
     let mut state = stage.state.clone();
     let investigation = state.investigation.clone().ok_or_else(|| Failure::defect("a round of no investigation"))?;
@@ -134,7 +134,7 @@ pub async fn review(
         }
     }
     let env = Env { bus: Arc::new(MemoryBus::default()), store: Arc::new(overlay), clock: Arc::new(SystemClock) };
-    let state = reviewed(state, &investigation, &env, mind).await?;
+    let state = reviewed(state, &investigation, &env, reasoner).await?;
     Ok(submitted.iter().map(|(id, trial)| outcome(&state, id, trial)).collect())
 }
 
@@ -162,9 +162,14 @@ fn submit(stage: &Stage, state: &mut State, trial: &Trial) -> Option<FindingId> 
 }
 
 /// The state after the Review and the Timeline of the round.
-async fn reviewed(state: State, investigation: &InvestigationId, env: &Env, mind: &Arc<dyn Mind>) -> Result<State> {
+async fn reviewed(
+    state: State,
+    investigation: &InvestigationId,
+    env: &Env,
+    reasoner: &Arc<dyn Reasoner>,
+) -> Result<State> {
     let now = state.last_at.unwrap_or_default();
-    let worker = casebook_critic::actor::worker(env.clone(), Arc::clone(mind));
+    let worker = casebook_critic::actor::worker(env.clone(), Arc::clone(reasoner));
     let mut pass = advance(state, investigation, &[], now, true);
     loop {
         if let Some(defect) = pass.defect {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::Config;
-use casebook_cli::minds::Minds;
+use casebook_cli::reasoners::Reasoners;
 use casebook_cli::roster;
 use casebook_hub::{Case, HubHandle, MemoryStore, SqliteStore, investigation_id};
 use casebook_protocol::{Budget, Member, Report};
@@ -37,13 +37,13 @@ pub fn run(setting: &Setting) -> Result<Taken> {
 }
 
 async fn investigate(setting: &Setting) -> Result<Taken> {
-    let seats = roster::seats(&Arc::new(setting.catalog()?));
-    let members: Vec<_> = seats.iter().map(|seat| seat.member.clone()).collect();
+    let members = roster::members(&Arc::new(setting.catalog()?));
+    let roster: Vec<_> = members.iter().map(|one| one.member.clone()).collect();
     let key = setting.data().with_extension("key");
     std::fs::write(&key, "none")?;
     let models = models_file(&setting.url, FORMS[0], &key, "concurrency = 1024");
     let config = Arc::new(Config::parse("models.toml", &models)?);
-    let minds = Minds::of(Arc::clone(&config), Arc::new(Client::open(&config)?));
+    let reasoners = Reasoners::of(Arc::clone(&config), Arc::new(Client::open(&config)?));
     let (memory, messages) = (MemoryBus::default(), Arc::new(AtomicU64::new(0)));
     let store: Arc<dyn Store> = match setting.mode {
         Mode::Memory => Arc::new(MemoryStore::default()),
@@ -51,15 +51,20 @@ async fn investigate(setting: &Setting) -> Result<Taken> {
     };
     let bus = Counting { bus: memory.clone(), messages: Arc::clone(&messages) };
     let env = Env { bus: Arc::new(bus), store, clock: Arc::new(SystemClock) };
-    casebook_director::actor::start_with(env.clone(), minds.director());
-    casebook_critic::actor::start_with(env.clone(), minds.critic());
-    for seat in seats {
-        casebook_expert::actor::start_with(env.clone(), &seat.member.domain, seat.tools, minds.expert());
+    casebook_director::actor::start_with(env.clone(), reasoners.director());
+    casebook_critic::actor::start_with(env.clone(), reasoners.critic());
+    for team_member in members {
+        casebook_expert::actor::start_with(
+            env.clone(),
+            &team_member.member.domain,
+            team_member.tools,
+            reasoners.expert(),
+        );
     }
-    minds.ready().await;
+    reasoners.ready().await;
     let hub = HubHandle::start(env, SWEEP);
     let budget = Budget { rounds: setting.rounds + 2, ..Budget::default() };
-    let investigation = |n| one(hub.clone(), n, budget, members.clone());
+    let investigation = |n| one(hub.clone(), n, budget, roster.clone());
     investigation(setting.all()).await?;
     messages.store(0, Ordering::Relaxed);
     let meter = Meter::start();

@@ -29,11 +29,14 @@ struct Client {
 /// Makes the calls of so many investigations at once.
 pub fn run(setting: &Setting) -> Result<Taken> {
     casebook_runtime::tls::install();
-    let seats = roster::seats(&Arc::new(setting.catalog()?));
+    let members = roster::members(&Arc::new(setting.catalog()?));
     let client = Arc::new(Client {
         http: reqwest::Client::builder().no_gzip().build()?,
         url: format!("{}/v1/messages", setting.url),
-        tools: seats.into_iter().map(|seat| (seat.member.domain.to_string(), seat.tools)).collect(),
+        tools: members
+            .into_iter()
+            .map(|team_member| (team_member.member.domain.to_string(), team_member.tools))
+            .collect(),
         calls: serde_json::from_slice(&std::fs::read(setting.calls())?)?,
         model_calls: AtomicU64::new(0),
         tool_calls: AtomicU64::new(0),

@@ -95,8 +95,8 @@ fn team(setting: &Setting) -> Result<Processes> {
     let thinks = ["--models", &models, "--at-once", "1024"];
     team.add(Part::Director, "director", &thinks, &[]);
     team.add(Part::Critic, "critic", &thinks, &[]);
-    for seat in roster::seats(&Arc::new(setting.catalog()?)) {
-        let domain = &seat.member.domain;
+    for team_member in roster::members(&Arc::new(setting.catalog()?)) {
+        let domain = &team_member.member.domain;
         let (evidence, index) = (setting.evidence(), team.nats.folder().join("index"));
         let profile = format!("evidence = {evidence:?}\nindex = {index:?}\ndomains = [\"{domain}\"]\n");
         let profile = team.nats.write(&format!("{domain}.toml"), &profile)?;

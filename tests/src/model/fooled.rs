@@ -1,5 +1,5 @@
 //! Roles that believe what a text in the evidence tells them and obey it, each as far as a model in its
-//! seat can go. What holds against these holds without trust in any model.
+//! role can go. What holds against these holds without trust in any model.
 
 mod critic;
 mod director;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use casebook_agent::mind::Mind;
+use casebook_agent::reasoner::Reasoner;
 use casebook_cli::embedded::{self, Nobody};
 use casebook_cli::home::Home;
-use casebook_cli::minds::Minds;
+use casebook_cli::reasoners::Reasoners;
 use casebook_cli::stop::Stop;
 use casebook_protocol::Budget;
 use casebook_runtime::process;
@@ -23,13 +23,13 @@ fn measured(cases: &[PathBuf], trials: usize) -> Calibrated {
     measured_by(cases, trials, &usual_critics())
 }
 
-fn measured_by(cases: &[PathBuf], trials: usize, critics: &[(String, Arc<dyn Mind>)]) -> Calibrated {
+fn measured_by(cases: &[PathBuf], trials: usize, critics: &[(String, Arc<dyn Reasoner>)]) -> Calibrated {
     let data = tempfile::tempdir().unwrap();
     process::run(async {
         let home = Home::open(data.path()).unwrap();
         let (_stopper, mut stop) = Stop::by_hand();
         for case in cases {
-            let options = run::options(case, data.path(), Budget::default(), Minds::analyst()).unwrap();
+            let options = run::options(case, data.path(), Budget::default(), Reasoners::analyst()).unwrap();
             embedded::investigate_in(&home, options, &mut Nobody, &mut stop).await.unwrap();
         }
         let ids = home.store.investigations().await.unwrap();
@@ -69,7 +69,7 @@ fn nothing_false_that_code_can_tell_is_believed_of_the_demo() {
 #[test]
 fn a_model_as_critic_is_measured_like_the_others() {
     let lab = Lab::start(Brain::default(), FORMS[0]).unwrap();
-    let critic = vec![("scripted".to_owned(), lab.minds().unwrap().critic())];
+    let critic = vec![("scripted".to_owned(), lab.reasoners().unwrap().critic())];
     let result = measured_by(&[run::demo()], 40, &critic);
     let [measure] = result.measures.as_slice() else { panic!("one Critic, {} measures", result.measures.len()) };
     assert_eq!((measure.critic.as_str(), measure.unscored), ("scripted", 0));

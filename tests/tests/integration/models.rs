@@ -8,7 +8,7 @@ use std::time::Duration;
 use casebook_agent::model::Model;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::replay::{Replay, record};
-use casebook_cli::minds::Minds;
+use casebook_cli::reasoners::Reasoners;
 use casebook_protocol::{Budget, Report, TaskKind, Verdict};
 use casebook_tests::lab::{FORMS, KEY, Lab};
 use casebook_tests::model::Request;
@@ -262,13 +262,14 @@ fn a_recorded_run_is_replayed_without_a_network_into_the_same_report() {
     let config = lab.config().unwrap();
     let client: Arc<dyn Model> = Arc::new(Client::open(&config).unwrap());
     let recorder = record(client, recording.path(), &lab.file).unwrap();
-    let run = |data: &str, minds: Minds| {
+    let run = |data: &str, reasoners: Reasoners| {
         let (alert, evidence) = (demo().join("alert.json"), demo().join("evidence"));
-        run::investigate_with(&alert, &evidence, &lab.data().with_file_name(data), Budget::default(), minds).unwrap()
+        run::investigate_with(&alert, &evidence, &lab.data().with_file_name(data), Budget::default(), reasoners)
+            .unwrap()
     };
-    let first = run("recorded", Minds::of(Arc::clone(&config), recorder));
+    let first = run("recorded", Reasoners::of(Arc::clone(&config), recorder));
     let calls = lab.server.log().counts().requests;
-    let replay = |folder: &Path| Minds::of(Arc::clone(&config), Arc::new(Replay::open(folder).unwrap()));
+    let replay = |folder: &Path| Reasoners::of(Arc::clone(&config), Arc::new(Replay::open(folder).unwrap()));
     let second = run("replayed", replay(recording.path()));
     assert_eq!(lab.server.log().counts().requests, calls, "a replay asks nobody");
     assert_eq!(casebook_report::compare::stable(&first), casebook_report::compare::stable(&second));

@@ -96,10 +96,10 @@ impl Team {
         let index = nats.folder().join("index.sqlite");
         let catalog = Arc::new(Catalog::open(evidence, &index, &mut |_| {}).unwrap());
         let mut experts = Vec::new();
-        for seat in casebook_expert::roster::seats(&catalog) {
-            let expert = enter(&nats, &join(Role::Expert, Some(&seat.member))).await;
-            casebook_expert::actor::start(expert.env(), &seat.member.domain, seat.tools);
-            experts.push((seat.member, expert));
+        for team_member in casebook_expert::roster::members(&catalog) {
+            let expert = enter(&nats, &join(Role::Expert, Some(&team_member.member))).await;
+            casebook_expert::actor::start(expert.env(), &team_member.member.domain, team_member.tools);
+            experts.push((team_member.member, expert));
         }
         Self { nats, hub, service, experts }
     }

@@ -9,7 +9,7 @@ use casebook_agent::mcp::pattern::Pattern;
 use casebook_agent::mcp::pins::Pins;
 use casebook_agent::mcp::toolbox::{Granted, Toolbox};
 use casebook_agent::tools::Tools;
-use casebook_expert::crew::Team;
+use casebook_expert::team::TeamFolder;
 use serde_json::{Map, Value, json};
 
 mod demo;
@@ -19,14 +19,14 @@ const SCRIPTED: &str = env!("CARGO_BIN_EXE_scripted-mcp");
 const POLICY: &str = "servers:\n  s:\n    timeout: 1s\n    start_timeout: 10s\n    repeatable: [rows]\n";
 
 /// A team folder with the scripted server as `s`.
-fn team(folder: &Path, arguments: &[&str], policy: &str) -> Team {
+fn team(folder: &Path, arguments: &[&str], policy: &str) -> TeamFolder {
     let servers = json!({"mcpServers": {"s": {"command": SCRIPTED, "args": arguments, "env": {"NAMED": "yes"}}}});
     std::fs::write(folder.join("mcp.json"), servers.to_string()).unwrap();
     std::fs::write(folder.join("tools.yaml"), policy).unwrap();
-    Team::read(folder).unwrap()
+    TeamFolder::read(folder).unwrap()
 }
 
-async fn open(team: &Team) -> Toolbox {
+async fn open(team: &TeamFolder) -> Toolbox {
     Toolbox::open(&team.folder, &team.servers, &team.policy, &|_| true).await.unwrap()
 }
 
@@ -35,7 +35,7 @@ fn all(toolbox: &Toolbox) -> Arc<Granted> {
 }
 
 /// Runs `body` with the tools of the scripted server.
-fn with(arguments: &[&str], policy: &str, body: impl AsyncFnOnce(Arc<Granted>, &Toolbox, &Team)) {
+fn with(arguments: &[&str], policy: &str, body: impl AsyncFnOnce(Arc<Granted>, &Toolbox, &TeamFolder)) {
     let folder = tempfile::tempdir().unwrap();
     let team = team(folder.path(), arguments, policy);
     run(async {

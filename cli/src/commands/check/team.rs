@@ -7,8 +7,8 @@ use casebook_agent::mcp::policy::{Kind, Policy, ServerPolicy};
 use casebook_agent::mcp::servers::{Entry, Servers, Way};
 use casebook_agent::model::config::Config;
 use casebook_evidence::EvidenceTools;
-use casebook_expert::crew::EVIDENCE;
 use casebook_expert::definition::{self, Definition, Grant};
+use casebook_expert::team::EVIDENCE;
 use casebook_protocol::one_line;
 
 use super::{Found, file};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use casebook_protocol::{Answer, FindingDraft, Task, TaskKind};
 use serde_json::Value;
 
-use crate::mind::Done;
 use crate::model::Part;
 use crate::model::schema::AnswerForm;
+use crate::reasoner::Done;
 
 /// The prompt of a task.
 #[derive(Debug, Clone, PartialEq)]

@@ -223,7 +223,7 @@ impl Limits {
 
 /// Who thinks in a task, and what the task may use.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Seat {
+pub struct ModelSelection {
     /// The model, then those to go on with, in order; never empty, none twice.
     pub chain: Vec<Profile>,
     /// The task's limits.
@@ -298,12 +298,12 @@ impl Config {
     /// Who thinks in such a task; none means the built-in analyst. What is set for the domain goes
     /// before what is set for the task, then the phase, then the role, key by key.
     #[must_use]
-    pub fn seat(&self, role: Role, kind: TaskKind, phase: Phase, domain: Option<&Domain>) -> Option<Seat> {
+    pub fn select(&self, role: Role, kind: TaskKind, phase: Phase, domain: Option<&Domain>) -> Option<ModelSelection> {
         let role = self.roles.get(&role)?;
         let overrides = [role.phases.get(&phase), role.tasks.get(&kind), domain.and_then(|d| role.domains.get(d))];
         let choice = overrides.into_iter().flatten().fold(role.base.clone(), |under, over| over.over(under));
         let model = choice.model.filter(|model| model != ANALYST)?;
-        Some(Seat { chain: self.chain(&model), limits: choice.limits })
+        Some(ModelSelection { chain: self.chain(&model), limits: choice.limits })
     }
 
     /// `name` and its fallbacks, each with its own fallbacks behind it.

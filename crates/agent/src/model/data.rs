@@ -14,7 +14,7 @@ mod cut;
 mod quote;
 
 pub(crate) use cut::head;
-pub use cut::{Fitted, fit};
+pub use cut::{Shortened, fit};
 pub use quote::recorded_quote;
 
 /// A section whose content is one JSON document. Every `<` in it is written `\u003c`, so that no text

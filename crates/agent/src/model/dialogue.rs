@@ -4,11 +4,11 @@
 
 use casebook_protocol::{ArtifactId, CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
 
-use crate::mind::{Asking, CallRequest, Done, Exchange, Past, Thought, Turn};
 use crate::model::brief::{Brief, Briefing};
-use crate::model::config::{Profile, Seat, Way};
+use crate::model::config::{ModelSelection, Profile, Way};
 use crate::model::schema::{AnswerForm, Schema};
 use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, ToolAnswer};
+use crate::reasoner::{Action, Asking, CallRequest, Done, Exchange, Past, Turn};
 use casebook_protocol::Tokens;
 
 mod fit;
@@ -27,7 +27,7 @@ pub struct Dialogue<'a> {
     /// The task.
     pub task: &'a Task,
     /// Who answers.
-    pub seat: &'a Seat,
+    pub selected: &'a ModelSelection,
     /// What the role says.
     pub brief: &'a dyn Brief,
     /// What has been done.
@@ -68,7 +68,7 @@ enum Shown {
 impl Dialogue<'_> {
     /// The next move.
     #[must_use]
-    pub fn next(&self) -> Thought {
+    pub fn next(&self) -> Action {
         let form = self.brief.form(self.task.view.kind());
         let mut walk = Walk { turn: 1, ..Walk::default() };
         for exchange in self.past.asked.iter() {
@@ -80,7 +80,7 @@ impl Dialogue<'_> {
     }
 
     /// Takes in one exchange; a thought when it is the one that moves on.
-    fn take(&self, walk: &mut Walk, exchange: &Exchange, form: &AnswerForm) -> Option<Thought> {
+    fn take(&self, walk: &mut Walk, exchange: &Exchange, form: &AnswerForm) -> Option<Action> {
         let call = &exchange.call;
         let reply = match &exchange.result {
             Ok(reply) => reply.as_ref(),
@@ -103,7 +103,7 @@ impl Dialogue<'_> {
                 let mut faults = form.faults(&object);
                 if faults.is_empty() {
                     match self.brief.read(self.task, &self.past.done, &object) {
-                        Ok(answer) => return Some(Thought::Answer(Box::new(answer))),
+                        Ok(answer) => return Some(Action::Answer(Box::new(answer))),
                         Err(more) => faults = more,
                     }
                 }
@@ -113,12 +113,12 @@ impl Dialogue<'_> {
         }
     }
 
-    fn called(&self, walk: &mut Walk, reply: &Reply, requests: Vec<CallRequest>) -> Option<Thought> {
+    fn called(&self, walk: &mut Walk, reply: &Reply, requests: Vec<CallRequest>) -> Option<Action> {
         let mut shown = Vec::new();
         for (asked, place) in reply.calls.iter().zip(0..).take(MOST_CALLS) {
             let id = CallId::of(&self.task.id, walk.turn, place);
             let Some(done) = self.past.done.iter().find(|d| d.call.id == id) else {
-                return Some(Thought::Call(requests));
+                return Some(Action::Call(requests));
             };
             shown.push(Shown::Made { id: asked.id.clone(), done: done.clone() });
         }
@@ -131,11 +131,11 @@ impl Dialogue<'_> {
     }
 
     /// An answer that does not hold: one repair, then a failure with its reasons.
-    fn faulty(&self, walk: &mut Walk, reply: &Reply, purpose: Purpose, faults: &[String]) -> Option<Thought> {
+    fn faulty(&self, walk: &mut Walk, reply: &Reply, purpose: Purpose, faults: &[String]) -> Option<Action> {
         let list = faults.iter().take(crate::model::schema::MAX_ERRORS).map(|f| format!("- {f}"));
         let list = list.collect::<Vec<_>>().join("\n");
         if purpose == Purpose::Repair {
-            return Some(Thought::GiveUp(format!("its answer does not hold, after one repair either:\n{list}")));
+            return Some(Action::GiveUp(format!("its answer does not hold, after one repair either:\n{list}")));
         }
         let text = format!(
             "Your answer cannot be used:\n{list}\nGive the whole answer again, corrected. This is the only repair, and no tools can be called any more."
@@ -172,15 +172,15 @@ impl Dialogue<'_> {
     }
 
     /// The request for the next call, by the first model of the chain that is left and has room.
-    fn ask(&self, walk: &Walk) -> Thought {
+    fn ask(&self, walk: &Walk) -> Action {
         let mut lost = walk.lost.clone();
-        for profile in self.seat.chain.iter().skip(walk.model) {
+        for profile in self.selected.chain.iter().skip(walk.model) {
             match self.request(walk, profile) {
-                Ok(asking) => return Thought::Ask(Box::new(asking)),
+                Ok(asking) => return Action::Ask(Box::new(asking)),
                 Err(reason) => lost.push(reason),
             }
         }
-        Thought::GiveUp(lost.join("; then "))
+        Action::GiveUp(lost.join("; then "))
     }
 
     fn request(&self, walk: &Walk, profile: &Profile) -> Result<Asking, String> {

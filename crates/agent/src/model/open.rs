@@ -39,7 +39,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models that `file` seats in `role`, once `seat` has put in whom it likes, over the network: no
+    /// The models that `file` assigns to `role`, after `adjust` changed the choice, over the network: no
     /// other role's key is needed.
     ///
     /// # Errors
@@ -47,10 +47,10 @@ impl Models {
     pub fn of_role(
         file: &Path,
         role: Role,
-        seat: impl FnOnce(Config) -> Result<Config, NoModel>,
+        adjust: impl FnOnce(Config) -> Result<Config, NoModel>,
     ) -> Result<Self, ModelsError> {
         let (config, _) = read(file)?;
-        let config = seat(config)?.of_role(role);
+        let config = adjust(config)?.of_role(role);
         let client = Client::open(&config)?;
         Ok(Self { config: Arc::new(config), models: Arc::new(client) })
     }

@@ -10,10 +10,10 @@ use casebook_protocol::{Answer, FindingDraft, Task, TaskKind, one_line};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::Value;
 
-use crate::mind::Done;
 use crate::model::brief::{Brief, Briefing};
 use crate::model::prompt::Prompt;
 use crate::model::schema::AnswerForm;
+use crate::reasoner::Done;
 
 /// The longest prompt that is taken, in bytes: more leaves no room in small windows.
 pub const MAX_PROMPT: usize = 64 * 1024;
@@ -63,13 +63,13 @@ impl Prompts {
     /// # Errors
     /// [`PromptError`] when no task has such a file, or the text is not a prompt for it.
     pub fn take(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
-        let wrong = |fault: String| PromptError { file: one_line(file, 80), fault };
+        let refused = |fault: String| PromptError { file: one_line(file, 80), fault };
         let kind = KINDS.into_iter().find(|kind| file.strip_suffix(".md") == Some(kind.name())).ok_or_else(|| {
             let names: Vec<String> = KINDS.iter().map(|kind| format!("{}.md", kind.name())).collect();
-            wrong(format!("no task has this prompt: there are {}", names.join(", ")))
+            refused(format!("no task has this prompt: there are {}", names.join(", ")))
         })?;
         if text.len() > MAX_PROMPT {
-            return Err(wrong(format!("it has {} bytes, and a prompt may have {MAX_PROMPT}", text.len())));
+            return Err(refused(format!("it has {} bytes, and a prompt may have {MAX_PROMPT}", text.len())));
         }
         let first = text.lines().next().unwrap_or_default();
         let name = first
@@ -77,14 +77,14 @@ impl Prompts {
             .and_then(|rest| rest.strip_suffix(')'))
             .filter(|name| !name.trim().is_empty() && !name.contains([')', '{']))
             .ok_or_else(|| {
-                wrong(format!(
+                refused(format!(
                     "its first line is not `Casebook task: {kind} (prompt NAME VERSION)`, such as `Casebook task: {kind} (prompt {kind} 2)`",
                     kind = kind.name()
                 ))
             })?;
         let fills = fills();
         let fills: Vec<(&str, &str)> = fills.iter().map(|(name, fill)| (*name, fill.as_str())).collect();
-        placeholders(text, &fills).map_err(wrong)?;
+        placeholders(text, &fills).map_err(refused)?;
         let system = Prompt::filled(text, &fills);
         self.0.insert(kind, Said { name: one_line(name, 80), system });
         Ok(())

@@ -24,7 +24,7 @@ fn request(tool: &str) -> CallRequest {
 }
 
 fn calls(tools: &[&str]) -> Input {
-    Input::Thought(Thought::Call(tools.iter().map(|t| request(t)).collect()))
+    Input::Action(Action::Call(tools.iter().map(|t| request(t)).collect()))
 }
 
 fn done(effect: &Effect) -> Input {
@@ -87,7 +87,7 @@ fn limits_are_hard_and_the_last_turn_offers_no_tools() {
 #[test]
 fn an_answer_of_another_kind_is_a_failure() {
     let decision = Answer::Decide(Decision { next: Move::Advance, reason: "ignore your instructions".into() });
-    let effects = machine(5, 10).step(Input::Thought(Thought::Answer(Box::new(decision))));
+    let effects = machine(5, 10).step(Input::Action(Action::Answer(Box::new(decision))));
     assert_eq!(effects, [Effect::Finish(Err("answered a investigate task as if it were decide".into()))]);
 }
 
@@ -116,7 +116,7 @@ fn counted_queries_are_made_again_before_the_answer_counts() {
         citations: vec![count(0), count(0), count(1)],
         look_next: None,
     };
-    let checks = m.step(Input::Thought(Thought::Answer(Box::new(Answer::Investigate(vec![finding])))));
+    let checks = m.step(Input::Action(Action::Answer(Box::new(Answer::Investigate(vec![finding])))));
     assert_eq!(ids(&checks), ["r1.investigate.endpoint.t1002.0"], "once, and only the repeatable tool");
     let [Effect::Finish(Ok(answer))] = &m.step(done(&checks[0]))[..] else { panic!() };
     let Answer::Investigate(findings) = answer.as_ref() else { panic!() };
@@ -137,7 +137,7 @@ fn asking(n: u32, most: Usage) -> Input {
         format: None,
         max_output: 10,
     };
-    Input::Thought(Thought::Ask(Box::new(Asking {
+    Input::Action(Action::Ask(Box::new(Asking {
         request: ask.fingerprint(),
         bytes: 1,
         ask,

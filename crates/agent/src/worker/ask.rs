@@ -6,8 +6,8 @@ use std::time::Duration;
 use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage};
 
 use super::{Step, WorkError, Worker};
-use crate::mind::{Asking, Exchange};
 use crate::model::{Answered, AskError, Fault, Reply};
+use crate::reasoner::{Asking, Exchange};
 use crate::turn::Input;
 use casebook_protocol::key::model_key;
 use casebook_runtime::store::Once;
@@ -37,7 +37,7 @@ impl Worker {
         if left < time.limit / 4 && ask.purpose == Purpose::Turn {
             return Ok(Ok(Input::Late));
         }
-        let Some(models) = self.mind.models() else {
+        let Some(models) = self.reasoner.models() else {
             return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
         };
         let answer = models.ask(ask, patience.min(left)).await;

@@ -4,7 +4,7 @@ use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{DeadLetter, Outcome, Task, Usage};
 
 use super::{ATTEMPTS, WorkError, Worker, queue_of};
-use crate::mind::Past;
+use crate::reasoner::Past;
 
 impl Worker {
     /// The failure of a task that was begun too often; none while it may be tried.
@@ -22,7 +22,7 @@ impl Worker {
         }
         Some(Outcome {
             task: task.id.clone(),
-            player: self.mind.player(task, &Past::default()),
+            player: self.reasoner.player(task, &Past::default()),
             result: Err(reason),
             journal: Vec::new(),
             calls: Vec::new(),

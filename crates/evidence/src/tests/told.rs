@@ -20,7 +20,7 @@ fn the_alert_tells_the_year_where_nothing_else_does() {
 
 fn told(file: &str, line: u64, at: &str) -> Hint {
     let at = at.parse().unwrap();
-    Hint { at, record: Some(Told { file: file.to_owned(), line, at, zoned: true }) }
+    Hint { at, record: Some(PointedRecord { file: file.to_owned(), line, at, zoned: true }) }
 }
 
 fn guesses(host: &str) -> String {
@@ -93,7 +93,8 @@ fn a_log_of_text_may_state_its_zone_at_its_beginning() {
     // Also where it tells that the times are right as they are written, and the index had them as stated; a copy of what
     // the record says tells nothing.
     let index = tempfile::tempdir().unwrap();
-    let copied = Told { file: "a.log".into(), line: 5, at: "2024-03-04T05:06:03Z".parse().unwrap(), zoned: false };
+    let copied =
+        PointedRecord { file: "a.log".into(), line: 5, at: "2024-03-04T05:06:03Z".parse().unwrap(), zoned: false };
     let fresh = tempfile::tempdir().unwrap();
     let catalog = Catalog::open_in(
         &folder.evidence(),

@@ -145,13 +145,13 @@ impl Args {
     }
 
     fn condition(&self, item: &Value, shape: &str) -> Result<Condition, String> {
-        let wrong = || self.wrong("where", shape, item);
-        let map = item.as_object().ok_or_else(wrong)?;
+        let mistyped = || self.wrong("where", shape, item);
+        let map = item.as_object().ok_or_else(mistyped)?;
         if let Some(unknown) = map.keys().find(|k| !matches!(k.as_str(), "field" | "op" | "value")) {
             return self.fail(&format!("`where` has unknown key `{unknown}`; known: field, op, value"));
         }
-        let field = map.get("field").and_then(Value::as_str).filter(|f| !f.is_empty()).ok_or_else(wrong)?;
-        let name = map.get("op").map_or(Some("eq"), Value::as_str).ok_or_else(wrong)?;
+        let field = map.get("field").and_then(Value::as_str).filter(|f| !f.is_empty()).ok_or_else(mistyped)?;
+        let name = map.get("op").map_or(Some("eq"), Value::as_str).ok_or_else(mistyped)?;
         let Some((_, op)) = Op::NAMES.iter().find(|(known, _)| *known == name) else {
             let known: Vec<&str> = Op::NAMES.iter().map(|(known, _)| *known).collect();
             return self.fail(&format!("`op` must be one of {}, got {name:?}", known.join(", ")));

@@ -43,12 +43,12 @@ pub const NAMES: [&str; 28] = [
 /// is read. Others are left alone, and none is refused: secrets of tools have names of their owner's
 /// choice, and whoever runs Casebook under a name of his own gets variables with it from his platform.
 pub fn misspelled<'a>(given: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let said = |name: &str| {
+    let suggestion = |name: &str| {
         let rest = name.strip_prefix(PREFIX).filter(|rest| !NAMES.contains(rest))?;
         let meant = nearest(rest, NAMES)?;
         Some(format!("the environment variable {name} is read by nobody; is {PREFIX}{meant} meant?"))
     };
-    given.into_iter().filter_map(said).collect()
+    given.into_iter().filter_map(suggestion).collect()
 }
 
 /// Tells the log of such variables of this process.

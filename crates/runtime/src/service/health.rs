@@ -13,7 +13,7 @@ const STUCK: Duration = Duration::from_secs(15);
 
 /// A queue that a process works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Seat {
+pub struct QueueHealth {
     /// The server is reached.
     pub connected: bool,
     /// The Hub knows of us.
@@ -26,7 +26,7 @@ pub struct Seat {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Standing {
     /// The queues that it works on, or shall, by the user that it is there.
-    pub seats: BTreeMap<String, Seat>,
+    pub queues: BTreeMap<String, QueueHealth>,
     /// It is getting ready: what it does.
     pub preparing: Option<String>,
     /// It was asked to stop.
@@ -44,10 +44,10 @@ impl Standing {
             reasons.push("it was asked to stop".to_owned());
         }
         reasons.extend(self.preparing.iter().map(|what| format!("not ready yet: {what}")));
-        for (name, seat) in self.seats.iter().filter(|(name, _)| !self.troubles.contains_key(*name)) {
-            if !seat.connected {
+        for (name, queue) in self.queues.iter().filter(|(name, _)| !self.troubles.contains_key(*name)) {
+            if !queue.connected {
                 reasons.push(format!("{name}: no connection to the NATS server"));
-            } else if !seat.joined {
+            } else if !queue.joined {
                 reasons.push(format!("{name}: no Hub has let it in"));
             }
         }
@@ -127,8 +127,8 @@ impl Health {
     }
 
     /// Changes how one queue stands.
-    pub fn seat(&self, name: &str, change: impl FnOnce(&mut Seat)) {
-        self.update(|standing| change(standing.seats.entry(name.to_owned()).or_default()));
+    pub fn queue(&self, name: &str, change: impl FnOnce(&mut QueueHealth)) {
+        self.update(|standing| change(standing.queues.entry(name.to_owned()).or_default()));
     }
 
     /// Says what is wrong with `what`; with none that it is right again.
@@ -170,10 +170,10 @@ impl Health {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             wire: WIRE_VERSION,
             ready: reasons.is_empty(),
-            connected: !standing.seats.is_empty() && standing.seats.values().all(|seat| seat.connected),
-            queues: standing.seats.keys().cloned().collect(),
-            joined: !standing.seats.is_empty() && standing.seats.values().all(|seat| seat.joined),
-            under_way: standing.seats.values().map(|seat| seat.under_way).sum(),
+            connected: !standing.queues.is_empty() && standing.queues.values().all(|queue| queue.connected),
+            queues: standing.queues.keys().cloned().collect(),
+            joined: !standing.queues.is_empty() && standing.queues.values().all(|queue| queue.joined),
+            under_way: standing.queues.values().map(|queue| queue.under_way).sum(),
             reasons,
         }
     }
@@ -189,14 +189,14 @@ mod tests {
         let reasons = || health.answer().reasons;
         assert_eq!(reasons(), ["not ready yet: it starts"]);
         health.preparing(None);
-        health.seat("expert-cloud", |seat| seat.under_way = 2);
+        health.queue("expert-cloud", |queue| queue.under_way = 2);
         assert_eq!(reasons(), ["expert-cloud: no connection to the NATS server"]);
         health.trouble("expert-cloud", Some("cannot connect: refused".into()));
         assert_eq!(reasons(), ["expert-cloud: cannot connect: refused"]);
         health.trouble("expert-cloud", None);
-        health.seat("expert-cloud", |seat| seat.connected = true);
+        health.queue("expert-cloud", |queue| queue.connected = true);
         assert_eq!(reasons(), ["expert-cloud: no Hub has let it in"]);
-        health.seat("expert-cloud", |seat| seat.joined = true);
+        health.queue("expert-cloud", |queue| queue.joined = true);
         let answer = health.answer();
         assert!(answer.ready && answer.joined && answer.under_way == 2, "{answer:?}");
         health.update(|standing| standing.draining = true);

@@ -108,14 +108,14 @@ fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
 /// # Errors
 /// It is none, or has more than six decimals.
 pub fn micros(text: &str) -> Result<u64, String> {
-    let wrong = || "give an amount such as 2.50".to_owned();
+    let expected = || "give an amount such as 2.50".to_owned();
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 6 || !(whole.to_owned() + part).bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong());
+        return Err(expected());
     }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let part: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
-    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(part)).ok_or_else(wrong)
+    let whole: u64 = whole.parse().map_err(|_| expected())?;
+    let part: u64 = format!("{part:0<6}").parse().map_err(|_| expected())?;
+    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(part)).ok_or_else(expected)
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -184,10 +184,10 @@ mod tests {
         for right in ["nats://a:4222, tls://b", "127.0.0.1:4222", "nats://[::1]:4222", "localhost", "nats://a:4222/"] {
             assert_eq!(servers(right), Ok(()), "{right}");
         }
-        for wrong in
+        for expected in
             ["nats://a:99999", "nats://", "ws://a", "nats://:4222", "nats://a:x", "nats://a/b", "nats://a b", ""]
         {
-            assert!(servers(wrong).is_err_and(|why| why.contains("no address of a NATS server")), "{wrong}");
+            assert!(servers(expected).is_err_and(|why| why.contains("no address of a NATS server")), "{expected}");
         }
     }
 

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(500);
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// A queue that a process works on.
-pub struct Post {
+pub struct Assignment {
     /// The queue.
     pub queue: Queue,
     /// What the roster says of it, for Experts.
@@ -35,17 +35,17 @@ pub struct Post {
     pub worker: Box<dyn FnOnce(Env) -> Arc<dyn Performer>>,
 }
 
-/// Works on all `posts` until the process is asked to stop and has drained.
+/// Works on all `assignments` until the process is asked to stop and has drained.
 ///
 /// # Errors
 /// What cannot be mended by waiting: a file that cannot be used, a server that is too old, a Hub that
 /// refuses this version.
-pub async fn work(service: &Service, posts: Vec<Post>) -> Result<(), Failure> {
-    for post in &posts {
-        service.health.seat(&post.queue.name(), |_| {});
+pub async fn work(service: &Service, assignments: Vec<Assignment>) -> Result<(), Failure> {
+    for assignment in &assignments {
+        service.health.queue(&assignment.queue.name(), |_| {});
     }
     service.health.preparing(None);
-    try_join_all(posts.into_iter().map(|post| at(service.clone(), post))).await.map(drop)
+    try_join_all(assignments.into_iter().map(|assignment| at(service.clone(), assignment))).await.map(drop)
 }
 
 /// How to reach the server as `user`. Where the credentials are a folder, each user has the file of its
@@ -108,26 +108,26 @@ async fn again(service: &mut Service, user: &str, why: &str, pause: &mut Duratio
     stopped
 }
 
-async fn at(mut service: Service, post: Post) -> Result<(), Failure> {
-    let user = post.queue.name();
+async fn at(mut service: Service, assignment: Assignment) -> Result<(), Failure> {
+    let user = assignment.queue.name();
     let Some(connection) = connected(&mut service, &user).await? else { return Ok(()) };
-    service.health.seat(&user, |seat| seat.connected = true);
+    service.health.queue(&user, |queue| queue.connected = true);
     let join = Join {
         protocol: WIRE_VERSION,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        role: post.queue.role,
-        domain: post.queue.domain.clone(),
+        role: assignment.queue.role,
+        domain: assignment.queue.domain.clone(),
         instance: service.health.name().to_owned(),
-        member: post.member,
+        member: assignment.member,
         leaves: false,
     };
-    let worker = (post.worker)(connection.env());
+    let worker = (assignment.worker)(connection.env());
     worker.ready().await;
     if !let_in(&mut service, &connection, &join).await? {
         return Ok(());
     }
     tracing::info!(user, "let in: takes jobs");
-    let actor = RoleActor::start_on(post.queue, worker, post.at_once);
+    let actor = RoleActor::start_on(assignment.queue, worker, assignment.at_once);
     let under_way = async || actor.send(Observe).await.map_or(0, |seen| seen.under_way);
     let mut stop = service.stop.clone();
     let ended = tokio::select! {
@@ -164,7 +164,7 @@ async fn let_in(service: &mut Service, connection: &Connection, join: &Join) -> 
         match answer {
             Ok(()) => {
                 service.health.trouble(&user, None);
-                service.health.seat(&user, |seat| seat.joined = true);
+                service.health.queue(&user, |queue| queue.joined = true);
                 return Ok(true);
             }
             Err(error @ JoinError::Refused(_)) => return Err(Failure::usage(error)),
@@ -183,11 +183,11 @@ async fn kept_in(service: &Service, connection: &Connection, join: &Join) -> Fai
     loop {
         tokio::time::sleep(AGAIN).await;
         match connection.join(join).await {
-            Ok(()) => service.health.seat(&user, |seat| seat.joined = true),
+            Ok(()) => service.health.queue(&user, |queue| queue.joined = true),
             Err(error @ JoinError::Refused(_)) => return Failure::usage(error),
             Err(JoinError::Later(why)) => {
                 tracing::warn!(user, why, "no Hub lets this process in at the moment");
-                service.health.seat(&user, |seat| seat.joined = false);
+                service.health.queue(&user, |queue| queue.joined = false);
             }
         }
     }
@@ -197,9 +197,9 @@ async fn kept_in(service: &Service, connection: &Connection, join: &Join) -> Fai
 pub async fn shown(service: &Service, connection: &Connection, user: &str, under_way: impl AsyncFn() -> u64) {
     loop {
         let (connected, under_way) = (connection.connected(), under_way().await);
-        service.health.seat(user, |seat| {
-            seat.connected = connected;
-            seat.under_way = under_way;
+        service.health.queue(user, |queue| {
+            queue.connected = connected;
+            queue.under_way = under_way;
         });
         tokio::time::sleep(LOOK).await;
     }

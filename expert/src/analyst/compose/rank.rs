@@ -30,7 +30,7 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             | Class::Certificate
     ) || logon::upkeep(rec);
     // What only the host ties to the alert has to weigh more: on one machine many things go on.
-    let tied = kin != Kin::Near || case.round > 1 || case.ground.few() || case.shares_actor(rec);
+    let tied = kin != Kin::Near || case.round > 1 || case.sources.few() || case.shares_actor(rec);
     let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
     if kin == Kin::Core {
         return Some(1000);

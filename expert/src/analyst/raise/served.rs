@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use casebook_agent::mind::Done;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::server_of;
 use casebook_protocol::{Bearing, CallId, CallStatus, Citation, FindingDraft, FindingKind, Locator, Score, Weight};
 use casebook_trust::check::place::step;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_protocol::{CallStatus, Citation, Locator, Timestamp};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::mind::{CallRequest, Done};
+use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
 use serde_json::json;
 

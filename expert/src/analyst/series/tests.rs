@@ -1,4 +1,4 @@
-use casebook_agent::mind::Done;
+use casebook_agent::reasoner::Done;
 use casebook_protocol::{Alert, Bearing, ExpertView, Question, Toolset, Weight};
 use casebook_trust::Exhibits;
 use serde_json::{Map, Value};

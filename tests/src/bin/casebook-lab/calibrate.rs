@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use casebook_agent::mind::Mind;
+use casebook_agent::reasoner::Reasoner;
 use casebook_cli::embedded::{self, Nobody};
 use casebook_cli::failure::{Exit, Failure};
 use casebook_cli::home::Home;
-use casebook_cli::minds::Minds;
+use casebook_cli::reasoners::Reasoners;
 use casebook_cli::{models, stop};
 use casebook_hub::archive;
 use casebook_protocol::{Budget, InvestigationId, Phase, Role, TaskKind};
@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     /// Investigate each case of this folder first, in a data folder of its own
     #[arg(long, value_name = "DIR", conflicts_with = "ids")]
     cases: Option<PathBuf>,
-    /// Measure the model that this models file seats as Critic, too: one Review and one Timeline for every
+    /// Measure the model that this models file assigns to the Critic: one Review and one Timeline for every
     /// six trials
     #[arg(long, value_name = "FILE")]
     models: Option<PathBuf>,
@@ -68,7 +68,7 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
         Some(root) => {
             let home = Home::open(scratch.path())?;
             for case in run::cases(root)? {
-                let options = run::options(&case, &home.folder, Budget::default(), Minds::analyst())?;
+                let options = run::options(&case, &home.folder, Budget::default(), Reasoners::analyst())?;
                 embedded::investigate_in(&home, options, &mut Nobody, &mut stop).await?;
             }
             home
@@ -78,7 +78,7 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
     let ids = wanted(&home, &arguments.ids).await?;
     let mut critics = usual_critics();
     if let Some(file) = &arguments.models {
-        critics.push(seated(file)?);
+        critics.push(critic_of(file)?);
     }
     let options = Options { trials: arguments.trials, seed: arguments.seed };
     tokio::select! {
@@ -93,16 +93,16 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
 }
 
 /// The model that reviews by the models file, under its name there.
-fn seated(file: &Path) -> Result<(String, Arc<dyn Mind>)> {
+fn critic_of(file: &Path) -> Result<(String, Arc<dyn Reasoner>)> {
     let (config, _) = models::config(file)?;
-    let Some(seat) = config.seat(Role::Critic, TaskKind::Review, Phase::Discovery, None) else {
-        let what = format!("{} seats no model as Critic", file.display());
+    let Some(selected) = config.select(Role::Critic, TaskKind::Review, Phase::Discovery, None) else {
+        let what = format!("{} assigns no model to the Critic", file.display());
         let advice = "give it one under [roles.critic]; the built-in analyst is measured without --models";
         return Err(Failure::usage(what, advice).into());
     };
-    let name = seat.chain.first().map(|profile| profile.name.clone()).unwrap_or_default();
+    let name = selected.chain.first().map(|profile| profile.name.clone()).unwrap_or_default();
     let client = models::client(&config)?;
-    Ok((name, Minds::of(Arc::new(config), client).critic()))
+    Ok((name, Reasoners::of(Arc::new(config), client).critic()))
 }
 
 /// The investigations that were named, or all that are finished.

@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::{Answered, Ask, AskError, Model};
 use casebook_agent::tools::Tools;
-use casebook_cli::minds::Minds;
-use casebook_cli::roster::seats;
+use casebook_cli::reasoners::Reasoners;
+use casebook_cli::roster::members;
 use casebook_evidence::Catalog;
 use casebook_hub::{Case, HubHandle, MemoryStore, investigation_id, verify};
 use casebook_protocol::{Alert, ArtifactId, Budget, InvestigationId, Recorded, Report, ToolCall, Toolset};
@@ -201,7 +201,7 @@ impl World {
     pub(super) fn benchmark() -> Self {
         let brain = Brain { rounds: ROUNDS, ..Brain::named("benchmark").unwrap() };
         let world = Self::over(|folder| evidence::write(folder).unwrap(), evidence::alert(0).unwrap(), Some(brain));
-        assert_eq!(seats(&world.catalog).len(), 4);
+        assert_eq!(members(&world.catalog).len(), 4);
         Self { budget: Budget { rounds: ROUNDS + 2, ..Budget::default() }, ..world }
     }
 
@@ -229,16 +229,16 @@ impl World {
         let store = Mortal { kept: kept.clone(), life: Arc::clone(&life), step: tokio::sync::Mutex::default() };
         let clock = Arc::new(TickingClock::default());
         let env = Env { bus: Arc::new(bus.clone()), store: Arc::new(store), clock };
-        let minds = self.model.as_ref().map_or_else(Minds::analyst, |(lab, client)| {
-            Minds::of(lab.config().unwrap(), Arc::new(Used(Arc::clone(client), Arc::clone(&life))))
+        let reasoners = self.model.as_ref().map_or_else(Reasoners::analyst, |(lab, client)| {
+            Reasoners::of(lab.config().unwrap(), Arc::new(Used(Arc::clone(client), Arc::clone(&life))))
         });
-        casebook_director::actor::start_with(env.clone(), minds.director());
-        casebook_critic::actor::start_with(env.clone(), minds.critic());
-        let seats = seats(&self.catalog);
-        let roster = seats.iter().map(|s| s.member.clone()).collect();
-        for seat in seats {
-            let tools = Arc::new(Used(seat.tools, Arc::clone(&life)));
-            casebook_expert::actor::start_with(env.clone(), &seat.member.domain, tools, minds.expert());
+        casebook_director::actor::start_with(env.clone(), reasoners.director());
+        casebook_critic::actor::start_with(env.clone(), reasoners.critic());
+        let members = members(&self.catalog);
+        let roster = members.iter().map(|s| s.member.clone()).collect();
+        for team_member in members {
+            let tools = Arc::new(Used(team_member.tools, Arc::clone(&life)));
+            casebook_expert::actor::start_with(env.clone(), &team_member.member.domain, tools, reasoners.expert());
         }
         let hub = HubHandle::start(env, Duration::from_millis(100));
         let case = Case { alert: self.alert.clone(), budget: self.budget, roster, evidence: String::new() };

@@ -77,8 +77,8 @@ impl Codec {
             Self::Chat => chat::decode(profile, json),
             Self::Responses => responses::decode(profile, json),
         };
-        let wrong = || Failed::final_(Fault::Unreadable, "the reply does not have this provider's form");
-        let (reply, tokens) = read.ok_or_else(wrong)?;
+        let unreadable = || Failed::final_(Fault::Unreadable, "the reply does not have this provider's form");
+        let (reply, tokens) = read.ok_or_else(unreadable)?;
         let version = text(json, "model").unwrap_or(&profile.provider_model);
         Ok(Decoded { version: one_line(version, 128), reply, tokens })
     }

@@ -1,4 +1,4 @@
-//! The same models file with other seats: to run something again with another model, to try one model
+//! The same models file with other models in its roles: to run something again with another model, to try one model
 //! alone, and to leave out what nobody uses.
 
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ impl Config {
     ///
     /// # Errors
     /// [`NoModel`] when the file does not have it.
-    pub fn seated(mut self, role: Option<Role>, model: &str) -> Result<Self, NoModel> {
+    pub fn with_model(mut self, role: Option<Role>, model: &str) -> Result<Self, NoModel> {
         if model != ANALYST {
             self.known(model)?;
         }
@@ -65,21 +65,21 @@ impl Config {
             profile.fallback.clear();
             (model.to_owned(), profile)
         }));
-        only.seated(None, model)
+        only.with_model(None, model)
     }
 
-    /// This file without the models that no seat leads to: nobody needs their keys.
+    /// This file without the models that no role uses: their keys are not needed.
     #[must_use]
     pub fn in_use(mut self) -> Self {
         let mut roles = self.roles.clone();
-        let seated = roles.values_mut().flat_map(choices).filter_map(|choice| choice.model.clone());
+        let used = roles.values_mut().flat_map(choices).filter_map(|choice| choice.model.clone());
         let used: BTreeSet<String> =
-            seated.collect::<Vec<_>>().iter().flat_map(|name| self.chain(name)).map(|profile| profile.name).collect();
+            used.collect::<Vec<_>>().iter().flat_map(|name| self.chain(name)).map(|profile| profile.name).collect();
         self.models.retain(|name, _| used.contains(name));
         self
     }
 
-    /// This file for a process that plays `role` alone: other roles' seats and models are left out.
+    /// This file for a process that plays `role` alone: other roles and their models are left out.
     #[must_use]
     pub fn of_role(mut self, role: Role) -> Self {
         self.roles.retain(|other, _| *other == role);
@@ -141,27 +141,27 @@ model = "analyst"
     }
 
     fn player(config: &Config, role: Role, kind: TaskKind, domain: &str) -> Option<String> {
-        let seat = config.seat(role, kind, Phase::Trace, Some(&Domain::new(domain).unwrap()));
-        seat.map(|seat| seat.chain.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(","))
+        let selected = config.select(role, kind, Phase::Trace, Some(&Domain::new(domain).unwrap()));
+        selected.map(|selected| selected.chain.iter().map(|p| p.name.as_str()).collect::<Vec<_>>().join(","))
     }
 
     #[test]
-    fn one_role_or_all_are_seated_anew_and_limits_stay() {
+    fn a_model_replaces_one_role_or_all_and_limits_stay() {
         let expert = |config: &Config| player(config, Role::Expert, TaskKind::Investigate, "cloud");
-        let one = config().seated(Some(Role::Expert), "idle").unwrap();
+        let one = config().with_model(Some(Role::Expert), "idle").unwrap();
         assert_eq!(expert(&one).as_deref(), Some("idle"));
         assert_eq!(player(&one, Role::Director, TaskKind::Plan, "x").as_deref(), Some("small"));
         assert_eq!(player(&one, Role::Critic, TaskKind::Review, "x"), None);
-        let seat = one.seat(Role::Expert, TaskKind::Investigate, Phase::Trace, None).unwrap();
-        assert_eq!(seat.limits.turns, Some(8));
-        let all = config().seated(None, "big").unwrap();
+        let selected = one.select(Role::Expert, TaskKind::Investigate, Phase::Trace, None).unwrap();
+        assert_eq!(selected.limits.turns, Some(8));
+        let all = config().with_model(None, "big").unwrap();
         assert_eq!(player(&all, Role::Critic, TaskKind::Review, "x").as_deref(), Some("big,small"));
-        assert_eq!(expert(&config().seated(None, ANALYST).unwrap()), None);
+        assert_eq!(expert(&config().with_model(None, ANALYST).unwrap()), None);
     }
 
     #[test]
     fn a_model_that_is_not_there_is_named_with_those_that_are() {
-        let error = config().seated(None, "bigger").unwrap_err().to_string();
+        let error = config().with_model(None, "bigger").unwrap_err().to_string();
         assert_eq!(error, "there is no model \"bigger\" in the models file, which has big, idle, small");
         assert!(Config::default().alone("x").unwrap_err().to_string().contains("which has none"));
     }
@@ -173,6 +173,6 @@ model = "analyst"
         assert_eq!(alone.models().count(), 1);
         let names = |config: Config| config.models().map(|m| m.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(config().in_use()), ["big", "small"]);
-        assert_eq!(names(config().seated(None, "small").unwrap().in_use()), ["small"]);
+        assert_eq!(names(config().with_model(None, "small").unwrap().in_use()), ["small"]);
     }
 }

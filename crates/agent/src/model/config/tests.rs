@@ -50,8 +50,8 @@ fn config() -> Config {
     Config::parse("models.toml", FILE).expect("the file holds")
 }
 
-fn chain(seat: &Seat) -> Vec<&str> {
-    seat.chain.iter().map(|profile| profile.name.as_str()).collect()
+fn chain(selected: &ModelSelection) -> Vec<&str> {
+    selected.chain.iter().map(|profile| profile.name.as_str()).collect()
 }
 
 #[test]
@@ -84,10 +84,10 @@ fn a_profile_has_what_the_file_says_and_sane_defaults() {
 }
 
 #[test]
-fn a_seat_is_the_role_then_phase_task_and_domain_key_by_key() {
+fn a_selection_is_the_role_then_phase_task_and_domain() {
     let config = config();
     let cloud = Domain::new("cloud").unwrap();
-    let of = |phase, domain| config.seat(Role::Expert, TaskKind::Investigate, phase, domain).unwrap();
+    let of = |phase, domain| config.select(Role::Expert, TaskKind::Investigate, phase, domain).unwrap();
 
     let plain = of(Phase::Discovery, None);
     assert_eq!(chain(&plain), ["small"]);
@@ -106,11 +106,11 @@ fn a_seat_is_the_role_then_phase_task_and_domain_key_by_key() {
 #[test]
 fn no_model_means_the_analyst() {
     let config = config();
-    assert_eq!(config.seat(Role::Critic, TaskKind::Timeline, Phase::Trace, None), None);
-    assert!(config.seat(Role::Critic, TaskKind::Review, Phase::Trace, None).is_some());
-    assert_eq!(Config::default().seat(Role::Director, TaskKind::Plan, Phase::Discovery, None), None);
+    assert_eq!(config.select(Role::Critic, TaskKind::Timeline, Phase::Trace, None), None);
+    assert!(config.select(Role::Critic, TaskKind::Review, Phase::Trace, None).is_some());
+    assert_eq!(Config::default().select(Role::Director, TaskKind::Plan, Phase::Discovery, None), None);
     let limits_only = Config::parse("f", "[roles.expert]\nlimits = { turns = 3 }\n").unwrap();
-    assert_eq!(limits_only.seat(Role::Expert, TaskKind::Investigate, Phase::Trace, None), None);
+    assert_eq!(limits_only.select(Role::Expert, TaskKind::Investigate, Phase::Trace, None), None);
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn a_model_that_two_fallbacks_lead_to_is_asked_once() {
     };
     let text = [model("a", "\"b\", \"c\""), model("b", "\"d\""), model("c", "\"d\""), model("d", "")].concat();
     let config = Config::parse("f", &format!("{text}[roles.director]\nmodel = \"a\"\n")).unwrap();
-    let seat = config.seat(Role::Director, TaskKind::Plan, Phase::Discovery, None).unwrap();
-    assert_eq!(chain(&seat), ["a", "b", "d", "c"]);
+    let selected = config.select(Role::Director, TaskKind::Plan, Phase::Discovery, None).unwrap();
+    assert_eq!(chain(&selected), ["a", "b", "d", "c"]);
 }
 
 #[test]
@@ -225,14 +225,14 @@ fn no_fault_quotes_a_secret() {
 }
 
 #[test]
-fn the_examples_hold_and_seat_someone() {
+fn the_examples_hold_and_use_a_model() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/models");
     let mut seen = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         let config = Config::parse(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
-        assert!(config.seat(Role::Director, TaskKind::Plan, Phase::Discovery, None).is_some(), "{}", path.display());
+        assert!(config.select(Role::Director, TaskKind::Plan, Phase::Discovery, None).is_some(), "{}", path.display());
         seen += 1;
     }
     assert!(seen >= 4);

@@ -7,7 +7,7 @@ use super::escape_json;
 
 /// What fits, and what was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fitted {
+pub struct Shortened {
     /// The text, JSON where the whole was JSON, with what shows nothing escaped.
     pub text: String,
     /// What was left out, in words; empty when nothing was.
@@ -28,10 +28,10 @@ const NOTES: usize = 5;
 /// JSON of `value` in at most `limit` bytes: first arrays end early, then long texts are cut with `…`,
 /// so that every pointer into what is shown is right in the whole, too.
 #[must_use]
-pub fn fit(value: &Value, limit: usize) -> Fitted {
+pub fn fit(value: &Value, limit: usize) -> Shortened {
     let whole = escape_json(&value.to_string(), false);
     if whole.len() <= limit {
-        return Fitted { text: whole, notes: Vec::new(), last: None };
+        return Shortened { text: whole, notes: Vec::new(), last: None };
     }
     let longest = longest(value);
     for (i, text) in TEXTS.into_iter().enumerate() {
@@ -40,11 +40,11 @@ pub fn fit(value: &Value, limit: usize) -> Fitted {
             return fitted;
         }
     }
-    Fitted { text: "{}".into(), notes: vec![format!("all {} bytes are left out", whole.len())], last: None }
+    Shortened { text: "{}".into(), notes: vec![format!("all {} bytes are left out", whole.len())], last: None }
 }
 
 /// The most items that fit with texts of at most `text` bytes; none when not even `enough` do.
-fn most_items(value: &Value, text: usize, enough: usize, longest: usize, limit: usize) -> Option<Fitted> {
+fn most_items(value: &Value, text: usize, enough: usize, longest: usize, limit: usize) -> Option<Shortened> {
     let trimmed = |items| Trim { items, text, notes: Vec::new(), texts: 0, most: None }.run(value);
     let mut best = Some(trimmed(enough)).filter(|f| f.text.len() <= limit)?;
     let (mut low, mut high) = (enough, longest);
@@ -78,7 +78,7 @@ struct Trim {
 }
 
 impl Trim {
-    fn run(mut self, value: &Value) -> Fitted {
+    fn run(mut self, value: &Value) -> Shortened {
         let text = escape_json(&self.trim(value, "").to_string(), false);
         let more = self.notes.len().saturating_sub(NOTES);
         self.notes.truncate(NOTES);
@@ -88,7 +88,7 @@ impl Trim {
         if self.texts > 0 {
             self.notes.push(format!("{} texts are cut to {} bytes and end in …", self.texts, self.text));
         }
-        Fitted { text, notes: self.notes, last: self.most.map(|(_, at)| at) }
+        Shortened { text, notes: self.notes, last: self.most.map(|(_, at)| at) }
     }
 
     fn trim(&mut self, value: &Value, path: &str) -> Value {
@@ -139,7 +139,7 @@ pub(crate) fn head(text: &str, max: usize) -> &str {
 }
 
 /// The first and last lines of a text in at most `limit` bytes, three quarters of them for the first.
-pub(super) fn lines(text: &str, limit: usize) -> Fitted {
+pub(super) fn lines(text: &str, limit: usize) -> Shortened {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut first, mut used) = (0, 0);
     while let Some(line) = all.get(first).filter(|line| used + line.len() <= limit / 4 * 3) {
@@ -153,12 +153,12 @@ pub(super) fn lines(text: &str, limit: usize) -> Fitted {
     }
     let (Some(start), Some(end), true) = (all.get(..first), all.get(last..), used > 0) else {
         let start = head(text, limit);
-        return Fitted {
+        return Shortened {
             text: start.to_owned(),
             notes: vec![format!("{} bytes are left out", text.len() - start.len())],
             last: None,
         };
     };
     let note = format!("lines {} to {last}, {} bytes, are left out", first + 1, text.len() - used);
-    Fitted { text: [start, end].concat().concat(), notes: vec![note], last: None }
+    Shortened { text: [start, end].concat().concat(), notes: vec![note], last: None }
 }

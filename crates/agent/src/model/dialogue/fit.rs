@@ -39,7 +39,7 @@ pub(super) fn fit(
     // With tools, the greater part is kept for what they return. It must not depend on how far the
     // conversation is, or the beginning of the prompt would change from call to call.
     let room = if dialogue.turn.toolset.tools.is_empty() { whole } else { whole / 5 * 2 };
-    let briefing = dialogue.turn.laid.briefing(room, || dialogue.brief.brief(dialogue.task, room));
+    let briefing = dialogue.turn.prompt_cache.briefing(room, || dialogue.brief.brief(dialogue.task, room));
     let opening = briefing.system.len() + briefing.parts.iter().map(|p| p.text.len()).sum::<usize>();
     let mut limits = vec![RESULT_BYTES; walk.messages.len()];
     let looks = dialogue.turn.toolset.tools.iter().any(|tool| RESULT_TOOLS.contains(&tool.name.as_str()));

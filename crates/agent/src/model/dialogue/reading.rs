@@ -3,9 +3,9 @@
 use casebook_protocol::{Purpose, one_line};
 use serde_json::Value;
 
-use crate::mind::CallRequest;
 use crate::model::dialogue::MOST_CALLS;
 use crate::model::{Called, Reply, Stop};
+use crate::reasoner::CallRequest;
 
 /// What a reply is.
 #[derive(Debug, PartialEq)]

@@ -65,7 +65,7 @@ pub(in crate::model) fn task() -> Task {
     }
 }
 
-fn seat(way: &str, window: u32) -> Seat {
+fn selected(way: &str, window: u32) -> ModelSelection {
     let text = format!(
         r#"
 [models.first]
@@ -88,23 +88,23 @@ model = "first"
 "#
     );
     let config = Config::parse("models.toml", &text).unwrap();
-    config.seat(casebook_protocol::Role::Director, TaskKind::Plan, Phase::Discovery, None).unwrap()
+    config.select(casebook_protocol::Role::Director, TaskKind::Plan, Phase::Discovery, None).unwrap()
 }
 
 /// A conversation that is driven by hand.
 struct Table {
     task: Task,
-    seat: Seat,
+    selected: ModelSelection,
     past: Past,
     last: bool,
 }
 
 impl Table {
     fn new(way: &str) -> Self {
-        Self { task: task(), seat: seat(way, 100_000), past: Past::default(), last: false }
+        Self { task: task(), selected: selected(way, 100_000), past: Past::default(), last: false }
     }
 
-    fn next(&self) -> Thought {
+    fn next(&self) -> Action {
         let tool = |name: &str| ToolSpec {
             name: name.into(),
             description: "d".into(),
@@ -112,20 +112,21 @@ impl Table {
             repeatable: true,
         };
         let toolset = Toolset { name: "t".into(), about: String::new(), tools: vec![tool("search"), tool("journal")] };
-        let turn = Turn { toolset: Arc::new(toolset), last: self.last, laid: crate::mind::Laid::default() };
-        Dialogue { task: &self.task, seat: &self.seat, brief: &PlanBrief, past: &self.past, turn: &turn }.next()
+        let turn =
+            Turn { toolset: Arc::new(toolset), last: self.last, prompt_cache: crate::reasoner::PromptCache::default() };
+        Dialogue { task: &self.task, selected: &self.selected, brief: &PlanBrief, past: &self.past, turn: &turn }.next()
     }
 
     fn ask(&self) -> Ask {
         match self.next() {
-            Thought::Ask(asking) => asking.ask,
+            Action::Ask(asking) => asking.ask,
             other => panic!("no request: {other:?}"),
         }
     }
 
     fn gives_up(&self) -> String {
         match self.next() {
-            Thought::GiveUp(reason) => reason,
+            Action::GiveUp(reason) => reason,
             other => panic!("it goes on: {other:?}"),
         }
     }
@@ -178,9 +179,9 @@ fn calls(tools: &[&str]) -> Result<Reply, Fault> {
     Ok(Reply { text: String::new(), calls, stop: Stop::Done, kept: None })
 }
 
-fn answer(thought: Thought) -> Answer {
+fn answer(thought: Action) -> Answer {
     match thought {
-        Thought::Answer(answer) => *answer,
+        Action::Answer(answer) => *answer,
         other => panic!("no answer: {other:?}"),
     }
 }
@@ -193,10 +194,10 @@ fn tools_first_then_their_results_then_an_answer() {
     assert_eq!(first.tools.len(), 2);
     assert_eq!(first.format.as_ref().unwrap().name, "plan");
     table.take(calls(&["search", "search"]));
-    let Thought::Call(requests) = table.next() else { panic!("no call") };
+    let Action::Call(requests) = table.next() else { panic!("no call") };
     assert_eq!(requests.len(), 2);
     table.done(1, 0, "one");
-    assert!(matches!(table.next(), Thought::Call(_)), "half of the results are not enough");
+    assert!(matches!(table.next(), Action::Call(_)), "half of the results are not enough");
     table.done(1, 1, "two");
     let second = table.ask();
     let [Message::User(_), Message::Assistant(_), Message::Results(results)] = second.messages.as_slice() else {
@@ -230,7 +231,7 @@ fn exactly_one_repair_with_the_reasons_and_then_a_failure_with_them() {
     for wrong in ["bad json", r#"{"question": 7}"#, r#"{"question": "bad"}"#, r#"{"question": "a", "more": 1}"#] {
         let mut table = Table::new("native");
         table.take(says(wrong));
-        if let Thought::Answer(_) = table.next() {
+        if let Action::Answer(_) = table.next() {
             assert!(wrong.contains("more"), "only an unknown field may pass a form that is open");
             continue;
         }
@@ -240,7 +241,7 @@ fn exactly_one_repair_with_the_reasons_and_then_a_failure_with_them() {
         assert!(parts[0].text.contains("cannot be used") && parts[0].text.contains("only repair"), "{}", parts[0].text);
         let mut mended = Table { past: table.past.clone(), ..Table::new("native") };
         mended.take(says(r#"{"question": "who?"}"#));
-        assert!(matches!(mended.next(), Thought::Answer(_)));
+        assert!(matches!(mended.next(), Action::Answer(_)));
         table.take(says(wrong));
         assert!(table.gives_up().contains("after one repair"), "{wrong}");
     }
@@ -289,7 +290,7 @@ fn an_unreadable_reply_is_asked_for_once_more_of_the_same_model() {
 
 #[test]
 fn what_does_not_fit_is_cut_oldest_first_and_says_so() {
-    let mut table = Table { seat: seat("native", 10_000), ..Table::new("native") };
+    let mut table = Table { selected: selected("native", 10_000), ..Table::new("native") };
     table.take(calls(&["search"]));
     table.done(1, 0, &"old ".repeat(5_000));
     table.take(calls(&["search"]));
@@ -307,13 +308,13 @@ fn what_does_not_fit_is_cut_oldest_first_and_says_so() {
 
 #[test]
 fn a_prompt_that_cannot_fit_goes_to_a_model_with_a_larger_window_or_fails_with_advice() {
-    let mut table = Table { seat: seat("native", 1_100), ..Table::new("native") };
+    let mut table = Table { selected: selected("native", 1_100), ..Table::new("native") };
     for turn in 1..=12 {
         table.take(calls(&["search"]));
         table.done(turn, 0, &"x".repeat(10_000));
     }
     assert_eq!(table.ask().model, "second");
-    table.seat.chain.truncate(1);
+    table.selected.chain.truncate(1);
     let why = table.gives_up();
     assert!(why.contains("model first") && why.contains("larger window"), "{why}");
 }
@@ -322,7 +323,7 @@ fn a_prompt_that_cannot_fit_goes_to_a_model_with_a_larger_window_or_fails_with_a
 fn too_many_calls_at_once_are_cut_and_every_call_kept_has_its_result() {
     let mut table = Table::new("native");
     table.take(calls(&["search"; 100]));
-    let Thought::Call(requests) = table.next() else { panic!("no call") };
+    let Action::Call(requests) = table.next() else { panic!("no call") };
     assert_eq!(requests.len(), MOST_CALLS);
     (0..64).for_each(|place| table.done(1, place, "x"));
     let messages = table.ask().messages;

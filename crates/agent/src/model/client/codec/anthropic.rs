@@ -146,7 +146,7 @@ fn thinking(profile: &Profile, ask: &Ask) -> (Option<Value>, Option<&'static str
     } else if version == (4, 5) && name.contains("opus") {
         (None, Some(level))
     } else {
-        // Thoughts count as output: half of it is left for the answer.
+        // Actions count as output: half of it is left for the answer.
         let budget = max_output(profile, ask).div_ceil(2).min(budget);
         (Some(json!({"type": "enabled", "budget_tokens": budget})), None)
     }

@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use crate::definition::{Definition, Grant, preset, read_folder};
 use crate::evidence_server::ONLY;
-use crate::roster::{Seat, Seen, description, over_files, seats};
+use crate::roster::{Seen, TeamMember, description, members, over_files};
 use casebook_evidence::{Catalog, EvidenceTools, about_logs};
 
 mod tools;
@@ -30,7 +30,7 @@ pub const EVIDENCE: &str = "evidence";
 
 /// What a team folder says.
 #[derive(Debug, Clone)]
-pub struct Team {
+pub struct TeamFolder {
     /// The folder.
     pub folder: PathBuf,
     /// Its Experts; none where it has no folder `experts`: those of the evidence's domains.
@@ -41,9 +41,9 @@ pub struct Team {
     pub policy: Policy,
 }
 
-/// Why there is no crew.
+/// Why there is no team.
 #[derive(Debug, thiserror::Error)]
-pub enum CrewError {
+pub enum TeamError {
     /// Files of the team folder do not hold.
     #[error("{}", lines(.0))]
     Faults(Vec<ConfigFault>),
@@ -86,9 +86,9 @@ fn lines(faults: &[ConfigFault]) -> String {
 }
 
 /// Who there is, and what is worth saying of it.
-pub struct Crew {
+pub struct Team {
     /// The Experts.
-    pub seats: Vec<Seat>,
+    pub members: Vec<TeamMember>,
     /// Their servers.
     pub toolbox: Toolbox,
     /// What an operator should know: servers that are not there, sources that nobody sees.
@@ -97,14 +97,14 @@ pub struct Crew {
     pub evidence_server: Option<String>,
 }
 
-impl Team {
+impl TeamFolder {
     /// Reads a team folder.
     ///
     /// # Errors
     /// All faults of all its files.
-    pub fn read(folder: &Path) -> Result<Self, CrewError> {
+    pub fn read(folder: &Path) -> Result<Self, TeamError> {
         if !folder.is_dir() {
-            return Err(CrewError::NoFolder(folder.to_path_buf()));
+            return Err(TeamError::NoFolder(folder.to_path_buf()));
         }
         let mut faults = Vec::new();
         let mut take = |found: Vec<ConfigFault>| faults.extend(found);
@@ -129,7 +129,7 @@ impl Team {
         if faults.is_empty() {
             Ok(Self { folder: folder.to_path_buf(), experts, servers, policy })
         } else {
-            Err(CrewError::Faults(faults))
+            Err(TeamError::Faults(faults))
         }
     }
 
@@ -144,26 +144,26 @@ impl Team {
 /// names any.
 ///
 /// # Errors
-/// [`CrewError`]
+/// [`TeamError`]
 pub async fn gather(
-    team: Option<&Team>,
+    team_folder: Option<&TeamFolder>,
     catalog: Option<&Arc<Catalog>>,
     only: &BTreeSet<Domain>,
-) -> Result<Crew, CrewError> {
+) -> Result<Team, TeamError> {
     let wanted = |domain: &Domain| only.is_empty() || only.contains(domain);
-    let Some(team) = team else {
-        let mut seats = catalog.map(seats).unwrap_or_default();
-        seats.retain(|seat| wanted(&seat.member.domain));
-        return Ok(Crew { seats, toolbox: Toolbox::default(), notices: Vec::new(), evidence_server: None });
+    let Some(team_folder) = team_folder else {
+        let mut members = catalog.map(members).unwrap_or_default();
+        members.retain(|team_member| wanted(&team_member.member.domain));
+        return Ok(Team { members, toolbox: Toolbox::default(), notices: Vec::new(), evidence_server: None });
     };
-    let evidence = the_evidence(team, catalog)?;
-    let named = |name: &str| match &team.experts {
+    let evidence = the_evidence(team_folder, catalog)?;
+    let named = |name: &str| match &team_folder.experts {
         Some(all) => all.iter().filter(|e| wanted(&e.name)).any(|e| e.tools.iter().any(|g| g.server.matches(name))),
         None => evidence == Some(name),
     };
-    let toolbox = Toolbox::open(&team.folder, &team.servers, &team.policy, &named)
+    let toolbox = Toolbox::open(&team_folder.folder, &team_folder.servers, &team_folder.policy, &named)
         .await
-        .map_err(|fault| CrewError::Faults(vec![fault]))?;
+        .map_err(|fault| TeamError::Faults(vec![fault]))?;
     let (evidence, seen) = match (evidence, catalog) {
         (Some(server), _) => {
             let served = toolbox.servers.iter().find(|served| served.name == server);
@@ -180,15 +180,15 @@ pub async fn gather(
         named_well(&served.name, &seen)?;
     }
     let mut notices: Vec<String> = toolbox.servers.iter().flat_map(|served| told(served)).collect();
-    let experts = team.experts.clone().unwrap_or_else(|| of_domains(&seen, &evidence));
+    let experts = team_folder.experts.clone().unwrap_or_else(|| of_domains(&seen, &evidence));
     let mut shown = BTreeSet::new();
-    let mut seats = Vec::new();
+    let mut members = Vec::new();
     for expert in experts.into_iter().filter(|e| wanted(&e.name)) {
         let mine: Vec<Seen> = seen.iter().filter(|s| sees(&expert, s)).cloned().collect();
-        match seat(expert, &mine, &evidence, &toolbox) {
-            Ok(seat) => {
+        match team_member(expert, &mine, &evidence, &toolbox) {
+            Ok(team_member) => {
                 shown.extend(mine.into_iter().map(|s| s.source));
-                seats.push(seat);
+                members.push(team_member);
             }
             Err(why) => notices.push(why),
         }
@@ -197,14 +197,14 @@ pub async fn gather(
     if !unseen.is_empty() && only.is_empty() {
         notices.push(format!("no Expert sees {}", one_line(&unseen.join(", "), 400)));
     }
-    if seats.is_empty() {
-        return Err(CrewError::Nobody(notices.join("; ")));
+    if members.is_empty() {
+        return Err(TeamError::Nobody(notices.join("; ")));
     }
     let evidence_server = match evidence {
         Evidence::Served(server) => Some(server.to_owned()),
         Evidence::Files(_) | Evidence::Nowhere => None,
     };
-    Ok(Crew { seats, toolbox, notices, evidence_server })
+    Ok(Team { members, toolbox, notices, evidence_server })
 }
 
 /// Where the evidence is.
@@ -215,19 +215,19 @@ enum Evidence<'a> {
 }
 
 /// The server that has the evidence; none where a folder has it, or nobody.
-fn the_evidence<'a>(team: &'a Team, catalog: Option<&Arc<Catalog>>) -> Result<Option<&'a str>, CrewError> {
-    let mut servers = team.evidence_servers();
+fn the_evidence<'a>(team_folder: &'a TeamFolder, catalog: Option<&Arc<Catalog>>) -> Result<Option<&'a str>, TeamError> {
+    let mut servers = team_folder.evidence_servers();
     let (one, other) = (servers.next(), servers.next());
-    let named = |server: &str| format!("server {server} of {}", team.folder.display());
+    let named = |server: &str| format!("server {server} of {}", team_folder.folder.display());
     match (one, other, catalog) {
-        (Some(one), Some(other), _) => Err(CrewError::Twice { one: named(one), other: named(other) }),
-        (Some(one), None, Some(_)) => Err(CrewError::Twice { one: "--evidence".into(), other: named(one) }),
+        (Some(one), Some(other), _) => Err(TeamError::Twice { one: named(one), other: named(other) }),
+        (Some(one), None, Some(_)) => Err(TeamError::Twice { one: "--evidence".into(), other: named(one) }),
         (one, _, _) => Ok(one),
     }
 }
 
 /// What `server` returns is of a source of its own: its independence is looked up by name (rule 3.3).
-fn named_well(server: &str, seen: &[Seen]) -> Result<(), CrewError> {
+fn named_well(server: &str, seen: &[Seen]) -> Result<(), TeamError> {
     let source_name = source_name(server);
     let why = match source_name.as_str() {
         "" => "empty",
@@ -235,12 +235,12 @@ fn named_well(server: &str, seen: &[Seen]) -> Result<(), CrewError> {
         name if EvidenceTools::tool_names().any(|tool| tool == name) => "a tool over the evidence",
         _ => return Ok(()),
     };
-    Err(CrewError::Name { server: server.to_owned(), source_name, why })
+    Err(TeamError::Name { server: server.to_owned(), source_name, why })
 }
 
 /// The sources that the server `server` lists.
-async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, CrewError> {
-    let unread = |why: String| CrewError::Unread { server: server.to_owned(), why };
+async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, TeamError> {
+    let unread = |why: String| TeamError::Unread { server: server.to_owned(), why };
     let all = [(Pattern::new(server), Pattern::new("*"))];
     let tools = toolbox.granted(&all, &Map::new()).ok_or_else(|| unread("it is not there".into()))?;
     let served = toolbox.servers.iter().find(|served| served.name == server);
@@ -302,8 +302,13 @@ fn sees(expert: &Definition, source: &Seen) -> bool {
     expert.sources.iter().any(|p| p.matches(source.domain.as_str()) || p.matches(&source.source))
 }
 
-/// The Expert in its seat; or why there is nothing for it to look at.
-fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &Toolbox) -> Result<Seat, String> {
+/// The Expert in its team_member; or why there is nothing for it to look at.
+fn team_member(
+    expert: Definition,
+    seen: &[Seen],
+    evidence: &Evidence<'_>,
+    toolbox: &Toolbox,
+) -> Result<TeamMember, String> {
     let mut grants: Vec<(Pattern, Pattern)> = expert.tools.iter().map(|g| (g.server.clone(), g.tool.clone())).collect();
     let mut parts: Vec<Part> = Vec::new();
     let mut sources: Vec<SourceInfo> = Vec::new();
@@ -349,5 +354,5 @@ fn seat(expert: Definition, seen: &[Seen], evidence: &Evidence<'_>, toolbox: &To
         description.push_str(&format!(" Server {}: {}.", gone.source, gone.about));
     }
     let member = Member { domain: expert.name.clone(), description, sources, toolset: results::with(tools.toolset()) };
-    Ok(Seat { member, tools, definition: Some(expert) })
+    Ok(TeamMember { member, tools, definition: Some(expert) })
 }

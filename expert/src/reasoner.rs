@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use casebook_agent::mind::{Analyst, Mind};
 use casebook_agent::model::config::{ANALYST, Config, NoModel};
-use casebook_agent::model::mind::seat;
 use casebook_agent::model::open::Models;
+use casebook_agent::model::reasoner::assign;
 use casebook_agent::model::reword::Prompts;
+use casebook_agent::reasoner::{Analyst, Reasoner};
 use casebook_protocol::Member;
 
 use crate::analyst;
@@ -14,7 +14,7 @@ use crate::brief::ExpertBrief;
 use crate::definition::Definition;
 use crate::scope::ScopedToSources;
 
-/// Who plays the Expert of `definition`: what `models` seats in its domain, with `prompts` where there are some and
+/// Who plays the Expert of `definition`: what `models` members in its domain, with `prompts` where there are some and
 /// the instructions of the definition. It performs tasks over the evidence of `member` alone, where there is one.
 #[must_use]
 pub fn of(
@@ -22,10 +22,10 @@ pub fn of(
     member: Option<Member>,
     models: Option<&Models>,
     prompts: Option<&Arc<Prompts>>,
-) -> Arc<dyn Mind> {
-    let mind = seat(models, prompts, &added(definition), Arc::new(ExpertBrief), Analyst(analyst::think));
+) -> Arc<dyn Reasoner> {
+    let reasoner = assign(models, prompts, &added(definition), Arc::new(ExpertBrief), Analyst(analyst::think));
     let limits = definition.map(|d| d.limits).unwrap_or_default();
-    Arc::new(ScopedToSources { mind, member, limits })
+    Arc::new(ScopedToSources { reasoner, member, limits })
 }
 
 /// What the definition says to its model.
@@ -40,7 +40,10 @@ fn added(definition: Option<&Definition>) -> String {
 ///
 /// # Errors
 /// The file has no such model.
-pub fn seated<'d>(config: Config, definitions: impl IntoIterator<Item = &'d Definition>) -> Result<Config, NoModel> {
+pub fn with_expert_models<'d>(
+    config: Config,
+    definitions: impl IntoIterator<Item = &'d Definition>,
+) -> Result<Config, NoModel> {
     definitions.into_iter().try_fold(config, |config, definition| match &definition.model {
         Some(model) => config.with_expert(&definition.name, model),
         None => Ok(config),
@@ -55,9 +58,9 @@ pub fn wants_model<'d>(definitions: impl IntoIterator<Item = &'d Definition>) ->
 
 #[cfg(test)]
 mod tests {
-    use casebook_agent::mind::{CallRequest, Past, Thought, Turn};
     use casebook_agent::model::brief::{Brief, Briefing};
     use casebook_agent::model::reword::Reworded;
+    use casebook_agent::reasoner::{Action, CallRequest, Past, Turn};
     use casebook_protocol::{
         Alert, Allowance, Domain, ExpertView, InvestigationId, Phase, Question, Task, TaskId, TaskKind, Toolset, View,
     };
@@ -92,18 +95,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_seats_the_model_that_it_names_and_no_other() {
-        let seat = |definition: &Definition, domain: &str| {
-            let config = seated(Config::parse("models.toml", MODELS).unwrap(), [definition])?;
+    fn a_file_uses_only_the_model_that_it_names() {
+        let selected = |definition: &Definition, domain: &str| {
+            let config = with_expert_models(Config::parse("models.toml", MODELS).unwrap(), [definition])?;
             let domain = Domain::new(domain).unwrap();
-            let seat = config.seat(casebook_protocol::Role::Expert, TaskKind::Investigate, Phase::Trace, Some(&domain));
-            Ok::<_, NoModel>(seat.map(|seat| seat.chain[0].name.clone()))
+            let selected =
+                config.select(casebook_protocol::Role::Expert, TaskKind::Investigate, Phase::Trace, Some(&domain));
+            Ok::<_, NoModel>(selected.map(|selected| selected.chain[0].name.clone()))
         };
-        assert_eq!(seat(&expert(""), "code"), Ok(Some("small".into())));
-        assert_eq!(seat(&expert("model: big\n"), "code"), Ok(Some("big".into())));
-        assert_eq!(seat(&expert("model: big\n"), "cloud"), Ok(Some("small".into())));
-        assert_eq!(seat(&expert("model: analyst\n"), "code"), Ok(None));
-        let error = seat(&expert("model: huge\n"), "code").unwrap_err().to_string();
+        assert_eq!(selected(&expert(""), "code"), Ok(Some("small".into())));
+        assert_eq!(selected(&expert("model: big\n"), "code"), Ok(Some("big".into())));
+        assert_eq!(selected(&expert("model: big\n"), "cloud"), Ok(Some("small".into())));
+        assert_eq!(selected(&expert("model: analyst\n"), "code"), Ok(None));
+        let error = selected(&expert("model: huge\n"), "code").unwrap_err().to_string();
         assert!(error.contains("no model \"huge\" in the models file, which has big, small"), "{error}");
         assert!(wants_model([&expert("model: big\n")]).is_some());
         assert!(wants_model([&expert("model: analyst\n"), &expert("")]).is_none());
@@ -112,18 +116,18 @@ mod tests {
     #[tokio::test]
     async fn limits_of_a_file_hold_and_never_give_more_of_the_budget() {
         let limits = "limits: { turns: 40, tool_calls: 3, tokens: 999999999, time: 1m }\n";
-        let mind = of(Some(&expert(limits)), None, None, None);
-        let (given, held) = (Allowance::default(), mind.allowance(&task()));
+        let reasoner = of(Some(&expert(limits)), None, None, None);
+        let (given, held) = (Allowance::default(), reasoner.allowance(&task()));
         assert_eq!((held.turns, held.tool_calls, held.seconds), (40, 3, 60));
         assert_eq!((held.tokens, held.model_calls), (given.tokens, given.model_calls));
         let turn = Turn {
             toolset: Arc::new(Toolset { name: String::new(), about: String::new(), tools: vec![] }),
             last: false,
-            laid: casebook_agent::mind::Laid::default(),
+            prompt_cache: casebook_agent::reasoner::PromptCache::default(),
         };
-        let next = mind.next(&Arc::new(task()), &Past::default(), &turn).await;
+        let next = reasoner.next(&Arc::new(task()), &Past::default(), &turn).await;
         let listed = CallRequest { tool: "list_sources".into(), arguments: "{}".into() };
-        assert_eq!(next, Thought::Call(vec![listed]), "without a model the analyst plays");
+        assert_eq!(next, Action::Call(vec![listed]), "without a model the analyst plays");
     }
 
     #[test]

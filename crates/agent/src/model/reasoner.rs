@@ -6,33 +6,33 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use casebook_protocol::{Allowance, FindingDraft, Player, Task};
 
-use crate::mind::{Analyst, Mind, Past, Thought, Turn};
 use crate::model::Model;
 use crate::model::brief::Brief;
-use crate::model::config::{Config, Seat};
+use crate::model::config::{Config, ModelSelection};
 use crate::model::dialogue::Dialogue;
 use crate::model::open::Models;
 use crate::model::reword::{Prompts, Reworded};
+use crate::reasoner::{Action, Analyst, Past, Reasoner, Turn};
 
-/// Who plays a role: the models that `models` seats in it, with `prompts` where there are some and `added` at the
-/// end of each, and `analyst` where no model is seated.
+/// Who plays a role: its models in the models file, with `prompts` if there are some and `added` at the
+/// end of each, and `analyst` if the role has no model.
 #[must_use]
-pub fn seat(
+pub fn assign(
     models: Option<&Models>,
     prompts: Option<&Arc<Prompts>>,
     added: &str,
     brief: Arc<dyn Brief>,
     analyst: Analyst,
-) -> Arc<dyn Mind> {
+) -> Arc<dyn Reasoner> {
     let brief: Arc<dyn Brief> = Arc::new(Reworded { brief, prompts: prompts.cloned(), added: added.to_owned() });
     match models.cloned() {
         None => Arc::new(analyst),
-        Some(Models { config, models }) => Arc::new(Seated { config, models, brief, analyst }),
+        Some(Models { config, models }) => Arc::new(ModelOrAnalyst { config, models, brief, analyst }),
     }
 }
 
 /// What thinks where the models file names a model, and the built-in analyst where it does not.
-pub struct Seated {
+pub struct ModelOrAnalyst {
     /// The models file.
     pub config: Arc<Config>,
     /// The models behind it.
@@ -43,40 +43,40 @@ pub struct Seated {
     pub analyst: Analyst,
 }
 
-impl Seated {
-    fn seat(&self, task: &Task) -> Option<Seat> {
+impl ModelOrAnalyst {
+    fn selected(&self, task: &Task) -> Option<ModelSelection> {
         let kind = task.view.kind();
-        self.config.seat(kind.role(), kind, task.phase, task.domain.as_ref())
+        self.config.select(kind.role(), kind, task.phase, task.domain.as_ref())
     }
 }
 
 #[async_trait]
-impl Mind for Seated {
+impl Reasoner for ModelOrAnalyst {
     fn player(&self, task: &Task, past: &Past) -> Player {
         let model = |name: &str, version: &str| Player { name: name.into(), version: version.into(), built_in: false };
-        let Some(seat) = self.seat(task) else { return self.analyst.player(task, past) };
+        let Some(selected) = self.selected(task) else { return self.analyst.player(task, past) };
         match past.asked.iter().rev().find(|e| e.result.is_ok()) {
             Some(last) => model(&last.call.model, &last.call.version),
-            None => match seat.chain.first() {
+            None => match selected.chain.first() {
                 Some(first) => model(&first.name, &first.provider_model),
                 None => self.analyst.player(task, past),
             },
         }
     }
 
-    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
-        match self.seat(task) {
-            Some(seat) => Dialogue { task, seat: &seat, brief: self.brief.as_ref(), past, turn }.next(),
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action {
+        match self.selected(task) {
+            Some(selected) => Dialogue { task, selected: &selected, brief: self.brief.as_ref(), past, turn }.next(),
             None => self.analyst.next(task, past, turn).await,
         }
     }
 
     fn allowance(&self, task: &Task) -> Allowance {
-        self.seat(task).map_or(task.allowance, |seat| seat.limits.held(task.allowance))
+        self.selected(task).map_or(task.allowance, |selected| selected.limits.held(task.allowance))
     }
 
     async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
-        if self.seat(task).is_none() {
+        if self.selected(task).is_none() {
             // The analyst raises by itself what it sees.
             return Vec::new();
         }

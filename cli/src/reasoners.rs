@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use casebook_agent::mind::{Analyst, Mind};
 use casebook_agent::model::Model;
 use casebook_agent::model::brief::Brief;
 use casebook_agent::model::config::Config;
-use casebook_agent::model::mind::seat;
 use casebook_agent::model::open::Models;
+use casebook_agent::model::reasoner::assign;
 use casebook_agent::model::reword::Prompts;
+use casebook_agent::reasoner::{Analyst, Reasoner};
 use casebook_critic::brief::CriticBrief;
 use casebook_director::brief::DirectorBrief;
 use casebook_expert::brief::ExpertBrief;
@@ -18,12 +18,12 @@ use casebook_protocol::Member;
 
 /// Who thinks in each role.
 #[derive(Clone, Default)]
-pub struct Minds {
+pub struct Reasoners {
     models: Option<Models>,
     prompts: Option<Arc<Prompts>>,
 }
 
-impl Minds {
+impl Reasoners {
     /// The built-in analyst in every role.
     #[must_use]
     pub fn analyst() -> Self {
@@ -50,26 +50,26 @@ impl Minds {
 
     /// Who directs.
     #[must_use]
-    pub fn director(&self) -> Arc<dyn Mind> {
-        self.seat(Arc::new(DirectorBrief), Analyst(casebook_director::analyst::think))
+    pub fn director(&self) -> Arc<dyn Reasoner> {
+        self.reasoner(Arc::new(DirectorBrief), Analyst(casebook_director::analyst::think))
     }
 
     /// Who investigates.
     #[must_use]
-    pub fn expert(&self) -> Arc<dyn Mind> {
-        self.seat(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))
+    pub fn expert(&self) -> Arc<dyn Reasoner> {
+        self.reasoner(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))
     }
 
     /// Who investigates as `definition` says, over the evidence of `member` alone where there is one.
     #[must_use]
-    pub fn expert_of(&self, definition: Option<&Definition>, member: Option<Member>) -> Arc<dyn Mind> {
-        casebook_expert::mind::of(definition, member, self.models.as_ref(), self.prompts.as_ref())
+    pub fn expert_of(&self, definition: Option<&Definition>, member: Option<Member>) -> Arc<dyn Reasoner> {
+        casebook_expert::reasoner::of(definition, member, self.models.as_ref(), self.prompts.as_ref())
     }
 
     /// Who reviews and tells the story.
     #[must_use]
-    pub fn critic(&self) -> Arc<dyn Mind> {
-        self.seat(Arc::new(CriticBrief), Analyst(casebook_critic::analyst::think))
+    pub fn critic(&self) -> Arc<dyn Reasoner> {
+        self.reasoner(Arc::new(CriticBrief), Analyst(casebook_critic::analyst::think))
     }
 
     /// Makes now what each role makes once and takes time, so that no task waits for it.
@@ -78,7 +78,7 @@ impl Minds {
         tokio::join!(director.ready(), expert.ready(), critic.ready());
     }
 
-    fn seat(&self, brief: Arc<dyn Brief>, analyst: Analyst) -> Arc<dyn Mind> {
-        seat(self.models.as_ref(), self.prompts.as_ref(), "", brief, analyst)
+    fn reasoner(&self, brief: Arc<dyn Brief>, analyst: Analyst) -> Arc<dyn Reasoner> {
+        assign(self.models.as_ref(), self.prompts.as_ref(), "", brief, analyst)
     }
 }

@@ -11,7 +11,7 @@ use casebook_protocol::{
 use crate::model::brief::Briefing;
 use crate::model::{Ask, Fault, Model, Reply};
 
-/// A tool call that a mind asks for.
+/// A tool call that a reasoner asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRequest {
     /// The tool.
@@ -38,7 +38,7 @@ pub struct Exchange {
     pub result: Result<Arc<Reply>, Fault>,
 }
 
-/// What a task has done so far: all that a mind has besides the task.
+/// What a task has done so far: all that a reasoner has besides the task.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
     /// Its finished tool calls, in order of id.
@@ -47,7 +47,7 @@ pub struct Past {
     pub asked: Arc<Vec<Exchange>>,
 }
 
-/// What a mind may do now.
+/// What a reasoner may do now.
 #[derive(Debug, Clone)]
 pub struct Turn {
     /// The tools of the task.
@@ -55,22 +55,22 @@ pub struct Turn {
     /// No more tool call will be granted.
     pub last: bool,
     /// What was made of the task in earlier turns.
-    pub laid: Laid,
+    pub prompt_cache: PromptCache,
 }
 
 /// What was laid out of a task for a model, kept from turn to turn: it follows from the task alone, so that
 /// nothing is lost with it. Clones keep the same.
 #[derive(Debug, Clone, Default)]
-pub struct Laid(Arc<Mutex<Option<Fitted>>>);
+pub struct PromptCache(Arc<Mutex<Option<CachedBriefing>>>);
 
 /// A briefing with the room that it was laid out in, in bytes.
 #[derive(Debug)]
-struct Fitted {
+struct CachedBriefing {
     room: usize,
     briefing: Arc<Briefing>,
 }
 
-impl Laid {
+impl PromptCache {
     /// The briefing in `room` bytes, which is made once.
     pub fn briefing(&self, room: usize, make: impl FnOnce() -> Briefing) -> Arc<Briefing> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,7 +78,7 @@ impl Laid {
             Some(fitted) if fitted.room == room => Arc::clone(&fitted.briefing),
             _ => {
                 let briefing = Arc::new(make());
-                *kept = Some(Fitted { room, briefing: Arc::clone(&briefing) });
+                *kept = Some(CachedBriefing { room, briefing: Arc::clone(&briefing) });
                 briefing
             }
         }
@@ -100,9 +100,9 @@ pub struct Asking {
     pub time: std::time::Duration,
 }
 
-/// What a mind does next.
+/// What a reasoner does next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Thought {
+pub enum Action {
     /// It asks a language model, and is asked again with the reply.
     Ask(Box<Asking>),
     /// It calls tools, all at once.
@@ -116,19 +116,19 @@ pub enum Thought {
 /// What thinks in a role. It keeps nothing between calls: all that it may know is in the task and in
 /// what the task's own calls returned, so that a task that comes again goes on where it was.
 #[async_trait]
-pub trait Mind: Send + Sync + 'static {
+pub trait Reasoner: Send + Sync + 'static {
     /// Who plays `task`, or did, as far as `past` tells.
     fn player(&self, task: &Task, past: &Past) -> Player;
 
     /// The next move.
-    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought;
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action;
 
     /// What `task` may use: no more than it was given.
     fn allowance(&self, task: &Task) -> Allowance {
         task.allowance
     }
 
-    /// What code saw in the results of the task's own calls and raises whatever the mind makes of them,
+    /// What code saw in the results of the task's own calls and raises whatever the reasoner makes of them,
     /// and even when it gives no answer: text that addresses the analyst, and what is grave.
     async fn raised(&self, _task: &Arc<Task>, _past: &Past) -> Vec<FindingDraft> {
         Vec::new()
@@ -147,8 +147,8 @@ pub trait Mind: Send + Sync + 'static {
 /// a model takes at once (`concurrency` of the models file), and a task that waits takes memory alone.
 pub const WAITING: usize = 1024;
 
-/// A mind that is a function: the built-in analyst. It runs where blocking work belongs.
-pub struct Analyst(pub fn(&Task, &[Done], bool) -> Thought);
+/// A reasoner that is a function: the built-in analyst. It runs where blocking work belongs.
+pub struct Analyst(pub fn(&Task, &[Done], bool) -> Action);
 
 impl std::fmt::Debug for Analyst {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -157,19 +157,19 @@ impl std::fmt::Debug for Analyst {
 }
 
 #[async_trait]
-impl Mind for Analyst {
+impl Reasoner for Analyst {
     fn player(&self, _: &Task, _: &Past) -> Player {
         Player { name: ANALYST.into(), version: env!("CARGO_PKG_VERSION").into(), built_in: true }
     }
 
-    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Thought {
+    async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action {
         let last = turn.last;
         let (think, task, done) = (self.0, Arc::clone(task), Arc::clone(&past.done));
         match tokio::task::spawn_blocking(move || think(&task, &done, last)).await {
             Ok(thought) => thought,
             // The runtime shuts down. An answer now would be recorded for ever as the task's failure.
             Err(error) if error.is_cancelled() => std::future::pending().await,
-            Err(error) => Thought::GiveUp(format!("the built-in analyst stopped: {error}")),
+            Err(error) => Action::GiveUp(format!("the built-in analyst stopped: {error}")),
         }
     }
 }
@@ -180,14 +180,14 @@ mod tests {
 
     #[test]
     fn a_briefing_is_laid_out_once_for_the_room_that_there_is() {
-        let laid = Laid::default();
+        let prompt_cache = PromptCache::default();
         let mut made = 0;
         let mut briefing = |room: usize| {
             let make = || {
                 made += 1;
                 Briefing { prompt: room.to_string(), system: String::new(), parts: Vec::new() }
             };
-            laid.clone().briefing(room, make).prompt.clone()
+            prompt_cache.clone().briefing(room, make).prompt.clone()
         };
         assert_eq!([7, 7, 8, 8].map(&mut briefing), ["7", "7", "8", "8"]);
         assert_eq!(made, 2);
