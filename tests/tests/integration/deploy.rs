@@ -17,9 +17,9 @@ fn deploy(file: &str) -> PathBuf {
 }
 
 const HEAD: &str = "\
-# The users of a NATS server for Casebook, each with what its role needs and no more. Made from
-# crates/runtime/src/nats/permit.rs; a test holds it to that. Leave out the Experts that you do not have. The passwords
-# stand in passwords.conf, which make-passwords writes.
+# The users of a NATS server for Casebook, each with the permissions that its role needs. Generated from
+# crates/runtime/src/nats/permit.rs; a test compares them. Remove the Experts that you do not have. The passwords
+# are in passwords.conf, which make-passwords writes.
 
 include \"./passwords.conf\"
 
