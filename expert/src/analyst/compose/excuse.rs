@@ -1,6 +1,6 @@
 //! Whether an explanation is one of what was alerted. A dismissal hangs on it, so it has to be of the alerted occurrence
 //! itself, nothing on the way to it may come from where anybody can put a program, and it has to hold also without what
-//! whoever is recorded could write: a client may call itself anything, and a shell is given any text (decision 22).
+//! whoever is recorded could write: a client may call itself anything, and a shell is given any text (docs/analyst.md).
 
 use std::collections::BTreeMap;
 
