@@ -4,6 +4,7 @@
 
 pub mod document;
 pub mod fault;
+mod json_schema;
 pub mod mcp;
 pub mod model;
 pub mod reasoner;

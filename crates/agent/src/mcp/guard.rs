@@ -3,13 +3,13 @@
 
 use casebook_protocol::hash::canonical_json;
 use casebook_protocol::{ToolSpec, offered_name, one_line};
-use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 use super::Listed;
 use super::pattern::any;
 use super::pins::{Pinned, fingerprint};
 use super::policy::{Kind, ServerPolicy};
+use crate::json_schema::JsonSchema;
 use crate::model::data::{head, visible};
 
 mod cost;
@@ -42,7 +42,7 @@ pub struct Offer {
     /// Arguments that are fixed.
     fixed: Map<String, Value>,
     /// The server's own schema, compiled.
-    validator: Validator,
+    schema: JsonSchema,
 }
 
 /// Judges a tool of `server`.
@@ -73,8 +73,7 @@ pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned
 fn offer(server: &str, policy: &ServerPolicy, listed: &Listed) -> Result<Offer, String> {
     let fixed = fixed(policy, &listed.name);
     cost::bounded(&listed.schema)?;
-    let validator = jsonschema::validator_for(&listed.schema)
-        .map_err(|e| format!("its schema cannot be used: {}", one_line(&e.to_string(), 200)))?;
+    let schema = JsonSchema::compile(&listed.schema).map_err(|e| format!("its schema cannot be used: {e}"))?;
     let shown = without(&listed.schema, &fixed)?;
     let input_schema = if policy.kind == Kind::Evidence { shown.to_string() } else { seen(&shown) };
     let evidence = policy.kind == Kind::Evidence;
@@ -91,7 +90,7 @@ fn offer(server: &str, policy: &ServerPolicy, listed: &Listed) -> Result<Offer, 
     let name = if evidence { listed.name.clone() } else { offered_name(server, &listed.name) };
     // A citation of it may be checked by calling again, by code: not what may change something.
     let repeatable = evidence || (any(&policy.repeatable, &listed.name) && !any(&policy.writes, &listed.name));
-    Ok(Offer { spec: ToolSpec { name, description, input_schema, repeatable }, fixed, validator })
+    Ok(Offer { spec: ToolSpec { name, description, input_schema, repeatable }, fixed, schema })
 }
 
 /// The arguments that the policy fixes for `tool`, later patterns over earlier ones.
@@ -185,15 +184,9 @@ impl Offer {
         arguments.extend(held.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
         arguments.extend(self.fixed.clone());
         let arguments = Value::Object(arguments);
-        let faults: Vec<String> = self
-            .validator
-            .iter_errors(&arguments)
-            .take(FAULTS)
-            .map(|e| {
-                let at = e.instance_path().to_string();
-                one_line(&format!("{}{e}", if at.is_empty() { at } else { format!("{at}: ") }), 300)
-            })
-            .collect();
+        let faults = self.schema.faults(&arguments, FAULTS);
+        let faults: Vec<String> =
+            faults.into_iter().map(|(at, what)| if at.is_empty() { what } else { format!("{at}: {what}") }).collect();
         match (faults.is_empty(), arguments) {
             (true, Value::Object(arguments)) => Ok(arguments),
             (_, _) => Err(format!("{name} was not called, its arguments do not fit its schema: {}", faults.join("; "))),
@@ -332,10 +325,10 @@ mod tests {
             let why = offer.arguments(asked, None).unwrap_err();
             assert!(why.contains(part), "{asked}: {why}");
         };
-        refused("{}", "\"text\" is a required property");
-        refused(r#"{"text":7}"#, "/text: 7 is not of type \"string\"");
-        refused(r#"{"text":"x","limit":9}"#, "/limit: 9 is greater than the maximum of 5");
-        refused(r#"{"text":"x","where":1}"#, "'where' was unexpected");
+        refused("{}", "missing properties 'text'");
+        refused(r#"{"text":7}"#, "/text: want string, but got number");
+        refused(r#"{"text":"x","limit":9}"#, "/limit: must be <=5, but got 9");
+        refused(r#"{"text":"x","where":1}"#, "additionalProperties 'where' not allowed");
         refused("[]", "are a JSON object");
         refused("{", "are no JSON");
     }

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use casebook_protocol::one_line;
-use jsonschema::Validator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use crate::json_schema::JsonSchema as Compiled;
 
 /// A JSON Schema as it goes out, with its texts: it goes out with every request of its kind, and is
 /// written once.
@@ -91,31 +91,31 @@ pub struct AnswerForm {
     pub wire: Schema,
     /// The schema to check against.
     pub full: Value,
-    /// That schema, compiled.
-    validator: Validator,
+
+    compiled: Compiled,
 }
 
 impl AnswerForm {
     /// The form made from `T`.
     #[must_use]
-    #[allow(clippy::expect_used, reason = "the schema comes from one of our types, and tests make every form")]
     pub fn of<T: JsonSchema>(name: &str, description: &str) -> Self {
-        let full = schemars::generate::SchemaSettings::draft2020_12()
-            .with(|s| s.inline_subschemas = true)
-            .into_generator()
-            .into_root_schema_for::<T>()
-            .to_value();
-        let validator = jsonschema::validator_for(&full).expect("a generated schema is valid");
-        Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full).into(), full, validator }
+        let settings = schemars::generate::SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
+        Self::new(name, description, settings.into_generator().into_root_schema_for::<T>().to_value())
+    }
+
+    /// Apart from [`AnswerForm::of`], so that each role does not compile all of this again for each of its types.
+    #[allow(clippy::expect_used, reason = "the schema comes from one of our types, and tests make every form")]
+    fn new(name: &str, description: &str, full: Value) -> Self {
+        let compiled = Compiled::compile(&full).expect("a generated schema is valid");
+        Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full).into(), full, compiled }
     }
 
     /// What is wrong with `object`, each fault with its place, at most [`MAX_ERRORS`]; empty when it has
     /// the form.
     #[must_use]
     pub fn faults(&self, object: &Value) -> Vec<String> {
-        let place = |path: String| if path.is_empty() { "the answer".to_owned() } else { path };
-        let errors = self.validator.iter_errors(object).take(MAX_ERRORS);
-        errors.map(|e| one_line(&format!("{}: {e}", place(e.instance_path().to_string())), 400)).collect()
+        let faults = self.compiled.faults(object, MAX_ERRORS).into_iter();
+        faults.map(|(at, what)| format!("{}: {what}", if at.is_empty() { "the answer" } else { &at })).collect()
     }
 }
 
