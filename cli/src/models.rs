@@ -175,7 +175,7 @@ pub fn with_models(config: Config, choices: &[String]) -> Result<Config, Failure
 }
 
 fn named_role(text: &str) -> Result<Role, String> {
-    [Role::Director, Role::Expert, Role::Critic]
+    Role::ALL
         .into_iter()
         .find(|role| role.name() == text)
         .ok_or_else(|| format!("there is no role {text:?}: there are director, expert, critic"))

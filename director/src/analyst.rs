@@ -4,7 +4,7 @@
 use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{JOURNAL_TOOL, answer, call};
 use casebook_protocol::{
-    Answer, Decision, DirectorView, EntryDraft, EntryKind, Move, Phase, Priority, Question, Task, View,
+    Answer, DOMAINS, Decision, DirectorView, EntryDraft, EntryKind, Move, Phase, Priority, Question, Task, View,
 };
 
 mod conclude;
@@ -81,9 +81,6 @@ fn discovery(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     }
     (entries, Answer::Plan(Question { text, to: Vec::new(), follow: Vec::new() }))
 }
-
-/// The domains of the default roster (issue 2).
-const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
 
 fn decide(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     let mut memory = Memory::of(view);

@@ -283,7 +283,7 @@ impl Intake {
     }
 
     async fn most_urgent(&self) -> Option<Box<dyn Delivery>> {
-        for severity in Severity::BY_URGENCY {
+        for severity in Severity::ALL.into_iter().rev() {
             match self.env.bus.try_pull(&subject::cases(severity)).await {
                 Ok(Some(case)) => return Some(case),
                 Ok(None) => {}

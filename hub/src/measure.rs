@@ -11,7 +11,7 @@ pub(crate) fn recorded(recorded: &[Recorded], state: &State) {
     for entry in recorded {
         match &entry.event {
             Event::Opened { .. } => meter::opened(),
-            Event::Guarded { guard } => meter::ruled(|| guard.rule.name()),
+            Event::Guarded { guard } => meter::ruled(guard.rule.name()),
             Event::Reviewed { review } => {
                 review.findings.iter().for_each(|f| meter::scored(f.score.get(), f.label.name()));
             }

@@ -5,8 +5,8 @@ use casebook_protocol::report::{
     REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
 };
 use casebook_protocol::{
-    CallId, CheckedFinding, Coherence, Conclusion, Phase, Report, Ruling, Score, TaskId, TaskKind, Timeline, ToolCall,
-    Verdict, one_line,
+    CallId, CheckedFinding, Coherence, Conclusion, DOMAINS, Phase, Report, Ruling, Score, TaskId, TaskKind, Timeline,
+    ToolCall, Verdict, one_line,
 };
 
 use crate::state::{Progress, State, TaskState};
@@ -14,9 +14,6 @@ use crate::state::{Progress, State, TaskState};
 mod disagreements;
 
 pub use disagreements::DISAGREEMENT;
-
-/// The domains that an organisation has evidence of: one that has no source is a blind spot.
-pub const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
 
 /// The report of what the state holds; none before it is opened. While it is not closed the report
 /// says so: inconclusive, and `closed` is the time of the last event.

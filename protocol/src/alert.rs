@@ -4,40 +4,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hash::{canonical_json, sha256_hex};
-use crate::{AlertId, InvalidId};
+use crate::{AlertId, InvalidId, closed};
 
 /// The largest alert that is accepted, in bytes (design, section 6).
 pub const MAX_ALERT_BYTES: usize = 1024 * 1024;
 
-/// How urgent the sender says an alert is; alerts wait in this order, most urgent first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// For information.
-    Informational,
-    Low,
-    /// Medium, also when the alert does not say.
-    Medium,
-    High,
-    Critical,
+closed! {
+    /// How urgent the sender says an alert is; alerts wait in this order, the most urgent first.
+    pub enum Severity {
+        Informational = "informational", "for information";
+        Low = "low";
+        Medium = "medium", "medium, also when the alert does not say";
+        High = "high";
+        Critical = "critical";
+    }
 }
 
 impl Severity {
-    /// All of them, the most urgent first: the order in which alerts are taken.
-    pub const BY_URGENCY: [Self; 5] = [Self::Critical, Self::High, Self::Medium, Self::Low, Self::Informational];
-
-    /// The name in lower case, as in subjects.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-            Self::Informational => "informational",
-        }
-    }
-
     fn read(text: &str) -> Option<Self> {
         Some(match text.trim().to_ascii_lowercase().as_str() {
             "critical" | "crit" | "emergency" | "fatal" => Self::Critical,

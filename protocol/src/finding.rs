@@ -2,72 +2,52 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallId, Domain, EventTime, FindingId, Score, Timestamp};
+use crate::{CallId, Domain, EventTime, FindingId, Score, Timestamp, closed};
 
-/// What sort of claim a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FindingKind {
-    /// Something happened at a time: what the Timeline is made of.
-    Occurrence,
-    /// A number over many records. Legitimate: do not punish it (rule 3.2).
-    Aggregate,
-    /// Something that was searched for and is not there. Legitimate: do not punish it (rule 3.2).
-    Absence,
-    /// How things are: a configuration, a property of a source or of an account.
-    State,
-    /// Text in the evidence that addresses the analyst: raised, never obeyed (rule 3.7).
-    Instruction,
+closed! {
+    /// What sort of claim a finding is. An aggregate and an absence are legitimate: do not punish them (rule 3.2). An
+    /// instruction is raised, never obeyed (rule 3.7).
+    pub enum FindingKind {
+        Occurrence = "occurrence", "it happened at a time";
+        Aggregate = "aggregate", "a number over many records";
+        Absence = "absence", "searched for and not there";
+        State = "state", "how things are";
+        Instruction = "instruction", "text in the evidence that addresses the analyst";
+    }
 }
 
-/// Which way a finding points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Bearing {
-    /// Towards an attack.
-    Incriminating,
-    /// Towards a harmless explanation.
-    Exonerating,
-    /// Neither by itself.
-    Neutral,
+closed! {
+    /// Which way a finding points.
+    pub enum Bearing {
+        Incriminating = "incriminating", "towards an attack";
+        Exonerating = "exonerating", "towards a harmless explanation";
+        Neutral = "neutral", "neither by itself";
+    }
 }
 
-/// How much a finding would say if it is true, apart from how far it can be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Weight {
-    /// Common in ordinary work.
-    Weak,
-    /// Unusual.
-    Moderate,
-    /// Seldom legitimate.
-    Strong,
-    /// Practically never legitimate.
-    Decisive,
+closed! {
+    /// How much a finding would say if it is true, apart from how far it can be believed.
+    pub enum Weight {
+        Weak = "weak", "common in ordinary work";
+        Moderate = "moderate", "unusual";
+        Strong = "strong", "seldom legitimate";
+        Decisive = "decisive", "practically never legitimate";
+    }
 }
 
-/// What kind of thing an entity is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EntityKind {
-    /// A machine by name.
-    Host,
-    /// An account or principal.
-    User,
-    /// An IP address.
-    Address,
-    /// An image or program.
-    Process,
-    /// A path, key, bucket, object.
-    File,
-    /// A hash of content.
-    Hash,
-    /// A DNS name or URL.
-    Name,
-    /// A session, connection or process instance by id.
-    Session,
-    /// Anything else that the evidence names.
-    Other,
+closed! {
+    /// What kind of thing an entity is.
+    pub enum EntityKind {
+        Host = "host", "machine by name";
+        User = "user", "account or principal";
+        Address = "address", "IP address";
+        Process = "process", "image or program";
+        File = "file", "path, key, bucket, object";
+        Hash = "hash", "hash of content";
+        Name = "name", "DNS name or URL";
+        Session = "session", "session, connection or process instance by id";
+        Other = "other", "anything else";
+    }
 }
 
 /// Something that findings are about and that ties them together.

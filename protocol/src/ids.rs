@@ -127,6 +127,9 @@ id!(
     "64 lower-case hex digits", |c| c.is_ascii_digit() || matches!(c, 'a'..='f')
 );
 
+/// The domains that an organisation has evidence of.
+pub const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
+
 impl ArtifactId {
     /// The address of these bytes.
     #[must_use]

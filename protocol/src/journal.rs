@@ -5,49 +5,28 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FindingId, Phase, Timestamp, one_line};
+use crate::{FindingId, Phase, Timestamp, closed, one_line};
 
-/// The six entry types of the seeds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EntryKind {
-    /// A strategic choice.
-    Decision,
-    /// A pattern noticed.
-    Observation,
-    /// A confirmed fact.
-    Finding,
-    /// An open item.
-    Question,
-    /// A step taken or planned.
-    Action,
-    /// A working theory.
-    Hypothesis,
-}
-
-impl EntryKind {
-    /// The name in lower case.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Decision => "decision",
-            Self::Observation => "observation",
-            Self::Finding => "finding",
-            Self::Question => "question",
-            Self::Action => "action",
-            Self::Hypothesis => "hypothesis",
-        }
+closed! {
+    /// The six entry types of the seeds.
+    pub enum EntryKind {
+        Decision = "decision", "a strategic choice";
+        Observation = "observation", "a pattern noticed";
+        Finding = "finding", "a confirmed fact";
+        Question = "question", "an open item";
+        Action = "action", "a step taken or planned";
+        Hypothesis = "hypothesis", "a working theory";
     }
 }
 
-/// How important the Director holds an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    Low,
-    Medium,
-    High,
-    Critical,
+closed! {
+    /// How important the Director holds an entry.
+    pub enum Priority {
+        Low = "low";
+        Medium = "medium";
+        High = "high";
+        Critical = "critical";
+    }
 }
 
 /// An entry as the Director writes it with the journaling tool.
@@ -144,7 +123,7 @@ fn line(entry: &JournalEntry) -> String {
     let JournalEntry { seq, phase, round, entry: draft, .. } = entry;
     let mut out = format!("#{seq} [{} {round}] {}", phase.name(), draft.kind.name());
     if let Some(priority) = draft.priority {
-        let _ = write!(out, " ({})", format!("{priority:?}").to_lowercase());
+        let _ = write!(out, " ({})", priority.name());
     }
     if let Some(old) = draft.supersedes {
         let _ = write!(out, " supersedes #{old}");

@@ -15,6 +15,7 @@
 pub mod alert;
 pub mod budget;
 pub mod checked;
+pub mod closed;
 pub mod event;
 pub mod finding;
 pub mod hash;
@@ -40,7 +41,9 @@ pub use budget::{Budget, Headroom, Usage};
 pub use checked::{Checked, CitationCheck, RecordRef};
 pub use event::{ChainError, Event, Recorded};
 pub use finding::{Bearing, Citation, Entity, EntityKind, Finding, FindingDraft, FindingKind, Locator, Weight};
-pub use ids::{AlertId, ArtifactId, CallId, Domain, FindingId, InvalidId, InvestigationId, ModelCallId, TaskId};
+pub use ids::{
+    AlertId, ArtifactId, CallId, DOMAINS, Domain, FindingId, InvalidId, InvestigationId, ModelCallId, TaskId,
+};
 pub use join::{Join, Joined};
 pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};
 pub use model::{ModelCall, Purpose, Tokens};

@@ -69,104 +69,73 @@ impl From<Score> for f64 {
     }
 }
 
-/// How far a finding can be believed (the Critic's Review rubric).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Credibility {
-    /// No evidence provided, or misinterpreted.
-    Misguided,
-    /// Poor evidence support.
-    Speculative,
-    /// Mixed evidence support.
-    Plausible,
-    /// Corroborated by a single source.
-    HighlyPlausible,
-    /// Supported by multiple sources with no contradictory indicators.
-    Trustworthy,
-}
-
-/// How well the narrative holds together (the Critic's Timeline rubric).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Coherence {
-    /// No evidence, confounding inconsistencies present.
-    Invalid,
-    /// Poor evidence support, significant gaps, conflicted narrative.
-    Speculative,
-    /// Some uncertainty in event ordering, notable gaps exist.
-    Plausible,
-    /// Good evidence support, minor gaps present, mostly consistent Timeline.
-    HighlyPlausible,
-    /// Strong corroboration across multiple sources, consistent timestamps, no significant gaps.
-    Trustworthy,
-}
-
 fn band(score: Score) -> usize {
     [0.3, 0.5, 0.7, 0.9].iter().filter(|&&from| score.0 >= from).count()
 }
 
-impl Credibility {
-    /// Every label, the worst first.
-    pub const BANDS: [Self; 5] =
-        [Self::Misguided, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
+/// Declares five labels, the worst first, each with its name, its scores and what it asks for, and the rubric that
+/// they make, the best first.
+macro_rules! rubric {
+    ($(#[$meta:meta])* $name:ident, $(#[$text_meta:meta])* $text:ident {
+        $a:ident = $an:literal, $am:literal; $b:ident = $bn:literal, $bm:literal; $c:ident = $cn:literal, $cm:literal;
+        $d:ident = $dn:literal, $dm:literal; $e:ident = $en:literal, $em:literal;
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name { $a, $b, $c, $d, $e }
 
-    /// The label of a score: labels come from the score in code.
-    #[must_use]
-    pub fn of(score: Score) -> Self {
-        Self::BANDS.get(band(score)).copied().unwrap_or(Self::Misguided)
-    }
+        impl $name {
+            /// Every label, the worst first.
+            pub const BANDS: [Self; 5] = [Self::$a, Self::$b, Self::$c, Self::$d, Self::$e];
 
-    /// The name as the rubric prints it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Trustworthy => "Trustworthy",
-            Self::HighlyPlausible => "Highly-plausible",
-            Self::Plausible => "Plausible",
-            Self::Speculative => "Speculative",
-            Self::Misguided => "Misguided",
+            /// The label of a score: labels come from the score in code.
+            #[must_use]
+            pub fn of(score: Score) -> Self {
+                Self::BANDS.get(band(score)).copied().unwrap_or(Self::$a)
+            }
+
+            /// The name as the rubric prints it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { Self::$a => $an, Self::$b => $bn, Self::$c => $cn, Self::$d => $dn, Self::$e => $en }
+            }
         }
+
+        $(#[$text_meta])*
+        pub const $text: &str = concat!(
+            "0.9-1.0 ", $en, ": ", $em, "\n0.7-0.89 ", $dn, ": ", $dm, "\n0.5-0.69 ", $cn, ": ", $cm,
+            "\n0.3-0.49 ", $bn, ": ", $bm, "\n0.0-0.29 ", $an, ": ", $am
+        );
+    };
+}
+
+rubric! {
+    /// How far a finding can be believed (the Critic's Review rubric).
+    Credibility,
+    /// The Review rubric as the Critic reads it.
+    CREDIBILITY_RUBRIC {
+        Misguided = "Misguided", "no evidence provided or misinterpreted";
+        Speculative = "Speculative", "poor evidence support";
+        Plausible = "Plausible", "mixed evidence support";
+        HighlyPlausible = "Highly-plausible", "corroborated by a single source";
+        Trustworthy = "Trustworthy", "supported by multiple sources with no contradictory indicators";
     }
 }
 
-impl Coherence {
-    const BANDS: [Self; 5] =
-        [Self::Invalid, Self::Speculative, Self::Plausible, Self::HighlyPlausible, Self::Trustworthy];
-
-    /// The label of a score.
-    #[must_use]
-    pub fn of(score: Score) -> Self {
-        Self::BANDS.get(band(score)).copied().unwrap_or(Self::Invalid)
-    }
-
-    /// The name as the rubric prints it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Trustworthy => "Trustworthy",
-            Self::HighlyPlausible => "Highly-plausible",
-            Self::Plausible => "Plausible",
-            Self::Speculative => "Speculative",
-            Self::Invalid => "Invalid",
-        }
+rubric! {
+    /// How well the narrative holds together (the Critic's Timeline rubric).
+    Coherence,
+    /// The Timeline rubric as the Critic reads it.
+    COHERENCE_RUBRIC {
+        Invalid = "Invalid", "no evidence, confounding inconsistencies present";
+        Speculative = "Speculative", "poor evidence support, significant gaps, conflicted narrative";
+        Plausible = "Plausible", "some uncertainty in event ordering, notable gaps exist";
+        HighlyPlausible = "Highly-plausible", "good evidence support, minor gaps present, mostly consistent Timeline";
+        Trustworthy = "Trustworthy",
+            "strong corroboration across multiple sources, consistent timestamps, no significant gaps";
     }
 }
-
-/// The Review rubric as the Critic reads it.
-pub const CREDIBILITY_RUBRIC: &str = "\
-0.9-1.0 Trustworthy: supported by multiple sources with no contradictory indicators
-0.7-0.89 Highly-plausible: corroborated by a single source
-0.5-0.69 Plausible: mixed evidence support
-0.3-0.49 Speculative: poor evidence support
-0.0-0.29 Misguided: no evidence provided or misinterpreted";
-
-/// The Timeline rubric as the Critic reads it.
-pub const COHERENCE_RUBRIC: &str = "\
-0.9-1.0 Trustworthy: strong corroboration across multiple sources, consistent timestamps, no significant gaps
-0.7-0.89 Highly-plausible: good evidence support, minor gaps present, mostly consistent Timeline
-0.5-0.69 Plausible: some uncertainty in event ordering, notable gaps exist
-0.3-0.49 Speculative: poor evidence support, significant gaps, conflicted narrative
-0.0-0.29 Invalid: no evidence, confounding inconsistencies present";
 
 /// The four consolidation rules of the Timeline task, as the seeds state them.
 pub const CONSOLIDATION_RULES: &str = "\

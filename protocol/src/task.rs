@@ -4,66 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Domain, FindingDraft, FindingId, InvestigationId, ReviewDraft, TaskId, TimelineDraft, Toolset, Usage, Verdict,
-    View, journal::EntryDraft,
+    View, closed, journal::EntryDraft,
 };
 
-/// How far the investigation has come.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// One broadcast question, so that every Expert examines its sources.
-    #[default]
-    Discovery,
-    /// The Director questions the Experts that it chooses.
-    Trace,
-    /// The report.
-    Conclude,
-}
-
-impl Phase {
-    /// The name in lower case.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Discovery => "discovery",
-            Self::Trace => "trace",
-            Self::Conclude => "conclude",
-        }
+closed! {
+    /// How far the investigation has come.
+    #[derive(Default)]
+    pub enum Phase {
+        #[default]
+        Discovery = "discovery", "one broadcast question, so that every Expert examines its sources";
+        Trace = "trace", "the Director questions the Experts that it chooses";
+        Conclude = "conclude", "the report";
     }
 }
 
-/// The six tasks: one model invocation each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskKind {
-    /// Director: what to ask, and whom.
-    Plan,
-    /// Expert: answer with findings.
-    Investigate,
-    /// Critic: score every finding.
-    Review,
-    /// Critic: fold the credible into the story.
-    Timeline,
-    /// Director: stay or advance.
-    Decide,
-    /// Director: conclude.
-    Report,
+closed! {
+    /// The six tasks: one model invocation each.
+    pub enum TaskKind {
+        Plan = "plan", "Director: what to ask, and whom";
+        Investigate = "investigate", "Expert: answer with findings";
+        Review = "review", "Critic: score every finding";
+        Timeline = "timeline", "Critic: fold the credible into the story";
+        Decide = "decide", "Director: stay or advance";
+        Report = "report", "Director: conclude";
+    }
 }
 
 impl TaskKind {
-    /// The name in lower case, as in subjects and task ids.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Investigate => "investigate",
-            Self::Review => "review",
-            Self::Timeline => "timeline",
-            Self::Decide => "decide",
-            Self::Report => "report",
-        }
-    }
-
     /// The role that performs it.
     #[must_use]
     pub const fn role(self) -> Role {
@@ -75,27 +42,12 @@ impl TaskKind {
     }
 }
 
-/// Who performs tasks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Plans, decides, reports.
-    Director,
-    /// Investigates in one domain.
-    Expert,
-    /// Reviews, and keeps the Timeline.
-    Critic,
-}
-
-impl Role {
-    /// The name in lower case.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Director => "director",
-            Self::Expert => "expert",
-            Self::Critic => "critic",
-        }
+closed! {
+    /// Who performs tasks.
+    pub enum Role {
+        Director = "director", "plans, decides, reports";
+        Expert = "expert", "investigates in one domain";
+        Critic = "critic", "reviews, and keeps the Timeline";
     }
 }
 
@@ -222,14 +174,12 @@ pub struct Player {
     pub built_in: bool,
 }
 
-/// Stay in the phase, or go on to the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Move {
-    /// Another round of the same phase.
-    Stay,
-    /// The next phase.
-    Advance,
+closed! {
+    /// Stay in the phase, or go on to the next.
+    pub enum Move {
+        Stay = "stay", "another round in this phase";
+        Advance = "advance", "on to the next phase";
+    }
 }
 
 /// The Director's decision at the end of a round.

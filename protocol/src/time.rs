@@ -4,48 +4,31 @@ use serde::{Deserialize, Serialize};
 
 pub use jiff::Timestamp;
 
-/// What the time of an event rests on, weakest first: on conflict the stronger basis wins
-/// (design, section 3.4: a record's own time beats an ingestion or aggregation time beats an
-/// inferred one).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TimeBasis {
-    /// Concluded from something else, or incomplete as written (a syslog time without a year).
-    Inferred,
-    /// The start or end of a period that the record sums up.
-    Aggregation,
-    /// When a collector received the record.
-    Ingestion,
-    /// The record's own time on a clock shown to be off, with the offset taken out.
-    ClockCorrected,
-    /// The record's own time.
-    Record,
-}
+use crate::closed;
 
-impl TimeBasis {
-    /// The basis in words for a reader.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Inferred => "inferred",
-            Self::Aggregation => "time of an aggregate",
-            Self::Ingestion => "time of ingestion",
-            Self::ClockCorrected => "record's own time, clock offset taken out",
-            Self::Record => "record's own time",
-        }
+closed! {
+    /// What the time of an event rests on, weakest first: on conflict the stronger basis wins
+    /// (design, section 3.4: a record's own time beats an ingestion or aggregation time beats an
+    /// inferred one). A syslog time without a year is inferred; an aggregation is the start or end of a period.
+    pub enum TimeBasis {
+        Inferred = "inferred", "inferred";
+        Aggregation = "aggregation", "time of an aggregate";
+        Ingestion = "ingestion", "time of ingestion";
+        ClockCorrected = "clock_corrected", "record's own time, clock offset taken out";
+        Record = "record", "record's own time";
     }
 }
 
-/// The smallest unit in which a time is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Precision {
-    Nanosecond,
-    Microsecond,
-    Millisecond,
-    Second,
-    Minute,
-    Day,
+closed! {
+    /// The smallest unit in which a time is known.
+    pub enum Precision {
+        Nanosecond = "nanosecond";
+        Microsecond = "microsecond";
+        Millisecond = "millisecond";
+        Second = "second";
+        Minute = "minute";
+        Day = "day";
+    }
 }
 
 impl Precision {

@@ -4,21 +4,18 @@
 use serde::{Deserialize, Serialize};
 
 use crate::checked::RecordRef;
-use crate::{Coherence, EventTime, FindingId, Score};
+use crate::{Coherence, EventTime, FindingId, Score, closed};
 
 /// At most so many gaps are named (seeds: the top three).
 pub const MAX_GAPS: usize = 3;
 
-/// What sort of hole a gap is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GapKind {
-    /// Missing data that would strengthen the conclusion.
-    Evidential,
-    /// An unexplained period between events.
-    Temporal,
-    /// Events that do not fit the emerging narrative.
-    Logical,
+closed! {
+    /// What sort of hole a gap is.
+    pub enum GapKind {
+        Evidential = "evidential", "missing data that would strengthen the conclusion";
+        Temporal = "temporal", "an unexplained period between events";
+        Logical = "logical", "events that do not fit the story";
+    }
 }
 
 /// A hole in the story.

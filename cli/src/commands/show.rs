@@ -133,13 +133,10 @@ fn story(report: &Report, screen: &mut Screen) {
             paint(of_score(event.score), event.score),
             safe(&event.description, 200)
         ));
-        screen.line(paint(DIM, format_args!("      {}, {}", event.when.basis.words(), places.join(", "))));
+        screen.line(paint(DIM, format_args!("      {}, {}", event.when.basis.meaning(), places.join(", "))));
     }
     for gap in &timeline.gaps {
-        screen.line(paint(
-            YELLOW,
-            format_args!("  {}: {}", words::gap(gap.kind).to_lowercase(), safe(&gap.description, 300)),
-        ));
+        screen.line(paint(YELLOW, format_args!("  {} gap: {}", gap.kind.name(), safe(&gap.description, 300))));
     }
     screen.line("");
     screen.line(paint(BOLD, format_args!("Findings ({})", report.findings.len())));

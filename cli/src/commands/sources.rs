@@ -50,7 +50,7 @@ fn describe(source: &Source, screen: &mut Screen) {
             safe(&source.domain_reason, 160),
             safe(&source.sensor, 80),
             if source.written_on_subject_host { ", on the host that it describes" } else { "" },
-            source.time_basis.words()
+            source.time_basis.meaning()
         ),
     ));
     for (count, what) in

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use casebook_protocol::hash::canonical_json;
-use casebook_protocol::{ArtifactId, ModelCallId, Purpose};
+use casebook_protocol::{ArtifactId, ModelCallId, Purpose, closed};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
@@ -205,34 +205,16 @@ pub struct Answered {
     pub attempts: u32,
 }
 
-/// What sort of failure a call ended in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fault {
-    /// The provider will not take this request: asking again does not help (a key, a name, a
-    /// parameter, a prompt that is too long).
-    Rejected,
-    /// It did not work, however often it was tried (overload, rate limit, network).
-    Unavailable,
-    /// There was no answer in time.
-    TimedOut,
-    /// An answer came that cannot be read, or is too large.
-    Unreadable,
-    /// A replay has no answer for this request.
-    NotRecorded,
-}
-
-impl Fault {
-    /// Its name, such as `timed_out`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rejected => "rejected",
-            Self::Unavailable => "unavailable",
-            Self::TimedOut => "timed_out",
-            Self::Unreadable => "unreadable",
-            Self::NotRecorded => "not_recorded",
-        }
+closed! {
+    /// What sort of failure a call ended in.
+    pub enum Fault {
+        Rejected = "rejected",
+            "the provider does not take this request (a key, a name, a parameter, a prompt that is too long)";
+        Unavailable = "unavailable",
+            "it did not work, however often it was tried (overload, rate limit, network)";
+        TimedOut = "timed_out", "there was no answer in time";
+        Unreadable = "unreadable", "an answer came that cannot be read, or is too large";
+        NotRecorded = "not_recorded", "a replay has no answer for this request";
     }
 }
 

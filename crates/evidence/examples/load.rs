@@ -79,7 +79,7 @@ fn show(catalog: &Catalog) {
             time(s.first_time),
             time(s.last_time),
             s.time_field.as_deref().unwrap_or("-"),
-            s.time_basis.words()
+            s.time_basis.meaning()
         );
         for field in &s.time_fields {
             println!("      {:?} {}: {}", field.role, field.name, field.note);

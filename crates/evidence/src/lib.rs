@@ -28,8 +28,8 @@ mod time;
 mod tools;
 mod walk;
 
+pub use casebook_protocol::DOMAINS;
 pub use catalog::{Catalog, index_name};
-pub use classify::DOMAINS;
 pub use error::{LoadError, ReadError};
 pub use fields::payload::is_message;
 pub use hint::pointed;

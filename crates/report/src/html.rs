@@ -166,7 +166,7 @@ impl<'a> Page<'a> {
     }
 
     fn basis<'t>(&self, time: &'t EventTime) -> Basis<'t> {
-        Basis { basis: time.basis.words(), field: &time.field }
+        Basis { basis: time.basis.meaning(), field: &time.field }
     }
 
     fn quoted(&self, text: &str) -> Quoted {

@@ -2,8 +2,8 @@
 
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
-    Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, Priority, RecordRef,
-    Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
+    Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, RecordRef, Report,
+    Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
 };
 use casebook_trust::rule::TIMELINE_THRESHOLD;
 
@@ -52,21 +52,14 @@ pub fn moment(time: &EventTime) -> String {
     }
 }
 
-pub const fn gap(kind: GapKind) -> &'static str {
-    match kind {
-        GapKind::Evidential => "Evidential gap",
-        GapKind::Temporal => "Temporal gap",
-        GapKind::Logical => "Logical gap",
-    }
+pub(crate) fn gap(kind: GapKind) -> String {
+    format!("{} gap", capital(kind.name()))
 }
 
 pub(crate) const fn kind(kind: FindingKind) -> &'static str {
     match kind {
-        FindingKind::Occurrence => "occurrence",
-        FindingKind::Aggregate => "aggregate",
-        FindingKind::Absence => "absence",
-        FindingKind::State => "state",
         FindingKind::Instruction => "text that addresses the analyst",
+        kind => kind.name(),
     }
 }
 
@@ -115,15 +108,6 @@ pub(crate) fn scored(finding: &ReportFinding) -> String {
 /// The tool call that returned what is cited.
 pub(crate) fn call<'r>(report: &'r Report, id: &CallId) -> Option<&'r ToolCall> {
     report.calls.iter().find(|call| call.id == *id)
-}
-
-pub(crate) const fn priority(priority: Priority) -> &'static str {
-    match priority {
-        Priority::Low => "low",
-        Priority::Medium => "medium",
-        Priority::High => "high",
-        Priority::Critical => "critical",
-    }
 }
 
 /// The first `most` characters of a text, and how many more it has.

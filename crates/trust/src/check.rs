@@ -289,7 +289,11 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
     match times.iter().filter(|t| time.precision.shows(t.at, time.at)).map(|t| t.basis).max() {
         None => faults.push(format!("no cited record is of {}", time.at)),
         Some(basis) if time.basis > basis => {
-            faults.push(format!("the time is given as {}, the record has it as {}", time.basis.words(), basis.words()));
+            faults.push(format!(
+                "the time is given as {}, the record has it as {}",
+                time.basis.meaning(),
+                basis.meaning()
+            ));
         }
         Some(_) => {}
     }

@@ -2,7 +2,7 @@
 
 use casebook_agent::model::form::{TimeForm, one_of};
 use casebook_protocol::GapKind;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -59,17 +59,8 @@ pub(super) struct EventForm {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct GapForm {
-    #[schemars(schema_with = "gap_kinds")]
+    #[schemars(schema_with = "one_of::<GapKind>")]
     pub kind: GapKind,
     /// What is missing, and what would close it.
     pub description: String,
-}
-
-fn gap_kinds(_: &mut SchemaGenerator) -> Schema {
-    let values = [
-        (GapKind::Evidential, "missing data that would strengthen the conclusion"),
-        (GapKind::Temporal, "an unexplained period between events"),
-        (GapKind::Logical, "events that do not fit the story"),
-    ];
-    one_of("", &values)
 }

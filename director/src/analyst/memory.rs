@@ -60,7 +60,6 @@ impl Note {
             (_, true) => "count",
             _ => "record",
         };
-        let weight = format!("{:?}", self.weight).to_lowercase();
         let priority = match (self.against, self.weight) {
             (true, Weight::Decisive) => Priority::Critical,
             (true, Weight::Strong) => Priority::High,
@@ -70,7 +69,7 @@ impl Note {
         let mut entry = EntryDraft::new(
             EntryKind::Finding,
             priority,
-            format!("{what} ({weight}, {about}, {kind}, {}): {}", self.technique, self.claim),
+            format!("{what} ({}, {about}, {kind}, {}): {}", self.weight.name(), self.technique, self.claim),
         );
         entry.citations.push(self.finding.clone());
         entry
@@ -83,12 +82,8 @@ impl Note {
         let (head, claim) = entry.text.split_once("): ")?;
         let (what, rest) = head.split_once(" (")?;
         let mut parts = rest.split(", ");
-        let weight = match parts.next()? {
-            "decisive" => Weight::Decisive,
-            "strong" => Weight::Strong,
-            "moderate" => Weight::Moderate,
-            _ => Weight::Weak,
-        };
+        let name = parts.next()?;
+        let weight = Weight::ALL.into_iter().find(|weight| weight.name() == name).unwrap_or(Weight::Weak);
         let about_alert = parts.next()? == "alerted activity";
         let kind = parts.next()?;
         let (absence, counted) = (kind == "absence", kind == "count");

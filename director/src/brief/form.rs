@@ -2,7 +2,7 @@
 
 use casebook_agent::model::form::one_of;
 use casebook_protocol::{Move, Verdict};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -20,20 +20,16 @@ pub(super) struct PlanForm {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DecideForm {
-    #[schemars(schema_with = "moves")]
+    #[schemars(schema_with = "one_of::<Move>")]
     pub next: Move,
     /// What is settled, what is open, and why another round would or would not help.
     pub reason: String,
 }
 
-fn moves(_: &mut SchemaGenerator) -> Schema {
-    one_of("", &[(Move::Stay, "another round in this phase"), (Move::Advance, "on to the next phase")])
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReportForm {
-    #[schemars(schema_with = "verdicts")]
+    #[schemars(schema_with = "one_of::<Verdict>")]
     pub verdict: Verdict,
     /// What happened, to what, by whom, since when, how sure; three to five sentences, times in UTC.
     pub summary: String,
@@ -45,14 +41,4 @@ pub(super) struct ReportForm {
     pub open_questions: Vec<String>,
     /// Ids of the findings that the verdict rests on, the weightiest first.
     pub findings: Vec<String>,
-}
-
-fn verdicts(_: &mut SchemaGenerator) -> Schema {
-    let values = [
-        (Verdict::TruePositive, "an attack or breach took place"),
-        (Verdict::BenignPositive, "the rule is right, the activity harmless and explained"),
-        (Verdict::FalsePositive, "the rule is wrong"),
-        (Verdict::Inconclusive, "not shown either way"),
-    ];
-    one_of("", &values)
 }

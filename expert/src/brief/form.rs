@@ -1,9 +1,9 @@
 //! The form of an Expert's answer. Comments on fields are what the model reads.
 
-use casebook_agent::model::form::{TimeForm, one_of};
-use casebook_protocol::{Bearing, EntityKind, FindingKind, Weight};
+use casebook_agent::model::form::{TimeForm, described, one_of};
+use casebook_protocol::{Bearing, EntityKind, FindingKind, Weight, closed};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -15,7 +15,7 @@ pub(super) struct InvestigateForm {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FindingForm {
-    #[schemars(schema_with = "kinds")]
+    #[schemars(schema_with = "one_of::<FindingKind>")]
     pub kind: FindingKind,
     /// One sentence. Names from the evidence in `backquotes`; every time, address, hash, number and
     /// quoted name must occur in what is cited.
@@ -24,7 +24,7 @@ pub(super) struct FindingForm {
     pub time: Option<TimeForm>,
     /// What it is about, each as the evidence writes it and as it occurs in what is cited.
     pub entities: Vec<EntityForm>,
-    #[schemars(schema_with = "bearings")]
+    #[schemars(schema_with = "one_of::<Bearing>")]
     pub bearing: Bearing,
     #[schemars(schema_with = "weights")]
     pub weight: Weight,
@@ -44,26 +44,26 @@ pub(super) struct FindingForm {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EntityForm {
-    #[schemars(schema_with = "entity_kinds")]
+    #[schemars(schema_with = "one_of::<EntityKind>")]
     pub kind: EntityKind,
     /// As the evidence writes it.
     pub value: String,
 }
 
-/// The kinds of citation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum CitationKind {
-    Literal,
-    Count,
-    Aggregate,
-    Absence,
+closed! {
+    /// The kinds of citation.
+    pub(super) enum CitationKind {
+        Literal = "literal", "a text that stands in the result";
+        Count = "count", "a number of records";
+        Aggregate = "aggregate", "another value that the query gives";
+        Absence = "absence", "the query finds nothing";
+    }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CitationForm {
-    #[schemars(schema_with = "citation_kinds")]
+    #[schemars(schema_with = "one_of::<CitationKind>")]
     pub kind: CitationKind,
     /// The id of the call, from the first line of its result.
     pub call: String,
@@ -81,57 +81,8 @@ pub(super) struct CitationForm {
     pub to: Option<String>,
 }
 
-fn kinds(_: &mut SchemaGenerator) -> Schema {
-    let values = [
-        (FindingKind::Occurrence, "it happened at a time"),
-        (FindingKind::Aggregate, "a number over many records"),
-        (FindingKind::Absence, "searched for and not there"),
-        (FindingKind::State, "how things are"),
-        (FindingKind::Instruction, "text in the evidence that addresses the analyst"),
-    ];
-    one_of("", &values)
-}
-
-fn bearings(_: &mut SchemaGenerator) -> Schema {
-    let values = [
-        (Bearing::Incriminating, "towards an attack"),
-        (Bearing::Exonerating, "towards a harmless explanation"),
-        (Bearing::Neutral, "neither by itself"),
-    ];
-    one_of("", &values)
-}
-
 fn weights(_: &mut SchemaGenerator) -> Schema {
-    let values = [
-        (Weight::Weak, "common in ordinary work"),
-        (Weight::Moderate, "unusual"),
-        (Weight::Strong, "seldom legitimate"),
-        (Weight::Decisive, "practically never legitimate"),
-    ];
-    one_of("How much it would say if true; for an exonerating finding, how hard it is to explain otherwise.", &values)
-}
-
-fn entity_kinds(_: &mut SchemaGenerator) -> Schema {
-    let values = [
-        (EntityKind::Host, "machine by name"),
-        (EntityKind::User, "account or principal"),
-        (EntityKind::Address, "IP address"),
-        (EntityKind::Process, "image or program"),
-        (EntityKind::File, "path, key, bucket, object"),
-        (EntityKind::Hash, "hash of content"),
-        (EntityKind::Name, "DNS name or URL"),
-        (EntityKind::Session, "session, connection or process instance by id"),
-        (EntityKind::Other, "anything else"),
-    ];
-    one_of("", &values)
-}
-
-fn citation_kinds(_: &mut SchemaGenerator) -> Schema {
-    let values = [
-        (CitationKind::Literal, "a text that stands in the result"),
-        (CitationKind::Count, "a number of records"),
-        (CitationKind::Aggregate, "another value that the query gives"),
-        (CitationKind::Absence, "the query finds nothing"),
-    ];
-    one_of("", &values)
+    described::<Weight>(
+        "How much it would say if true; for an exonerating finding, how hard it is to explain otherwise.",
+    )
 }

@@ -3,24 +3,33 @@
 
 use std::collections::BTreeSet;
 
+use casebook_protocol::closed::Closed;
 use casebook_protocol::{EventTime, FindingId, Precision, TimeBasis, Timestamp, one_line};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::schema::MAX_ERRORS;
 
-/// The schema of a closed set of words: the stored names of `values`, each with what it means.
-pub fn one_of<T: Serialize>(about: &str, values: &[(T, &str)]) -> Schema {
-    let names: Vec<Value> = values.iter().map(|(value, _)| serde_json::to_value(value).unwrap_or_default()).collect();
-    let each: Vec<String> = names
-        .iter()
-        .zip(values)
-        .filter(|(_, (_, text))| !text.is_empty())
-        .filter_map(|(name, (_, text))| Some(format!("{}: {text}", name.as_str()?)))
-        .collect();
+/// The schema of a closed set: the stored names, each with what it means.
+pub fn one_of<T: Closed>(_: &mut SchemaGenerator) -> Schema {
+    described::<T>("")
+}
+
+/// The same, with `about` before the meanings.
+pub fn described<T: Closed>(about: &str) -> Schema {
+    let each: Vec<String> = T::VALUES.iter().map(|value| format!("{}: {}", value.stored(), value.means())).collect();
     let about = format!("{about} {}", each.join("; "));
-    json_schema!({"type": "string", "enum": names, "description": about.trim()})
+    json_schema!({"type": "string", "enum": names::<T>(), "description": about.trim()})
+}
+
+/// The schema of a closed set whose names say enough.
+fn plain<T: Closed>(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": names::<T>(), "description": ""})
+}
+
+fn names<T: Closed>() -> Vec<&'static str> {
+    T::VALUES.iter().map(|value| value.stored()).collect()
 }
 
 /// What is wrong with an answer, each with its place, as far as a repair needs it.
@@ -102,25 +111,13 @@ pub struct TimeForm {
     /// The last moment where the event is a period, copied from another cited record; otherwise null.
     pub until: Option<String>,
     /// The record's `precision`.
-    #[schemars(schema_with = "precision")]
+    #[schemars(schema_with = "plain::<Precision>")]
     pub precision: Precision,
     /// The record's `time_basis`; never a stronger one.
-    #[schemars(schema_with = "basis")]
+    #[schemars(schema_with = "plain::<TimeBasis>")]
     pub basis: TimeBasis,
     /// The record's `time_field`, or null.
     pub field: Option<String>,
-}
-
-fn precision(_: &mut SchemaGenerator) -> Schema {
-    use Precision::{Day, Microsecond, Millisecond, Minute, Nanosecond, Second};
-    let values = [Nanosecond, Microsecond, Millisecond, Second, Minute, Day].map(|value| (value, ""));
-    one_of("", &values)
-}
-
-fn basis(_: &mut SchemaGenerator) -> Schema {
-    use TimeBasis::{Aggregation, ClockCorrected, Inferred, Ingestion, Record};
-    let values = [Inferred, Aggregation, Ingestion, ClockCorrected, Record].map(|value| (value, ""));
-    one_of("", &values)
 }
 
 impl TimeForm {

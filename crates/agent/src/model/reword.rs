@@ -18,10 +18,6 @@ use crate::reasoner::Done;
 /// The longest prompt that is taken, in bytes: more leaves no room in small windows.
 pub const MAX_PROMPT: usize = 64 * 1024;
 
-/// The tasks, each with a prompt of its own.
-const KINDS: [TaskKind; 6] =
-    [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
-
 /// What is wrong with a prompt file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {fault}")]
@@ -64,10 +60,11 @@ impl Prompts {
     /// [`PromptError`] when no task has such a file, or the text is not a prompt for it.
     pub fn take(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
         let refused = |fault: String| PromptError { file: one_line(file, 80), fault };
-        let kind = KINDS.into_iter().find(|kind| file.strip_suffix(".md") == Some(kind.name())).ok_or_else(|| {
-            let names: Vec<String> = KINDS.iter().map(|kind| format!("{}.md", kind.name())).collect();
-            refused(format!("no task has this prompt: there are {}", names.join(", ")))
-        })?;
+        let kind =
+            TaskKind::ALL.into_iter().find(|kind| file.strip_suffix(".md") == Some(kind.name())).ok_or_else(|| {
+                let names: Vec<String> = TaskKind::ALL.iter().map(|kind| format!("{}.md", kind.name())).collect();
+                refused(format!("no task has this prompt: there are {}", names.join(", ")))
+            })?;
         if text.len() > MAX_PROMPT {
             return Err(refused(format!("it has {} bytes, and a prompt may have {MAX_PROMPT}", text.len())));
         }

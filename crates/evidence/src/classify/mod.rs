@@ -19,9 +19,6 @@ pub(crate) struct Belongs {
     pub(crate) on_host: bool,
 }
 
-/// The domains that sources are sorted into.
-pub const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
-
 impl Belongs {
     /// Sorts a source.
     pub(crate) fn of(facts: &Facts<'_>) -> Self {

@@ -1,6 +1,7 @@
 use casebook_table::{blocks, expect_file};
 
 use super::*;
+use crate::DOMAINS;
 use crate::fields::{Shape, parse};
 use crate::source::Format;
 

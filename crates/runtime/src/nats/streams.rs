@@ -156,7 +156,7 @@ impl Connection {
         for config in fixed(keeping) {
             different.take(self.ensure_stream(config).await)?;
         }
-        for severity in Severity::BY_URGENCY {
+        for severity in Severity::ALL.into_iter().rev() {
             let filter = format!("{}.>", casebook_protocol::subject::cases(severity));
             different.take(self.ensure_consumer(CASES, consumer(severity.name(), filter, keeping)).await)?;
         }

@@ -170,9 +170,9 @@ pub fn scored(score: f64, label: &'static str) {
 }
 
 /// A rule was applied to a proposal.
-pub fn ruled(rule: impl FnOnce() -> String) {
+pub fn ruled(rule: &'static str) {
     let Some(meters) = METERS.get() else { return };
-    meters.ruled.add(1, &[KeyValue::new("casebook.rule", rule())]);
+    meters.ruled.add(1, &[KeyValue::new("casebook.rule", rule)]);
 }
 
 /// Seconds from one time to another; none where the clock went back.
