@@ -26,7 +26,7 @@ use crate::reasoners::Reasoners;
 use crate::roster;
 use crate::stop::Stop;
 
-pub mod rating;
+pub mod advice;
 
 const ALERT: &str = include_str!("doctor/alert.json");
 const PROCESSES: &str = include_str!("doctor/endpoint_process.ndjson");
@@ -43,10 +43,6 @@ const ALLOWANCE: Allowance = Allowance {
     cost_micros: 2_000_000,
     seconds: 600,
 };
-
-/// The tasks that a model is tried on: the question comes first, since it needs no tools.
-pub const KINDS: [TaskKind; 6] =
-    [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
 
 /// A request as it was made, with what came back.
 #[derive(Debug, Clone)]
@@ -109,7 +105,7 @@ impl Bench {
             .map(|team_member| (team_member.member.domain, team_member.tools))
             .collect();
         let mut tasks = BTreeMap::new();
-        for kind in KINDS {
+        for kind in TaskKind::ALL {
             tasks.insert(kind, task(store.as_ref(), &state, kind, &report.investigation).await?);
         }
         Ok(Self { store, tools, tasks, _folder: folder })

@@ -10,6 +10,8 @@ use crate::screen::{BOLD, CYAN, DIM, RED, YELLOW, of_score, paint, safe};
 
 mod thinking;
 
+pub(crate) use thinking::spent;
+
 /// The widest text of others on one line.
 const WIDTH: usize = 160;
 /// The longest reason of a failure: a person has to act on it.
@@ -254,8 +256,10 @@ fn timeline(timeline: &Timeline) -> Vec<String> {
         ));
     }
     for gap in &timeline.gaps {
-        let kind = format!("{:?}", gap.kind).to_lowercase();
-        out.push(labelled("", &paint(YELLOW, format_args!("{kind} gap: {}", safe(&gap.description, WIDTH)))));
+        out.push(labelled(
+            "",
+            &paint(YELLOW, format_args!("{} gap: {}", gap.kind.name(), safe(&gap.description, WIDTH))),
+        ));
     }
     out
 }

@@ -6,19 +6,17 @@ use std::sync::Arc;
 use casebook_agent::model::client::Client;
 use casebook_agent::model::config::{Config, KeySource, Profile};
 use casebook_agent::model::{Model, secret};
-use casebook_protocol::TaskKind;
+use casebook_protocol::{CallStatus, Outcome, Purpose, TaskKind, Usage};
 
 use crate::args::Doctor;
-use crate::doctor::rating::{Grade, Rating, Tally, rate};
-use crate::doctor::{Bench, KINDS};
+use crate::doctor::advice::{advice, cites};
+use crate::doctor::{Bench, Trial};
 use crate::failure::{Exit, Failure};
+use crate::live::spent;
 use crate::models;
 use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, paint, safe};
 use crate::stop;
 use casebook_report::words;
-
-/// So many reasons of failures are told of a task.
-const REASONS: usize = 3;
 
 pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {
     let Some(file) = models::file(args.models.as_deref()) else { return without(args, screen) };
@@ -28,7 +26,7 @@ pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Fail
     let chosen = chosen(&config, &args.names, &file)?;
     let mut stop = stop::listen()?;
     let bench = Bench::prepare(&mut stop).await?;
-    let (mut worst, mut begun) = (Grade::Good, 0);
+    let (mut all_fit, mut begun) = (true, 0);
     for name in chosen {
         let Some(profile) = config.model(&name) else { continue };
         screen.line("");
@@ -39,18 +37,13 @@ pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Fail
             safe(&profile.provider_model, 80),
             safe(&profile.base_url, 120)
         ));
-        let grade = tokio::select! {
+        all_fit &= tokio::select! {
             biased;
-            () = stop.wait() => return Err(stopped()),
-            grade = examine(&config, profile, &bench, args.trials, &mut begun, screen) => grade?,
+            () = stop.wait() => return Err(Failure::unfinished("stopped before every model was tried", "")),
+            fits = examine(&config, profile, &bench, args.trials, &mut begun, screen) => fits?,
         };
-        worst = worst.min(grade);
     }
-    Ok(if worst == Grade::Unfit { Exit::Unfit } else { Exit::Done })
-}
-
-fn stopped() -> Failure {
-    Failure::unfinished("stopped before every model was tried", "")
+    Ok(if all_fit { Exit::Done } else { Exit::Unfit })
 }
 
 fn without(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {
@@ -82,7 +75,7 @@ fn chosen(config: &Config, names: &[String], file: &Path) -> Result<Vec<String>,
 
 /// Who plays which role, first phase first.
 fn players(config: &Config, screen: &mut Screen) {
-    for kind in KINDS {
+    for kind in TaskKind::ALL {
         let selected = config.select(kind.role(), kind, casebook_protocol::Phase::Discovery, None);
         let who = selected.map_or_else(
             || "the built-in analyst".to_owned(),
@@ -92,7 +85,7 @@ fn players(config: &Config, screen: &mut Screen) {
     }
 }
 
-/// Everything about one model.
+/// Tries one model and shows what came. True if it can be used.
 async fn examine(
     config: &Config,
     profile: &Profile,
@@ -100,10 +93,10 @@ async fn examine(
     trials: u32,
     begun: &mut u32,
     screen: &mut Screen,
-) -> Result<Grade, Failure> {
+) -> Result<bool, Failure> {
     if let Err(missing) = secret::key(profile, |name| std::env::var(name).ok()) {
         screen.line(paint(RED, format_args!("  key        {}", safe(&missing.fault, 300))));
-        return Ok(Grade::Unfit);
+        return Ok(false);
     }
     let key = match &profile.key {
         KeySource::Keyless => "needs none".to_owned(),
@@ -114,12 +107,21 @@ async fn examine(
     let alone = Arc::new(config.alone(&profile.name).map_err(Failure::defect)?);
     let client = Client::open(&alone).map_err(|e| Failure::failed(e, "see to it that it can be used"))?;
     let client: Arc<dyn Model> = Arc::new(client);
-    let mut made = Vec::new();
+    let mut made: Vec<Trial> = Vec::new();
     'all: for _ in 0..trials {
-        for kind in KINDS {
+        for kind in TaskKind::ALL {
             *begun += 1;
             let trial = bench.try_on(&alone, &client, kind, *begun).await?;
-            let answered = trial.heard.iter().any(|h| h.result.is_ok());
+            let version = trial.heard.iter().find_map(|h| h.result.as_ref().ok()).map(|answered| &answered.version);
+            match version {
+                Some(version) if made.is_empty() => {
+                    screen.line(format_args!("  reachable  answers as {}", safe(version, 80)));
+                }
+                None if made.is_empty() => screen.line(paint(RED, "  reachable  it did not answer")),
+                _ => {}
+            }
+            let answered = version.is_some();
+            show(&trial, screen);
             made.push(trial);
             // A model that does not answer at all is not asked five more times.
             if !answered && made.len() == 1 {
@@ -127,60 +129,31 @@ async fn examine(
             }
         }
     }
-    let rating = rate(profile, &made);
-    tell(&rating, screen);
-    Ok(rating.grade)
+    let mut usage = Usage::default();
+    made.iter().for_each(|trial| usage += trial.outcome.usage);
+    screen.line(format_args!("  used       {}, {}", words::count(usage.model_calls, "model call"), spent(&usage)));
+    for advice in advice(profile, &made) {
+        screen.line(paint(YELLOW, format_args!("  advice     {}", safe(&advice, 600))));
+    }
+    let held = |kind| made.iter().any(|trial| trial.kind == kind && trial.outcome.result.is_ok());
+    let fits = cites(&made) && TaskKind::ALL.into_iter().all(held);
+    screen.line(if fits { paint(GREEN, "  can be used") } else { paint(RED, "  cannot be used as it is") });
+    Ok(fits)
 }
 
-fn tell(rating: &Rating, screen: &mut Screen) {
-    match &rating.version {
-        Some(version) => screen.line(format_args!("  reachable  answers as {}", safe(version, 80))),
-        None => screen.line(paint(RED, "  reachable  it did not answer")),
-    }
-    for task in &rating.tasks {
-        told(task, screen);
-    }
-    if let Some([least, median, most]) = rating.latency {
-        let [least, median, most] = [least, median, most].map(words::seconds);
-        screen.line(format_args!("  latency    {least} to {most}, median {median}"));
-    }
-    let usage = &rating.usage;
-    screen.line(format_args!(
-        "  used       {}, {} tokens in ({} cached), {} out, cost {}",
-        words::count(usage.model_calls, "model call"),
-        usage.input_tokens,
-        words::share(usage.cached_tokens, usage.input_tokens),
-        usage.output_tokens,
-        words::money(usage.cost_micros)
-    ));
-    for advice in &rating.advice {
-        screen.line(paint(YELLOW, format_args!("  advice     {}", safe(advice, 600))));
-    }
-    screen.line(match rating.grade {
-        Grade::Good => paint(GREEN, "  can be used: every answer held at the first try"),
-        Grade::Poor => paint(YELLOW, "  can be used, with failures or repairs: see above"),
-        Grade::Unfit => paint(RED, "  cannot be used as it is"),
+/// What came of a task.
+fn show(trial: &Trial, screen: &mut Screen) {
+    let Outcome { calls, asked, result, .. } = &trial.outcome;
+    let refused = calls.iter().filter(|call| call.status == CallStatus::Failed).count();
+    let took = trial.heard.iter().map(|heard| heard.took).sum();
+    let used =
+        format!("{} ({refused} refused), {}", words::count(calls.len() as u64, "tool call"), words::seconds(took));
+    let name = trial.kind.name();
+    screen.line(match result {
+        Ok(_) if asked.iter().any(|call| call.purpose == Purpose::Repair) => {
+            paint(YELLOW, format_args!("  {name:<12} held after a repair, {used}"))
+        }
+        Ok(_) => format!("  {name:<12} held at the first try, {used}"),
+        Err(why) => paint(RED, format_args!("  {name:<12} failed: {}; {used}", safe(why, 600))),
     });
-}
-
-fn told(task: &Tally, screen: &mut Screen) {
-    let tools = match task.kind {
-        TaskKind::Timeline => String::new(),
-        _ => format!(", {} ({} refused)", words::count(task.tool_calls as u64, "tool call"), task.refused_calls),
-    };
-    let line = format!(
-        "  {:<12} {} of {} held at the first try, {} after a repair{tools}",
-        task.kind.name(),
-        task.at_once,
-        task.trials,
-        task.repaired
-    );
-    if task.at_once == task.trials {
-        screen.line(line)
-    } else {
-        screen.line(paint(YELLOW, line))
-    }
-    for reason in task.failures.iter().take(REASONS) {
-        screen.line(paint(RED, format_args!("      {}", safe(reason, 600))));
-    }
 }

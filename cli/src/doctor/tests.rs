@@ -22,7 +22,7 @@ fn the_bench_has_a_task_of_each_kind_and_the_analyst_passes_it() {
         let bench = Bench::prepare(&mut stop).await.unwrap();
         let analyst = Arc::new(Config::default());
         let silent: Arc<dyn Model> = Arc::new(Silent);
-        for (kind, n) in KINDS.into_iter().zip(1..) {
+        for (kind, n) in TaskKind::ALL.into_iter().zip(1..) {
             let trial = bench.try_on(&analyst, &silent, kind, n).await.unwrap();
             assert!(trial.outcome.result.is_ok(), "{kind:?}: {:?}", trial.outcome.result);
             if kind == TaskKind::Investigate {

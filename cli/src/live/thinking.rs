@@ -65,7 +65,8 @@ pub(super) fn call(call: &ModelCall, every_call: bool) -> Option<String> {
     })
 }
 
-fn spent(usage: &Usage) -> String {
+/// Tokens and money.
+pub(crate) fn spent(usage: &Usage) -> String {
     format!(
         "{} tokens in ({} cached), {} out, cost {}",
         usage.input_tokens,
