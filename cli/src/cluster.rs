@@ -16,7 +16,6 @@ pub mod users;
 /// The folder of a team.
 #[derive(Debug)]
 pub struct Place {
-    /// Its path.
     pub folder: PathBuf,
     /// Held while the team runs: two in one folder would destroy each other's store.
     _lock: File,
@@ -24,9 +23,6 @@ pub struct Place {
 
 impl Place {
     /// The folder of a team in the data folder `data`, created if it is missing.
-    ///
-    /// # Errors
-    /// It cannot be written, or another team runs in it.
     pub fn open(data: &Path) -> Result<Self, Failure> {
         let folder = data.join("cluster");
         for inner in ["nats", "logs", "experts"] {

@@ -44,25 +44,18 @@ const ALLOWANCE: Allowance = Allowance {
     seconds: 600,
 };
 
-/// A request as it was made, with what came back.
 #[derive(Debug, Clone)]
 pub struct Heard {
-    /// The request.
     pub ask: Ask,
-    /// What came back.
     pub result: Result<Answered, AskError>,
     /// How long that took, attempts included.
     pub took: Duration,
 }
 
-/// A task given to a model.
 #[derive(Debug, Clone)]
 pub struct Trial {
-    /// What it was.
     pub kind: TaskKind,
-    /// What came of it.
     pub outcome: Outcome,
-    /// Every request of it, in order.
     pub heard: Vec<Heard>,
 }
 
@@ -113,9 +106,6 @@ impl Bench {
 
     /// Gives the model of `config`, asked through `models`, a task of this kind; `trial` counts the
     /// tasks of a process, since what is on record of one must not answer another.
-    ///
-    /// # Errors
-    /// The store in memory failed: a defect.
     pub async fn try_on(
         &self,
         config: &Arc<Config>,
@@ -149,7 +139,6 @@ impl Bench {
     }
 }
 
-/// The first task of this kind, as it went out.
 async fn task(
     store: &dyn Store,
     state: &State,

@@ -40,27 +40,19 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// The events of all investigations: an id is not known before it is opened.
 const EVENTS: &str = "casebook.events.>";
 
-/// What to investigate.
 #[derive(Clone)]
 pub struct Options {
-    /// The alert.
     pub alert: Alert,
-    /// What it is investigated with.
     pub sources: Sources,
-    /// The folder in which everything is kept.
     pub data: PathBuf,
-    /// What it may cost.
     pub budget: Budget,
-    /// Who thinks.
     pub reasoners: Reasoners,
 }
 
 /// What an alert is investigated with: a folder of logs, the servers of a team folder, or both.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
-    /// The folder with the log files.
     pub evidence: Option<PathBuf>,
-    /// The team folder.
     pub team: Option<Arc<team::TeamFolder>>,
 }
 
@@ -78,7 +70,6 @@ const SERVED: &str = "mcp:";
 /// Whether an investigation is a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begun {
-    /// It begins.
     Fresh,
     /// One that was stopped goes on.
     Continued,
@@ -86,13 +77,10 @@ pub enum Begun {
 
 /// Who watches.
 pub trait Observer: Send {
-    /// The evidence is being loaded.
     fn loading(&mut self, _: &Loading) {}
-    /// The evidence is loaded.
     fn loaded(&mut self, _: &Catalog) {}
     /// These are the Experts, and this is worth saying of them.
     fn gathered(&mut self, _: &Team) {}
-    /// The investigation is open.
     fn begun(&mut self, _: &InvestigationId, _: Begun) {}
     /// It was played by these models so far, and no models are given: the built-in analyst goes on.
     fn without_models(&mut self, _: &BTreeSet<String>) {}
@@ -117,9 +105,6 @@ pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &m
 }
 
 /// The same in a data folder that is open.
-///
-/// # Errors
-/// As [`investigate`].
 pub async fn investigate_in(
     home: &Home,
     options: Options,
@@ -144,9 +129,6 @@ pub async fn investigate_in(
 
 /// Goes on with an investigation that was stopped, over the evidence that it began with, which may
 /// have moved to that of `moved`, and with its team folder. One that is finished only gives its report.
-///
-/// # Errors
-/// As [`investigate`].
 pub async fn resume(
     home: &Home,
     id: &InvestigationId,

@@ -30,7 +30,6 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// The exit code.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
@@ -41,11 +40,9 @@ impl Exit {
 /// do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// How the program ends.
     pub exit: Exit,
     /// What was wrong, and where.
     pub what: String,
-    /// What to do.
     pub advice: String,
 }
 
@@ -130,12 +127,10 @@ impl From<NatsError> for Failure {
 }
 
 impl Failure {
-    /// The command or its input is wrong.
     pub fn usage(what: impl fmt::Display, advice: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, what: what.to_string(), advice: advice.into() }
     }
 
-    /// The machine did not let us.
     pub fn failed(what: impl fmt::Display, advice: impl Into<String>) -> Self {
         Self { exit: Exit::Failed, what: what.to_string(), advice: advice.into() }
     }
@@ -145,7 +140,6 @@ impl Failure {
         Self { exit: Exit::Unfinished, what: what.to_string(), advice: advice.into() }
     }
 
-    /// What must not happen.
     pub fn defect(what: impl fmt::Display) -> Self {
         Self {
             exit: Exit::Defect,
@@ -154,7 +148,6 @@ impl Failure {
         }
     }
 
-    /// A file or folder cannot be written.
     #[must_use]
     pub fn write(path: &Path, error: &std::io::Error) -> Self {
         let advice = match error.kind() {

@@ -17,7 +17,6 @@ use crate::screen::safe;
 /// How many candidates are named if an id is not unique.
 const NAMED: usize = 8;
 
-/// An open store of investigations.
 pub struct Home {
     /// The data folder. The indexes of evidence are in it, also if the investigations are on a server.
     pub folder: PathBuf,
@@ -40,9 +39,6 @@ impl Home {
     }
 
     /// Opens the data folder. Creates it if it is missing.
-    ///
-    /// # Errors
-    /// It cannot be written, or another process has it.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         Ok(Self::with(folder, Arc::new(SqliteStore::open(folder)?)))
     }
@@ -62,9 +58,6 @@ impl Home {
     }
 
     /// Opens what the options name: the server if there is one, else the data folder, which must be there.
-    ///
-    /// # Errors
-    /// It cannot be reached or opened.
     pub async fn named(folder: &Path, nats: &Nats) -> Result<Self, Failure> {
         if nats.nats.is_none() {
             return Self::existing(folder);
@@ -74,24 +67,17 @@ impl Home {
     }
 
     /// The investigation whose id is, or begins with, `text`.
-    ///
-    /// # Errors
-    /// There is none, or more than one.
     pub async fn find(&self, text: &str) -> Result<InvestigationId, Failure> {
         find(self.store.as_ref(), text).await
     }
 
     /// What is recorded of the investigation whose id is, or begins with, `text`.
-    ///
-    /// # Errors
-    /// As [`Home::find`], and when the log cannot be read.
     pub async fn read(&self, text: &str) -> Result<(InvestigationId, Past), Failure> {
         let id = self.find(text).await?;
         let past = archive::read(self.store.as_ref(), &id).await?;
         Ok((id, past))
     }
 
-    /// The investigations are in the data folder.
     #[must_use]
     pub const fn is_local(&self) -> bool {
         self.server.is_none()
@@ -120,9 +106,6 @@ impl Home {
 }
 
 /// The investigation in `store` whose id is, or begins with, `text`.
-///
-/// # Errors
-/// There is none, or more than one.
 pub async fn find(store: &dyn Store, text: &str) -> Result<InvestigationId, Failure> {
     chosen(&store.investigations().await?, text)
 }

@@ -30,9 +30,6 @@ use casebook_runtime::{process, telemetry};
 use failure::Failure;
 
 /// Does what was typed, and ends the process: work that still blocks a thread is not waited for.
-///
-/// # Errors
-/// The runtime cannot be started.
 pub fn run(cli: Cli) -> std::io::Result<()> {
     let format = match cli.common.log {
         LogForm::Text => telemetry::LogFormat::Text,

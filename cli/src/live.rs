@@ -28,7 +28,6 @@ const CALLS_AT_ONCE: u64 = 25;
 pub struct Teller {
     /// The latest entries of the Journal: questions and decisions stand there word for word.
     journal: Vec<(u32, String)>,
-    /// Calls of each task under way.
     calls: BTreeMap<TaskId, u64>,
     /// What models did for each task under way.
     thinking: BTreeMap<TaskId, Thinking>,

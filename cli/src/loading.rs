@@ -10,10 +10,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::failure::Failure;
 use crate::stop::Stop;
 
-/// How far loading is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loading {
-    /// What is being done.
     pub step: &'static str,
     /// The file at hand; empty between files.
     pub file: String,
@@ -78,9 +76,6 @@ pub(crate) fn index_folder(data: &Path) -> PathBuf {
 }
 
 /// The whole path of a folder of evidence.
-///
-/// # Errors
-/// There is no such folder.
 pub fn whole_path(evidence: &Path) -> Result<PathBuf, Failure> {
     let found = evidence.canonicalize();
     let found = found.map_err(|e| {

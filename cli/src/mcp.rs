@@ -15,9 +15,6 @@ pub mod search;
 pub mod tools;
 
 /// Refuses an address that other machines could reach, before anything is loaded.
-///
-/// # Errors
-/// The address is none of the loopback.
 pub fn checked(http: Option<SocketAddr>) -> Result<(), Failure> {
     match http {
         Some(address) if !address.ip().is_loopback() => Err(failure(&ServeError::NotLoopback(address))),
@@ -27,9 +24,6 @@ pub fn checked(http: Option<SocketAddr>) -> Result<(), Failure> {
 
 /// Serves over standard input and output, or over HTTP at the address that is named, until the client is
 /// gone or someone asks to stop. `command` is what a person typed for it.
-///
-/// # Errors
-/// The address cannot be listened on, or standard output cannot be written.
 pub async fn serve(command: &str, served: Served, http: Option<SocketAddr>, stop: &mut Stop) -> Result<Exit, Failure> {
     let ended = match http {
         None => serve::stdio(served, stop).await,

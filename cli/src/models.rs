@@ -23,7 +23,6 @@ use crate::reasoners::Reasoners;
 /// Who thinks, and what a replay could not answer.
 #[derive(Clone, Default)]
 pub struct Opened {
-    /// Who thinks.
     pub reasoners: Reasoners,
     missed: Arc<Mutex<Option<String>>>,
 }
@@ -133,9 +132,6 @@ pub fn file(given: Option<&Path>) -> Option<PathBuf> {
 }
 
 /// The models file `file`, checked, with its text.
-///
-/// # Errors
-/// It cannot be read, or does not hold.
 pub fn config(file: &Path) -> Result<(Config, String), Failure> {
     open::read(file).map_err(|error| match error {
         ModelsError::Read(error) => unread(&error),
@@ -144,9 +140,6 @@ pub fn config(file: &Path) -> Result<(Config, String), Failure> {
 }
 
 /// The models that `config` assigns to roles, over the network.
-///
-/// # Errors
-/// A key is missing.
 pub fn client(config: &Config) -> Result<Arc<dyn Model>, Failure> {
     let client = Client::open(&config.clone().in_use()).map_err(|e| {
         Failure::usage(e, "nothing was started; `casebook doctor --models FILE` tells of each model what it needs")
@@ -155,9 +148,6 @@ pub fn client(config: &Config) -> Result<Arc<dyn Model>, Failure> {
 }
 
 /// `config` with the choices of `--model [ROLE=]NAME`, in order.
-///
-/// # Errors
-/// A role or model that there is not.
 pub fn with_models(config: Config, choices: &[String]) -> Result<Config, Failure> {
     choices.iter().try_fold(config, |config, choice| {
         let refused = |what: String| {
@@ -182,9 +172,6 @@ fn named_role(text: &str) -> Result<Role, String> {
 }
 
 /// The prompts in `folder`.
-///
-/// # Errors
-/// There are none, or one is no prompt.
 pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
     const ADVICE: &str = "copy the built-in prompts (the prompts/ folders of director, expert and critic) and change the copies: docs/backtest-and-replay.md";
     let refused = |what: String| Failure::usage(format!("prompts in {}: {what}", folder.display()), ADVICE);

@@ -11,9 +11,7 @@ use crate::screen::safe;
 
 const EVERY: Duration = Duration::from_secs(3);
 
-/// Shows how far loading is.
 pub enum Bar {
-    /// On a terminal.
     Drawn(ProgressBar),
     /// Elsewhere: when the last line was written.
     Plain(Instant),
@@ -35,7 +33,6 @@ impl Bar {
         Self::Drawn(bar)
     }
 
-    /// Shows `loading`.
     pub fn show(&mut self, loading: &Loading) {
         let Loading { step, file, done, total } = loading;
         let what = format!("{step} {}", safe(file, 60));

@@ -16,7 +16,6 @@ use casebook_expert::brief::ExpertBrief;
 use casebook_expert::definition::Definition;
 use casebook_protocol::Member;
 
-/// Who thinks in each role.
 #[derive(Clone, Default)]
 pub struct Reasoners {
     models: Option<Models>,
@@ -24,7 +23,6 @@ pub struct Reasoners {
 }
 
 impl Reasoners {
-    /// The built-in analyst in every role.
     #[must_use]
     pub fn analyst() -> Self {
         Self::default()
@@ -48,13 +46,11 @@ impl Reasoners {
         self.models.is_some()
     }
 
-    /// Who directs.
     #[must_use]
     pub fn director(&self) -> Arc<dyn Reasoner> {
         self.reasoner(Arc::new(DirectorBrief), Analyst(casebook_director::analyst::think))
     }
 
-    /// Who investigates.
     #[must_use]
     pub fn expert(&self) -> Arc<dyn Reasoner> {
         self.reasoner(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))

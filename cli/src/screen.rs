@@ -30,13 +30,11 @@ pub fn safe(text: &str, max: usize) -> String {
     one_line(&visible(text), max)
 }
 
-/// `text` in `style`.
 #[must_use]
 pub fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// The colour of a score.
 #[must_use]
 pub fn of_score(score: Score) -> Style {
     match score.get() {
@@ -46,7 +44,6 @@ pub fn of_score(score: Score) -> Style {
     }
 }
 
-/// The colour of a verdict.
 #[must_use]
 pub const fn of_verdict(verdict: Verdict) -> Style {
     match verdict {
@@ -71,18 +68,15 @@ impl Screen {
         Self::on(Box::new(anstream::AutoStream::auto(io::stdout())))
     }
 
-    /// Any other place.
     #[must_use]
     pub fn on(out: Box<dyn Write + Send>) -> Self {
         Self { out, gone: false, failed: None }
     }
 
-    /// Writes a line.
     pub fn line(&mut self, text: impl Display) {
         self.write(format_args!("{text}\n"));
     }
 
-    /// Writes `text` as it is.
     pub fn text(&mut self, text: &str) {
         self.write(format_args!("{text}"));
     }

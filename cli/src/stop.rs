@@ -5,9 +5,6 @@ pub use casebook_runtime::service::signals::{Stop, Stopper};
 use crate::failure::{Exit, Failure};
 
 /// Listens from now on.
-///
-/// # Errors
-/// The system does not let us listen.
 pub fn listen() -> Result<Stop, Failure> {
     Stop::listen(Exit::Unfinished.code().into()).map_err(failed)
 }

@@ -30,12 +30,10 @@ impl ToolsFor for CriticTools {
     }
 }
 
-/// Starts a Critic, played by the built-in analyst.
 pub fn start(env: Env) -> Addr<RoleActor> {
     start_with(env, Arc::new(Analyst(crate::analyst::think)))
 }
 
-/// Starts a Critic, played by `reasoner`.
 pub fn start_with(env: Env, reasoner: Arc<dyn Reasoner>) -> Addr<RoleActor> {
     // A reasoner that asks a model waits, whatever it costs to think there.
     let at_once = if reasoner.models().is_some() { WAITING } else { AT_ONCE };

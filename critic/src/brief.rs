@@ -46,7 +46,6 @@ fn system(prompt: Prompt) -> String {
     ])
 }
 
-/// The Critic's prompts and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CriticBrief;
 

@@ -13,7 +13,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-/// The tools over the record of one investigation.
 pub struct RecordTools {
     investigation: InvestigationId,
     toolsets: Vec<DomainToolset>,

@@ -15,12 +15,10 @@ use crate::journal::JournalTools;
 /// Tasks of one Director at once where the built-in analyst thinks; each belongs to another investigation.
 pub const AT_ONCE: usize = 8;
 
-/// Starts a Director, played by the built-in analyst.
 pub fn start(env: Env) -> Addr<RoleActor> {
     start_with(env, Arc::new(Analyst(crate::analyst::think)))
 }
 
-/// Starts a Director, played by `reasoner`.
 pub fn start_with(env: Env, reasoner: Arc<dyn Reasoner>) -> Addr<RoleActor> {
     // A reasoner that asks a model waits, whatever it costs to think there.
     let at_once = if reasoner.models().is_some() { WAITING } else { AT_ONCE };

@@ -51,7 +51,6 @@ fn system(prompt: Prompt) -> String {
     prompt.render(&[("credibility", CREDIBILITY_RUBRIC), ("coherence", COHERENCE_RUBRIC), ("threshold", &threshold)])
 }
 
-/// The Director's prompts and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DirectorBrief;
 

@@ -9,7 +9,6 @@ use casebook_protocol::{EntryDraft, ToolSpec, Toolset};
 /// The longest entry, in bytes: the Journal is for short notes.
 const LONGEST: usize = 4096;
 
-/// The toolset of the Director: the journaling tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JournalTools;
 

@@ -75,7 +75,6 @@ pub enum AssignmentsError {
 }
 
 impl AssignmentsError {
-    /// Whether the profile is wrong, and not the machine.
     const fn usage(&self) -> bool {
         !matches!(
             self,

@@ -39,7 +39,6 @@ static SYSTEM: LazyLock<String> = LazyLock::new(|| {
     INVESTIGATE.render(&[("unsupported", &unsupported), ("single", &single), ("threshold", &threshold)])
 });
 
-/// The Expert's prompt and answers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpertBrief;
 

@@ -37,9 +37,6 @@ fn added(definition: Option<&Definition>) -> String {
 }
 
 /// Seats in `config` the models that `definitions` name.
-///
-/// # Errors
-/// The file has no such model.
 pub fn with_expert_models<'d>(
     config: Config,
     definitions: impl IntoIterator<Item = &'d Definition>,

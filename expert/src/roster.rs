@@ -15,9 +15,7 @@ use casebook_evidence::{Catalog, EvidenceTools, Format, Source};
 
 /// An Expert with its tools.
 pub struct TeamMember {
-    /// What the roster says of it.
     pub member: Member,
-    /// What it can call.
     pub tools: Arc<dyn Tools>,
     /// What a file, or a preset, says of it.
     pub definition: Option<Definition>,
@@ -26,21 +24,15 @@ pub struct TeamMember {
 /// A source of evidence as `list_sources` tells of it, in process or over MCP.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Seen {
-    /// Its id.
     pub source: String,
-    /// The domain that it belongs to.
     pub domain: Domain,
-    /// How it is written.
     pub format: Format,
-    /// What wrote it.
     pub sensor: String,
     /// Ordinary processes of the host that it describes wrote it.
     pub written_on_subject_host: bool,
-    /// Records in it.
     pub records: u64,
     /// Records that are malformed.
     pub malformed: u64,
-    /// The first time in it.
     pub first_time: Option<Timestamp>,
     /// The last time in it.
     pub last_time: Option<Timestamp>,

@@ -10,9 +10,7 @@ use casebook_agent::model::config::Limits;
 use casebook_agent::reasoner::{Action, Past, Reasoner, Turn};
 use casebook_protocol::{Allowance, FindingDraft, Member, Player, SourceInfo, Task, View};
 
-/// A reasoner within its scope.
 pub struct ScopedToSources {
-    /// Who thinks.
     pub reasoner: Arc<dyn Reasoner>,
     /// What the roster says of it; none where it performs any task.
     pub member: Option<Member>,

@@ -28,55 +28,33 @@ use tools::{Joined, Part};
 /// The folder of logs as the server that grants name; it needs no entry in mcp.json.
 pub const EVIDENCE: &str = "evidence";
 
-/// What a team folder says.
 #[derive(Debug, Clone)]
 pub struct TeamFolder {
-    /// The folder.
     pub folder: PathBuf,
     /// Its Experts; none where it has no folder `experts`: those of the evidence's domains.
     pub experts: Option<Vec<Definition>>,
-    /// Its servers.
     pub servers: Servers,
-    /// What is allowed of them.
     pub policy: Policy,
 }
 
-/// Why there is no team.
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
-    /// Files of the team folder do not hold.
     #[error("{}", lines(.0))]
     Faults(Vec<ConfigFault>),
-    /// The folder is none.
     #[error("there is no team folder {}: it has experts/*.yaml, mcp.json and tools.yaml", .0.display())]
     NoFolder(PathBuf),
-    /// The evidence comes from two places.
     #[error("the evidence comes from {one} and from {other}: leave one of them out")]
-    Twice {
-        /// One place.
-        one: String,
-        /// The other.
-        other: String,
-    },
+    Twice { one: String, other: String },
     /// A server would pass for a source of the evidence, or has no name left.
     #[error("server {server} cannot go by the name {source_name:?}, which is {why}: name it otherwise in mcp.json")]
     Name {
-        /// The server.
         server: String,
         /// The name that its findings would be of.
         source_name: String,
-        /// What is wrong with it.
         why: &'static str,
     },
-    /// The server over the evidence does not serve.
     #[error("server {server} has the evidence and does not say which: {why}")]
-    Unread {
-        /// The server.
-        server: String,
-        /// Why.
-        why: String,
-    },
-    /// Nobody can investigate anything.
+    Unread { server: String, why: String },
     #[error("no Expert has anything to look at: {0}")]
     Nobody(String),
 }
@@ -87,9 +65,7 @@ fn lines(faults: &[ConfigFault]) -> String {
 
 /// Who there is, and what is worth saying of it.
 pub struct Team {
-    /// The Experts.
     pub members: Vec<TeamMember>,
-    /// Their servers.
     pub toolbox: Toolbox,
     /// What an operator should know: servers that are not there, sources that nobody sees.
     pub notices: Vec<String>,
@@ -142,9 +118,6 @@ impl TeamFolder {
 
 /// Who investigates over `catalog` and the servers of `team`; of the Experts only those in `only`, where it
 /// names any.
-///
-/// # Errors
-/// [`TeamError`]
 pub async fn gather(
     team_folder: Option<&TeamFolder>,
     catalog: Option<&Arc<Catalog>>,

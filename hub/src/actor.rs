@@ -31,12 +31,10 @@ const BATCH: usize = 256;
 
 type Ending = Result<Box<Report>, HubError>;
 
-/// How the Hub is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HubObservation {
     /// It hands out no more tasks.
     pub suspended: bool,
-    /// The investigations that are worked on here.
     pub open: Vec<InvestigationObservation>,
 }
 
@@ -48,7 +46,6 @@ pub struct InvestigationObservation {
     pub round: u32,
     /// The last event in its log.
     pub seq: u64,
-    /// The tasks under way.
     pub in_flight: Vec<TaskId>,
     /// Work that waits for the store.
     pub waiting: usize,
@@ -74,9 +71,7 @@ struct Activate(InvestigationId);
 #[rtype(result = "Result<Option<Addr<Investigation>>, HubError>")]
 struct Find(InvestigationId);
 
-/// The address of the Hub.
 type HubAddr = Addr<Hub>;
-/// The address of an open investigation.
 type InvestigationAddr = Addr<Investigation>;
 
 /// An investigation is over, or cannot be worked on.
@@ -191,12 +186,10 @@ enum Gathering {
     Over,
 }
 
-/// Do this.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Take(Input);
 
-/// Say how it ends.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Wait(oneshot::Sender<Ending>);
@@ -206,7 +199,6 @@ struct Wait(oneshot::Sender<Ending>);
 #[rtype(result = "()")]
 struct Suspend(oneshot::Sender<()>);
 
-/// Say how it is.
 #[derive(Message)]
 #[rtype(result = "Result<InvestigationObservation, ()>")]
 struct ObserveOne;

@@ -13,9 +13,7 @@ use crate::view;
 /// What a pass gives.
 #[derive(Debug)]
 pub struct Advanced {
-    /// The state after it.
     pub state: State,
-    /// The events to append.
     pub recorded: Vec<Recorded>,
     /// The views to store as artifacts before that.
     pub views: Vec<(ArtifactId, Vec<u8>)>,

@@ -15,13 +15,9 @@ pub const REPORT_KEY: &str = "report";
 pub struct Summary {
     pub investigation: InvestigationId,
     pub alert: Option<AlertId>,
-    /// The alert's title.
     pub title: String,
-    /// How urgent the alert is.
     pub severity: Option<Severity>,
-    /// Where its evidence is.
     pub evidence: String,
-    /// When it was opened.
     pub opened: Option<Timestamp>,
     /// When it was closed; none while it is not.
     pub closed: Option<Timestamp>,
@@ -29,7 +25,6 @@ pub struct Summary {
     pub round: u32,
     /// Its verdict, once there is one.
     pub verdict: Option<Verdict>,
-    /// Why it cannot be read, if it cannot.
     pub trouble: Option<String>,
 }
 
@@ -45,9 +40,6 @@ pub async fn log(store: &dyn Store, investigation: &InvestigationId) -> Result<V
 }
 
 /// The state of an investigation; the empty one if there is no such investigation.
-///
-/// # Errors
-/// As [`log`].
 pub async fn replay(store: &dyn Store, investigation: &InvestigationId) -> Result<State, HubError> {
     Ok(State::replay(&log(store, investigation).await?))
 }
@@ -74,9 +66,6 @@ pub struct Past {
 }
 
 /// What is recorded of an investigation that there is.
-///
-/// # Errors
-/// [`HubError::Unknown`] if there is none, and as [`log`].
 pub async fn read(store: &dyn Store, investigation: &InvestigationId) -> Result<Past, HubError> {
     let log = log(store, investigation).await?;
     let state = State::replay(&log);
@@ -85,18 +74,12 @@ pub async fn read(store: &dyn Store, investigation: &InvestigationId) -> Result<
 }
 
 /// The report of an investigation: what is recorded so far, if it is not closed.
-///
-/// # Errors
-/// As [`read`].
 pub async fn report(store: &dyn Store, investigation: &InvestigationId) -> Result<Report, HubError> {
     Ok(read(store, investigation).await?.report)
 }
 
 /// Records the report of a closed investigation once, for [`verify`](crate::verify) to hold the log
 /// against.
-///
-/// # Errors
-/// When the store fails.
 pub async fn keep(store: &dyn Store, report: &Report) -> Result<Once, HubError> {
     let unwritable = |e: serde_json::Error| StoreError::Corrupt {
         what: format!("the report of {}", report.investigation),

@@ -20,9 +20,7 @@ pub enum Input {
     Outcome(TaskId),
     /// A task made a step and goes on.
     Step(TaskId, Box<Step>),
-    /// Someone wants it to stop, for this reason.
     Stop(String, oneshot::Sender<Result<(), Rejection>>),
-    /// Someone wants to know the state.
     State(oneshot::Sender<State>),
     /// These domains have an Expert at the moment; all others have none.
     Attend(Arc<BTreeSet<Domain>>),
@@ -35,17 +33,12 @@ pub enum Input {
 /// What the work gave.
 #[derive(Debug, Default)]
 pub struct Worked {
-    /// The tasks to enqueue.
     pub tasks: Vec<Task>,
-    /// The report, if the investigation is closed.
     pub report: Option<Box<Report>>,
 }
 
 /// Does all of `batch`. If that fails, whoever waits for an
 /// answer gets none: the log says how far it came.
-///
-/// # Errors
-/// When the store fails.
 pub async fn work(ledger: Ledger, batch: Vec<Input>, onward: bool) -> Result<(Ledger, Worked), HubError> {
     let mut gathered = Batch::default();
     for work in batch {

@@ -12,17 +12,13 @@ use crate::archive;
 use crate::error::HubError;
 use crate::memory::MemoryStore;
 
-/// Why there is no such branch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BranchError {
-    /// The original cannot be read.
     #[error(transparent)]
     Original(#[from] HubError),
-    /// The original has no such round.
     #[error("investigation {investigation} has no round {round}: its rounds are 1 to {last}")]
     NoRound {
         investigation: InvestigationId,
-        /// The round asked for.
         round: u32,
         /// Its last round; 0 when it has none.
         last: u32,

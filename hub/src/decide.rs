@@ -28,12 +28,9 @@ pub const MAX_FINDINGS: usize = 200;
 /// The question of the discovery round when the Director gives none.
 pub const DEFAULT_QUESTION: &str = "What do your sources show of the activity in the alert: what came before it, what it did, what followed, and what would explain it?";
 
-/// What is to happen.
 #[derive(Debug, Clone)]
 pub enum Command {
-    /// Begin.
     Open(Box<Case>),
-    /// Begin a pass through a phase.
     StartRound {
         phase: Phase,
         /// The round: one more than the last.
@@ -41,32 +38,30 @@ pub enum Command {
     },
     /// Request a task of this round.
     RequestTask {
-        /// What it is.
         kind: TaskKind,
         /// The Expert, for `investigate`.
         domain: Option<Domain>,
-        /// Its view, as an artifact.
         view: ArtifactId,
     },
-    /// Record a tool call of a task that goes on.
-    RecordCall { task: TaskId, call: ToolCall },
-    /// Record a model call of a task that goes on.
-    RecordModelCall { task: TaskId, call: ModelCall },
-    /// Record the end of a task.
+    RecordCall {
+        task: TaskId,
+        call: ToolCall,
+    },
+    RecordModelCall {
+        task: TaskId,
+        call: ModelCall,
+    },
     RecordOutcome {
         /// The outcome as its worker recorded it.
         outcome: Box<Outcome>,
         /// The calls that its citations name, with the bytes of their results.
         exhibits: Exhibits,
-        /// When.
         now: Timestamp,
     },
     /// Record that a task ends without an outcome.
     FailTask {
         task: TaskId,
-        /// Why.
         reason: String,
-        /// When.
         now: Timestamp,
     },
     /// Record whom nobody has heard of for too long: what they had under way counts as failed, and they
@@ -74,7 +69,6 @@ pub enum Command {
     Attend {
         /// Domains whose last Expert is gone, with the reason.
         gone: BTreeMap<Domain, String>,
-        /// When.
         now: Timestamp,
     },
     /// Record that there is nothing to review: no Expert found anything in this round. The Critic is
@@ -82,51 +76,38 @@ pub enum Command {
     ReviewNothing,
     /// Go to `conclude` as soon as the tasks under way have ended.
     Stop {
-        /// Why.
         reason: String,
     },
     /// Time has passed.
     Tick {
-        /// The time.
         now: Timestamp,
     },
-    /// End.
     Close,
 }
 
 /// Why a command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// It has begun.
     #[error("the investigation is open already")]
     AlreadyOpen,
-    /// It has not begun.
     #[error("the investigation is not open")]
     NotOpen,
-    /// It is over.
     #[error("the investigation is closed")]
     Closed,
-    /// Nobody could be asked.
     #[error("the roster has no Expert: give at least one source of evidence")]
     NoExperts,
-    /// Two Experts of one domain cannot be told apart.
     #[error("the roster names the domain {0} twice")]
     DomainTwice(Domain),
-    /// Not what comes next.
     #[error("{0} is not what comes next")]
     OutOfTurn(String),
     #[error("there is no Expert for {0} on the roster")]
     NotOnRoster(Domain),
-    /// Requested before.
     #[error("task {0} is requested already")]
     AlreadyRequested(TaskId),
-    /// Never requested.
     #[error("task {0} was never requested")]
     UnknownTask(TaskId),
-    /// It has ended.
     #[error("task {0} has ended already")]
     AlreadyAnswered(TaskId),
-    /// The call is on record.
     #[error("the call is recorded already")]
     AlreadyRecorded,
     #[error("the investigation is stopping already: {0}")]

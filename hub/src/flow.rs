@@ -23,25 +23,20 @@ use casebook_protocol::{Domain, Move, Phase, TaskKind};
 
 use crate::state::{Progress, Round, State};
 
-/// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// A pass through a phase.
     StartRound {
         phase: Phase,
-        /// Its number.
         round: u32,
     },
-    /// A task of this round.
     Request {
-        /// What it is.
         kind: TaskKind,
         /// The Expert, for `investigate`.
         domain: Option<Domain>,
     },
     /// Nothing was found that could be reviewed.
     ReviewNothing,
-    /// The end.
     Close,
 }
 

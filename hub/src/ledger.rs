@@ -30,10 +30,8 @@ pub struct Ledger {
     told: u64,
 }
 
-/// What a pass gave.
 #[derive(Debug, Default)]
 pub struct Passed {
-    /// The tasks to enqueue.
     pub tasks: Vec<Task>,
     /// One for each command.
     pub answers: Vec<Result<(), Rejection>>,
@@ -42,9 +40,6 @@ pub struct Passed {
 impl Ledger {
     /// Reads the log, checks that it is intact, and folds it. An empty log is an investigation that
     /// can be opened.
-    ///
-    /// # Errors
-    /// When the store fails or the log is not intact.
     pub async fn load(env: &Env, investigation: &InvestigationId) -> Result<Self, HubError> {
         let state = archive::replay(env.store.as_ref(), investigation).await?;
         let told = Self::told(env, investigation, &state).await;
@@ -175,9 +170,6 @@ impl Ledger {
 
     /// The command that takes in the recorded outcome of a task. None when nothing is recorded yet,
     /// and for a task that is not under way.
-    ///
-    /// # Errors
-    /// When the store fails.
     pub async fn outcome(&self, task: &TaskId) -> Result<Option<Command>, HubError> {
         let Some(waits) = self.state.tasks.get(task).filter(|t| t.progress == Progress::Requested) else {
             return Ok(None);
@@ -211,9 +203,6 @@ impl Ledger {
     }
 
     /// A task that was requested and has not ended, as it went out the first time.
-    ///
-    /// # Errors
-    /// When the store fails or its view is gone.
     pub async fn task(&self, id: &TaskId) -> Result<Option<Task>, HubError> {
         let Some(waits) = self.state.tasks.get(id) else { return Ok(None) };
         let what = || format!("the view {} of task {id}", waits.view);

@@ -26,7 +26,6 @@ struct Instance {
     member: Option<Member>,
 }
 
-/// Who is there.
 #[derive(Debug, Clone)]
 pub struct Roster {
     protocol: u16,
@@ -39,7 +38,6 @@ pub struct Roster {
 /// Why a worker is not let in, or not counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// In words.
     pub reason: String,
     /// Trying again is no use.
     pub for_good: bool,

@@ -25,14 +25,12 @@ const ATTEND: Duration = Duration::from_secs(2);
 /// Where one of many Hubs answers a request.
 const GROUP: &str = "hubs";
 
-/// How a Hub serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// What an investigation may cost.
     pub budget: Budget,
     /// Investigations at once; further alerts wait in order of severity.
     pub at_once: usize,
-    /// How the streams are kept.
     pub keeping: Keeping,
     /// How often it looks for what nobody told it of.
     pub sweep: Duration,
@@ -71,12 +69,9 @@ pub enum OpenAnswer {
         investigation: String,
         /// The alert as we name it.
         alert: String,
-        /// How urgent it is.
         severity: String,
     },
-    /// It is not.
     Refused {
-        /// What was wrong and what to do.
         error: String,
     },
 }
@@ -113,7 +108,6 @@ impl Service {
         Ok(service)
     }
 
-    /// The Hub behind it.
     #[must_use]
     pub fn hub(&self) -> &HubHandle {
         &self.shared.hub
@@ -141,9 +135,6 @@ impl Service {
     }
 
     /// Takes nothing more, records what is decided, and gives back what is not finished: another Hub goes on with it.
-    ///
-    /// # Errors
-    /// When the Hub has stopped.
     pub async fn drain(&self) -> Result<(), HubError> {
         self.shared.intake.drain().await?;
         self.shared.nats.flush().await;

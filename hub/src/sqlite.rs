@@ -66,9 +66,6 @@ impl Drop for Inner {
 
 impl SqliteStore {
     /// Opens the data folder and makes it if it is not there.
-    ///
-    /// # Errors
-    /// [`OpenError`] says what is wrong with the folder and what to do.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenError> {
         let folder = folder.as_ref().to_path_buf();
         let lock = lock(&folder)?;
@@ -100,7 +97,6 @@ impl SqliteStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The data folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.inner.folder

@@ -23,20 +23,16 @@ pub const SILENCE: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     pub alert: Alert,
-    /// Its limits.
     pub budget: Budget,
-    /// The Experts.
     pub roster: Vec<Member>,
     /// Where the evidence is; empty when Experts bring their own.
     pub evidence: String,
 }
 
-/// How far a task has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
     /// It was requested, and has not ended.
     Requested,
-    /// It ended with an answer.
     Answered,
     /// It ended without one, for this reason.
     Failed(String),
@@ -45,19 +41,14 @@ pub enum Progress {
 /// A task as far as it has come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskState {
-    /// What it is.
     pub kind: TaskKind,
-    /// The Expert that it is for.
     pub domain: Option<Domain>,
-    /// The round it belongs to.
     pub round: u32,
-    /// The phase it belongs to.
     pub phase: Phase,
     /// Its view, as an artifact.
     pub view: ArtifactId,
     /// How long the investigation had been worked on when it was requested.
     pub requested_after: Duration,
-    /// How far it has come.
     pub progress: Progress,
     /// Who played it, once it has ended and somebody did.
     pub player: Option<Player>,
@@ -65,17 +56,14 @@ pub struct TaskState {
     pub usage: Usage,
 }
 
-/// One pass through a phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Round {
     pub phase: Phase,
-    /// What the Director asked.
     pub question: Option<Question>,
     /// What the Experts found, by domain and number.
     pub findings: BTreeMap<(Domain, usize), CheckedFinding>,
     /// The Critic has reviewed it, or there was nothing to review.
     pub reviewed: bool,
-    /// What the Director decided.
     pub decision: Option<Decision>,
 }
 
@@ -91,44 +79,33 @@ pub struct Made<C> {
 pub struct Guarded {
     /// Round, kind and domain of the task: what guards are sorted by.
     pub by: (u32, Option<TaskKind>, Option<Domain>),
-    /// What was done.
     pub guard: Guard,
 }
 
-/// The state of an investigation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
     /// Its id, once there is an event.
     pub investigation: Option<InvestigationId>,
     /// What it was opened with; none before that.
     pub case: Option<Case>,
-    /// When it was opened.
     pub opened: Option<Timestamp>,
-    /// When it was closed.
     pub closed: Option<Timestamp>,
     pub phase: Phase,
     /// The round that it is in, over all phases; 0 before the first.
     pub round: u32,
-    /// Every round.
     pub rounds: BTreeMap<u32, Round>,
-    /// Every task requested.
     pub tasks: BTreeMap<TaskId, TaskState>,
-    /// Every tool call.
     pub calls: BTreeMap<CallId, Box<Made<ToolCall>>>,
-    /// Every model call.
     pub asked: BTreeMap<ModelCallId, Box<Made<ModelCall>>>,
     /// Domains whose last Expert is gone, with the reason.
     pub gone: BTreeMap<Domain, String>,
-    /// The Director's Journal.
     pub journal: Vec<JournalEntry>,
-    /// The latest Review.
     pub review: Option<Review>,
     /// Every finding reviewed so far, with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
     pub timeline: Option<Timeline>,
     /// What the rules did, in the order of the log.
     pub guards: Vec<Guarded>,
-    /// What was used.
     pub usage: Usage,
     /// The limits that the Director was warned of.
     pub warned: BTreeSet<String>,
@@ -140,7 +117,6 @@ pub struct State {
     pub conclusion: Option<(Conclusion, Ruling)>,
     /// Sequence number and hash of the last event.
     pub last: Option<(u64, String)>,
-    /// When the last event was recorded.
     pub last_at: Option<Timestamp>,
     /// How long it has been worked on, silences over [`SILENCE`] cut to that.
     pub worked: Duration,
@@ -310,7 +286,6 @@ impl State {
         self.case.as_ref().map_or(&[], |case| &case.roster)
     }
 
-    /// The Expert of a domain.
     #[must_use]
     pub fn member(&self, domain: &Domain) -> Option<&Member> {
         self.roster().iter().find(|m| m.domain == *domain)

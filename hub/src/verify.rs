@@ -18,7 +18,6 @@ use crate::state::State;
 /// What the verification found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Verification {
-    /// Events in the log.
     pub events: u64,
     /// Artifacts that the log names, each read whole and hashed.
     pub artifacts: u64,
@@ -36,7 +35,6 @@ pub struct Verification {
 pub struct Problem {
     /// The event concerned, where there is one.
     pub seq: Option<u64>,
-    /// What is wrong.
     pub what: String,
 }
 

@@ -40,7 +40,6 @@ pub struct Alert {
     pub id: AlertId,
     /// A short name for people.
     pub title: String,
-    /// How urgent it says it is.
     pub severity: Severity,
     /// The whole object as canonical JSON text (the wire codec carries no free-form JSON).
     pub body: String,
@@ -49,17 +48,12 @@ pub struct Alert {
 /// Why bytes are no alert. The message says what was wrong and what to send instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AlertError {
-    /// Over [`MAX_ALERT_BYTES`].
     #[error(
         "alert has {bytes} bytes, more than the {MAX_ALERT_BYTES} that are accepted: send the alert itself and leave the evidence in files"
     )]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-    },
+    TooLarge { bytes: usize },
     #[error("alert is not JSON: {reason} at line {line}, column {column}")]
     NotJson {
-        /// What the parser says.
         reason: String,
         /// Line, from 1.
         line: usize,
@@ -68,11 +62,7 @@ pub enum AlertError {
     },
     /// JSON, but no object.
     #[error("alert is JSON but {found}, not an object: send one alert as {{\"id\": …, …}}")]
-    NotAnObject {
-        /// What it is instead.
-        found: &'static str,
-    },
-    /// Its `id` cannot be one.
+    NotAnObject { found: &'static str },
     #[error(transparent)]
     Id(#[from] InvalidId),
 }
@@ -151,7 +141,6 @@ impl Alert {
         Ok(Self { id, title: one_line(&title, 120), severity, body })
     }
 
-    /// The alert as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)

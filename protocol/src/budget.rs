@@ -2,11 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What was used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
-    /// Calls of a language model.
     pub model_calls: u64,
     pub tool_calls: u64,
     /// Tokens sent to models, cached ones included.
@@ -36,7 +34,6 @@ impl std::ops::AddAssign for Usage {
 /// The hard limits of an investigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
-    /// Calls of a language model.
     pub model_calls: u64,
     pub tool_calls: u64,
     /// Tokens, in and out.
@@ -66,7 +63,6 @@ impl Default for Budget {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Headroom {
-    /// Enough is left.
     Enough,
     /// Four fifths of the named limit are used: the Director is told.
     Near(String),

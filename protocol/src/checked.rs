@@ -9,7 +9,6 @@ use crate::ArtifactId;
 /// A record of evidence: file and line, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordRef {
-    /// The source that it belongs to.
     pub source: String,
     /// The file within the evidence, or `artifact:<id>` for a tool that returns no files, with
     /// `#<JSON pointer>` for a part of it.

@@ -21,9 +21,7 @@ pub enum Event {
     /// It began.
     Opened {
         alert: Alert,
-        /// Its limits.
         budget: Budget,
-        /// The Experts.
         roster: Vec<Member>,
         /// Where the evidence is, for whoever resumes on the same machine; empty when Experts bring
         /// their own.
@@ -39,57 +37,50 @@ pub enum Event {
     /// hint).
     TaskRequested {
         task: TaskId,
-        /// What it is.
         kind: TaskKind,
-        /// The Expert that it is for.
         domain: Option<Domain>,
         /// Its view, as an artifact: what the task was allowed to know, for the record.
         view: ArtifactId,
     },
     /// A tool call finished.
     CallRecorded {
-        /// The task that made it.
         task: TaskId,
         call: ToolCall,
     },
     /// A call of a language model finished.
     ModelCalled {
-        /// The task that made it.
         task: TaskId,
         call: ModelCall,
     },
     /// A task ended with an answer.
     TaskAnswered {
         task: TaskId,
-        /// Who played it.
         player: Player,
-        /// What it used.
         usage: Usage,
     },
     /// A task ended without one; the flow goes on.
     TaskFailed {
         task: TaskId,
-        /// Why.
         reason: String,
-        /// What it used.
         usage: Usage,
         /// Who played it, when somebody did.
         player: Option<Player>,
     },
-    /// The Director wrote into its Journal.
-    Journaled { entry: JournalEntry },
-    /// The Director asked.
+    Journaled {
+        entry: JournalEntry,
+    },
     Asked {
         round: u32,
         /// The question, as it goes out.
         question: Question,
     },
     /// An Expert submitted a finding.
-    FindingSubmitted { finding: Finding },
+    FindingSubmitted {
+        finding: Finding,
+    },
     /// A finding was checked against the recorded bytes.
     FindingChecked {
         finding: FindingId,
-        /// The result.
         checked: Checked,
     },
     /// A rule capped, dropped or changed a proposal.
@@ -97,15 +88,18 @@ pub enum Event {
         /// What and why.
         guard: Guard,
     },
-    /// The Review of a round.
-    Reviewed { review: Review },
-    /// The Timeline was rewritten.
-    TimelineRewritten { timeline: Timeline },
-    /// The Director decided.
-    Decided { round: u32, decision: Decision },
+    Reviewed {
+        review: Review,
+    },
+    TimelineRewritten {
+        timeline: Timeline,
+    },
+    Decided {
+        round: u32,
+        decision: Decision,
+    },
     /// A limit is near; the Director is told.
     BudgetNear {
-        /// Which, and how near.
         limit: String,
     },
     /// The last Expert of a domain is gone, or one is there again.
@@ -115,7 +109,9 @@ pub enum Event {
         gone: Option<String>,
     },
     /// The flow goes to `conclude` for another reason than the Director's decision.
-    Stopping { reason: String },
+    Stopping {
+        reason: String,
+    },
     /// The Director concluded; the rules on verdicts are applied.
     Concluded {
         /// The conclusion as proposed.
@@ -123,7 +119,6 @@ pub enum Event {
         /// The verdict that counts.
         ruling: Ruling,
     },
-    /// It is over.
     Closed {},
 }
 
@@ -135,40 +130,23 @@ pub struct Recorded {
     pub investigation: InvestigationId,
     /// From 1, without a hole.
     pub seq: u64,
-    /// When it was recorded.
     pub at: Timestamp,
     /// The hash of the entry before; of the investigation's id for the first.
     pub prev: String,
     /// SHA-256 over version, investigation, sequence, time, previous hash and event, in canonical
     /// JSON.
     pub hash: String,
-    /// What happened.
     pub event: Event,
 }
 
-/// Why a log is not intact.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// An event is missing, doubled or out of order.
     #[error("event {found} stands where {expected} should")]
-    Sequence {
-        /// The number expected.
-        expected: u64,
-        /// The number found.
-        found: u64,
-    },
-    /// An event is not what was recorded.
+    Sequence { expected: u64, found: u64 },
     #[error("event {seq} was changed after it was recorded: its hash does not match its content")]
-    Content {
-        /// Where.
-        seq: u64,
-    },
-    /// The events before it are not what was recorded.
+    Content { seq: u64 },
     #[error("event {seq} does not follow the event before it: the log was cut or replaced there")]
-    Link {
-        /// Where.
-        seq: u64,
-    },
+    Link { seq: u64 },
 }
 
 impl Recorded {
@@ -212,9 +190,6 @@ impl Recorded {
     }
 
     /// Checks that `log` is whole, in order and unchanged from its first entry.
-    ///
-    /// # Errors
-    /// The first [`ChainError`].
     pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
         let mut prev = Self::genesis(investigation);
         for (entry, expected) in log.iter().zip(1..) {

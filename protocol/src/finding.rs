@@ -53,7 +53,6 @@ closed! {
 /// Something that findings are about and that ties them together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entity {
-    /// What it is.
     pub kind: EntityKind,
     /// As the evidence writes it.
     pub value: String,
@@ -75,38 +74,31 @@ pub enum Locator {
 pub enum Citation {
     /// The text `quote` stands at `at` in the result of `call`.
     Literal {
-        /// The tool call whose result is cited.
         call: CallId,
         /// Where in the result.
         at: Locator,
-        /// What stands there.
         quote: String,
     },
     /// The query of `call` counts `value` records; recomputed by calling again.
     Count {
-        /// The tool call whose result is cited.
         call: CallId,
         /// Where in the result the number stands.
         at: Locator,
-        /// The number.
         value: u64,
         /// The same call made again by code, for the check.
         again: Option<CallId>,
     },
     /// The query of `call` gives `value`; recomputed by calling again.
     Aggregate {
-        /// The tool call whose result is cited.
         call: CallId,
         /// Where in the result the value stands.
         at: Locator,
-        /// The value as text.
         value: String,
         /// The same call made again by code, for the check.
         again: Option<CallId>,
     },
     /// The query of `call` finds nothing in the window that it covered.
     Absence {
-        /// The tool call whose result is cited.
         call: CallId,
         /// Where in the result the number of hits stands.
         at: Locator,
@@ -120,7 +112,6 @@ pub enum Citation {
 }
 
 impl Citation {
-    /// The call that is cited.
     #[must_use]
     pub const fn call(&self) -> &CallId {
         match self {
@@ -156,7 +147,6 @@ impl Citation {
 /// A finding as an Expert submits it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FindingDraft {
-    /// What sort of claim it is.
     pub kind: FindingKind,
     /// One sentence. Names taken from the evidence stand in `backquotes`; times, addresses, hashes,
     /// quoted names and counts in it must occur in what is cited.
@@ -165,7 +155,6 @@ pub struct FindingDraft {
     pub time: Option<EventTime>,
     /// What it is about.
     pub entities: Vec<Entity>,
-    /// Which way it points.
     pub bearing: Bearing,
     /// How much it would say.
     pub weight: Weight,
@@ -175,22 +164,17 @@ pub struct FindingDraft {
     pub technique: Option<String>,
     /// How sure the Expert is.
     pub confidence: Score,
-    /// What it rests on.
     pub citations: Vec<Citation>,
     /// What a person or a later question should look at, where something stays open.
     pub look_next: Option<String>,
 }
 
-/// A submitted finding, stamped by the Hub.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Deterministic: round, domain, place.
     pub id: FindingId,
-    /// Whose it is.
     pub domain: Domain,
-    /// The round it was submitted in.
     pub round: u32,
-    /// What it says.
     #[serde(rename = "finding")]
     pub draft: FindingDraft,
 }

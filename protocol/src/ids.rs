@@ -8,7 +8,6 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize, Serializer};
 use smol_str::{SmolStr, format_smolstr};
 
-/// Why a text cannot be an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {text:?} is not valid: {rule}")]
 pub struct InvalidId {
@@ -32,9 +31,6 @@ macro_rules! id {
 
         impl $name {
             /// The id for `text`.
-            ///
-            /// # Errors
-            /// [`InvalidId`] names the rule that the text breaks.
             pub fn new(text: impl Into<SmolStr>) -> Result<Self, InvalidId> {
                 let text = text.into();
                 let ok: fn(char) -> bool = $ok;
@@ -45,7 +41,6 @@ macro_rules! id {
                 Ok(Self(text))
             }
 
-            /// The id as text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0

@@ -32,7 +32,6 @@ closed! {
 /// An entry as the Director writes it with the journaling tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryDraft {
-    /// What kind of entry.
     pub kind: EntryKind,
     /// A short note.
     pub text: String,
@@ -40,7 +39,6 @@ pub struct EntryDraft {
     pub priority: Option<Priority>,
     /// What should follow from it.
     pub follow_ups: Vec<String>,
-    /// The findings that it rests on.
     pub citations: Vec<FindingId>,
     /// The sequence number of the entry that this one corrects.
     pub supersedes: Option<u32>,
@@ -66,13 +64,9 @@ impl EntryDraft {
 pub struct JournalEntry {
     /// From 1, without a hole.
     pub seq: u32,
-    /// The phase it was written in.
     pub phase: Phase,
-    /// The round it was written in.
     pub round: u32,
-    /// When it was recorded.
     pub at: Timestamp,
-    /// What it says.
     pub entry: EntryDraft,
 }
 

@@ -2,13 +2,11 @@
 
 use crate::{CallId, ModelCallId, TaskId};
 
-/// The key of a task's outcome.
 #[must_use]
 pub fn outcome_key(task: &TaskId) -> String {
     format!("outcome/{task}")
 }
 
-/// The key of a finished tool call.
 #[must_use]
 pub fn call_key(call: &CallId) -> String {
     format!("call/{call}")

@@ -28,7 +28,6 @@ pub struct ModelCall {
     pub version: String,
     /// The prompt and its version, such as `investigate 1`.
     pub prompt: String,
-    /// What it was called for.
     pub purpose: Purpose,
     /// SHA-256 of the request: a replay finds its answer by it. The request itself is not stored.
     pub request: ArtifactId,
@@ -40,11 +39,8 @@ pub struct ModelCall {
     pub failed: Option<String>,
     /// Attempts that it took, the last one included.
     pub attempts: u32,
-    /// What it used.
     pub usage: Usage,
-    /// When it began.
     pub started: Timestamp,
-    /// When it ended.
     pub ended: Timestamp,
 }
 

@@ -8,7 +8,6 @@ use crate::{ArtifactId, InvestigationId, ModelCall, TaskId, ToolCall};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     Tool(ToolCall),
-    /// A call of a language model.
     Model(ModelCall),
 }
 

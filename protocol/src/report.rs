@@ -12,15 +12,12 @@ use crate::{
 /// The version of the report that is written.
 pub const REPORT_VERSION: u16 = 1;
 
-/// The report of an investigation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The version of this format.
     pub casebook_report: u16,
     pub investigation: InvestigationId,
-    /// When it was opened.
     pub opened: Timestamp,
-    /// When it was closed.
     pub closed: Timestamp,
     pub alert: Alert,
     /// The verdict that counts.
@@ -31,15 +28,12 @@ pub struct Report {
     pub stop_reason: Option<String>,
     /// A few sentences for whoever is on call.
     pub summary: String,
-    /// What set it off.
     pub root_cause: String,
     /// What to do, most urgent first.
     pub actions: Vec<String>,
-    /// What stays open.
     pub open_questions: Vec<String>,
     /// The findings that the verdict rests on.
     pub rests_on: Vec<FindingId>,
-    /// The story.
     pub timeline: ReportTimeline,
     /// Every finding with its latest score.
     pub findings: Vec<ReportFinding>,
@@ -52,7 +46,6 @@ pub struct Report {
     pub guards: Vec<Guard>,
     /// Every tool call, for the way from a citation to its bytes.
     pub calls: Vec<ToolCall>,
-    /// What it used.
     pub usage: ReportUsage,
 }
 
@@ -62,7 +55,6 @@ pub struct ReportTimeline {
     pub narrative: String,
     /// How well it holds together.
     pub score: Score,
-    /// The label of that score.
     pub label: Coherence,
     /// Its events in order.
     pub events: Vec<ReportEvent>,
@@ -76,7 +68,6 @@ pub struct ReportEvent {
     pub time: Timestamp,
     /// How that moment is known.
     pub when: EventTime,
-    /// What happened.
     pub description: String,
     /// The best score among its findings.
     pub score: Score,
@@ -89,7 +80,6 @@ pub struct ReportEvent {
 /// A citation in the report, followed to its bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportCitation {
-    /// What is cited.
     pub citation: Citation,
     pub holds: bool,
     /// What the check found.
@@ -126,28 +116,22 @@ pub struct Disagreement {
     pub about: String,
 }
 
-/// What a task used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TaskUsage {
     pub task: TaskId,
-    /// What it is.
     pub kind: TaskKind,
     /// The Expert.
     pub domain: Option<Domain>,
     pub phase: Phase,
-    /// Who played it.
     pub player: Option<Player>,
     /// Why it failed, if it did.
     pub failed: Option<String>,
-    /// What it used.
     pub usage: Usage,
 }
 
-/// What the investigation used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReportUsage {
     pub rounds: u32,
-    /// All of it.
     pub total: Usage,
     /// By task.
     pub tasks: Vec<TaskUsage>,

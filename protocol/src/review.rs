@@ -8,7 +8,6 @@ use crate::{Credibility, Finding, FindingId, Rule, Score};
 /// The Critic's judgement of one finding, as proposed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The finding that is judged.
     pub finding: FindingId,
     /// How far it can be believed, by the credibility rubric.
     pub score: Score,
@@ -32,14 +31,12 @@ pub struct ReviewDraft {
 /// A finding with its judgement after the rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Reviewed {
-    /// The finding as submitted.
     pub finding: Finding,
     /// The result of the mechanical check.
     pub checked: Checked,
     /// The score that counts.
     pub score: Score,
     pub label: Credibility,
-    /// The score that the Critic proposed.
     pub proposed: Score,
     pub capped_by: Vec<Rule>,
     /// The Critic's reasons.
@@ -50,7 +47,6 @@ pub struct Reviewed {
     pub contradicted_by: Vec<FindingId>,
 }
 
-/// The Review of a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Review {
     pub round: u32,

@@ -37,7 +37,6 @@ impl Score {
         Self((value.clamp(0.0, 1.0) * 1000.0).round() / 1000.0)
     }
 
-    /// The score as a number.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0

@@ -63,7 +63,6 @@ closed! {
     }
 }
 
-/// What a rule did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guard {
     pub rule: Rule,

@@ -28,7 +28,6 @@ pub const WAITING: &str = "casebook.hub.waiting";
 /// worker may use ends in it, so that a server's permissions can be as narrow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue {
-    /// Who performs it.
     pub role: Role,
     /// The domain, for Experts.
     pub domain: Option<Domain>,

@@ -43,7 +43,6 @@ impl TaskKind {
 }
 
 closed! {
-    /// Who performs tasks.
     pub enum Role {
         Director = "director", "plans, decides, reports";
         Expert = "expert", "investigates in one domain";
@@ -91,7 +90,6 @@ pub struct MemberState {
 /// The Director's question of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The question.
     pub text: String,
     /// Whom it goes to; empty for everyone on the roster.
     pub to: Vec<Domain>,
@@ -131,7 +129,6 @@ impl Default for Allowance {
     }
 }
 
-/// A piece of work for a role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// Deterministic id.
@@ -142,9 +139,7 @@ pub struct Task {
     pub phase: Phase,
     /// The round, from 1.
     pub round: u32,
-    /// What it may know.
     pub view: View,
-    /// What it may use.
     pub allowance: Allowance,
 }
 
@@ -164,7 +159,6 @@ impl TaskId {
 /// The name under which the built-in analyst plays.
 pub const ANALYST: &str = "built-in analyst";
 
-/// Who played a role in a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Player {
     /// `built-in analyst`, or the name of a model.
@@ -185,9 +179,7 @@ closed! {
 /// The Director's decision at the end of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
-    /// Stay or advance.
     pub next: Move,
-    /// Why.
     pub reason: String,
 }
 
@@ -208,26 +200,18 @@ pub struct Conclusion {
     pub findings: Vec<FindingId>,
 }
 
-/// What a task answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Director: the question of the round.
     Plan(Question),
-    /// Expert: its findings.
     Investigate(Vec<FindingDraft>),
-    /// Critic: the Review.
     Review(ReviewDraft),
-    /// Critic: the Timeline.
     Timeline(TimelineDraft),
-    /// Director: stay or advance.
     Decide(Decision),
-    /// Director: the conclusion.
     Report(Conclusion),
 }
 
 impl Answer {
-    /// The task that it answers.
     #[must_use]
     pub const fn kind(&self) -> TaskKind {
         match self {
@@ -245,7 +229,6 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub task: TaskId,
-    /// Who played it.
     pub player: Player,
     /// Its answer, or why there is none.
     pub result: Result<Answer, String>,
@@ -258,6 +241,5 @@ pub struct Outcome {
     /// What code saw in the results of an Expert's calls and raises itself, whatever the reasoner made of
     /// them and whether or not it answered.
     pub raised: Vec<FindingDraft>,
-    /// What it used.
     pub usage: Usage,
 }

@@ -53,7 +53,6 @@ pub struct TimelineDraft {
 pub struct TimelineEvent {
     /// When, and how that is known.
     pub time: EventTime,
-    /// What happened.
     pub description: String,
     /// The findings that it stands on.
     pub findings: Vec<FindingId>,
@@ -67,9 +66,7 @@ pub struct TimelineEvent {
 pub struct Timeline {
     /// From 1; one more at each rewrite.
     pub version: u32,
-    /// The round that it was written in.
     pub round: u32,
-    /// The story.
     pub narrative: String,
     /// Its events in order of time.
     pub events: Vec<TimelineEvent>,
@@ -77,6 +74,5 @@ pub struct Timeline {
     pub gaps: Vec<Gap>,
     /// How well it holds together.
     pub score: Score,
-    /// The label of that score.
     pub label: Coherence,
 }

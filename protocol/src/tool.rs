@@ -33,7 +33,6 @@ pub struct Toolset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
-    /// The tool answered.
     Answered,
     /// The tool refused or failed, and its message is the result: a fact for the caller.
     Failed,
@@ -46,19 +45,15 @@ pub struct ToolCall {
     pub id: CallId,
     /// Whose call it was; none for the Director's and the Critic's own tools.
     pub domain: Option<Domain>,
-    /// The tool's name.
     pub tool: String,
     /// The arguments, canonical JSON.
     pub arguments: String,
-    /// How it ended.
     pub status: CallStatus,
     /// The whole result, or the error message.
     pub result: ArtifactId,
     /// Size of the result in bytes.
     pub bytes: u64,
-    /// When it began.
     pub started: Timestamp,
-    /// When it ended.
     pub ended: Timestamp,
 }
 

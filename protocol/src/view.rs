@@ -14,7 +14,6 @@ use crate::{Alert, Domain, Finding, JournalEntry, Review, Timeline, Toolset, Usa
 pub struct DirectorView {
     pub alert: Alert,
     pub journal: Vec<JournalEntry>,
-    /// The latest Review.
     pub review: Option<Review>,
     pub timeline: Option<Timeline>,
     /// Who is there.
@@ -32,11 +31,8 @@ pub struct DirectorView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExpertView {
     pub alert: Alert,
-    /// The Director's Journal.
     pub journal: Vec<JournalEntry>,
-    /// What is asked.
     pub question: Question,
-    /// Its own toolset.
     pub toolset: Toolset,
     /// The sources behind it.
     pub sources: Vec<SourceInfo>,
@@ -53,7 +49,6 @@ pub struct CheckedFinding {
 /// Which Expert had which tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainToolset {
-    /// The Expert.
     pub domain: Domain,
     pub toolset: Toolset,
 }
@@ -61,7 +56,6 @@ pub struct DomainToolset {
 /// What the Critic sees to review a round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReviewView {
-    /// The Director's Journal.
     pub journal: Vec<JournalEntry>,
     /// This round's findings.
     pub findings: Vec<CheckedFinding>,
@@ -74,7 +68,6 @@ pub struct ReviewView {
 /// What the Critic sees to rewrite the Timeline. It has no tools here at all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimelineView {
-    /// The Director's Journal.
     pub journal: Vec<JournalEntry>,
     /// This round's Review.
     pub review: Review,
@@ -88,16 +81,13 @@ pub struct TimelineView {
 pub enum View {
     Plan(Box<DirectorView>),
     Investigate(Box<ExpertView>),
-    /// Critic: review.
     Review(Box<ReviewView>),
-    /// Critic: timeline.
     Timeline(Box<TimelineView>),
     Decide(Box<DirectorView>),
     Report(Box<DirectorView>),
 }
 
 impl View {
-    /// The task that the view is for.
     #[must_use]
     pub const fn kind(&self) -> TaskKind {
         match self {

@@ -18,7 +18,6 @@ const EXPERTS: usize = 3;
 /// What the processes log unless CASEBOOK_LOG is set.
 const LOG: &str = "info";
 
-/// A process of a team.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     /// That of its user, with a number if several share it.
@@ -54,7 +53,6 @@ pub(crate) struct Shared<'a> {
     pub(crate) otlp: Option<&'a str>,
 }
 
-/// The command that starts `member`.
 pub(crate) fn command(member: &Member, shared: &Shared<'_>) -> Command {
     let role = if member.domain.is_some() { "expert" } else { &member.name };
     let mut command = serving(&program(&format!("casebook-{role}")));
@@ -101,7 +99,6 @@ fn program(name: &str) -> PathBuf {
     if beside.is_file() { beside } else { name.into() }
 }
 
-/// The profile of an Expert of `domain`.
 pub(crate) fn profile(evidence: Option<(&Path, &Path)>, team: Option<&Path>, domain: &Domain) -> String {
     let path = |path: &Path| quoted(&path.display().to_string());
     let mut text = String::new();

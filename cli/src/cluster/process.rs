@@ -21,9 +21,7 @@ const TAIL: u64 = 16 * 1024;
 /// A child process. Dropped, it is killed; when we die, its standard input ends.
 #[derive(Debug)]
 pub struct Process {
-    /// Its name in the team.
     pub name: String,
-    /// Its log.
     pub log: PathBuf,
     child: Child,
 }
@@ -56,7 +54,6 @@ impl Process {
         Ok(Self { name: name.to_owned(), log: log.to_path_buf(), child })
     }
 
-    /// Its process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
@@ -80,7 +77,6 @@ impl Process {
         serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()
     }
 
-    /// Sends `signal`, unless it has ended.
     pub fn signal(&mut self, signal: Signal) {
         if self.ended().is_none() {
             // An error says that it has ended meanwhile.
@@ -88,7 +84,6 @@ impl Process {
         }
     }
 
-    /// Ends it at once.
     pub fn kill(&mut self) {
         // An error says that it has ended.
         let _ = self.child.kill();
@@ -96,9 +91,6 @@ impl Process {
     }
 
     /// The last lines of its log, joined.
-    ///
-    /// # Errors
-    /// The log cannot be read.
     pub fn last_lines(&self) -> io::Result<String> {
         let mut file = File::open(&self.log)?;
         file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(TAIL)))?;

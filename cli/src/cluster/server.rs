@@ -39,10 +39,8 @@ pub fn check(program: &Path) -> Result<String, Failure> {
     Err(Failure::failed(what, advice))
 }
 
-/// A server that runs.
 #[derive(Debug)]
 pub struct Server {
-    /// Its process.
     pub process: Process,
     /// Its port on the loopback.
     pub port: u16,
@@ -57,9 +55,6 @@ struct Ports {
 impl Server {
     /// Starts a server with its store in `folder`, in place of one that a killed team left there, and waits
     /// until it listens on `port`, or on a free one if that is 0. Blocks.
-    ///
-    /// # Errors
-    /// It cannot be run, or it ended.
     pub fn start(program: &Path, folder: &Path, config: &Path, port: u16) -> Result<Self, Failure> {
         let (ports, pid) = (folder.join("ports"), folder.join("nats-server.pid"));
         end_left_over(&pid, folder);
@@ -87,7 +82,6 @@ impl Server {
         ))
     }
 
-    /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)

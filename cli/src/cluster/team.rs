@@ -11,7 +11,6 @@ use crate::failure::Failure;
 use crate::screen::{DIM, YELLOW, paint, safe, tell};
 use crate::stop::Stop;
 
-/// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 /// After this time a member that takes no work is reported with its reason.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -49,7 +48,6 @@ impl Team {
         Ok(())
     }
 
-    /// Waits until a process ends by itself.
     pub(crate) async fn ended(&mut self) -> Failure {
         loop {
             if let Err(failure) = self.all_run() {

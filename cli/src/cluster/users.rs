@@ -18,7 +18,6 @@ use crate::failure::Failure;
 /// Bytes by chance in a password.
 const CHANCE: usize = 24;
 
-/// Every user of a team with Experts of `domains`.
 #[must_use]
 pub fn users(domains: &[Domain]) -> Vec<User> {
     let experts: BTreeSet<&Domain> = domains.iter().collect();
@@ -29,9 +28,6 @@ pub fn users(domains: &[Domain]) -> Vec<User> {
 
 /// Writes the server's configuration, and the file of each user where it is missing. Gives the
 /// configuration.
-///
-/// # Errors
-/// A file cannot be read or written.
 pub fn prepare(place: &Place, domains: &[Domain]) -> Result<PathBuf, Failure> {
     let folder = place.folder.join("users");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);

@@ -61,7 +61,6 @@ fn without(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The models to try, in the order asked for.
 fn chosen(config: &Config, names: &[String], file: &Path) -> Result<Vec<String>, Failure> {
     let known: Vec<String> = config.models().map(|m| m.name.clone()).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {

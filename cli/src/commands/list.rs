@@ -54,7 +54,6 @@ fn opened(summary: &Summary) -> String {
     summary.opened.map_or_else(|| " ".repeat(20), words::second)
 }
 
-/// Its verdict, or how far it has come.
 fn state(summary: &Summary) -> String {
     match summary.verdict {
         Some(verdict) if summary.closed.is_some() => {

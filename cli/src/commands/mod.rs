@@ -24,9 +24,6 @@ use crate::nats::Nats;
 use crate::screen::Screen;
 
 /// Does what was typed.
-///
-/// # Errors
-/// What went wrong and what to do.
 pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let data = &cli.common.data;
     let open = async |nats: &Nats| Home::named(data, nats).await;

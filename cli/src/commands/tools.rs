@@ -44,7 +44,6 @@ async fn open(team: &TeamFolder) -> Result<Toolbox, Failure> {
     opened.map_err(|fault| Failure::usage(fault, "repair the file, or remove it to pin every tool anew"))
 }
 
-/// Pins what was named as it is now.
 fn confirm(team: &TeamFolder, toolbox: &Toolbox, named: &[String], screen: &mut Screen) -> Result<(), Failure> {
     for name in named {
         let usage = |what: String| Failure::usage(what, "`casebook tools` lists the servers and their tools");
@@ -75,7 +74,6 @@ fn confirm(team: &TeamFolder, toolbox: &Toolbox, named: &[String], screen: &mut 
     Ok(())
 }
 
-/// The Experts that may call a tool.
 fn callers<'t>(team: &'t TeamFolder, server: &str, tool: &str) -> Vec<&'t str> {
     let experts = team.experts.iter().flatten();
     experts.filter(|expert| expert.grants(server, tool)).map(|expert| expert.name.as_str()).collect()

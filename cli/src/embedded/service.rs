@@ -10,19 +10,14 @@ use crate::reasoners::Reasoners;
 use crate::roster;
 use crate::stop::Stop;
 
-/// What every investigation shares.
 pub struct Options {
-    /// What alerts are investigated with.
     pub sources: Sources,
-    /// What each may cost.
     pub budget: Budget,
-    /// Who thinks.
     pub reasoners: Reasoners,
 }
 
 /// The roles at work. Investigations go on without the client that opened them.
 pub struct Service {
-    /// The door for alerts.
     pub intake: Intake,
     team: Engine,
 }
@@ -30,9 +25,6 @@ pub struct Service {
 impl Service {
     /// Loads the evidence, starts the roles, and goes on with every investigation over this evidence that was stopped
     /// before its end. To be called on an actix system.
-    ///
-    /// # Errors
-    /// The evidence cannot be loaded, the store fails, or someone asked to stop.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
         let (team, evidence) = gathered(&options.sources, home, None, &mut Nobody, stop).await?;
         team.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));

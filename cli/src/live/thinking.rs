@@ -9,7 +9,6 @@ use casebook_protocol::{ModelCall, Purpose, TaskId, Usage};
 use crate::screen::{DIM, YELLOW, paint, safe};
 use casebook_report::words;
 
-/// What models did for a task.
 #[derive(Debug, Default)]
 pub(super) struct Thinking {
     models: BTreeSet<String>,
@@ -29,7 +28,6 @@ impl Thinking {
         self.repaired |= call.purpose == Purpose::Repair;
     }
 
-    /// One line for all of it.
     pub(super) fn sum(&self, task: &TaskId) -> String {
         let models: Vec<&str> = self.models.iter().map(String::as_str).collect();
         let models = if models.is_empty() { "no model answered".to_owned() } else { safe(&models.join(", "), 80) };

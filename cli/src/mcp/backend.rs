@@ -7,20 +7,14 @@ use serde_json::Value;
 
 use crate::embedded::service::Service;
 
-/// Who investigates.
 pub enum Backend {
-    /// The roles in this process.
     Embedded(Box<Service>),
-    /// A team of processes.
     Team(Box<Connection>),
 }
 
 impl Backend {
     /// Has `alert` investigated and answers at once. The second half says whether a new investigation
     /// began; a team does not say.
-    ///
-    /// # Errors
-    /// A message for the caller.
     pub async fn open(&self, alert: &Value) -> Result<(InvestigationId, Option<bool>), String> {
         let bytes = alert.to_string().into_bytes();
         match self {

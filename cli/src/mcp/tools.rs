@@ -28,7 +28,6 @@ use casebook_report::Form;
 const LOOKS: u32 = 20;
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Casebook for MCP clients.
 pub struct Casebook {
     home: Home,
     backend: Arc<Backend>,
@@ -41,7 +40,6 @@ impl Casebook {
         Self { home, backend }
     }
 
-    /// As it is served.
     #[must_use]
     pub fn served(self) -> Served {
         let hints = |tool: &str| match tool {

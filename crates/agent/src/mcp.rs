@@ -19,23 +19,17 @@ use serde_json::Value;
 /// A tool as its server lists it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
-    /// Its name there.
     pub name: String,
-    /// Its description, in the server's words.
     pub description: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,
-    /// What the server says of whether it only reads.
     pub read_only: Option<bool>,
 }
 
 /// What a server says of itself and of its tools.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listing {
-    /// Its name and version.
     pub server: String,
-    /// The version of the protocol that was agreed on.
     pub protocol: String,
-    /// Its tools.
     pub tools: Vec<Listed>,
 }

@@ -25,12 +25,10 @@ pub mod reword;
 pub mod schema;
 pub mod secret;
 
-/// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The prompt up to here is likely to come again soon: a provider that caches by marks gets one.
     pub cache: bool,
-    /// Its text.
     pub text: String,
 }
 
@@ -51,22 +49,17 @@ pub enum Message {
 pub struct ToolAnswer {
     /// The tool refused or failed.
     pub failed: bool,
-    /// The call by the provider's id.
     pub id: String,
     /// The result or the error message.
     pub text: String,
-    /// The tool.
     pub tool: String,
 }
 
 /// A tool as it is offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Its name.
     pub name: String,
-    /// Its documentation.
     pub description: String,
-    /// The JSON Schema of its arguments.
     pub schema: schema::Schema,
     /// The schema is in the strict subset that providers can enforce.
     pub strict: bool,
@@ -76,7 +69,6 @@ pub struct Offer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// Call some or none.
     Free,
     /// Call none: the tools are listed for the provider's cache, and for the calls that stand in the
     /// conversation.
@@ -88,30 +80,24 @@ pub enum Choice {
 /// The form of the answer as the provider's own structured output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// The name of the schema.
     pub name: String,
     /// The schema, in the strict subset.
     pub schema: schema::Schema,
 }
 
-/// A request to a model, whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
-    /// The call.
     pub id: ModelCallId,
     /// The model, by its name in the models file.
     pub model: String,
     /// The prompt and its version, such as `investigate 1`.
     pub prompt: String,
-    /// What it is called for.
     pub purpose: Purpose,
     /// The system prompt: the same for every task of a kind.
     pub system: Vec<Part>,
     /// The conversation so far; the first message is ours.
     pub messages: Vec<Message>,
-    /// The tools offered.
     pub tools: Vec<Offer>,
-    /// What the model may do with them.
     pub choice: Choice,
     /// The provider's structured output, where the model is set to it.
     pub format: Option<Format>,
@@ -151,18 +137,15 @@ impl Ask {
     }
 }
 
-/// A tool call that a model asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Called {
     /// Its arguments as the model wrote them; they may not be JSON.
     pub arguments: String,
     /// The provider's id of the call.
     pub id: String,
-    /// The tool.
     pub tool: String,
 }
 
-/// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
@@ -176,28 +159,21 @@ pub enum Stop {
     Other(String),
 }
 
-/// What a model replied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// The tool calls that it asks for.
     pub calls: Vec<Called>,
     /// What the provider wants back unchanged when the conversation goes on (signatures of
     /// thoughts), in the client's own form; no one else reads it.
     pub kept: Option<String>,
-    /// Why it stopped.
     pub stop: Stop,
-    /// Its text.
     pub text: String,
 }
 
 /// A reply with what it took.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
-    /// The reply.
     pub reply: Reply,
-    /// The model as the provider names it.
     pub version: String,
-    /// What it counted.
     pub tokens: casebook_protocol::Tokens,
     /// What that costs, in millionths of the currency of the models file.
     pub cost_micros: u64,
@@ -206,7 +182,6 @@ pub struct Answered {
 }
 
 closed! {
-    /// What sort of failure a call ended in.
     pub enum Fault {
         Rejected = "rejected",
             "the provider does not take this request (a key, a name, a parameter, a prompt that is too long)";
@@ -223,11 +198,9 @@ closed! {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct AskError {
-    /// What sort.
     pub fault: Fault,
     /// What happened and what to do.
     pub message: String,
-    /// Attempts that were made.
     pub attempts: u32,
 }
 

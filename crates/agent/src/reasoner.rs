@@ -14,16 +14,13 @@ use crate::model::{Ask, Fault, Model, Reply};
 /// A tool call that a reasoner asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRequest {
-    /// The tool.
     pub tool: String,
     /// Its arguments, JSON.
     pub arguments: String,
 }
 
-/// A finished tool call with its result.
 #[derive(Debug, Clone)]
 pub struct Done {
-    /// The call as recorded.
     pub call: ToolCall,
     /// The whole result, or the error message.
     pub result: Arc<str>,
@@ -32,7 +29,6 @@ pub struct Done {
 /// A finished call of a language model with what came of it.
 #[derive(Debug, Clone)]
 pub struct Exchange {
-    /// The call as recorded.
     pub call: ModelCall,
     /// The reply, or what sort of failure it was.
     pub result: Result<Arc<Reply>, Fault>,
@@ -50,7 +46,6 @@ pub struct Past {
 /// What a reasoner may do now.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    /// The tools of the task.
     pub toolset: Arc<Toolset>,
     /// No more tool call will be granted.
     pub last: bool,
@@ -88,11 +83,9 @@ impl PromptCache {
 /// A request to a language model with what it may use at the most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asking {
-    /// The request.
     pub ask: Ask,
     /// The hash of its canonical form.
     pub request: ArtifactId,
-    /// The bytes of its canonical form.
     pub bytes: u64,
     /// The most that it can use: tokens by our estimate, the longest reply, and their price.
     pub most: Usage,
@@ -107,7 +100,6 @@ pub enum Action {
     Ask(Box<Asking>),
     /// It calls tools, all at once.
     Call(Vec<CallRequest>),
-    /// It answers, and the task is over.
     Answer(Box<Answer>),
     /// It cannot: the reason becomes a recorded failure.
     GiveUp(String),
@@ -120,7 +112,6 @@ pub trait Reasoner: Send + Sync + 'static {
     /// Who plays `task`, or did, as far as `past` tells.
     fn player(&self, task: &Task, past: &Past) -> Player;
 
-    /// The next move.
     async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action;
 
     /// What `task` may use: no more than it was given.

@@ -23,29 +23,24 @@ const LINE: usize = 4 * 1024;
 /// Characters of a name or value in a message.
 const TOLD: usize = 80;
 
-/// A look into a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     /// Only the value at this JSON pointer; none: the whole result. Where a text stands there, lines and
     /// bytes are those of the text.
     pub pointer: Option<String>,
-    /// What to see of it.
     pub what: What,
 }
 
-/// What to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     /// The value, or the beginning of it where it is long.
     Value,
-    /// A piece.
     Piece {
         /// The byte at which it begins.
         offset: usize,
         /// Bytes of it, [`PAGE`] at the most.
         length: Option<usize>,
     },
-    /// Lines.
     Lines {
         /// The first, from 1.
         from: u64,
@@ -54,7 +49,6 @@ pub enum What {
     },
     /// The places at which a text stands, as it is written or as JSON escapes it.
     Search {
-        /// The text.
         text: String,
         /// The byte from which on.
         after: usize,
@@ -67,10 +61,7 @@ pub enum What {
         by: Option<String>,
     },
     /// How often a text stands there, and in how many lines.
-    CountText {
-        /// The text.
-        text: String,
-    },
+    CountText { text: String },
 }
 
 /// What the look shows of the result `text`.

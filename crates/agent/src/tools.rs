@@ -6,7 +6,6 @@ use casebook_protocol::Toolset;
 /// A set of tools. Which of them a task may call is decided by the toolset in its view, in code.
 #[async_trait]
 pub trait Tools: Send + Sync + 'static {
-    /// The tools with their documentation.
     fn toolset(&self) -> Toolset;
 
     /// The arguments under which a call is recorded: what the caller gave, with those that are fixed for it.

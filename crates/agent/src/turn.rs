@@ -13,11 +13,8 @@ use crate::reasoner::{Action, Asking, CallRequest, Done, Exchange, Past};
 /// What came about.
 #[derive(Debug)]
 pub enum Input {
-    /// The reasoner moved.
     Action(Action),
-    /// A call of this turn finished.
     Called(Box<Done>),
-    /// The language model replied, or failed to.
     Replied(Box<Exchange>),
     /// The task's time is nearly over: a request that offers tools is not made any more.
     Late,
@@ -31,22 +28,17 @@ pub enum Effect {
         /// No tools are offered any more.
         last: bool,
     },
-    /// Ask a language model, or take its recorded reply.
     Ask(Box<Asking>),
     /// Make a call, or take its recorded result.
     Call {
-        /// Its id.
         id: CallId,
-        /// What to call.
         request: CallRequest,
         /// It may be made; otherwise it fails with this message.
         refused: Option<String>,
     },
-    /// The task is over.
     Finish(Result<Box<Answer>, String>),
 }
 
-/// The machine.
 #[derive(Debug)]
 pub struct TurnLoop {
     task: TaskId,
@@ -85,25 +77,21 @@ impl TurnLoop {
         }
     }
 
-    /// The finished tool calls in order of id.
     #[must_use]
     pub fn done(&self) -> &[Done] {
         &self.past.done
     }
 
-    /// What the task has done so far.
     #[must_use]
     pub const fn past(&self) -> &Past {
         &self.past
     }
 
-    /// What its model calls used.
     #[must_use]
     pub const fn used(&self) -> Usage {
         self.used
     }
 
-    /// What to do first.
     #[must_use]
     pub fn begin(&self) -> Vec<Effect> {
         vec![Effect::Think { last: self.last() }]
@@ -116,7 +104,6 @@ impl TurnLoop {
             || self.hurry
     }
 
-    /// What to do after `input`.
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Action(Action::GiveUp(reason)) => vec![Effect::Finish(Err(reason))],

@@ -42,34 +42,19 @@ pub const ATTEMPTS: u32 = 10;
 /// Why a task could not be worked on: it goes back to the queue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The bus failed.
     #[error(transparent)]
     Bus(#[from] BusError),
-    /// A dead letter was not written.
     #[error(transparent)]
     Bury(#[from] BuryError),
     /// The job cannot be read: no worker of this version ever will.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// The job is another queue's.
     #[error("task {task} came to the queue of {queue}, where it does not belong")]
-    Astray {
-        /// The task.
-        task: TaskId,
-        /// The queue.
-        queue: String,
-    },
-    /// What is stored cannot be read.
+    Astray { task: TaskId, queue: String },
     #[error("what is recorded of {what} cannot be read: {reason}")]
-    Recorded {
-        /// The key.
-        what: String,
-        /// Why.
-        reason: String,
-    },
+    Recorded { what: String, reason: String },
 }
 
 /// A reasoner with its tools, ready to perform tasks.
@@ -83,11 +68,9 @@ pub struct Worker {
 /// Which tools a task has: an Expert's are always the same, the Critic's look at the record of the
 /// investigation that the task belongs to.
 pub trait ToolsFor: Send + Sync + 'static {
-    /// The tools for `task`.
     fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools>;
 }
 
-/// The same tools for every task.
 pub struct Fixed(pub Arc<dyn Tools>);
 
 impl ToolsFor for Fixed {
@@ -132,7 +115,6 @@ impl Performer for Worker {
 }
 
 impl Worker {
-    /// A worker.
     #[must_use]
     pub fn new(env: Env, reasoner: Arc<dyn Reasoner>, tools: Arc<dyn ToolsFor>) -> Self {
         Self { env, reasoner, tools }

@@ -21,7 +21,6 @@ struct Side {
     /// Findings in each band, the best first, then those that were not reviewed.
     bands: [usize; 6],
     players: BTreeMap<String, BTreeSet<String>>,
-    /// How many tasks failed.
     failed: usize,
 }
 
@@ -52,7 +51,6 @@ pub fn players(report: &Report) -> BTreeMap<String, BTreeSet<String>> {
     players
 }
 
-/// What each role used, in order.
 #[must_use]
 pub fn used_by_role(report: &Report) -> BTreeMap<&'static str, Usage> {
     let mut roles: BTreeMap<&'static str, Usage> = BTreeMap::new();
@@ -66,9 +64,7 @@ pub fn used_by_role(report: &Report) -> BTreeMap<&'static str, Usage> {
 /// and a domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair<'a> {
-    /// In the run before.
     pub then: &'a ReportFinding,
-    /// In the run now.
     pub now: &'a ReportFinding,
 }
 

@@ -10,7 +10,6 @@ use casebook_protocol::{CallStatus, Citation, Credibility, EventTime, FindingId,
 use crate::finished;
 use crate::words::{self, Piece, cut, pieces};
 
-/// The style of the page, in the page.
 const STYLE: &str = include_str!("../templates/style.css");
 
 /// Nothing may be loaded or run, and no style applies but the one with this hash: hostile
@@ -20,7 +19,6 @@ const POLICY: &str = "default-src 'none'; style-src 'sha256-84D9CNN/Dj3/h/JnNN4e
 /// Longer texts are cut, and say so; the report as JSON has them whole.
 const MOST: usize = 6_000;
 
-/// The report as a page.
 #[must_use]
 pub fn render(report: &Report) -> String {
     finished(&Page { report }.to_string())

@@ -16,7 +16,6 @@ use crate::{finished, words};
 /// How many reasons the head of the page has. The rest follows further down.
 const REASONS: usize = 2;
 
-/// The report as Markdown.
 #[must_use]
 pub fn render(report: &Report) -> String {
     finished(&Page { report }.to_string())

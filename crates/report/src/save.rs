@@ -7,17 +7,10 @@ use casebook_protocol::Report;
 
 use crate::Form;
 
-/// Why a file was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
-    /// The folder or the file cannot be written.
     #[error("cannot write {}: {source}", path.display())]
-    Write {
-        /// The file or folder.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
     /// The report cannot be put into JSON, which is a defect.
     #[error("cannot write the report as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -48,9 +41,6 @@ fn ordinary() -> std::fs::Permissions {
 }
 
 /// Writes the report in all its forms into `folder`, which is made where it is missing.
-///
-/// # Errors
-/// As [`whole`].
 pub fn report(folder: &Path, report: &Report) -> Result<(), SaveError> {
     std::fs::create_dir_all(folder).map_err(|source| SaveError::Write { path: folder.to_path_buf(), source })?;
     for form in Form::ALL {

@@ -17,20 +17,12 @@ pub fn matches(pattern: &str, subject: &str) -> bool {
     }
 }
 
-/// Why a message did not go out or come in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BusError {
-    /// The bus is shut down.
     #[error("the bus is closed")]
     Closed,
-    /// The bus failed.
     #[error("cannot {doing}: {reason}")]
-    Failed {
-        /// What was tried.
-        doing: String,
-        /// Why it failed.
-        reason: String,
-    },
+    Failed { doing: String, reason: String },
 }
 
 /// A message that listeners receive.
@@ -45,7 +37,6 @@ pub struct Message {
 /// is delivered again.
 #[async_trait]
 pub trait Delivery: Send {
-    /// The bytes of the job.
     fn bytes(&self) -> &[u8];
 
     /// How often it was delivered, from 1.

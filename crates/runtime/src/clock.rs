@@ -4,13 +4,10 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use casebook_protocol::Timestamp;
 
-/// Where the time comes from.
 pub trait Clock: Send + Sync + 'static {
-    /// The time now.
     fn now(&self) -> Timestamp;
 }
 
-/// The clock of the machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

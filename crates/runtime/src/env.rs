@@ -12,21 +12,15 @@ use crate::telemetry::meter;
 /// What a worker or a Hub needs of the world.
 #[derive(Clone)]
 pub struct Env {
-    /// How processes reach each other.
     pub bus: Arc<dyn Bus>,
-    /// Where results are kept.
     pub store: Arc<dyn Store>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
-/// Why a dead letter was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum BuryError {
-    /// The message was not kept.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The letter was not published.
     #[error(transparent)]
     Bus(#[from] BusError),
 }

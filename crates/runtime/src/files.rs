@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Why a text file was not read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {what} {}: {reason}", file.display())]
 pub struct ReadError {
     /// What the file is for.
     pub what: &'static str,
     pub file: PathBuf,
-    /// Why.
     pub reason: String,
 }
 

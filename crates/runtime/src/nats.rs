@@ -42,40 +42,24 @@ const REFUSED: Duration = Duration::from_secs(30);
 /// How long one answer of the server is waited for.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// Why NATS cannot be worked with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NatsError {
-    /// No connection.
     #[error("cannot connect to NATS at {url}: {reason}")]
-    Connect {
-        /// Where.
-        url: String,
-        /// Why.
-        reason: String,
-    },
+    Connect { url: String, reason: String },
     /// A file with credentials or certificates cannot be used.
     #[error("cannot use {path}: {reason}")]
     File {
-        /// The file.
         path: String,
         /// Why, and what it should hold.
         reason: String,
     },
-    /// The server is too old.
     #[error(
         "NATS server at {url} is version {found}; casebook needs 2.10.26 or newer, since older ones ignore what its \
          work queues need: update the server"
     )]
-    Old {
-        /// Where.
-        url: String,
-        /// Its version.
-        found: String,
-    },
-    /// The server does not let us do what we need.
+    Old { url: String, found: String },
     #[error("NATS server at {url} {what}")]
     Unfit {
-        /// Where.
         url: String,
         /// What is wrong and what to do.
         what: String,
@@ -89,17 +73,10 @@ pub enum NatsError {
         /// Each stream and consumer, and of each every setting with what it is and what it should be.
         String,
     ),
-    /// No process takes requests on the subject.
     #[error("cannot ask on {subject}: no responders")]
     NoResponders { subject: String },
-    /// The server failed.
     #[error("cannot {doing}: {reason}")]
-    Failed {
-        /// What was tried.
-        doing: String,
-        /// Why it failed.
-        reason: String,
-    },
+    Failed { doing: String, reason: String },
 }
 
 /// How to reach the server, and as whom.
@@ -217,13 +194,11 @@ impl Connection {
         Env { bus, store, clock: Arc::new(SystemClock) }
     }
 
-    /// Whether there is a connection at this moment.
     #[must_use]
     pub fn connected(&self) -> bool {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
 
-    /// The servers, as configured.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -234,7 +209,6 @@ impl Connection {
         self.client.server_info().version
     }
 
-    /// What the server refused of late.
     #[must_use]
     pub const fn refusals(&self) -> &Refusals {
         &self.refused

@@ -29,9 +29,6 @@ pub fn abort_on_panic() {
 }
 
 /// Runs `main` to its end on an actix system whose runtime has several threads.
-///
-/// # Errors
-/// When the runtime cannot be started.
 pub fn run<F: Future>(main: F) -> std::io::Result<F::Output> {
     let system = System::with_tokio_rt(|| {
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build();
@@ -72,14 +69,11 @@ struct Job(Box<dyn Delivery>, OwnedSemaphorePermit);
 #[rtype(result = "Observation")]
 pub struct Observe;
 
-/// How an actor is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, MessageResponse)]
 pub struct Observation {
     /// The queue that it works on, or what else names it.
     pub name: String,
-    /// Jobs taken so far.
     pub taken: u64,
-    /// Jobs under way.
     pub under_way: u64,
 }
 

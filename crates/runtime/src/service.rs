@@ -29,10 +29,8 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How often the actors are shown to run.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// How a process ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Stopped as asked.
     Done = 0,
     /// The machine or the server did not let it.
     Failed = 1,
@@ -42,11 +40,9 @@ pub enum Exit {
     Unfinished = 3,
 }
 
-/// Why a process ends before it was asked to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Failure {
-    /// How it ends.
     pub exit: Exit,
     /// What was wrong, where, and what to do.
     pub what: String,
@@ -68,11 +64,8 @@ impl Failure {
 #[derive(Clone)]
 pub struct Service {
     pub settings: Settings,
-    /// Those that every process has.
     pub common: Common,
-    /// How it is.
     pub health: Health,
-    /// Whether it was asked to stop.
     pub stop: Stop,
 }
 

@@ -7,7 +7,6 @@ use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Why the store did not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Another writer was first: read the log and decide again.
@@ -19,22 +18,17 @@ pub enum StoreError {
         /// Where it ends.
         found: u64,
     },
-    /// What is stored cannot be read.
     #[error("{what} is stored but cannot be read: {reason}")]
     Corrupt {
         /// What and where.
         what: String,
-        /// Why.
         reason: String,
     },
-    /// A newer casebook wrote it.
     #[error("{what} has format version {found}, this casebook reads up to {known}")]
     Newer {
         /// What and where.
         what: String,
-        /// Its version.
         found: u16,
-        /// The newest version that this program reads.
         known: u16,
     },
     /// The store itself failed; nothing of the request was stored.
@@ -42,7 +36,6 @@ pub enum StoreError {
     Unavailable {
         /// What was tried, and where.
         doing: String,
-        /// Why it failed.
         reason: String,
     },
 }
@@ -108,7 +101,6 @@ pub trait Store: Send + Sync + 'static {
         self.append(investigation, after, entries).await
     }
 
-    /// What is recorded under `key`.
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Stores the bytes of an artifact under their hash. Storing them again is no change.
@@ -176,9 +168,6 @@ pub fn read_events<T: DeserializeOwned>(what: impl Fn() -> String, bytes: &[u8])
 }
 
 /// The text of an artifact.
-///
-/// # Errors
-/// What the store says.
 pub async fn artifact_text(store: &dyn Store, id: &ArtifactId) -> Result<Option<String>, StoreError> {
     Ok(store.get(id).await?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }

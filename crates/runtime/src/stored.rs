@@ -4,7 +4,6 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The version that is written.
 pub const STORED_VERSION: u16 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -19,9 +18,6 @@ struct Version {
 }
 
 /// The bytes of `body` as they are stored.
-///
-/// # Errors
-/// When it cannot be written as JSON.
 pub fn write<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&Envelope { v: STORED_VERSION, body }).map_err(|e| e.to_string())
 }

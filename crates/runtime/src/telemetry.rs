@@ -21,10 +21,8 @@ pub const TOOL_CALL: &str = "execute_tool";
 /// Span: an investigation from its first event to its last, told when it is over.
 pub const INVESTIGATION: &str = "investigation";
 
-/// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// For people.
     #[default]
     Text,
     /// One JSON object a line.

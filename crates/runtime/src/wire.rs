@@ -14,24 +14,13 @@ pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 /// Why a message cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// The other end speaks another version.
     #[error(
         "message has protocol version {found}, this process speaks {WIRE_VERSION}: run the same casebook on both ends, \
          unless it is no message of casebook at all"
     )]
-    Version {
-        /// Its version.
-        found: u16,
-    },
-    /// Not a message of the type expected.
+    Version { found: u16 },
     #[error("message cannot be read as {expected}: {reason}")]
-    Malformed {
-        /// The type expected.
-        expected: &'static str,
-        /// What the decoder says.
-        reason: String,
-    },
-    /// Cannot be written.
+    Malformed { expected: &'static str, reason: String },
     #[error("message cannot be written: {0}")]
     Unwritable(String),
 }
@@ -55,9 +44,6 @@ pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, WireError> {
 }
 
 /// The message in these bytes.
-///
-/// # Errors
-/// [`WireError`] when the version is another, the bytes are malformed, or some are left over.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     let malformed = |reason: String| WireError::Malformed { expected: std::any::type_name::<T>(), reason };
     let (version, body) = bytes.split_first_chunk::<2>().ok_or_else(|| malformed("it is empty".into()))?;

@@ -21,7 +21,6 @@ mod when;
 use cite::literal;
 use query::{asked_for, covers, queried};
 
-/// One recorded call with its result.
 #[derive(Debug, Clone)]
 pub struct Exhibit {
     call: ToolCall,

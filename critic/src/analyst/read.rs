@@ -47,7 +47,6 @@ const WRITTEN_BY_OTHERS: [&str; 12] = [
 /// The records that were looked at, by call and pointer.
 pub(super) type Records = BTreeMap<(String, String), Record>;
 
-/// A record that was looked at.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     time: Option<Timestamp>,

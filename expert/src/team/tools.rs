@@ -7,7 +7,6 @@ use casebook_agent::mcp::pattern::{Pattern, any};
 use casebook_agent::tools::Tools;
 use casebook_protocol::Toolset;
 
-/// The tools of one place.
 pub(super) struct Part {
     pub(super) tools: Arc<dyn Tools>,
     /// Those that the Expert may call.

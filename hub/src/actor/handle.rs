@@ -94,9 +94,6 @@ impl HubHandle {
 
     /// Hands out no more tasks and answers when all that was decided is recorded. Tasks under way may
     /// end; their outcomes are recorded and wait for whoever resumes.
-    ///
-    /// # Errors
-    /// When the Hub has stopped.
     pub async fn suspend(&self) -> Result<(), HubError> {
         for addr in self.hub.send(SuspendAll).await.map_err(|_| HubError::Stopped)? {
             let (reply, done) = oneshot::channel();
@@ -135,9 +132,6 @@ impl HubHandle {
     }
 
     /// Says to every open investigation which domains have an Expert at the moment.
-    ///
-    /// # Errors
-    /// When the Hub has stopped.
     pub async fn attend(&self, present: BTreeSet<Domain>) -> Result<(), HubError> {
         let present = Arc::new(present);
         let (_, everyone) = self.hub.send(Everyone).await.map_err(|_| HubError::Stopped)?;
@@ -149,9 +143,6 @@ impl HubHandle {
     }
 
     /// How the Hub is.
-    ///
-    /// # Errors
-    /// When it has stopped.
     pub async fn observe(&self) -> Result<HubObservation, HubError> {
         let (suspended, everyone) = self.hub.send(Everyone).await.map_err(|_| HubError::Stopped)?;
         let mut open = Vec::new();

@@ -19,7 +19,6 @@ pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
     InvestigationId::new(id).unwrap_or_else(|_| unreachable!("a UUID in lower case is an investigation id"))
 }
 
-/// The investigation that an alert belongs to.
 #[derive(Debug)]
 pub struct Known {
     pub investigation: InvestigationId,
@@ -32,9 +31,7 @@ pub struct Known {
 pub enum Earlier {
     /// It was over other evidence.
     Elsewhere,
-    /// It has not ended.
     Open,
-    /// It has ended.
     Closed,
 }
 
@@ -54,9 +51,6 @@ pub fn duplicate(earlier: &[Earlier], source: Source) -> Option<usize> {
 
 impl Intake {
     /// The investigation that this alert belongs to.
-    ///
-    /// # Errors
-    /// The log of an earlier investigation cannot be read.
     pub async fn known(&self, alert: &AlertId, source: Source) -> Result<Known, HubError> {
         let (mut earlier, mut states) = (Vec::new(), Vec::new());
         for n in 1.. {

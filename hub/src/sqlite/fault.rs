@@ -8,43 +8,23 @@ use rusqlite::ErrorCode;
 /// Why a data folder cannot be opened. [`OpenError::advice`] says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it.
     #[error("data folder {} is in use by another casebook (process {process})", folder.display())]
     Locked {
         folder: PathBuf,
         /// Its process id, as it wrote it.
         process: String,
     },
-    /// It cannot be written to.
     #[error("cannot write to data folder {}: {reason}", folder.display())]
-    NotWritable {
-        folder: PathBuf,
-        /// What the system says.
-        reason: String,
-    },
-    /// There is no room.
+    NotWritable { folder: PathBuf, reason: String },
     #[error("no room is left for data folder {}", folder.display())]
     Full { folder: PathBuf },
-    /// A newer casebook wrote it.
     #[error("data folder {} has format {found}, this casebook reads up to {known}", folder.display())]
-    Newer {
-        folder: PathBuf,
-        /// The version found.
-        found: i64,
-        /// The newest version known.
-        known: i64,
-    },
-    /// It is no database, or a damaged one.
+    Newer { folder: PathBuf, found: i64, known: i64 },
     #[error("{} cannot be read: {reason}", file.display())]
-    Corrupt {
-        file: PathBuf,
-        /// What SQLite says.
-        reason: String,
-    },
+    Corrupt { file: PathBuf, reason: String },
 }
 
 impl OpenError {
-    /// What to do about it.
     #[must_use]
     pub const fn advice(&self) -> &'static str {
         match self {

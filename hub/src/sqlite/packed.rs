@@ -75,9 +75,6 @@ fn packed(bytes: &[u8], words: &'static EncoderDictionary<'static>) -> Option<Ve
 }
 
 /// The bytes that were packed.
-///
-/// # Errors
-/// Why they cannot be unpacked.
 pub(super) fn unpack(form: i64, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     match form {
         WHOLE => Ok(bytes),

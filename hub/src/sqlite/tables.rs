@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::packed::{self, Packed};
 
-/// The version of the tables.
 pub(super) const VERSION: i64 = 1;
 
 /// An investigation has a number, since its id would stand in every row; a row has a form ([`packed`]). Rows
@@ -20,7 +19,6 @@ CREATE TABLE results (investigation INTEGER NOT NULL, key TEXT NOT NULL, form IN
 CREATE TABLE artifacts (id BLOB NOT NULL PRIMARY KEY, form INTEGER NOT NULL, bytes BLOB NOT NULL);
 ";
 
-/// Makes the tables of a new file.
 pub(super) fn create(connection: &mut Connection) -> Result<(), rusqlite::Error> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(CREATE)?;

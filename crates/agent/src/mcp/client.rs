@@ -42,22 +42,15 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// How a server is reached, with its secrets.
 #[derive(Clone)]
 pub enum Reach {
-    /// A child process.
     Child {
-        /// The program.
         program: String,
-        /// Its arguments.
         args: Vec<String>,
-        /// All of its environment.
         env: Vec<(String, SecretString)>,
         /// Where it runs.
         cwd: Option<PathBuf>,
     },
-    /// Streamable HTTP.
     Http {
-        /// Where.
         url: String,
-        /// What goes with each request.
         headers: Vec<(String, SecretString)>,
     },
 }
@@ -67,13 +60,10 @@ pub enum Reach {
 pub enum CallError {
     /// The server says no: a fact for the caller.
     Refused(String),
-    /// It did not answer in time.
     Late,
-    /// The connection is lost.
     Lost(String),
 }
 
-/// A connection.
 pub struct Client {
     running: Option<RunningService<RoleClient, Handler>>,
     child: Option<Child>,
@@ -82,7 +72,6 @@ pub struct Client {
     said: Arc<Mutex<Vec<u8>>>,
     secrets: Vec<SecretString>,
     changed: Arc<AtomicBool>,
-    /// When it was made.
     pub since: Instant,
 }
 
@@ -205,9 +194,6 @@ impl Client {
     }
 
     /// What the server says of itself and of its tools.
-    ///
-    /// # Errors
-    /// It does not say.
     pub async fn list(&self, patience: Duration) -> Result<Listing, String> {
         let running = self.running.as_ref().ok_or("is not connected")?;
         // Said while they are listed, it holds for the next time.
@@ -240,9 +226,6 @@ impl Client {
     }
 
     /// Calls a tool.
-    ///
-    /// # Errors
-    /// [`CallError`]
     pub async fn call(
         &self,
         tool: &str,

@@ -19,33 +19,26 @@ const DESCRIPTION: usize = 4096;
 /// So many faults of a call's arguments are told.
 const FAULTS: usize = 5;
 
-/// A tool of a server, judged.
 #[derive(Debug)]
 pub struct Judged {
-    /// As the server has it.
     pub listed: Listed,
-    /// Its fingerprint.
     pub fingerprint: String,
     /// How it stands to its pin.
     pub pinned: Pinned,
     /// It may change something, and is allowed to.
     pub writes: bool,
-    /// It is offered so, or held back for a reason.
     pub standing: Result<Offer, String>,
 }
 
-/// A tool that may be offered.
 #[derive(Debug)]
 pub struct Offer {
     /// As callers see it.
     pub spec: ToolSpec,
-    /// Arguments that are fixed.
     fixed: Map<String, Value>,
     /// The server's own schema, compiled.
     schema: JsonSchema,
 }
 
-/// Judges a tool of `server`.
 #[must_use]
 pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned) -> Judged {
     let evidence = policy.kind == Kind::Evidence;

@@ -24,7 +24,6 @@ const GOOD: Duration = Duration::from_secs(60);
 /// So many calls in a row without an answer, and the server counts as stuck.
 const STUCK: u32 = 2;
 
-/// A server.
 pub struct Link {
     name: String,
     way: Way,
@@ -37,11 +36,9 @@ pub struct Link {
 struct State {
     client: Option<Arc<Client>>,
     listing: Arc<Listing>,
-    /// Failures in a row.
     failures: u32,
     /// When the last one was, and what it was.
     failed: Option<(Instant, String)>,
-    /// Calls in a row without an answer.
     late: u32,
 }
 
@@ -62,17 +59,11 @@ impl Link {
     }
 
     /// What the server says of itself and its tools.
-    ///
-    /// # Errors
-    /// Why it cannot be reached.
     pub async fn listing(&self) -> Result<Arc<Listing>, String> {
         self.connected().await.map(|(_, listing)| listing)
     }
 
     /// Calls `tool`, if it still is what `known` is the fingerprint of.
-    ///
-    /// # Errors
-    /// A message for the caller.
     pub async fn call(&self, tool: &str, known: &str, arguments: Map<String, Value>) -> Result<String, String> {
         // The semaphore is never closed.
         let _turn = self.gate.acquire().await;
@@ -241,7 +232,6 @@ impl Link {
         }
     }
 
-    /// Ends the connection.
     pub async fn close(&self) {
         let client = self.state.lock().await.client.take();
         match client.map(Arc::try_unwrap) {

@@ -3,14 +3,10 @@
 use casebook_protocol::hash::canonical_json;
 use serde_json::{Value, json};
 
-/// The parts of an answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answered {
-    /// The blocks of content, as they came.
     pub content: Vec<Value>,
-    /// The structured content.
     pub structured: Option<Value>,
-    /// The server says that the call failed.
     pub failed: bool,
 }
 

@@ -15,7 +15,6 @@ impl Pattern {
         Self(text.into())
     }
 
-    /// As it is written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -13,10 +13,8 @@ use serde_json::json;
 use super::Listed;
 use crate::fault::ConfigFault;
 
-/// The version of the file's format.
 const VERSION: u32 = 1;
 
-/// The file of pins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pins {
@@ -33,7 +31,6 @@ impl Default for Pins {
 /// How a tool stands to its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pinned {
-    /// It is what it was.
     Same,
     /// Its description, its schema or what it says of itself has changed.
     Changed,
@@ -57,9 +54,6 @@ pub fn fingerprint(tool: &Listed) -> String {
 
 impl Pins {
     /// The pins in `text`, the content of `file`.
-    ///
-    /// # Errors
-    /// It is no such file.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigFault> {
         let fault = |line, what| ConfigFault { file: file.to_path_buf(), line, what };
         let pins: Self = serde_json::from_str(text).map_err(|e| {
@@ -74,9 +68,6 @@ impl Pins {
     }
 
     /// The pins of a team folder; none where it has no such file.
-    ///
-    /// # Errors
-    /// It cannot be read, or is no such file.
     pub fn read(team: &Path) -> Result<Self, ConfigFault> {
         let file = path(team);
         match fs::read_to_string(&file) {
@@ -110,9 +101,6 @@ impl Pins {
     }
 
     /// Changes the pins of a team folder by `change`, one process at a time, and gives them.
-    ///
-    /// # Errors
-    /// They cannot be read or written.
     pub fn update(team: &Path, change: impl FnOnce(&mut Self)) -> Result<Self, ConfigFault> {
         let file = path(team);
         let failed = |e: std::io::Error| ConfigFault {

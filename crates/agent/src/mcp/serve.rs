@@ -38,45 +38,30 @@ impl Hints {
     pub const READS: Self = Self { read_only: true, idempotent: true, open_world: false };
 }
 
-/// What is served.
 #[derive(Clone)]
 pub struct Served {
-    /// The name of the server, such as `casebook-evidence`.
     pub name: &'static str,
     /// What it is and how to begin, for a model that never saw it.
     pub instructions: String,
-    /// Its tools.
     pub tools: Arc<dyn Tools>,
     /// What is said of each tool, by name.
     pub hints: fn(&str) -> Hints,
 }
 
-/// Why nothing is served (any more).
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Other machines could reach it.
     #[error(
         "{0} can be reached from other machines, and whoever reaches it may call all tools: name a loopback address, such as 127.0.0.1:0"
     )]
     NotLoopback(SocketAddr),
-    /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; name another address, or port 0 for a free one")]
-    Bind {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// Standard input or output failed.
+    Bind { address: SocketAddr, source: std::io::Error },
     #[error("cannot talk to the client over standard input and output: {0}")]
     Stdio(String),
 }
 
 /// Serves one client over standard input and output until the input ends or `stop` is asked for. Nothing
 /// else may write to standard output meanwhile.
-///
-/// # Errors
-/// Standard output cannot be written.
 pub async fn stdio(served: Served, stop: &mut Stop) -> Result<(), ServeError> {
     let transport = Patient::new(tokio::io::stdin(), tokio::io::stdout());
     let serving = async {

@@ -18,23 +18,18 @@ use super::servers::Servers;
 use crate::fault::ConfigFault;
 use crate::tools::Tools;
 
-/// A server with its tools.
 pub struct Served {
-    /// Its name.
     pub name: String,
     /// What is said of it.
     pub policy: ServerPolicy,
-    /// How it is reached.
     pub link: Arc<Link>,
     /// What it says of itself, or why it is not there.
     pub there: Result<String, String>,
-    /// Its tools, judged.
     pub tools: Vec<Judged>,
     /// Its tools were pinned now: it was never seen before.
     pub first_seen: bool,
 }
 
-/// All servers.
 #[derive(Default)]
 pub struct Toolbox {
     /// Them, in order of name.
@@ -93,7 +88,6 @@ impl Toolbox {
         (!all.servers.is_empty()).then_some(all)
     }
 
-    /// Ends all connections.
     pub async fn close(&self) {
         join_all(self.servers.iter().map(|server| server.link.close())).await;
     }

@@ -10,7 +10,6 @@ use crate::model::Part;
 use crate::model::schema::AnswerForm;
 use crate::reasoner::Done;
 
-/// The prompt of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Briefing {
     /// The prompt and its version, such as `investigate 1`.

@@ -81,7 +81,6 @@ fn rest(call: &ToolCall, tool: &str, looks: bool) -> String {
     if server_of(&call.tool).is_some() { looked } else { format!("{looked}, or {again}") }
 }
 
-/// A result that does not fit.
 struct Cut {
     shown: String,
     /// What was left out, and the shape of the whole.

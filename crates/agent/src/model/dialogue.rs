@@ -24,15 +24,10 @@ const UNREADABLE: u32 = 1;
 
 /// A conversation with what it is about.
 pub struct Dialogue<'a> {
-    /// The task.
     pub task: &'a Task,
-    /// Who answers.
     pub selected: &'a ModelSelection,
-    /// What the role says.
     pub brief: &'a dyn Brief,
-    /// What has been done.
     pub past: &'a Past,
-    /// What is offered now.
     pub turn: &'a Turn,
 }
 
@@ -66,7 +61,6 @@ enum Shown {
 }
 
 impl Dialogue<'_> {
-    /// The next move.
     #[must_use]
     pub fn next(&self) -> Action {
         let form = self.brief.form(self.task.view.kind());

@@ -12,13 +12,10 @@ use crate::model::config::{Config, ConfigError, NoModel};
 
 /// The environment variable that names a models file.
 pub const MODELS_ENV: &str = "CASEBOOK_MODELS";
-/// Why the models of a file cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelsError {
-    /// The file is not read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The file does not hold.
     #[error(transparent)]
     File(#[from] ConfigError),
     /// An Expert is to be played by a model that the file does not have.
@@ -29,21 +26,15 @@ pub enum ModelsError {
     Client(#[from] client::OpenError),
 }
 
-/// A models file, and what answers for its models.
 #[derive(Clone)]
 pub struct Models {
-    /// The file.
     pub config: Arc<Config>,
-    /// The models.
     pub models: Arc<dyn Model>,
 }
 
 impl Models {
     /// The models that `file` assigns to `role`, after `adjust` changed the choice, over the network: no
     /// other role's key is needed.
-    ///
-    /// # Errors
-    /// [`ModelsError`] names the file and what is wrong with it, or the key that is missing.
     pub fn of_role(
         file: &Path,
         role: Role,
@@ -57,9 +48,6 @@ impl Models {
 }
 
 /// The models file `file`, checked, with its text.
-///
-/// # Errors
-/// It cannot be read, or does not hold.
 pub fn read(file: &Path) -> Result<(Config, String), ModelsError> {
     let text = text(file, "the models file")?;
     let config = Config::parse(&file.display().to_string(), &text)?;

@@ -33,13 +33,9 @@ pub fn assign(
 
 /// What thinks where the models file names a model, and the built-in analyst where it does not.
 pub struct ModelOrAnalyst {
-    /// The models file.
     pub config: Arc<Config>,
-    /// The models behind it.
     pub models: Arc<dyn Model>,
-    /// What the role tells a model.
     pub brief: Arc<dyn Brief>,
-    /// Who thinks where no model is set.
     pub analyst: Analyst,
 }
 

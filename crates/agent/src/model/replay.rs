@@ -20,7 +20,6 @@ pub const RECORDING_VERSION: u16 = 1;
 /// The copy of the models file in a recording.
 pub const MODELS_FILE: &str = "models.toml";
 
-/// One exchange as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
     casebook_recording: u16,
@@ -30,9 +29,6 @@ struct Kept {
 
 /// Keeps the exchanges of `model` in `folder`, which is made if it is not there, with `models`, the text of the
 /// models file: it names keys and holds none.
-///
-/// # Errors
-/// When the folder cannot be written.
 pub fn record(model: Arc<dyn Model>, folder: &Path, models: &str) -> io::Result<Arc<dyn Model>> {
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join(MODELS_FILE), models)?;
@@ -51,7 +47,6 @@ fn keep(folder: &Path, ask: &Ask, result: &Result<Answered, AskError>) {
     }
 }
 
-/// Answers from a recording.
 #[derive(Debug)]
 pub struct Replay {
     folder: PathBuf,
@@ -59,38 +54,18 @@ pub struct Replay {
     calls: BTreeMap<ModelCallId, Vec<PathBuf>>,
 }
 
-/// Why a recording cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// It cannot be read.
     #[error("{}: {error}", file.display())]
-    Unreadable {
-        /// The file or folder.
-        file: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// A file is not an exchange.
+    Unreadable { file: PathBuf, error: io::Error },
     #[error("{} is not a recorded exchange: {reason}", file.display())]
-    Malformed {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-    /// Nothing is in it.
+    Malformed { file: PathBuf, reason: String },
     #[error("{} holds no recorded exchange: record one with --record {}", folder.display(), folder.display())]
-    Empty {
-        /// The folder.
-        folder: PathBuf,
-    },
+    Empty { folder: PathBuf },
 }
 
 impl Replay {
     /// The recording in `folder`.
-    ///
-    /// # Errors
-    /// [`RecordingError`] when it cannot be read, or holds nothing.
     pub fn open(folder: &Path) -> Result<Self, RecordingError> {
         let unreadable = |file: &Path| {
             let file = file.to_owned();

@@ -11,14 +11,12 @@ use tokio::time::Instant;
 
 use crate::model::Fault;
 
-/// How attempts follow each other.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     /// Wait before the second attempt; it doubles from there, and chance adds up to as much again.
     pub first: Duration,
     /// The longest wait that we choose ourselves.
     pub longest: Duration,
-    /// Attempts, the first included.
     pub attempts: u32,
 }
 
@@ -28,12 +26,10 @@ impl Default for Pace {
     }
 }
 
-/// An attempt that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
     /// What it means if no other attempt is made.
     pub fault: Fault,
-    /// It may pass.
     pub passing: bool,
     /// The provider asks for this much patience.
     pub wait: Option<Duration>,

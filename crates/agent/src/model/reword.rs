@@ -18,11 +18,9 @@ use crate::reasoner::Done;
 /// The longest prompt that is taken, in bytes: more leaves no room in small windows.
 pub const MAX_PROMPT: usize = 64 * 1024;
 
-/// What is wrong with a prompt file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {fault}")]
 pub struct PromptError {
-    /// The file.
     pub file: String,
     /// What is wrong and what to write instead.
     pub fault: String,
@@ -55,9 +53,6 @@ fn fills() -> [(&'static str, String); 7] {
 
 impl Prompts {
     /// Takes the prompt file `file` (such as `plan.md`) with the content `text`.
-    ///
-    /// # Errors
-    /// [`PromptError`] when no task has such a file, or the text is not a prompt for it.
     pub fn take(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
         let refused = |fault: String| PromptError { file: one_line(file, 80), fault };
         let kind =
@@ -113,9 +108,7 @@ fn placeholders(text: &str, fills: &[(&str, &str)]) -> Result<(), String> {
 
 /// A role that says what [`Prompts`] has, and else what it always says.
 pub struct Reworded {
-    /// The role.
     pub brief: Arc<dyn Brief>,
-    /// The prompts.
     pub prompts: Option<Arc<Prompts>>,
     /// What is said at the end, so that what is the same for all stays the beginning of every prompt.
     pub added: String,

@@ -28,7 +28,6 @@ impl Schema {
         Self::from(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({"type": "object"})))
     }
 
-    /// The schema.
     #[must_use]
     pub fn value(&self) -> &Value {
         &self.0.value
@@ -80,23 +79,18 @@ impl<'de> Deserialize<'de> for Schema {
     }
 }
 
-/// The form of an answer.
 #[derive(Debug)]
 pub struct AnswerForm {
     /// Its name on the wire, such as `plan`.
     pub name: String,
     /// What it is for, in a sentence.
     pub description: String,
-    /// The schema for the wire.
     pub wire: Schema,
-    /// The schema to check against.
     pub full: Value,
-
     compiled: Compiled,
 }
 
 impl AnswerForm {
-    /// The form made from `T`.
     #[must_use]
     pub fn of<T: JsonSchema>(name: &str, description: &str) -> Self {
         let settings = schemars::generate::SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);

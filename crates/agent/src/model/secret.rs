@@ -17,16 +17,11 @@ const REDACTED: &str = "[key]";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model {model:?}: {fault}")]
 pub struct NoKey {
-    /// The model.
     pub model: String,
-    /// What is wrong and what to do.
     pub fault: String,
 }
 
 /// The key of `profile`; none for a keyless server. `env` looks up an environment variable.
-///
-/// # Errors
-/// [`NoKey`] when there is none, or none that can be sent.
 pub fn key(profile: &Profile, env: impl Fn(&str) -> Option<String>) -> Result<Option<SecretString>, NoKey> {
     let none = |fault: String| NoKey { model: profile.name.clone(), fault };
     let (text, place) = match &profile.key {

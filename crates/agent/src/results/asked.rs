@@ -37,9 +37,6 @@ impl Asked {
     }
 
     /// The look.
-    ///
-    /// # Errors
-    /// What does not go together.
     pub fn look(self) -> Result<Look, String> {
         let count = self.count.unwrap_or(false) || self.by.is_some();
         let lines = self.from_line.is_some() || self.to_line.is_some();

@@ -143,9 +143,6 @@ pub async fn recorded(
 }
 
 /// A recorded call of an investigation.
-///
-/// # Errors
-/// A message for the caller: there is no such call, or it cannot be read.
 pub async fn call_of(store: &dyn Store, investigation: &InvestigationId, call: &str) -> Result<ToolCall, String> {
     let id = CallId::new(call).map_err(|e| e.to_string())?;
     let bytes = store.recorded(investigation, &call_key(&id)).await.map_err(|e| e.to_string())?;
@@ -156,9 +153,6 @@ pub async fn call_of(store: &dyn Store, investigation: &InvestigationId, call: &
 }
 
 /// Looks into a result where it may take its time.
-///
-/// # Errors
-/// What [`look`] says.
 pub async fn looked(text: String, wanted: Look) -> Result<serde_json::Value, String> {
     match tokio::task::spawn_blocking(move || look(&text, &wanted)).await {
         Ok(shown) => shown,

@@ -115,9 +115,7 @@ impl Worker {
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredReply {
-    /// The reply.
     Reply(Reply),
-    /// What sort of failure it was.
     Fault(Fault),
 }
 

@@ -33,9 +33,6 @@ impl Worker {
     }
 
     /// Writes a dead letter.
-    ///
-    /// # Errors
-    /// As [`casebook_runtime::Env::bury`].
     pub(super) async fn bury(
         &self,
         queue: &Queue,

@@ -45,7 +45,6 @@ struct State {
     closed: bool,
 }
 
-/// The bus inside one process. Clones are the same bus.
 #[derive(Clone)]
 pub struct MemoryBus {
     state: Arc<Mutex<State>>,
@@ -66,7 +65,6 @@ impl Default for MemoryBus {
 }
 
 impl MemoryBus {
-    /// A bus that commits these faults.
     #[must_use]
     pub fn new(faults: Faults) -> Self {
         let state = State { random: faults.seed ^ 0x9e37_79b9_7f4a_7c15, ..State::default() };

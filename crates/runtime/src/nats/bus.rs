@@ -33,7 +33,6 @@ const PUBLIC: [&str; 3] = ["casebook.events.", "casebook.timeline.", subject::RE
 /// What must not be lost once it is published: the server confirms it.
 const KEPT: [&str; 2] = [subject::REPORTS, "casebook.dead."];
 
-/// The bus over NATS.
 pub struct NatsBus {
     nats: Connection,
     store: Arc<NatsStore>,

@@ -6,7 +6,6 @@ use casebook_protocol::subject::{self, Queue};
 
 use super::streams;
 
-/// A user of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum User {
     /// Hubs: they make the streams and write the logs.
@@ -18,12 +17,9 @@ pub enum User {
     Reader,
 }
 
-/// What a user may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permissions {
-    /// Subjects that it may publish to.
     pub publish: Vec<String>,
-    /// Subjects that it may hear.
     pub subscribe: Vec<String>,
     /// It may answer requests that it heard.
     pub answers: bool,

@@ -9,7 +9,6 @@ use super::{Connection, NatsError};
 /// A worker says this often that it is there; a Hub waits five times as long before it misses it.
 pub const HEARTBEAT: Duration = Duration::from_secs(3);
 
-/// Why a worker is not let in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JoinError {
     /// Not now: no Hub is there, or others are in the way. To be tried again.

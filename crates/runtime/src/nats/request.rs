@@ -9,9 +9,7 @@ use futures_util::StreamExt;
 
 use super::{Connection, NatsError, reason, streams};
 
-/// A request that waits for its answer.
 pub struct Asked {
-    /// The subject that it came on.
     pub subject: String,
     pub bytes: Vec<u8>,
     reply: Option<async_nats::Subject>,
@@ -30,9 +28,6 @@ impl Requests {
 
 impl Connection {
     /// Takes requests on `subject`; of everyone in `group` one gets each.
-    ///
-    /// # Errors
-    /// [`NatsError::Failed`] when the connection is closed.
     pub async fn serve(&self, subject: &str, group: &str) -> Result<Requests, NatsError> {
         let serving = self.client.queue_subscribe(subject.to_owned(), group.to_owned()).await;
         serving
@@ -76,18 +71,12 @@ impl Connection {
     }
 
     /// Tells whoever listens.
-    ///
-    /// # Errors
-    /// [`NatsError::Failed`] when the connection is closed.
     pub async fn tell(&self, subject: &str, bytes: Vec<u8>) -> Result<(), NatsError> {
         let sent = self.client.publish(subject.to_owned(), bytes.into()).await;
         sent.map_err(|e| NatsError::Failed { doing: format!("publish to {subject}"), reason: reason(&e) })
     }
 
     /// The last letter on one of the subjects of what was given up.
-    ///
-    /// # Errors
-    /// [`NatsError::Failed`] when the server cannot be asked, or the letter not be read.
     pub async fn last_letter(&self, subject: &str) -> Result<Option<DeadLetter>, NatsError> {
         let failed =
             |why: String| NatsError::Failed { doing: format!("read the last letter on {subject}"), reason: why };

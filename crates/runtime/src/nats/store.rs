@@ -47,14 +47,12 @@ enum Written {
     Taken,
 }
 
-/// The store over JetStream.
 pub struct NatsStore {
     nats: Connection,
     tips: Mutex<HashMap<InvestigationId, Tip>>,
 }
 
 impl NatsStore {
-    /// The store of this connection.
     #[must_use]
     pub fn new(nats: Connection) -> Self {
         Self { nats, tips: Mutex::default() }

@@ -21,9 +21,6 @@ impl Connection {
     }
 
     /// The last message of `subject`, as the leader of the stream has it.
-    ///
-    /// # Errors
-    /// In words.
     pub(super) async fn last_of(&self, stream: &str, subject: &str) -> Result<Option<StreamMessage>, String> {
         let stream = self.jetstream.get_stream_no_info(stream).await.map_err(|e| reason(&e))?;
         one(stream.raw_message_builder().last_by_subject(subject)).await.map_err(|e| reason(&e))

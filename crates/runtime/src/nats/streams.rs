@@ -20,13 +20,11 @@ pub const ALERTS: &str = "CASEBOOK_ALERTS";
 pub const CASES: &str = "CASEBOOK_CASES";
 /// Tasks that wait for a worker or are held by one.
 pub const TASKS: &str = "CASEBOOK_TASKS";
-/// The logs of all investigations.
 pub const LOG: &str = "CASEBOOK_LOG";
 /// The parts of artifacts.
 pub const ARTIFACTS: &str = "CASEBOOK_ARTIFACTS";
 /// The last event and the last Timeline of each investigation.
 pub const LIVE: &str = "CASEBOOK_LIVE";
-/// Reports.
 pub const REPORTS: &str = "CASEBOOK_REPORTS";
 /// What was given up.
 pub const DEAD: &str = "CASEBOOK_DEAD";
@@ -48,7 +46,6 @@ pub fn results(writer: Option<&Queue>) -> String {
     }
 }
 
-/// How the streams are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keeping {
     /// Servers that hold each message: 1 for one server, 3 for a cluster of three.
@@ -166,9 +163,6 @@ impl Connection {
     }
 
     /// Makes what the workers of `queue` need: their consumer, and the stream of what they record.
-    ///
-    /// # Errors
-    /// As [`Connection::prepare`].
     pub async fn prepare_queue(&self, queue: &Queue, keeping: Keeping) -> Result<(), NatsError> {
         let mut different = Different::default();
         let results = stream(&results(Some(queue)), &format!("casebook.result.{queue}.>"), keeping);

@@ -11,25 +11,20 @@ use crate::wire::WIRE_VERSION;
 /// Actors that have not run for so long are stuck: the process is not alive.
 const STUCK: Duration = Duration::from_secs(15);
 
-/// A queue that a process works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueHealth {
-    /// The server is reached.
     pub connected: bool,
     /// The Hub knows of us.
     pub joined: bool,
-    /// Jobs under way.
     pub under_way: u64,
 }
 
-/// How a process is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Standing {
     /// The queues that it works on, or shall, by the user that it is there.
     pub queues: BTreeMap<String, QueueHealth>,
     /// It is getting ready: what it does.
     pub preparing: Option<String>,
-    /// It was asked to stop.
     pub draining: bool,
     /// What else is wrong, by what it concerns.
     pub troubles: BTreeMap<String, String>,
@@ -59,15 +54,12 @@ impl Standing {
 /// What `/ready` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The role.
     pub role: String,
     /// The name of this process, which no other has.
     pub name: String,
-    /// The version of the package.
     pub version: String,
     /// The version of the messages between processes.
     pub wire: u16,
-    /// It takes work.
     pub ready: bool,
     /// The server is reached, as every user that it is there.
     pub connected: bool,
@@ -75,7 +67,6 @@ pub struct Answer {
     pub joined: bool,
     /// The queues that it works on, by name.
     pub queues: Vec<String>,
-    /// Jobs under way.
     pub under_way: u64,
     /// Why it takes no work.
     pub reasons: Vec<String>,
@@ -110,7 +101,6 @@ impl Health {
         Self(Arc::new(Inner { role: role.to_owned(), name: instance(), standing, beat }))
     }
 
-    /// The name of this process.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
@@ -139,7 +129,6 @@ impl Health {
         });
     }
 
-    /// How it stands.
     #[must_use]
     pub fn standing(&self) -> Standing {
         self.0.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -156,7 +145,6 @@ impl Health {
         self.0.beat.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < STUCK
     }
 
-    /// What it says of itself.
     #[must_use]
     pub fn answer(&self) -> Answer {
         let standing = self.standing();

@@ -25,9 +25,6 @@ const HEAD: usize = 16 * 1024;
 
 /// Answers at `address` from now on, as long as the process lives. Gives the address, whose port the
 /// system chose where it was 0.
-///
-/// # Errors
-/// The address cannot be listened on.
 pub async fn serve(address: SocketAddr, health: Health) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;

@@ -5,12 +5,10 @@ use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-/// Asks to stop.
 #[derive(Debug, Clone)]
 pub struct Stopper(watch::Sender<bool>);
 
 impl Stopper {
-    /// Asks to stop.
     pub fn stop(&self) {
         // Nobody waits any more: what was to be stopped is at its end.
         let _ = self.0.send(true);
@@ -30,9 +28,6 @@ impl Stop {
     }
 
     /// Listens for SIGTERM and SIGINT from now on; the second one ends the process with `code`.
-    ///
-    /// # Errors
-    /// The system does not let us listen.
     pub fn listen(code: i32) -> std::io::Result<Self> {
         Self::listen_with(code, false)
     }
@@ -69,9 +64,6 @@ impl Stop {
     }
 
     /// Listens for SIGTERM and SIGINT from now on: the first one asks the first, the second one the second.
-    ///
-    /// # Errors
-    /// The system does not let us listen.
     pub fn listen_twice() -> std::io::Result<(Self, Self)> {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -88,7 +80,6 @@ impl Stop {
         Ok((stop, at_once))
     }
 
-    /// Whether someone asked.
     #[must_use]
     pub fn asked(&self) -> bool {
         *self.0.borrow()

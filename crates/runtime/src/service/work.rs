@@ -23,15 +23,11 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How often a Hub is asked again whether it lets us in: it may be another one, of another version.
 const AGAIN: Duration = Duration::from_secs(30);
 
-/// A queue that a process works on.
 pub struct Assignment {
-    /// The queue.
     pub queue: Queue,
     /// What the roster says of it, for Experts.
     pub member: Option<Member>,
-    /// Jobs at once.
     pub at_once: usize,
-    /// What performs them.
     pub worker: Box<dyn FnOnce(Env) -> Arc<dyn Performer>>,
 }
 
@@ -64,9 +60,6 @@ pub fn options(common: &Common, user: &str) -> Options {
 }
 
 /// Connects as `user`, however long it takes; none when the process was asked to stop first.
-///
-/// # Errors
-/// A file that cannot be used, a server that is too old or cannot do what is needed.
 pub async fn connected(service: &mut Service, user: &str) -> Result<Option<Connection>, Failure> {
     let options = options(&service.common, user);
     let mut pause = PAUSE.0;

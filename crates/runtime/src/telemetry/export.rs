@@ -131,20 +131,15 @@ pub fn link(span: &tracing::Span, investigation: &InvestigationId) {
     }
 }
 
-/// An investigation that is over.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended<'a> {
-    /// Which.
     pub investigation: &'a InvestigationId,
-    /// When it was opened.
     pub opened: Timestamp,
-    /// When it was closed.
     pub closed: Timestamp,
     pub verdict: &'static str,
     /// Whether it was stopped before the Director concluded.
     pub stopped: bool,
     pub rounds: u32,
-    /// What it used.
     pub usage: Usage,
 }
 

@@ -97,7 +97,6 @@ pub struct ModelCalled<'a> {
     pub result: Result<(&'a casebook_protocol::Tokens, u64), &'static str>,
 }
 
-/// A model was called.
 pub fn model_called(called: &ModelCalled<'_>) {
     let Some(meters) = METERS.get() else { return };
     let of = || {
@@ -151,7 +150,6 @@ pub fn given_up(subject: &str) {
     meters.dead_letters.add(1, &[KeyValue::new("messaging.destination.name", subject.to_owned())]);
 }
 
-/// An investigation was opened.
 pub fn opened() {
     let Some(meters) = METERS.get() else { return };
     meters.opened.add(1, &[]);
@@ -163,13 +161,11 @@ pub fn closed(verdict: &'static str, opened: Timestamp, closed: Timestamp) {
     meters.investigation_seconds.record(seconds(opened, closed), &[KeyValue::new(VERDICT, verdict)]);
 }
 
-/// A finding was scored.
 pub fn scored(score: f64, label: &'static str) {
     let Some(meters) = METERS.get() else { return };
     meters.scores.record(score, &[KeyValue::new("casebook.finding.label", label)]);
 }
 
-/// A rule was applied to a proposal.
 pub fn ruled(rule: &'static str) {
     let Some(meters) = METERS.get() else { return };
     meters.ruled.add(1, &[KeyValue::new("casebook.rule", rule)]);

@@ -28,7 +28,6 @@ struct Wish {
     patterns: Vec<String>,
 }
 
-/// Every pattern.
 pub struct Known {
     /// Those in ASCII, which are tried on [`folded`] readings.
     plain: Set,

@@ -11,7 +11,6 @@ use tokio::process::{Child, ChildStderr, Command};
 /// So much of what a child says on its standard error is remembered, in bytes.
 const TAIL: usize = 4096;
 
-/// Starts a server.
 pub(super) fn spawned(
     program: &str,
     args: &[String],

@@ -15,7 +15,6 @@ mod anthropic;
 mod chat;
 mod responses;
 
-/// A wire format.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Codec {
     /// Anthropic Messages.
@@ -34,20 +33,16 @@ pub(super) struct Draft {
     pub(super) key: (&'static str, &'static str),
     /// The format's own headers.
     pub(super) headers: &'static [(&'static str, &'static str)],
-    /// The JSON body.
     pub(super) body: Bytes,
 }
 
-/// A reply.
 pub(super) struct Decoded {
-    /// The model as the provider names it.
     pub(super) version: String,
     pub(super) reply: Reply,
     pub(super) tokens: Tokens,
 }
 
 impl Codec {
-    /// The format of `provider`.
     pub(super) const fn of(provider: Provider) -> Self {
         match provider {
             Provider::Anthropic => Self::Anthropic,
@@ -56,7 +51,6 @@ impl Codec {
         }
     }
 
-    /// Writes `ask` for the model of `profile`.
     pub(super) fn encode(self, profile: &Profile, ask: &Ask) -> Draft {
         let bearer = ("authorization", "Bearer ");
         let (path, key, headers, body): (_, _, &[_], _) = match self {
@@ -70,7 +64,6 @@ impl Codec {
         Draft { path, key, headers, body: body.into() }
     }
 
-    /// Reads the reply of the model of `profile`.
     pub(super) fn decode(self, profile: &Profile, json: &Value) -> Result<Decoded, Failed> {
         let read = match self {
             Self::Anthropic => anthropic::decode(profile, json),
@@ -101,7 +94,6 @@ fn body<'a, T: Serialize>(offers: &'a [Offer], tool: impl Fn(&'a Offer) -> T, mu
     serde_json::to_vec(&Body { tools, rest }).unwrap_or_default()
 }
 
-/// A tool of OpenAI.
 #[derive(Serialize)]
 struct Function<'a> {
     name: &'a str,
@@ -189,7 +181,6 @@ fn list<'a>(json: &'a Value, key: &str) -> &'a [Value] {
     json.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Sets a field of an object.
 fn set(json: &mut Value, key: &str, value: impl Into<Value>) {
     if let Some(map) = json.as_object_mut() {
         map.insert(key.to_owned(), value.into());

@@ -10,9 +10,7 @@ use crate::reasoner::CallRequest;
 /// What a reply is.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reading {
-    /// It wants tools called.
     Calls(Vec<CallRequest>),
-    /// It answers with this object.
     Object(Value),
     /// Neither: what was wrong.
     Nothing(String),
