@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use casebook_protocol::subject::Queue;
-use casebook_protocol::{Domain, Join, Member, Role, Timestamp};
+use casebook_protocol::{Domain, Join, Member, Role, Timestamp, between};
 
 /// After this long without a word an instance is gone.
 pub const GONE_AFTER: Duration = Duration::from_secs(15);
@@ -52,10 +52,6 @@ fn whole(join: &Join) -> bool {
     }
 }
 
-fn since(then: Timestamp, now: Timestamp) -> Duration {
-    Duration::try_from(now.duration_since(then)).unwrap_or(Duration::ZERO)
-}
-
 impl Roster {
     /// Nobody is known yet; the Hub listens from `now` on, and speaks `protocol`.
     #[must_use]
@@ -78,13 +74,13 @@ impl Roster {
     /// Those who are gone: nothing asks for them any more, and there is no end of names.
     fn forget(&mut self, now: Timestamp) {
         self.seen.retain(|_, instances| {
-            instances.retain(|_, instance| since(instance.seen, now) < GONE_AFTER);
+            instances.retain(|_, instance| between(instance.seen, now) < GONE_AFTER);
             !instances.is_empty()
         });
     }
 
     fn sleeps(&self, now: Timestamp) -> bool {
-        self.awake.is_some_and(|awake| since(awake, now) > ASLEEP)
+        self.awake.is_some_and(|awake| between(awake, now) > ASLEEP)
     }
 
     /// Lets a worker in, or says why not.
@@ -166,7 +162,7 @@ impl Roster {
 
     fn there(&self, queue: &Queue, now: Timestamp) -> impl Iterator<Item = (&String, &Instance)> {
         let instances = self.seen.get(&(queue.role, queue.domain.clone())).into_iter().flatten();
-        instances.filter(move |(_, instance)| since(instance.seen, now) < GONE_AFTER)
+        instances.filter(move |(_, instance)| between(instance.seen, now) < GONE_AFTER)
     }
 
     /// How many instances of a queue are there.
@@ -179,7 +175,7 @@ impl Roster {
     /// enough to know.
     #[must_use]
     pub fn members(&self, now: Timestamp) -> Option<Vec<Member>> {
-        if self.sleeps(now) || since(self.listening, now) < SETTLE {
+        if self.sleeps(now) || between(self.listening, now) < SETTLE {
             return None;
         }
         let queues = self.seen.keys().filter(|(role, _)| *role == Role::Expert);
@@ -195,7 +191,7 @@ impl Roster {
     /// instance may be silent, since it would miss people who are there.
     #[must_use]
     pub fn present(&self, now: Timestamp) -> Option<BTreeSet<Domain>> {
-        if self.sleeps(now) || since(self.listening, now) < GONE_AFTER {
+        if self.sleeps(now) || between(self.listening, now) < GONE_AFTER {
             return None;
         }
         let domains = self.seen.keys().filter_map(|(_, domain)| domain.clone());

@@ -12,7 +12,7 @@ use casebook_protocol::Checked;
 use casebook_protocol::{
     Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding, FindingId, Guard,
     InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question, Recorded, Review, Reviewed,
-    Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+    Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
 };
 
 /// The longest silence between two events that counts as work. A longer one is a process that was not
@@ -239,9 +239,7 @@ impl State {
     /// How long it will have been worked on at `now`, if it is worked on now.
     #[must_use]
     pub fn worked_until(&self, now: Timestamp) -> Duration {
-        let silence = self
-            .last_at
-            .map_or(Duration::ZERO, |last| Duration::try_from(now.duration_since(last)).unwrap_or(Duration::ZERO));
+        let silence = self.last_at.map_or(Duration::ZERO, |last| between(last, now));
         self.worked + silence.min(SILENCE)
     }
 

@@ -1,5 +1,7 @@
 //! When something happened, how precisely that is known, and what the knowledge rests on.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 pub use jiff::Timestamp;
@@ -51,6 +53,12 @@ impl Precision {
         let (at, told) = (at.as_nanosecond(), told.as_nanosecond());
         at == told || at - at.rem_euclid(self.nanoseconds()) == told
     }
+}
+
+/// The time from one moment to another; none if the clock went back.
+#[must_use]
+pub fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
 /// The time of an event with its precision and basis.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use casebook_agent::model::data::visible;
 use casebook_hub::archive::Past;
-use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, report::TaskUsage};
+use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, between, report::TaskUsage};
 
 use crate::args::Show;
 use crate::failure::{Exit, Failure};
@@ -180,8 +180,7 @@ fn took(log: &[Recorded]) -> BTreeMap<TaskId, Duration> {
             Event::TaskRequested { task, .. } => drop(begun.insert(task.clone(), entry.at)),
             Event::TaskAnswered { task, .. } | Event::TaskFailed { task, .. } => {
                 if let Some(from) = begun.get(task) {
-                    let time = Duration::try_from(entry.at.duration_since(*from)).unwrap_or_default();
-                    took.insert(task.clone(), time);
+                    took.insert(task.clone(), between(*from, entry.at));
                 }
             }
             _ => {}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use casebook_protocol::{ModelCall, Purpose, TaskId, Usage};
+use casebook_protocol::{ModelCall, Purpose, TaskId, Usage, between};
 
 use crate::screen::{DIM, YELLOW, paint, safe};
 use casebook_report::words;
@@ -24,7 +24,7 @@ impl Thinking {
             self.models.insert(call.model.clone());
         }
         self.usage += call.usage;
-        self.time += took(call);
+        self.time += between(call.started, call.ended);
         self.repaired |= call.purpose == Purpose::Repair;
     }
 
@@ -57,7 +57,7 @@ pub(super) fn call(call: &ModelCall, every_call: bool) -> Option<String> {
             call.id,
             safe(&call.model, 64),
             spent(&call.usage),
-            words::seconds(took(call))
+            words::seconds(between(call.started, call.ended))
         );
         paint(DIM, text)
     })
@@ -72,10 +72,6 @@ pub(crate) fn spent(usage: &Usage) -> String {
         usage.output_tokens,
         words::money(usage.cost_micros)
     )
-}
-
-fn took(call: &ModelCall) -> Duration {
-    Duration::try_from(call.ended.duration_since(call.started)).unwrap_or_default()
 }
 
 #[cfg(test)]

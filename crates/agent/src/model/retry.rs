@@ -64,7 +64,7 @@ pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let at = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
-    Some(Duration::try_from(at.duration_since(now)).unwrap_or_default())
+    Some(casebook_protocol::between(now, at))
 }
 
 /// Calls `attempt` until it succeeds, fails for good, or no other attempt fits before `deadline`;

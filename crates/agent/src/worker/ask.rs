@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage};
+use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage, between};
 
 use super::{Step, WorkError, Worker};
 use crate::model::{Answered, AskError, Fault, Reply};
@@ -140,8 +140,4 @@ impl TaskTime {
     fn left(&self, now: Timestamp) -> Duration {
         self.limit.saturating_sub(self.before + between(self.begun, now))
     }
-}
-
-fn between(from: Timestamp, to: Timestamp) -> Duration {
-    Duration::try_from(to.duration_since(from)).unwrap_or(Duration::ZERO)
 }
