@@ -147,7 +147,7 @@ impl<'t> Part<'t> {
             return Err(format!("offset {offset} is beyond the end: there are {bytes} bytes"));
         }
         let piece = slice(&self.text, offset, length);
-        let start = floor(&self.text, offset);
+        let start = self.text.floor_char_boundary(offset);
         let next = start + piece.len();
         Ok(json!({
             "pointer": self.pointer, "text": piece, "offset": start, "bytes": bytes,
@@ -228,19 +228,10 @@ fn kind(value: &Value) -> String {
     }
 }
 
-/// The whole character at or before a byte.
-fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
 /// A piece of `text` in whole characters, one at the least where there is one.
 fn slice(text: &str, offset: usize, length: usize) -> &str {
-    let start = floor(text, offset);
-    let mut end = floor(text, offset.saturating_add(length));
+    let start = text.floor_char_boundary(offset);
+    let mut end = text.floor_char_boundary(offset.saturating_add(length));
     if end <= start {
         end = text.get(start..).and_then(|rest| rest.chars().next()).map_or(start, |c| start + c.len_utf8());
     }

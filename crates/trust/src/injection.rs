@@ -50,11 +50,7 @@ pub const TERMS: &[&str] = &[
 /// What `text` wants of whoever reads it, in words; none when it addresses nobody.
 #[must_use]
 pub fn wants(text: &str) -> Option<&'static str> {
-    let mut end = text.len().min(READ);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let text = text.get(..end).unwrap_or_default();
+    let text = text.get(..text.floor_char_boundary(READ)).unwrap_or_default();
     let known = known();
     let text = &*without_marks(text);
     let wants = readings::of(text).iter().find_map(|reading| known.wants(reading));

@@ -131,11 +131,7 @@ impl Trim {
 
 /// The beginning of `text` in at most `max` bytes, whole characters.
 pub(crate) fn head(text: &str, max: usize) -> &str {
-    let mut end = max.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
+    text.get(..text.floor_char_boundary(max)).unwrap_or_default()
 }
 
 /// The first and last lines of a text in at most `limit` bytes, three quarters of them for the first.
