@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 use crate::decide::{Command, Rejection};
 use crate::error::HubError;
 use crate::ledger::{Ledger, Passed};
-use crate::state::State;
 
 /// Something to do.
 pub enum Input {
@@ -21,7 +20,6 @@ pub enum Input {
     /// A task made a step and goes on.
     Step(TaskId, Box<Step>),
     Stop(String, oneshot::Sender<Result<(), Rejection>>),
-    State(oneshot::Sender<State>),
     /// These domains have an Expert at the moment; all others have none.
     Attend(Arc<BTreeSet<Domain>>),
     /// Look for outcomes that nobody told of, and hand out again what nobody works on.
@@ -54,7 +52,6 @@ struct Batch {
     commands: Vec<Command>,
     taken: BTreeSet<TaskId>,
     stops: Vec<(usize, oneshot::Sender<Result<(), Rejection>>)>,
-    states: Vec<oneshot::Sender<State>>,
     marks: Vec<oneshot::Sender<()>>,
     again: BTreeSet<TaskId>,
 }
@@ -76,7 +73,6 @@ impl Batch {
                 let gone = missing.map(|d| (d.clone(), format!("no Expert for {d} is there any more"))).collect();
                 self.commands.push(Command::Attend { gone, now: ledger.now() });
             }
-            Input::State(reply) => self.states.push(reply),
             Input::Mark(reply) => self.marks.push(reply),
             Input::Sweep => {
                 let waiting: Vec<TaskId> = ledger.state().in_flight().map(|(id, _)| id.clone()).collect();
@@ -114,9 +110,6 @@ impl Batch {
         // Whoever asked may have gone in the meantime.
         for (place, reply) in self.stops {
             let _ = reply.send(answers.get(place).cloned().unwrap_or(Ok(())));
-        }
-        for reply in self.states {
-            let _ = reply.send(ledger.state().clone());
         }
         for reply in self.marks {
             let _ = reply.send(());

@@ -108,11 +108,6 @@ impl Service {
         Ok(service)
     }
 
-    #[must_use]
-    pub fn hub(&self) -> &HubHandle {
-        &self.shared.hub
-    }
-
     /// Every queue with how many instances of its workers are there.
     #[must_use]
     pub fn workers(&self) -> std::collections::BTreeMap<String, usize> {

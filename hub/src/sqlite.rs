@@ -45,7 +45,6 @@ pub struct SqliteStore {
 
 #[derive(Debug)]
 struct Inner {
-    folder: PathBuf,
     file: PathBuf,
     readers: Mutex<Vec<Connection>>,
     requests: Option<mpsc::Sender<Job>>,
@@ -85,21 +84,10 @@ impl SqliteStore {
         let spawned = std::thread::Builder::new()
             .name("casebook-writer".into())
             .spawn(move || writer::run(connection, waiting, &name));
-        let writer = spawned.map_err(|e| OpenError::NotWritable { folder: folder.clone(), reason: e.to_string() })?;
-        let inner = Inner {
-            folder,
-            file,
-            readers: Mutex::default(),
-            requests: Some(requests),
-            writer: Some(writer),
-            _lock: lock,
-        };
+        let writer = spawned.map_err(|e| OpenError::NotWritable { folder, reason: e.to_string() })?;
+        let inner =
+            Inner { file, readers: Mutex::default(), requests: Some(requests), writer: Some(writer), _lock: lock };
         Ok(Self { inner: Arc::new(inner) })
-    }
-
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.inner.folder
     }
 
     /// Everything that is stored, row by row, as it was before it was packed: to search all of it.

@@ -41,12 +41,6 @@ impl Score {
     pub const fn get(self) -> f64 {
         self.0
     }
-
-    /// The lower of the two.
-    #[must_use]
-    pub fn at_most(self, cap: Self) -> Self {
-        if cap.0 < self.0 { cap } else { self }
-    }
 }
 
 impl fmt::Display for Score {

@@ -112,25 +112,6 @@ impl Ask {
         canonical_json(self)
     }
 
-    /// The bytes of its texts and schemas: about what it takes to send, without what is escaped in them.
-    #[must_use]
-    pub fn length(&self) -> usize {
-        let message = |message: &Message| match message {
-            Message::User(parts) => parts.iter().map(|part| part.text.len()).sum(),
-            Message::Assistant(reply) => {
-                let kept = reply.kept.as_ref().map_or(0, String::len);
-                reply.text.len() + kept + reply.calls.iter().map(|call| call.arguments.len() + 100).sum::<usize>()
-            }
-            Message::Results(all) => all.iter().map(|answer| answer.text.len() + 100).sum::<usize>(),
-        };
-        let tool = |tool: &Offer| tool.description.len() + tool.schema.text().len() + 100;
-        self.messages.iter().map(message).sum::<usize>()
-            + self.system.iter().map(|part| part.text.len()).sum::<usize>()
-            + self.tools.iter().map(tool).sum::<usize>()
-            + self.format.as_ref().map_or(0, |format| format.schema.text().len())
-    }
-
-    /// SHA-256 of [`Ask::canonical`].
     #[must_use]
     pub fn fingerprint(&self) -> ArtifactId {
         ArtifactId::of(self.canonical().as_bytes())

@@ -205,11 +205,6 @@ impl Connection {
     }
 
     #[must_use]
-    pub fn server_version(&self) -> String {
-        self.client.server_info().version
-    }
-
-    #[must_use]
     pub const fn refusals(&self) -> &Refusals {
         &self.refused
     }
