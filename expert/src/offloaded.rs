@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use casebook_agent::tools::Tools;
 use casebook_protocol::Toolset;
+use casebook_runtime::process::blocking;
 use tokio::sync::Semaphore;
 
 use casebook_evidence::EvidenceTools;
@@ -29,11 +30,6 @@ impl Tools for Offloaded {
             let _turn = turn;
             tools.call(&tool, &arguments)
         };
-        match tokio::task::spawn_blocking(search).await {
-            Ok(answer) => answer,
-            // The runtime shuts down. An answer now would be recorded for ever as the call's failure.
-            Err(error) if error.is_cancelled() => std::future::pending().await,
-            Err(error) => Err(format!("the tool stopped: {error}")),
-        }
+        blocking(search).await.unwrap_or_else(|error| Err(format!("the tool stopped: {error}")))
     }
 }

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use casebook_protocol::{
     ANALYST, Allowance, Answer, ArtifactId, FindingDraft, ModelCall, Player, Task, ToolCall, Toolset, Usage,
 };
+use casebook_runtime::process::blocking;
 
 use crate::model::brief::Briefing;
 use crate::model::{Ask, Fault, Model, Reply};
@@ -156,12 +157,8 @@ impl Reasoner for Analyst {
     async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action {
         let last = turn.last;
         let (think, task, done) = (self.0, Arc::clone(task), Arc::clone(&past.done));
-        match tokio::task::spawn_blocking(move || think(&task, &done, last)).await {
-            Ok(thought) => thought,
-            // The runtime shuts down. An answer now would be recorded for ever as the task's failure.
-            Err(error) if error.is_cancelled() => std::future::pending().await,
-            Err(error) => Action::GiveUp(format!("the built-in analyst stopped: {error}")),
-        }
+        let thought = blocking(move || think(&task, &done, last)).await;
+        thought.unwrap_or_else(|error| Action::GiveUp(format!("the built-in analyst stopped: {error}")))
     }
 }
 

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use casebook_protocol::subject::{self, Queue};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use crate::bus::{Bus, BusError, Delivery};
 
@@ -43,6 +43,18 @@ pub fn run<F: Future>(main: F) -> std::io::Result<F::Output> {
 
 fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).max(2)
+}
+
+/// Runs `work` where blocking is allowed. If the runtime shuts down this never ends: an answer now would be recorded
+/// for ever as a failure.
+///
+/// # Errors
+/// `work` panicked.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
+    match tokio::task::spawn_blocking(work).await {
+        Err(error) if error.is_cancelled() => std::future::pending().await,
+        done => done,
+    }
 }
 
 /// What performs the jobs of a queue.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use casebook_protocol::{Allowance, FindingDraft, Player, Task};
+use casebook_runtime::process::blocking;
 
 use crate::model::Model;
 use crate::model::brief::Brief;
@@ -77,15 +78,10 @@ impl Reasoner for ModelOrAnalyst {
             return Vec::new();
         }
         let (brief, task, done) = (Arc::clone(&self.brief), Arc::clone(task), Arc::clone(&past.done));
-        match tokio::task::spawn_blocking(move || brief.raised(&task, &done)).await {
-            Ok(raised) => raised,
-            // The runtime shuts down. An outcome now would be recorded for ever without it.
-            Err(error) if error.is_cancelled() => std::future::pending().await,
-            Err(error) => {
-                tracing::error!(%error, "what the results of a task hold could not be looked through");
-                Vec::new()
-            }
-        }
+        blocking(move || brief.raised(&task, &done)).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "what the results of a task hold could not be looked through");
+            Vec::new()
+        })
     }
 
     async fn ready(&self) {

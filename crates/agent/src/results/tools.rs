@@ -14,6 +14,7 @@ use crate::tools::Tools;
 use crate::worker::ToolsFor;
 use casebook_protocol::key::call_key;
 use casebook_runtime::Env;
+use casebook_runtime::process::blocking;
 use casebook_runtime::store::Store;
 use casebook_runtime::store::artifact_text;
 use casebook_runtime::stored;
@@ -154,12 +155,8 @@ pub async fn call_of(store: &dyn Store, investigation: &InvestigationId, call: &
 
 /// Looks into a result where it may take its time.
 pub async fn looked(text: String, wanted: Look) -> Result<serde_json::Value, String> {
-    match tokio::task::spawn_blocking(move || look(&text, &wanted)).await {
-        Ok(shown) => shown,
-        // The runtime shuts down. An answer now would be recorded for ever as the call's failure.
-        Err(error) if error.is_cancelled() => std::future::pending().await,
-        Err(error) => Err(format!("the tool stopped: {error}")),
-    }
+    let seen = blocking(move || look(&text, &wanted)).await;
+    seen.unwrap_or_else(|error| Err(format!("the tool stopped: {error}")))
 }
 
 #[derive(Deserialize)]
