@@ -13,6 +13,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use super::health::Health;
 
@@ -29,24 +30,35 @@ pub async fn serve(address: SocketAddr, health: Health) -> std::io::Result<Socke
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
     tokio::spawn(async move {
-        let permits = Arc::new(Semaphore::new(CONNECTIONS));
-        while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-            match listener.accept().await {
-                Ok((stream, _)) => {
-                    let health = health.clone();
-                    tokio::spawn(async move {
-                        answer(stream, health).await;
-                        drop(permit);
-                    });
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept a connection for health");
-                    tokio::time::sleep(Duration::from_secs(1)).await;
-                }
-            }
-        }
+        accept(&listener, CONNECTIONS, &mut JoinSet::new(), |stream| answer(stream, health.clone())).await;
     });
     Ok(bound)
+}
+
+/// Serves each connection by `serve`, at most `most` at once, for as long as it is polled.
+pub async fn accept<S: Future<Output = ()> + Send + 'static>(
+    listener: &TcpListener,
+    most: usize,
+    connections: &mut JoinSet<()>,
+    serve: impl Fn(TcpStream) -> S,
+) {
+    let permits = Arc::new(Semaphore::new(most));
+    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let serving = serve(stream);
+                connections.spawn(async move {
+                    serving.await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
 }
 
 async fn answer(stream: TcpStream, health: Health) {

@@ -37,8 +37,6 @@ impl Stop {
     /// # Errors
     /// As [`Stop::listen`], and when no thread can be started.
     pub fn listen_with(code: i32, until_eof: bool) -> std::io::Result<Self> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
         let (tell, stop) = Self::by_hand();
         if until_eof {
             let tell = tell.clone();
@@ -48,35 +46,14 @@ impl Stop {
                 tell.stop();
             })?;
         }
-        tokio::spawn(async move {
-            for again in [false, true] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                if again {
-                    std::process::exit(code);
-                }
-                tell.stop();
-            }
-        });
+        signalled(move || tell.stop(), move || std::process::exit(code))?;
         Ok(stop)
     }
 
     /// Listens for SIGTERM and SIGINT from now on: the first one asks the first, the second one the second.
     pub fn listen_twice() -> std::io::Result<(Self, Self)> {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
         let ((first, stop), (second, at_once)) = (Self::by_hand(), Self::by_hand());
-        tokio::spawn(async move {
-            for tell in [first, second] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                tell.stop();
-            }
-        });
+        signalled(move || first.stop(), move || second.stop())?;
         Ok((stop, at_once))
     }
 
@@ -96,4 +73,23 @@ impl Stop {
     pub async fn within(&mut self, time: Duration) -> bool {
         tokio::time::timeout(time, self.wait()).await.is_ok()
     }
+}
+
+/// Calls `first` at the first signal to stop, and `second` at the second.
+fn signalled(first: impl FnOnce() + Send + 'static, second: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut next = async move || {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    };
+    tokio::spawn(async move {
+        next().await;
+        first();
+        next().await;
+        second();
+    });
+    Ok(())
 }

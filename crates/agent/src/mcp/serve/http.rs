@@ -16,11 +16,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::handler::Handler;
 use super::{LAST_WORDS, ServeError};
+use casebook_runtime::service::http::accept;
 use casebook_runtime::service::signals::Stop;
 
 /// Where it answers.
@@ -50,7 +50,7 @@ pub(super) async fn serve(
     bound(listener.local_addr().map_err(failed)?);
     let mut connections = JoinSet::new();
     tokio::select! {
-        () = accept(&listener, &service, &mut connections) => {}
+        () = accept(&listener, CONNECTIONS, &mut connections, |stream| connection(stream, service.clone())) => {}
         () = stop.wait() => {}
     }
     // The streams that wait for news end, and answers under way are given.
@@ -58,26 +58,6 @@ pub(super) async fn serve(
     let _ = tokio::time::timeout(LAST_WORDS, async { while connections.join_next().await.is_some() {} }).await;
     connections.shutdown().await;
     Ok(())
-}
-
-async fn accept(listener: &TcpListener, service: &Service, connections: &mut JoinSet<()>) {
-    let permits = Arc::new(Semaphore::new(CONNECTIONS));
-    while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
-        while connections.try_join_next().is_some() {}
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let service = service.clone();
-                connections.spawn(async move {
-                    connection(stream, service).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_secs(1)).await;
-            }
-        }
-    }
 }
 
 async fn connection(stream: TcpStream, service: Service) {
