@@ -10,80 +10,18 @@ use casebook_agent::reasoner::Reasoner;
 
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
-use casebook_runtime::files::{self, ReadError};
+use casebook_runtime::files;
 use casebook_runtime::service::work::Assignment;
 use casebook_runtime::service::{Failure, Service};
 use tokio::sync::oneshot;
 
 use crate::actor::{AT_ONCE, worker};
 use crate::definition::Definition;
-use crate::profile::{Profile, ProfileError};
+use crate::profile::Profile;
 use crate::reasoner;
 use crate::roster::{TeamMember, members};
 use crate::team::{Team, TeamError, TeamFolder, gather};
 use casebook_evidence::{Catalog, LoadError};
-
-/// Why an Expert has nothing to work on.
-#[derive(Debug, thiserror::Error)]
-pub enum AssignmentsError {
-    /// A profile is not read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// A profile does not hold.
-    #[error(transparent)]
-    Profile(#[from] ProfileError),
-    /// Two profiles name the same domain.
-    #[error("{}: domain {domain} is in another profile, too: each domain has one body of evidence", file.display())]
-    Twice {
-        /// The second profile.
-        file: PathBuf,
-        /// The domain.
-        domain: Domain,
-    },
-    /// The evidence has no such domain.
-    #[error("{}: the evidence has no sources of domain {domain}; it has {known}", file.display())]
-    NoDomain {
-        /// The profile.
-        file: PathBuf,
-        /// The domain.
-        domain: Domain,
-        /// What it has.
-        known: String,
-    },
-    /// The Experts of a team folder, or its servers, cannot be had.
-    #[error("{}: {source}", file.display())]
-    Team {
-        /// The profile.
-        file: PathBuf,
-        /// Why.
-        source: TeamError,
-    },
-    /// There is no thread to load evidence in.
-    #[error("{}: loading the evidence stopped without a reason", file.display())]
-    Stopped {
-        /// The profile.
-        file: PathBuf,
-    },
-    /// The evidence cannot be loaded.
-    #[error("{}: {source}", file.display())]
-    Load {
-        /// The profile.
-        file: PathBuf,
-        /// Why.
-        source: LoadError,
-    },
-}
-
-impl AssignmentsError {
-    const fn usage(&self) -> bool {
-        !matches!(
-            self,
-            Self::Stopped { .. }
-                | Self::Team { source: TeamError::Unread { .. }, .. }
-                | Self::Load { source: LoadError::Read { .. } | LoadError::Write { .. }, .. }
-        )
-    }
-}
 
 /// Loads the evidence of `profiles` beside the event loop, so that health is answered and a signal is
 /// heard meanwhile, and reaches for their servers. None when the process was asked to stop.
@@ -94,8 +32,7 @@ pub async fn assignments(
     service: &Service,
     profiles: &[PathBuf],
 ) -> Result<Option<(Vec<Assignment>, Vec<Toolbox>)>, Failure> {
-    let failure = |e: AssignmentsError| if e.usage() { Failure::usage(e) } else { Failure::failed(e) };
-    let read = profiles.iter().map(|file| Read::of(file)).collect::<Result<Vec<_>, _>>().map_err(failure)?;
+    let read = profiles.iter().map(|file| Read::of(file)).collect::<Result<Vec<_>, _>>()?;
     let experts = || read.iter().flat_map(Read::experts);
     let models = casebook_agent::service::models(service, Role::Expert, |config| {
         reasoner::with_expert_models(config, experts())
@@ -108,7 +45,7 @@ pub async fn assignments(
     let teams = tokio::select! {
         biased;
         () = stop.wait() => return Ok(None),
-        teams = teams(service, &read) => teams.map_err(failure)?,
+        teams = teams(service, &read) => teams?,
     };
     let at_once = service.at_once(AT_ONCE);
     let mut boxes = Vec::new();
@@ -141,10 +78,11 @@ struct Read {
 }
 
 impl Read {
-    fn of(file: &Path) -> Result<Self, AssignmentsError> {
-        let profile = Profile::parse(file, &files::text(file, "the profile")?)?;
+    fn of(file: &Path) -> Result<Self, Failure> {
+        let text = files::text(file, "the profile").map_err(Failure::usage)?;
+        let profile = Profile::parse(file, &text).map_err(Failure::usage)?;
         let team_folder = profile.team.as_deref().map(TeamFolder::read).transpose();
-        let team_folder = team_folder.map_err(|source| AssignmentsError::Team { file: file.to_path_buf(), source })?;
+        let team_folder = team_folder.map_err(|error| of_team(file, &error))?;
         Ok(Self { profile, team_folder })
     }
 
@@ -155,7 +93,7 @@ impl Read {
 }
 
 /// Who there is for each profile, and no domain in two.
-async fn teams(service: &Service, read: &[Read]) -> Result<Vec<Team>, AssignmentsError> {
+async fn teams(service: &Service, read: &[Read]) -> Result<Vec<Team>, Failure> {
     let mut teams: Vec<Team> = Vec::new();
     for Read { profile, team_folder } in read {
         let catalog = match &profile.evidence {
@@ -169,7 +107,7 @@ async fn teams(service: &Service, read: &[Read]) -> Result<Vec<Team>, Assignment
             service.health.preparing(Some("reaches for its MCP servers"));
         }
         let team = gather(team_folder.as_ref(), catalog.as_ref(), &profile.domains).await;
-        let team = team.map_err(|source| AssignmentsError::Team { file: profile.file.clone(), source })?;
+        let team = team.map_err(|error| of_team(&profile.file, &error))?;
         team.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
         checked(profile, &team, &teams, || offered(team_folder.as_ref(), catalog.as_ref()))?;
         teams.push(team);
@@ -192,40 +130,45 @@ fn offered(team_folder: Option<&TeamFolder>, catalog: Option<&Arc<Catalog>>) -> 
 }
 
 /// The profile's domains are there, and in no other profile.
-fn checked(
-    profile: &Profile,
-    team: &Team,
-    others: &[Team],
-    offered: impl FnOnce() -> String,
-) -> Result<(), AssignmentsError> {
+fn checked(profile: &Profile, team: &Team, others: &[Team], offered: impl FnOnce() -> String) -> Result<(), Failure> {
     let known: BTreeSet<&Domain> = team.members.iter().map(|team_member| &team_member.member.domain).collect();
-    let file = profile.file.clone();
+    let file = profile.file.display();
     if let Some(domain) = profile.domains.iter().find(|domain| !known.contains(domain)) {
-        return Err(AssignmentsError::NoDomain { file, domain: domain.clone(), known: offered() });
+        let known = offered();
+        let what = format!("{file}: the evidence has no sources of domain {domain}; it has {known}");
+        return Err(Failure::usage(what));
     }
     let mut taken = others.iter().flat_map(|team| &team.members).map(|team_member| &team_member.member.domain);
     match taken.find(|domain| known.contains(domain)) {
-        Some(domain) => Err(AssignmentsError::Twice { file, domain: domain.clone() }),
+        Some(domain) => {
+            let why = "each domain has one body of evidence";
+            Err(Failure::usage(format!("{file}: domain {domain} is in another profile, too: {why}")))
+        }
         None => Ok(()),
     }
 }
 
-async fn loaded(profile: &Profile, evidence: &Path, index: &Path) -> Result<Arc<Catalog>, AssignmentsError> {
+/// What is wrong with the team of a profile: the profile itself, unless a server does not serve.
+fn of_team(file: &Path, error: &TeamError) -> Failure {
+    let what = format!("{}: {error}", file.display());
+    if matches!(error, TeamError::Unread { .. }) { Failure::failed(what) } else { Failure::usage(what) }
+}
+
+async fn loaded(profile: &Profile, evidence: &Path, index: &Path) -> Result<Arc<Catalog>, Failure> {
     let (finish, finished) = oneshot::channel();
-    let (file, evidence, index) = (profile.file.clone(), evidence.to_path_buf(), index.to_path_buf());
-    let stopped = AssignmentsError::Stopped { file: file.clone() };
+    let (evidence, index) = (evidence.to_path_buf(), index.to_path_buf());
     // A thread of its own: the runtime would wait for blocking work when it ends.
     let started = std::thread::Builder::new().name("evidence".into()).spawn(move || {
         // Nobody waits any more when the process was asked to stop.
-        let _ = finish.send(load(&file, &evidence, &index));
+        let _ = finish.send(Catalog::open_in(&evidence, &index, None, &mut |_| {}));
     });
+    let what = |why: &dyn std::fmt::Display| format!("{}: {why}", profile.file.display());
     match (started, finished.await) {
-        (Ok(_), Ok(catalog)) => catalog.map(Arc::new),
-        _ => Err(stopped),
+        (Ok(_), Ok(Ok(catalog))) => Ok(Arc::new(catalog)),
+        (Ok(_), Ok(Err(error @ (LoadError::Read { .. } | LoadError::Write { .. })))) => {
+            Err(Failure::failed(what(&error)))
+        }
+        (Ok(_), Ok(Err(error))) => Err(Failure::usage(what(&error))),
+        _ => Err(Failure::failed(what(&"loading the evidence stopped without a reason"))),
     }
-}
-
-fn load(file: &Path, evidence: &Path, index: &Path) -> Result<Catalog, AssignmentsError> {
-    let broken = |source| AssignmentsError::Load { file: file.to_path_buf(), source };
-    Catalog::open_in(evidence, index, None, &mut |_| {}).map_err(broken)
 }
