@@ -87,20 +87,13 @@ fn sections<'a>(task: &'a Task, view: &'a ExpertView) -> Vec<Section<'a>> {
 /// The sources; in short room those with the most records.
 fn sources(rank: u8, sources: &[SourceInfo]) -> Section<'_> {
     Section::new(rank, SOURCES, move |limit| {
-        let values: Vec<Value> = sources
-            .iter()
-            .map(|s| {
-                json!({"source": s.source, "sensor": s.sensor, "on_subject_host": s.on_subject_host,
-                    "records": s.records, "about": one_line(&s.about, ABOUT)})
-            })
-            .collect();
-        let items: Vec<(u64, usize)> =
-            sources.iter().zip(&values).map(|(s, v)| (s.records, v.to_string().len())).collect();
-        let kept = channels::keep(&items, usize::MAX, limit);
-        let missing = kept.iter().filter(|k| !**k).count();
-        let shown: Vec<Value> = values.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| v).collect();
-        let left_out = (missing > 0).then(|| {
-            format!("sources: {missing} of {}, those with the fewest records; your tools reach them", kept.len())
+        let items = sources.iter().map(|s| {
+            let shown = json!({"source": s.source, "sensor": s.sensor, "on_subject_host": s.on_subject_host,
+                "records": s.records, "about": one_line(&s.about, ABOUT)});
+            (s.records, shown)
+        });
+        let (shown, left_out) = channels::kept_values(items, usize::MAX, limit, |missing, all| {
+            format!("sources: {missing} of {all}, those with the fewest records; your tools reach them")
         });
         Written { text: section("sources", &Value::Array(shown)), left_out }
     })

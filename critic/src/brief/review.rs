@@ -42,12 +42,10 @@ fn toolsets(toolsets: &[DomainToolset]) -> Section<'_> {
 
 fn contradicted(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
     Section::new(rank, CONTRADICTED, move |limit| {
-        let values: Vec<Value> = findings.iter().map(|f| shown(f, BRIEFLY)).collect();
-        let items: Vec<(u64, usize)> = values.iter().map(|v| (0, v.to_string().len())).collect();
-        let kept = channels::keep(&items, usize::MAX, limit);
-        let missing = kept.iter().filter(|k| !**k).count();
-        let left: Vec<Value> = values.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| v).collect();
-        let left_out = (missing > 0).then(|| format!("contradicted: {missing} of {}, the oldest", kept.len()));
+        let items = findings.iter().map(|f| (0, shown(f, BRIEFLY)));
+        let (left, left_out) = channels::kept_values(items, usize::MAX, limit, |missing, all| {
+            format!("contradicted: {missing} of {all}, the oldest")
+        });
         Written { text: section("contradicted", &Value::Array(left)), left_out }
     })
 }

@@ -46,10 +46,10 @@ pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
 #[must_use]
 pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<'a> {
     Section::new(rank, TIMELINE, move |limit| {
-        let kept = kept_events(timeline, limit);
-        let events: Vec<Value> =
-            timeline.events.iter().zip(&kept).filter(|(_, k)| **k).map(|(e, _)| event(e)).collect();
-        let missing = kept.iter().filter(|k| !**k).count();
+        let items = timeline.events.iter().map(|e| (rank_of(e.score), event(e)));
+        let (events, left_out) = kept_values(items, EVENTS, limit, |missing, all| {
+            format!("timeline: {missing} of {all} events, those of the lowest scores{fate}")
+        });
         let gaps: Vec<Value> = timeline
             .gaps
             .iter()
@@ -62,8 +62,6 @@ pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<
             "events": events,
             "gaps": gaps,
         });
-        let left_out = (missing > 0)
-            .then(|| format!("timeline: {missing} of {} events, those of the lowest scores{fate}", kept.len()));
         Written { text: section("timeline", &shown), left_out }
     })
 }
@@ -89,14 +87,10 @@ fn event(event: &casebook_protocol::TimelineEvent) -> Value {
 #[must_use]
 pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
     Section::new(rank, most, move |limit| {
-        let values: Vec<Value> = review.findings.iter().map(reviewed).collect();
-        let items: Vec<(u64, usize)> =
-            review.findings.iter().zip(&values).map(|(f, v)| (rank_of(f.score), v.to_string().len())).collect();
-        let kept = keep(&items, usize::MAX, limit);
-        let missing = kept.iter().filter(|k| !**k).count();
-        let findings: Vec<Value> = values.into_iter().zip(&kept).filter(|(_, k)| **k).map(|(v, _)| v).collect();
-        let left_out =
-            (missing > 0).then(|| format!("review: {missing} of {} findings, those of the lowest scores", kept.len()));
+        let items = review.findings.iter().map(|f| (rank_of(f.score), reviewed(f)));
+        let (findings, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
+            format!("review: {missing} of {all} findings, those of the lowest scores")
+        });
         let summary = one_line(&review.summary, PARAGRAPH);
         Written { text: section("review", &json!({"summary": summary, "findings": findings})), left_out }
     })
@@ -155,6 +149,21 @@ pub fn time(time: &EventTime) -> Value {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a score is between 0 and 1")]
 fn rank_of(score: Score) -> u64 {
     (score.get() * 1000.0).round() as u64
+}
+
+/// What is shown of items, each with its importance, as [`keep`] decides; and `about` those that are missing, of all.
+pub fn kept_values(
+    items: impl Iterator<Item = (u64, Value)>,
+    count: usize,
+    limit: usize,
+    about: impl FnOnce(usize, usize) -> String,
+) -> (Vec<Value>, Option<String>) {
+    let items: Vec<(u64, Value)> = items.collect();
+    let sizes: Vec<(u64, usize)> = items.iter().map(|(rank, value)| (*rank, value.to_string().len())).collect();
+    let kept = keep(&sizes, count, limit);
+    let shown: Vec<Value> = items.into_iter().zip(&kept).filter(|(_, kept)| **kept).map(|((_, v), _)| v).collect();
+    let missing = kept.len() - shown.len();
+    (shown, (missing > 0).then(|| about(missing, kept.len())))
 }
 
 /// Which of the items, each with its importance and its bytes, are kept: at most `count` of them in
