@@ -2,12 +2,17 @@
 //! On standard error, so that standard output holds the investigation alone.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use casebook_evidence::{Catalog, Hint};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::loading::Loading;
+use crate::failure::Failure;
+use crate::loading::{Loading, load};
 use crate::screen::safe;
+use crate::stop::Stop;
 
 const EVERY: Duration = Duration::from_secs(3);
 
@@ -15,6 +20,19 @@ pub enum Bar {
     Drawn(ProgressBar),
     /// Elsewhere: when the last line was written.
     Plain(Instant),
+}
+
+/// Loads `evidence` as [`load`] does, and shows how far that is.
+pub async fn loaded(
+    evidence: &Path,
+    data: &Path,
+    hint: Option<Hint>,
+    stop: &mut Stop,
+) -> Result<Arc<Catalog>, Failure> {
+    let mut bar = Bar::stderr();
+    let catalog = load(evidence, data, hint, stop, &mut |loading| bar.show(loading)).await;
+    bar.end();
+    catalog
 }
 
 impl Bar {

@@ -19,9 +19,9 @@ use crate::cluster::{Place, plan, server, users};
 use crate::commands::investigate::quoted;
 use crate::embedded::{self, team_failure};
 use crate::failure::{Exit, Failure};
-use crate::loading::{index_folder, load, whole_path};
+use crate::loading::{index_folder, whole_path};
 use crate::models;
-use crate::progress::Bar;
+use crate::progress::loaded;
 use crate::screen::{BOLD, DIM, Screen, paint};
 use crate::stop;
 
@@ -129,12 +129,9 @@ async fn domains(
     stop: &mut Stop,
 ) -> Result<Vec<Domain>, Failure> {
     let evidence = args.sources.evidence.as_deref().map(whole_path).transpose()?;
-    let mut bar = Bar::stderr();
     let catalog = match &evidence {
         Some(evidence) => {
-            let catalog = load(evidence, data, hint, stop, &mut |loading| bar.show(loading)).await;
-            bar.end();
-            let catalog = catalog?;
+            let catalog = loaded(evidence, data, hint, stop).await?;
             super::investigate::loaded(&catalog, screen);
             Some(catalog)
         }

@@ -6,18 +6,14 @@ use casebook_evidence::Source;
 
 use crate::args::ListSources;
 use crate::failure::{Exit, Failure};
-use crate::loading::load;
-use crate::progress::Bar;
+use crate::progress::loaded;
 use crate::screen::{BOLD, DIM, Screen, YELLOW, paint, safe};
 use crate::stop;
 use casebook_report::words;
 
 pub(super) async fn run(data: &Path, args: &ListSources, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut stop = stop::listen()?;
-    let mut bar = Bar::stderr();
-    let catalog = load(&args.evidence, data, None, &mut stop, &mut |loading| bar.show(loading)).await;
-    bar.end();
-    let catalog = catalog?;
+    let catalog = loaded(&args.evidence, data, None, &mut stop).await?;
     for source in catalog.sources() {
         describe(source, screen);
     }

@@ -11,8 +11,7 @@ use casebook_protocol::{Citation, FindingId, Report};
 use crate::args::Verify;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
-use crate::loading::load;
-use crate::progress::Bar;
+use crate::progress::loaded;
 use crate::screen::{GREEN, RED, Screen, paint, safe};
 use crate::stop;
 use casebook_report::words;
@@ -62,10 +61,7 @@ async fn against_files(
     screen: &mut Screen,
 ) -> Result<Vec<String>, Failure> {
     let mut stop = stop::listen()?;
-    let mut bar = Bar::stderr();
-    let catalog = load(evidence, data, None, &mut stop, &mut |loading| bar.show(loading)).await;
-    bar.end();
-    let catalog = catalog?;
+    let catalog = loaded(evidence, data, None, &mut stop).await?;
     let cited: BTreeSet<&str> = quoted(report).map(|(_, _, record)| record.file.as_str()).collect();
     let there: BTreeSet<&str> = catalog.sources().iter().map(|source| source.file.as_str()).collect();
     if !cited.is_empty() && cited.is_disjoint(&there) {
