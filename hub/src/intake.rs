@@ -35,21 +35,17 @@ const LOOK: Duration = Duration::from_secs(2);
 /// The pause before an investigation that could not go on is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
 
-/// Where an alert comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// A person who runs a command.
     Command,
-    /// An MCP client.
     Mcp,
-    /// A NATS message.
     Nats,
 }
 
 /// How alerts are taken in.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// What one investigation may cost.
     pub budget: Budget,
     /// Investigations at once. Further alerts wait in order of severity.
     pub at_once: usize,
@@ -78,19 +74,13 @@ pub struct Accepted {
     pub ended: oneshot::Receiver<Result<Report, HubError>>,
 }
 
-/// Why an alert was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// The bytes are not an alert. They never will be.
     #[error(transparent)]
     Alert(#[from] AlertError),
-    /// Too many alerts wait.
     #[error("{waiting} alerts wait already; send this one again when some of them have begun")]
-    Full {
-        /// How many.
-        waiting: usize,
-    },
-    /// The log or the queue cannot be used now.
+    Full { waiting: usize },
     #[error(transparent)]
     Hub(#[from] HubError),
 }
@@ -232,7 +222,6 @@ impl Intake {
         self.permits.is_closed()
     }
 
-    /// Investigations under way here.
     #[must_use]
     pub fn under_way(&self) -> usize {
         let mut running = locked(&self.running);
@@ -242,9 +231,6 @@ impl Intake {
 
     /// Takes nothing more, records what is decided, and gives back what is not finished: another Hub, or the next
     /// start, goes on with it.
-    ///
-    /// # Errors
-    /// When the Hub has stopped.
     pub async fn drain(&self) -> Result<(), HubError> {
         self.permits.close();
         self.hub.suspend().await?;
@@ -343,9 +329,6 @@ impl Intake {
     }
 
     /// Gives a delivery up. Without a letter it is not dropped: it comes again.
-    ///
-    /// # Errors
-    /// The delivery was not answered.
     pub async fn bury(&self, delivery: Box<dyn Delivery>, reason: &str) -> Result<(), BusError> {
         let attempts = delivery.attempt();
         let letter = DeadLetter { task: None, investigation: None, reason: reason.to_owned(), attempts, message: None };

@@ -27,13 +27,10 @@ mod send;
 #[cfg(test)]
 mod tests;
 
-/// Why the client cannot start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// A key is missing.
     #[error(transparent)]
     NoKey(#[from] NoKey),
-    /// The HTTP client cannot be made.
     #[error("the HTTP client cannot start: {0}")]
     Http(String),
 }
@@ -60,9 +57,6 @@ impl std::fmt::Debug for Client {
 
 impl Client {
     /// A client for all models of `config`. Their keys are read now, and never again.
-    ///
-    /// # Errors
-    /// [`OpenError`] when a key is missing or TLS cannot be set up.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
         Self::with(config, |name| std::env::var(name).ok(), Pace::default())
     }
