@@ -3,68 +3,126 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use casebook_agent::document;
-use casebook_agent::fault::ConfigFault;
 use casebook_agent::mcp::pattern::Pattern;
 use casebook_agent::model::config::Limits;
 use casebook_protocol::Domain;
+use casebook_runtime::config::{self, Check, ConfigFaults, Form, Source, or_default};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 mod folder;
-mod raw;
-mod read;
 #[cfg(test)]
 mod tests;
 
-/// An Expert.
-#[derive(Debug, Clone, PartialEq)]
+pub use folder::{each as read_each, read as read_folder};
+
+/// An Expert of Casebook: what it knows, how it works, and what it may call.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Expert")]
 pub struct Definition {
     /// The file that says so; a preset's is its name in angle brackets.
+    #[serde(skip)]
     pub file: PathBuf,
-    /// The line of its name, from 1.
-    pub line: usize,
-    /// Its domain, by which the Director addresses it.
+    /// Its domain in 1 to 32 of a-z, 0-9 and hyphen, by which the Director addresses it, such as cloud.
+    #[schemars(with = "String", regex(pattern = "^[a-z0-9-]{1,32}$"))]
     pub name: Domain,
-    /// What it knows and what it can look at: what the Director reads.
+    /// What it knows and what it can look at, in one or two sentences: the Director reads this.
+    #[schemars(length(min = 1, max = 2000))]
     pub description: String,
-    /// What data it expects, for whoever sets it up.
+    /// What data it expects, for whoever sets it up: sources, fields, time span.
+    #[serde(default, deserialize_with = "or_default")]
+    #[schemars(length(max = 20000))]
     pub expects: String,
-    /// What it is told beyond what every Expert is told.
+    /// What it is told beyond what every Expert is told: what to look for, what is normal here.
+    #[schemars(length(min = 1, max = 40000))]
     pub instructions: String,
-    /// The model that plays it, by its name in the models file, or `analyst`.
+    /// The model that plays it, by its name in the models file, or analyst.
+    #[schemars(length(min = 1, max = 64))]
     pub model: Option<String>,
-    /// What it may call; nothing is implied.
+    /// A list of what it may call, each written server/tool, such as evidence/* or github/search_*.
+    #[schemars(length(min = 1, max = 200))]
+    #[serde(deserialize_with = "listed")]
     pub tools: Vec<Grant>,
-    /// Which sources of the evidence its evidence tools show: their domains or ids. Its own domain's
-    /// where the file does not say.
+    /// A list of the sources of the evidence that it reads, by their domains or ids, such as [cloud, identity]; its
+    /// own domain's if the file does not say.
+    #[schemars(length(min = 1, max = 200))]
+    #[serde(default, deserialize_with = "listed")]
     pub sources: Vec<Pattern>,
-    /// What one of its tasks may use; what is not set is left to the models file or is usual.
+    /// A map of what one of its tasks may use at the most, such as { turns: 12, cost: "0.50", time: 10m }.
+    #[serde(default, deserialize_with = "or_default")]
     pub limits: Limits,
 }
 
-/// Tools that an Expert may call, written `server/tool`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Tools that an Expert may call, written server/tool; * is any characters.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "String")]
+#[schemars(extend("minLength" = 1, "maxLength" = 200))]
 pub struct Grant {
     /// The server; `evidence` is the folder of logs.
     pub server: Pattern,
     /// Its tools.
     pub tool: Pattern,
-    /// The line that says so, from 1.
-    pub line: usize,
+}
+
+impl TryFrom<String> for Grant {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let written = casebook_protocol::one_line(&text, 80);
+        // A server's name may hold a '/', a tool's does not.
+        match text.rsplit_once('/') {
+            Some((server, tool)) if !server.trim().is_empty() && !tool.trim().is_empty() => {
+                Ok(Self { server: Pattern::new(server.trim()), tool: Pattern::new(tool.trim()) })
+            }
+            Some(_) => Err(format!("{written:?} is half a name; write server/tool")),
+            None if text == "*" => Err("no tools are implied; write server/*, such as evidence/*".to_owned()),
+            None => Err(format!("{written:?} names no server; write server/tool, such as evidence/{written}")),
+        }
+    }
+}
+
+fn listed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let list = Vec::deserialize(deserializer)?;
+    let holds = (1..=200).contains(&list.len());
+    holds.then_some(list).ok_or_else(|| D::Error::custom("expected a list of 1 to 200 names; write one at least"))
 }
 
 impl Definition {
     /// The Expert in `text`, the content of `file`.
     ///
     /// # Errors
-    /// All faults that there are.
-    pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ConfigFault>> {
-        read::definition(file, text)
+    /// The first fault of form, or all faults of meaning.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigFaults> {
+        let source = Source::new(Form::Yaml, file, text);
+        let mut read: Self = source.read()?;
+        let mut check = Check::default();
+        read.check(&mut check);
+        source.holds(check)?;
+        for text in [&mut read.description, &mut read.expects, &mut read.instructions] {
+            *text = text.trim().to_owned();
+        }
+        if read.sources.is_empty() {
+            read.sources.push(Pattern::new(read.name.as_str()));
+        }
+        read.file = file.to_path_buf();
+        Ok(read)
+    }
+
+    fn check(&self, check: &mut Check) {
+        check.text("description", &self.description, 2000);
+        check.text("instructions", &self.instructions, 40_000);
+        if let Some(model) = &self.model {
+            check.text("model", model, 64);
+        }
+        check.at(&["limits"], |check| self.limits.check(check));
     }
 
     /// The JSON Schema of the file.
     #[must_use]
     pub fn schema() -> serde_json::Value {
-        document::schema::<raw::Expert>()
+        config::schema::<Self>()
     }
 
     /// Its file grants it `tool` of `server`.
@@ -72,20 +130,6 @@ impl Definition {
     pub fn grants(&self, server: &str, tool: &str) -> bool {
         self.tools.iter().any(|grant| grant.server.matches(server) && grant.tool.matches(tool))
     }
-}
-
-/// The Experts that the files in `dir` define (`*.yaml` and `*.yml`), in the order of the files' names.
-///
-/// # Errors
-/// All faults of all files; two Experts of one name, and a folder with no such file, are faults, too.
-pub fn read_folder(dir: &Path) -> Result<Vec<Definition>, Vec<ConfigFault>> {
-    folder::read(dir)
-}
-
-/// The Experts in `dir` that hold, as [`read_folder`] finds them, and all faults of the others.
-#[must_use]
-pub fn read_each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
-    folder::each(dir)
 }
 
 /// The Experts that come with Casebook, in the order of their names.

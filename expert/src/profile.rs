@@ -4,86 +4,91 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use casebook_protocol::Domain;
+use casebook_runtime::config::{self, Check, ConfigFaults, Form, Source};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use toml::Spanned;
 
 /// What an Expert reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
     /// The file that says so.
     pub file: PathBuf,
-    /// The folder with the log files, and the folder in which the index of them is kept; none where the
-    /// evidence is behind servers alone.
+    /// The folder with the log files, and the folder of their index; none if the evidence is behind servers alone.
     pub evidence: Option<(PathBuf, PathBuf)>,
     /// The team folder: Experts, MCP servers and what they may do.
     pub team: Option<PathBuf>,
-    /// The domains in which it investigates; all that the evidence, or the team folder, has where none is
-    /// named.
+    /// The domains in which it investigates; if none is named, all that the evidence or the team folder has.
     pub domains: BTreeSet<Domain>,
 }
 
-/// What is wrong with a profile.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{line}: {fault}", file.display())]
-pub struct ProfileError {
-    /// The file.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong and what to write instead.
-    pub fault: String,
-}
-
-#[derive(Deserialize)]
+/// What an Expert that is a process of its own reads. Paths are relative to the file.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(
+    title = "profile",
+    extend(
+        "dependentRequired" = {"evidence": ["index"], "index": ["evidence"]},
+        "anyOf" = [{"required": ["evidence"]}, {"required": ["team"]}]
+    )
+)]
 struct Written {
-    evidence: Option<Spanned<PathBuf>>,
-    index: Option<Spanned<PathBuf>>,
-    team: Option<Spanned<PathBuf>>,
+    /// The folder with the log files.
+    #[schemars(length(min = 1))]
+    evidence: Option<String>,
+    /// The folder in which the index of the log files is kept.
+    #[schemars(length(min = 1))]
+    index: Option<String>,
+    /// The team folder: Experts, MCP servers and what they may do.
+    #[schemars(length(min = 1))]
+    team: Option<String>,
+    /// The domains in which it investigates; if none is named, all that the evidence or the team folder has.
     #[serde(default)]
-    domains: Vec<Spanned<String>>,
+    #[schemars(with = "Vec<String>", inner(regex(pattern = "^[a-z0-9-]{1,32}$")))]
+    domains: BTreeSet<Domain>,
 }
 
 impl Profile {
     /// The profile `file` with the content `text`. Paths in it are relative to its folder.
     ///
     /// # Errors
-    /// [`ProfileError`] with the first fault.
-    pub fn parse(file: &Path, text: &str) -> Result<Self, ProfileError> {
-        let fault = |at: usize, fault: String| {
-            let line = text.get(..at).unwrap_or(text).matches('\n').count() + 1;
-            ProfileError { file: file.to_path_buf(), line, fault }
-        };
-        let written: Written =
-            toml::from_str(text).map_err(|e| fault(e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-        let folder = file.parent().unwrap_or(Path::new(""));
-        let path = |path: &Spanned<PathBuf>, what: &str| match path.get_ref().as_os_str().is_empty() {
-            true => Err(fault(path.span().start, format!("{what} is empty: name a folder"))),
-            false => Ok(folder.join(path.get_ref())),
-        };
-        let mut domains = BTreeSet::new();
-        for name in &written.domains {
-            let domain = Domain::new(name.get_ref().clone()).map_err(|e| fault(name.span().start, e.to_string()))?;
-            domains.insert(domain);
-        }
-        let evidence = match (&written.evidence, &written.index) {
-            (Some(evidence), Some(index)) => Some((path(evidence, "evidence")?, path(index, "index")?)),
-            (Some(evidence), None) => {
-                let what = "evidence needs an index: name the folder in which it is kept, index = \"DIR\"";
-                return Err(fault(evidence.span().start, what.into()));
+    /// The first fault of form, or all faults of meaning.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigFaults> {
+        let source = Source::new(Form::Toml, file, text);
+        let written: Written = source.read()?;
+        let mut check = Check::default();
+        for (key, path) in [("evidence", &written.evidence), ("index", &written.index), ("team", &written.team)] {
+            if path.as_ref().is_some_and(String::is_empty) {
+                check.wrong(&[key], "is empty; name a folder");
             }
-            (None, Some(index)) => {
-                return Err(fault(index.span().start, "index is that of evidence: name it, evidence = \"DIR\"".into()));
+        }
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let team = written.team.map(|path| folder.join(path));
+        let evidence = match (written.evidence, written.index) {
+            (Some(evidence), Some(index)) => Some((folder.join(evidence), folder.join(index))),
+            (Some(_), None) => {
+                check.wrong(&["evidence"], "needs an index; name the folder in which it is kept, index = \"DIR\"");
+                None
+            }
+            (None, Some(_)) => {
+                check.wrong(&["index"], "is that of evidence; name it, evidence = \"DIR\"");
+                None
+            }
+            (None, None) if team.is_none() => {
+                let what = "there is nothing to read; name a folder of logs (evidence and index), a team folder \
+                            (team), or both";
+                check.wrong(&[], what);
+                None
             }
             (None, None) => None,
         };
-        let team = written.team.as_ref().map(|team| path(team, "team")).transpose()?;
-        if evidence.is_none() && team.is_none() {
-            let what =
-                "there is nothing to read: name a folder of logs (evidence and index), a team folder (team), or both";
-            return Err(fault(0, what.into()));
-        }
-        Ok(Self { file: file.to_path_buf(), evidence, team, domains })
+        source.holds(check)?;
+        Ok(Self { file: file.to_path_buf(), evidence, team, domains: written.domains })
+    }
+
+    /// The JSON Schema of the file.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        config::schema::<Written>()
     }
 }
 
@@ -107,21 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_with_its_line() {
-        let fault = |text: &str| parse(text).unwrap_err();
-        assert_eq!(
-            fault("\nindex = \"i\""),
-            "/etc/casebook/expert.toml:2: index is that of evidence: name it, evidence = \"DIR\""
-        );
-        assert!(fault("evidence = \"e\"").starts_with("/etc/casebook/expert.toml:1: evidence needs an index"));
-        assert!(fault("").starts_with("/etc/casebook/expert.toml:1: there is nothing to read"));
-        let odd = fault("evidence = \"e\"\nindex = \"i\"\ndomain = [\"network\"]");
-        assert!(odd.starts_with("/etc/casebook/expert.toml:3: unknown field `domain`"), "{odd}");
-        let bad = fault("evidence = \"e\"\nindex = \"i\"\ndomains = [\n  \"network\",\n  \"A.b\",\n]");
-        assert!(bad.starts_with("/etc/casebook/expert.toml:5: "), "{bad}");
-        assert_eq!(
-            fault("evidence = \"\"\nindex = \"i\""),
-            "/etc/casebook/expert.toml:1: evidence is empty: name a folder"
-        );
+    fn a_fault_names_its_line() {
+        for (text, want) in [
+            ("\nindex = \"i\"", "2: index: is that of evidence; name it, evidence = \"DIR\""),
+            ("evidence = \"e\"", "1: evidence: needs an index"),
+            ("", "1: the file: there is nothing to read"),
+            ("evidence = \"e\"\nindex = \"i\"\ndomain = [\"network\"]", "3: domain: unknown key; write domains"),
+            ("evidence = \"e\"\nindex = \"i\"\ndomains = [\n  \"network\",\n  \"A.b\",\n]", "5: domains.1: "),
+            ("evidence = \"\"\nindex = \"i\"", "1: evidence: is empty; name a folder"),
+        ] {
+            let got = parse(text).unwrap_err();
+            assert!(got.starts_with(&format!("/etc/casebook/expert.toml:{want}")), "{got}");
+        }
     }
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_agent::fault::ConfigFault;
 use casebook_agent::mcp::pattern::Pattern;
 use casebook_agent::mcp::policy::{Kind, Policy};
 use casebook_agent::mcp::servers::Servers;
@@ -14,6 +13,7 @@ use casebook_agent::model::config::Limits;
 use casebook_agent::results;
 use casebook_agent::tools::Tools;
 use casebook_protocol::{Domain, Member, SourceInfo, one_line, source_name};
+use casebook_runtime::config::{self, ConfigFaults};
 use serde_json::{Map, Value, json};
 
 use crate::definition::{Definition, Grant, preset, read_folder};
@@ -39,8 +39,8 @@ pub struct TeamFolder {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
-    #[error("{}", lines(.0))]
-    Faults(Vec<ConfigFault>),
+    #[error(transparent)]
+    Faults(#[from] ConfigFaults),
     #[error("there is no team folder {}: it has experts/*.yaml, mcp.json and tools.yaml", .0.display())]
     NoFolder(PathBuf),
     #[error("the evidence comes from {one} and from {other}: leave one of them out")]
@@ -57,10 +57,6 @@ pub enum TeamError {
     Unread { server: String, why: String },
     #[error("no Expert has anything to look at: {0}")]
     Nobody(String),
-}
-
-fn lines(faults: &[ConfigFault]) -> String {
-    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// Who there is, and what is worth saying of it.
@@ -83,29 +79,17 @@ impl TeamFolder {
             return Err(TeamError::NoFolder(folder.to_path_buf()));
         }
         let mut faults = Vec::new();
-        let mut take = |found: Vec<ConfigFault>| faults.extend(found);
+        let mut take = |found: ConfigFaults| faults.extend(found.0);
         let experts = folder.join("experts");
         let experts = experts.is_dir().then(|| read_folder(&experts).map_err(&mut take).unwrap_or_default());
-        let text = |name: &str| match std::fs::read_to_string(folder.join(name)) {
-            Ok(text) => Ok(Some(text)),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(vec![ConfigFault { file: folder.join(name), line: 1, what: format!("cannot be read: {e}") }]),
-        };
         let variable = |name: &str| std::env::var(name).ok();
-        let servers = text("mcp.json").and_then(|text| match text {
-            Some(text) => Servers::parse(&folder.join("mcp.json"), &text, &variable),
-            None => Ok(Servers::default()),
-        });
-        let policy = text("tools.yaml").and_then(|text| match text {
-            Some(text) => Policy::parse(&folder.join("tools.yaml"), &text),
-            None => Ok(Policy::default()),
-        });
+        let servers = file(folder, "mcp.json", |file, text| Servers::parse(file, text, &variable));
         let servers = servers.map_err(&mut take).unwrap_or_default();
-        let policy = policy.map_err(&mut take).unwrap_or_default();
+        let policy = file(folder, "tools.yaml", Policy::parse).map_err(&mut take).unwrap_or_default();
         if faults.is_empty() {
             Ok(Self { folder: folder.to_path_buf(), experts, servers, policy })
         } else {
-            Err(TeamError::Faults(faults))
+            Err(ConfigFaults(faults).into())
         }
     }
 
@@ -114,6 +98,16 @@ impl TeamFolder {
         let named = self.servers.all.keys().map(String::as_str);
         named.filter(|name| self.policy.servers.get(*name).is_some_and(|p| p.kind == Kind::Evidence))
     }
+}
+
+/// The file `name` of `folder`, or nothing if there is none.
+fn file<T: Default>(
+    folder: &Path,
+    name: &str,
+    parse: impl FnOnce(&Path, &str) -> Result<T, ConfigFaults>,
+) -> Result<T, ConfigFaults> {
+    let file = folder.join(name);
+    if file.exists() { parse(&file, &config::text(&file)?) } else { Ok(T::default()) }
 }
 
 /// Who investigates over `catalog` and the servers of `team`; of the Experts only those in `only`, where it
@@ -136,7 +130,7 @@ pub async fn gather(
     };
     let toolbox = Toolbox::open(&team_folder.folder, &team_folder.servers, &team_folder.policy, &named)
         .await
-        .map_err(|fault| TeamError::Faults(vec![fault]))?;
+        .map_err(|fault| ConfigFaults(vec![fault]))?;
     let (evidence, seen) = match (evidence, catalog) {
         (Some(server), _) => {
             let served = toolbox.servers.iter().find(|served| served.name == server);
@@ -257,13 +251,12 @@ fn of_domains(seen: &[Seen], evidence: &Evidence<'_>) -> Vec<Definition> {
     let domains: BTreeSet<&Domain> = seen.iter().map(|s| &s.domain).collect();
     let usual = |domain: &Domain| Definition {
         file: PathBuf::from(format!("<{domain}>")),
-        line: 0,
         name: domain.clone(),
         description: String::new(),
         expects: String::new(),
         instructions: preset(domain).map(|p| p.instructions.clone()).unwrap_or_default(),
         model: None,
-        tools: vec![Grant { server: Pattern::new(server), tool: Pattern::new("*"), line: 0 }],
+        tools: vec![Grant { server: Pattern::new(server), tool: Pattern::new("*") }],
         sources: vec![Pattern::new(domain.as_str())],
         limits: Limits::default(),
     };

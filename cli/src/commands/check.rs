@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use casebook_agent::fault::ConfigFault;
 use casebook_agent::model::config::Config;
+use casebook_runtime::config::{ConfigFault, ConfigFaults, Form, Source, sorted};
 use serde_json::json;
 
 use crate::args::Check;
@@ -30,9 +30,15 @@ pub struct Found {
 
 impl Found {
     /// `file` was read with this result; what is wrong is kept.
-    fn keep<T>(&mut self, file: &Path, read: Result<T, Vec<ConfigFault>>) -> Option<T> {
+    fn keep<T>(&mut self, file: &Path, read: Result<T, ConfigFaults>) -> Option<T> {
         self.files.push(file.to_path_buf());
-        read.map_err(|faults| self.faults.extend(faults)).ok()
+        read.map_err(|faults| self.faults.extend(faults.0)).ok()
+    }
+
+    /// What is wrong at the place to which `path` leads in a file that holds.
+    fn at(&mut self, form: Form, file: &Path, path: &[&str], what: &str) {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        self.faults.push(Source::new(form, file, &text).fault(path, what));
     }
 
     fn fault(&mut self, file: &Path, line: usize, what: impl Into<String>) {
@@ -73,7 +79,7 @@ pub fn check(paths: &[PathBuf], models: Option<&Path>, variable: &dyn Fn(&str) -
             file::check(path, config.as_ref(), variable, &mut found);
         }
     }
-    found.faults = casebook_agent::fault::sorted(std::mem::take(&mut found.faults));
+    found.faults = sorted(std::mem::take(&mut found.faults));
     found
 }
 

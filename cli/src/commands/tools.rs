@@ -99,7 +99,7 @@ const fn access(judged: &Judged) -> &'static str {
 
 /// Where a server is, without what may be secret.
 fn place(team: &TeamFolder, served: &Served) -> String {
-    match team.servers.all.get(&served.name).map(|entry| &entry.way) {
+    match team.servers.all.get(&served.name) {
         Some(Way::Child { command, .. }) => format!("runs {command}"),
         // Without path and query, which may hold a key.
         Some(Way::Http { url, .. }) => format!("at {}", url.split('/').take(3).collect::<Vec<_>>().join("/")),

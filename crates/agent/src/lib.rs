@@ -2,8 +2,6 @@
 //! ([`reasoner`]), language models ([`model`]), tools ([`tools`], [`mcp`]) and looking into recorded results
 //! ([`results`]).
 
-pub mod document;
-pub mod fault;
 mod json_schema;
 pub mod mcp;
 pub mod model;

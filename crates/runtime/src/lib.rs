@@ -4,6 +4,7 @@
 
 pub mod bus;
 pub mod clock;
+pub mod config;
 pub mod env;
 pub mod files;
 pub mod nats;

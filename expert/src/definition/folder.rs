@@ -1,46 +1,54 @@
 //! A folder of Experts.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use casebook_agent::fault::{ConfigFault, sorted};
-use casebook_protocol::Domain;
+use casebook_runtime::config::{self, ConfigFault, ConfigFaults, Form, Source, sorted};
 
 use super::Definition;
 
-pub(super) fn read(dir: &Path) -> Result<Vec<Definition>, Vec<ConfigFault>> {
+/// The Experts that the files in `dir` define (`*.yaml` and `*.yml`), in the order of the files' names.
+///
+/// # Errors
+/// All faults of all files; two Experts of one name, and a folder without such a file, are faults, too.
+pub fn read(dir: &Path) -> Result<Vec<Definition>, ConfigFaults> {
     let (read, faults) = each(dir);
-    if faults.is_empty() { Ok(read) } else { Err(faults) }
+    if faults.is_empty() { Ok(read) } else { Err(ConfigFaults(faults)) }
 }
 
-/// The Experts that hold, and the faults of all others.
-pub(super) fn each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
-    let fault = |file: &Path, what: String| ConfigFault { file: file.to_path_buf(), line: 1, what };
+/// The Experts in `dir` that hold, as [`read`] finds them, and all faults of the others.
+#[must_use]
+pub fn each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
     let files = match files(dir) {
         Ok(files) => files,
-        Err(error) => return (Vec::new(), vec![fault(dir, format!("this folder cannot be read: {error}"))]),
+        Err(error) => {
+            return (Vec::new(), ConfigFaults::of_file(dir, format!("this folder cannot be read: {error}")).0);
+        }
     };
     let (mut read, mut faults): (Vec<Definition>, Vec<ConfigFault>) = (Vec::new(), Vec::new());
     if files.is_empty() {
-        let what = "there is no Expert in this folder: write one file NAME.yaml for each (docs/experts.md)";
-        faults.push(fault(dir, what.to_owned()));
+        let what = "there is no Expert in this folder; write one file NAME.yaml for each (docs/experts.md)";
+        faults.extend(ConfigFaults::of_file(dir, what).0);
     }
     for file in files {
-        let text = std::fs::read_to_string(&file).map_err(|error| vec![fault(&file, cannot(&error))]);
-        match text.and_then(|text| Definition::parse(&file, &text)) {
-            Ok(definition) => read.push(definition),
-            Err(found) => faults.extend(found),
+        let text = match config::text(&file) {
+            Ok(text) => text,
+            Err(found) => {
+                faults.extend(found.0);
+                continue;
+            }
+        };
+        match Definition::parse(&file, &text) {
+            Ok(definition) => {
+                if let Some(had) = read.iter().find(|had| had.name == definition.name) {
+                    let what = format!("{} is an Expert of {}, too; rename one", had.name, had.file.display());
+                    faults.push(Source::new(Form::Yaml, &file, &text).fault(&["name"], what));
+                }
+                read.push(definition);
+            }
+            Err(found) => faults.extend(found.0),
         }
     }
-    faults.extend(doubles(&read));
     (read, sorted(faults))
-}
-
-fn cannot(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::InvalidData => "this is no UTF-8 text: save it as UTF-8".to_owned(),
-        _ => format!("this file cannot be read: {error}"),
-    }
 }
 
 /// The YAML files of `dir`, in the order of their names.
@@ -56,19 +64,4 @@ fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Experts that have a name which another one has.
-fn doubles(read: &[Definition]) -> Vec<ConfigFault> {
-    let mut first: BTreeMap<&Domain, &Path> = BTreeMap::new();
-    let mut faults = Vec::new();
-    for definition in read {
-        if let Some(had) = first.get(&definition.name) {
-            let what = format!("name: {} is an Expert of {}, too: rename one", definition.name, had.display());
-            faults.push(ConfigFault { file: definition.file.clone(), line: definition.line, what });
-        } else {
-            first.insert(&definition.name, &definition.file);
-        }
-    }
-    faults
 }

@@ -7,7 +7,7 @@ use casebook_evidence::DOMAINS;
 
 fn parse(text: &str) -> Result<Definition, Vec<String>> {
     Definition::parse(Path::new("team/experts/cloud.yaml"), text)
-        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        .map_err(|faults| faults.0.iter().map(ToString::to_string).collect())
 }
 
 const FILE: &str = r#"name: cloud
@@ -28,16 +28,15 @@ limits: { turns: 12, tool_calls: 0, model_calls: 20, tokens: 200000, cost: "2.50
 
 #[test]
 fn an_expert_is_what_its_file_says() {
-    let grant = |server: &str, tool: &str, line| Grant { server: Pattern::new(server), tool: Pattern::new(tool), line };
+    let grant = |server: &str, tool: &str| Grant { server: Pattern::new(server), tool: Pattern::new(tool) };
     let expect = Definition {
         file: "team/experts/cloud.yaml".into(),
-        line: 1,
         name: Domain::new("cloud").unwrap(),
         description: "Knows the cloud.".into(),
         expects: "CloudTrail".into(),
         instructions: "Look first.\n\nThen look again.".into(),
         model: Some("big".into()),
-        tools: vec![grant("evidence", "*", 11), grant("my/server", "search_*", 12)],
+        tools: vec![grant("evidence", "*"), grant("my/server", "search_*")],
         sources: vec![Pattern::new("cloud"), Pattern::new("host-*.log")],
         limits: Limits {
             turns: Some(12),
@@ -65,46 +64,60 @@ fn what_is_not_said_has_a_default_that_gives_nothing_away() {
 
 #[test]
 fn every_fault_names_its_line_its_key_and_what_to_write() {
-    let check = |from: &str, to: &str, line: usize, wants: &[&str]| {
+    for (from, to, line, want) in [
+        ("name: cloud", "name: The Cloud", 1, "name: "),
+        ("name: cloud\n", "", 1, "name: is missing; write its domain"),
+        ("name: cloud", "name: [7]", 1, "name: expected a text"),
+        ("description: |\n  Knows the cloud.\n", "", 1, "description: is missing; write what it knows"),
+        ("description: |\n  Knows the cloud.\n", "description: ' '\n", 2, "description: is empty"),
+        ("instructions: |\n  Look first.\n\n  Then look again.\n", "", 1, "instructions: is missing"),
+        ("expects: CloudTrail", "expects: [CloudTrail]", 4, "expects: expected a text"),
+        ("model: big", "modell: big", 9, "modell: unknown key; write model"),
+        (
+            "tools:\n  - evidence/*\n  - my/server/search_*\n",
+            "",
+            1,
+            "tools: is missing; write a list of what it may call",
+        ),
+        (
+            "tools:\n  - evidence/*\n  - my/server/search_*\n",
+            "tools: []\n",
+            10,
+            "tools: expected a list of 1 to 200 names",
+        ),
+        ("  - evidence/*\n  - my/server/search_*\n", "", 10, "tools: expected a list"),
+        ("  - evidence/*", "  - '*'", 11, "tools.0: no tools are implied; write server/*"),
+        (
+            "  - evidence/*",
+            "  - search",
+            11,
+            "tools.0: \"search\" names no server; write server/tool, such as evidence/search",
+        ),
+        ("my/server/search_*", "server/", 12, "tools.1: \"server/\" is half a name"),
+        ("my/server/search_*", "/tool", 12, "tools.1: \"/tool\" is half a name"),
+        ("sources: [cloud, \"host-*.log\"]", "sources: []", 13, "sources: expected a list of 1 to 200 names"),
+        ("turns: 12", "turns: 0", 14, "limits.turns: expected a number from 1 to 1000"),
+        ("turns: 12", "turn: 12", 14, "limits.turn: unknown key; write turns"),
+        ("tokens: 200000", "tokens: many", 14, "limits.tokens: expected a whole number in its range"),
+        ("\"2.50\"", "free", 14, "limits.cost: expected an amount such as 2.50"),
+        ("\"2.50\"", "-1", 14, "limits.cost: expected an amount"),
+        ("time: 10m", "time: 10", 14, "limits.time: expected a time with its unit"),
+        ("time: 10m", "time: 25h", 14, "limits: time: expected one from 1s to 24h"),
+        ("time: 10m", "time: 500ms", 14, "limits: time: expected one from 1s to 24h"),
+    ] {
         assert!(FILE.contains(from), "{from}");
         let got = parse(&FILE.replacen(from, to, 1)).expect_err(to);
         assert_eq!(got.len(), 1, "{got:?}");
-        assert!(got[0].starts_with(&format!("team/experts/cloud.yaml:{line}: ")), "{got:?}");
-        for want in wants {
-            assert!(got[0].contains(want), "{want:?} is not in {got:?}");
-        }
-    };
-    check("name: cloud", "name: The Cloud", 1, &["name: ", "a-z, 0-9"]);
-    check("name: cloud\n", "", 1, &["name: is missing: write its domain"]);
-    check("name: cloud", "name: 7", 1, &["name: is a number, and must be a text"]);
-    check("description: |\n  Knows the cloud.\n", "", 1, &["description: is missing", "the Director reads"]);
-    check("description: |\n  Knows the cloud.\n", "description: ' '\n", 2, &["description: is empty"]);
-    check("instructions: |\n  Look first.\n\n  Then look again.\n", "", 1, &["instructions: is missing"]);
-    check("expects: CloudTrail", "expects: [CloudTrail]", 4, &["expects: is a list, and must be a text"]);
-    check("model: big", "modell: big", 9, &["modell: is no key of the file: write model"]);
-    check("tools:\n  - evidence/*\n  - my/server/search_*\n", "", 1, &["tools: is missing", "server/tool"]);
-    check("  - evidence/*\n  - my/server/search_*\n", "", 10, &["tools: is empty, and must be a list"]);
-    check("  - evidence/*", "  - '*'", 11, &["tools.0: no tools are implied: write server/*"]);
-    check("  - evidence/*", "  - search", 11, &["tools.0: \"search\" names no server", "evidence/search"]);
-    check("my/server/search_*", "server/", 12, &["tools.1: \"server/\" is half a name"]);
-    check("my/server/search_*", "/tool", 12, &["tools.1: \"/tool\" is half a name"]);
-    check("sources: [cloud, ", "sources: [7, ", 13, &["sources.0: is a number"]);
-    check("turns: 12", "turns: 0", 14, &["limits.turns: is too small: write 1 or more"]);
-    check("turns: 12", "turn: 12", 14, &["limits.turn: is no key of limits: write turns"]);
-    check("tokens: 200000", "tokens: many", 14, &["limits.tokens: is a text, and must be a whole number"]);
-    check("\"2.50\"", "free", 14, &["limits.cost: is no amount", "2.50"]);
-    check("\"2.50\"", "-1", 14, &["limits.cost: is no amount"]);
-    check("time: 10m", "time: 10", 14, &["limits.time: is a number", "such as 90s or 10m"]);
-    check("time: 10m", "time: 25h", 14, &["limits.time: is no such time", "1s to 24h"]);
-    check("time: 10m", "time: soon", 14, &["limits.time: "]);
+        assert!(got[0].starts_with(&format!("team/experts/cloud.yaml:{line}: {want}")), "{got:?}");
+    }
 }
 
 #[test]
-fn all_faults_are_told_at_once_in_order() {
-    let text = FILE.replace("name: cloud", "name: A").replace("evidence/*", "evidence").replace("10m", "25h");
-    let got = parse(&text.replace("model: big", "colour: red")).unwrap_err();
+fn all_faults_of_meaning_come_at_once_in_order() {
+    let text = FILE.replace("description: |\n  Knows the cloud.", "description: ''").replace("turns: 12", "turns: 0");
+    let got = parse(&text.replace("model: big", "model: ''")).unwrap_err();
     let lines: Vec<&str> = got.iter().filter_map(|fault| fault.split(':').nth(1)).collect();
-    assert_eq!(lines, ["1", "9", "11", "14"], "{got:?}");
+    assert_eq!(lines, ["2", "8", "13"], "{got:?}");
 }
 
 #[test]
@@ -113,7 +126,7 @@ fn a_folder_is_read_in_order_and_its_faults_together() {
     let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
     let told = || -> Vec<String> {
         let faults = read_folder(dir.path()).expect_err("it must not hold");
-        faults.iter().map(|f| f.to_string().replace(&dir.path().display().to_string(), "D")).collect()
+        faults.0.iter().map(|f| f.to_string().replace(&dir.path().display().to_string(), "D")).collect()
     };
     assert!(told()[0].starts_with("D:1: there is no Expert in this folder"), "{:?}", told());
     write("b.yaml", FILE);
@@ -127,9 +140,9 @@ fn a_folder_is_read_in_order_and_its_faults_together() {
     let told = told();
     assert_eq!(told.len(), 3, "{told:?}");
     assert!(told[0].starts_with("D/c.yaml:2: name: cloud is an Expert of D/b.yaml, too"), "{told:?}");
-    assert!(told[1].starts_with("D/d.yaml:") && told[2].contains("D/e.yaml:1: this is no UTF-8"), "{told:?}");
+    assert!(told[1].starts_with("D/d.yaml:") && told[2].contains("D/e.yaml:1: expected UTF-8"), "{told:?}");
     let gone = read_folder(&dir.path().join("gone")).unwrap_err();
-    assert!(gone[0].what.starts_with("this folder cannot be read"), "{gone:?}");
+    assert!(gone.0[0].what.starts_with("this folder cannot be read"), "{gone:?}");
 }
 
 #[test]
@@ -156,7 +169,7 @@ fn every_preset_holds_and_all_together_read_every_domain() {
 fn the_schema_holds_what_is_read_and_refuses_what_is_not() {
     let schema = jsonschema::draft202012::new(&Definition::schema()).unwrap();
     let check = |text: &str, expect: bool| {
-        let value = document::Document::yaml(Path::new("f"), text).unwrap().root().value();
+        let value: serde_json::Value = Source::new(Form::Yaml, Path::new("f"), text).read().unwrap();
         assert_eq!(schema.is_valid(&value), expect, "{text}");
     };
     check(FILE, true);

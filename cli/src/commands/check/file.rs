@@ -2,21 +2,18 @@
 
 use std::path::Path;
 
-use casebook_agent::document::Document;
-use casebook_agent::fault::ConfigFault;
 use casebook_agent::mcp::pins::Pins;
 use casebook_agent::mcp::policy::Policy;
-use casebook_agent::mcp::servers::Servers;
+use casebook_agent::mcp::servers::{Servers, Variable};
 use casebook_agent::model::config::{ANALYST, Config};
 use casebook_expert::definition::Definition;
 use casebook_expert::profile::Profile;
+use casebook_runtime::config::{self, ConfigFault, ConfigFaults, Form};
 use casebook_runtime::service::Settings;
 use casebook_runtime::service::key::Key;
 use casebook_runtime::service::settings::{File, SettingsError};
 
 use super::Found;
-
-type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Checks the file at `path`.
 pub(super) fn check(path: &Path, config: Option<&Config>, variable: Variable<'_>, found: &mut Found) {
@@ -46,16 +43,9 @@ pub(super) fn check(path: &Path, config: Option<&Config>, variable: Variable<'_>
     }
 }
 
-/// What `parse` makes of the file; none where it does not hold.
-fn read<T>(path: &Path, found: &mut Found, parse: impl FnOnce(&str) -> Result<T, Vec<ConfigFault>>) -> Option<T> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let what = match error.kind() {
-            std::io::ErrorKind::InvalidData => "this is no UTF-8 text: save it as UTF-8".to_owned(),
-            _ => format!("this file cannot be read: {error}"),
-        };
-        vec![ConfigFault { file: path.to_path_buf(), line: 1, what }]
-    });
-    let parsed = text.and_then(|text| parse(&text));
+/// What `parse` makes of the file; none if it does not hold.
+fn read<T>(path: &Path, found: &mut Found, parse: impl FnOnce(&str) -> Result<T, ConfigFaults>) -> Option<T> {
+    let parsed = config::text(path).and_then(|text| parse(&text));
     found.keep(path, parsed)
 }
 
@@ -68,15 +58,11 @@ pub(super) fn policy(path: &Path, found: &mut Found) -> Option<Policy> {
 }
 
 pub(super) fn pins(path: &Path, found: &mut Found) {
-    read(path, found, |text| Pins::parse(path, text).map_err(|fault| vec![fault]));
+    read(path, found, |text| Pins::parse(path, text).map_err(|fault| ConfigFaults(vec![fault])));
 }
 
 pub(super) fn models(path: &Path, found: &mut Found) -> Option<Config> {
-    read(path, found, |text| {
-        let name = path.display().to_string();
-        Config::parse(&name, text)
-            .map_err(|error| vec![ConfigFault { file: path.to_path_buf(), line: error.line, what: error.fault }])
-    })
+    read(path, found, |text| Config::parse(path, text))
 }
 
 /// The model that an Expert names is one of the models file.
@@ -85,12 +71,10 @@ pub(super) fn model(definition: &Definition, config: Option<&Config>, found: &mu
     if name == ANALYST || config.model(name).is_some() {
         return;
     }
-    let text = std::fs::read_to_string(&definition.file).unwrap_or_default();
-    let line = Document::yaml(&definition.file, &text).map_or(definition.line, |document| document.line(&["model"]));
     let known: Vec<&str> = config.models().map(|model| model.name.as_str()).chain([ANALYST]).collect();
     let name = casebook_protocol::one_line(name, 64);
-    let what = format!("model: the models file has no {name:?}: write one of {}", known.join(", "));
-    found.fault(&definition.file, line, what);
+    let what = format!("the models file has no {name:?}; write one of {}", known.join(", "));
+    found.at(Form::Yaml, &definition.file, &["model"], &what);
 }
 
 /// A models file, a profile or the settings of a process, by the keys that stand in it.
@@ -102,10 +86,7 @@ fn toml(path: &Path, found: &mut Found) {
     if has("roles") || table.get("models").is_some_and(toml::Value::is_table) || name.contains("model") {
         models(path, found);
     } else if ["evidence", "index", "team"].into_iter().any(has) || name.contains("profile") {
-        read(path, found, |text| {
-            Profile::parse(path, text)
-                .map_err(|error| vec![ConfigFault { file: path.to_path_buf(), line: error.line, what: error.fault }])
-        });
+        read(path, found, |text| Profile::parse(path, text));
     } else if let Some(keys) = keys(&name) {
         read(path, found, |text| settings(path, text, keys));
     } else {
@@ -126,9 +107,11 @@ fn keys(name: &str) -> Option<&'static [&'static Key]> {
     }
 }
 
-fn settings(path: &Path, text: &str, keys: &[&'static Key]) -> Result<(), Vec<ConfigFault>> {
+fn settings(path: &Path, text: &str, keys: &[&'static Key]) -> Result<(), ConfigFaults> {
     let file = File { path: path.to_path_buf(), text: text.to_owned() };
-    Settings::gather(keys, Some(&file), |_| None, &[]).map(|_| ()).map_err(|error| vec![placed(path, &error)])
+    Settings::gather(keys, Some(&file), |_| None, &[])
+        .map(|_| ())
+        .map_err(|error| ConfigFaults(vec![placed(path, &error)]))
 }
 
 /// The error with its line, which it has in words.

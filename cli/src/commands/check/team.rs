@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use casebook_agent::document::nearest;
 use casebook_agent::mcp::policy::{Kind, Policy, ServerPolicy};
-use casebook_agent::mcp::servers::{Entry, Servers, Way};
+use casebook_agent::mcp::servers::{Servers, Way};
 use casebook_agent::model::config::Config;
 use casebook_evidence::EvidenceTools;
 use casebook_expert::definition::{self, Definition, Grant};
 use casebook_expert::team::EVIDENCE;
 use casebook_protocol::one_line;
+use casebook_runtime::config::Form;
+use casebook_runtime::near::nearest;
 
 use super::{Found, file};
 
@@ -24,14 +25,14 @@ pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str)
     let [mcp, tools, pins] = FILES.map(|name| dir.join(name));
     let experts = dir.join("experts");
     if !experts.is_dir() && !mcp.exists() && !tools.exists() {
-        return found.fault(dir, 1, "this is no team folder: it has none of experts/, mcp.json and tools.yaml");
+        return found.fault(dir, 1, "this is not a team folder: it has none of experts/, mcp.json and tools.yaml");
     }
     strangers(dir, found);
     // Without the folder, the Experts are those of the evidence's domains.
     let definitions = if experts.is_dir() { read_experts(&experts, config, found) } else { Vec::new() };
     let servers = match mcp.exists() {
         true => file::servers(&mcp, variable, found),
-        false => Some(Servers { file: mcp.clone(), ..Servers::default() }),
+        false => Some(Servers::default()),
     };
     let policy = match tools.exists() {
         true => file::policy(&tools, found),
@@ -45,19 +46,20 @@ pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str)
     for definition in &definitions {
         for (n, grant) in definition.tools.iter().enumerate() {
             if let Some(what) = unmet(grant, &servers) {
-                found.fault(&definition.file, grant.line, format!("tools.{n}: {what}"));
+                found.at(Form::Yaml, &definition.file, &["tools", &n.to_string()], &what);
             }
         }
     }
     let Some(policy) = policy else { return };
     for (name, said) in &policy.servers {
         if let Some(what) = idle(name, said, &servers) {
-            found.fault(&tools, said.line, format!("servers.{}: {what}", one_line(name, 80)));
+            found.at(Form::Yaml, &tools, &["servers", name], &what);
         }
     }
-    for (name, entry) in &servers.all {
-        if let Some(what) = pathless(name, entry, &policy) {
-            found.fault(&mcp, entry.line, what);
+    for (name, way) in &servers.all {
+        if let Some(what) = pathless(name, way, &policy) {
+            let place = servers.place.iter().map(String::as_str).chain([name.as_str()]);
+            found.at(Form::Json, &mcp, &place.collect::<Vec<_>>(), &what);
         }
     }
 }
@@ -88,7 +90,7 @@ fn strangers(dir: &Path, found: &mut Found) {
                 "yaml" | "yml" => "name it tools.yaml, or put an Expert into experts/",
                 _ => "name it mcp.json, or put it elsewhere",
             };
-            found.fault(&path, 1, format!("nothing of this name is read in a team folder: {advice}"));
+            found.fault(&path, 1, format!("nothing of this name is read in a team folder; {advice}"));
         }
     }
 }
@@ -108,47 +110,46 @@ fn unmet(grant: &Grant, servers: &Servers) -> Option<String> {
             Some(near) => format!("write {EVIDENCE}/{near}"),
             None => format!("there are {}", names.join(", ")),
         };
-        return Some(format!("the tools over the evidence have no {tool}: {advice}"));
+        return Some(format!("the tools over the evidence have no {tool}; {advice}"));
     }
     if servers.all.keys().any(|name| grant.server.matches(name)) {
         return None;
     }
     if servers.disabled.iter().any(|name| grant.server.matches(name)) {
-        return Some(format!("the server {shown} is disabled in mcp.json: enable it there, or leave this out"));
+        return Some(format!("the server {shown} is disabled in mcp.json; enable it there, or leave this out"));
     }
     let advice = match nearest(server, known()) {
         Some(near) => format!("write {near}/{}", one_line(tool, 80)),
         None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
     };
     match grant.server.is_exact() {
-        true => Some(format!("mcp.json has no server {shown}: {advice}")),
-        false => Some(format!("{shown} stands for no server of mcp.json: {advice}")),
+        true => Some(format!("mcp.json has no server {shown}; {advice}")),
+        false => Some(format!("{shown} matches no server of mcp.json; {advice}")),
     }
 }
 
 /// Why what tools.yaml says of a server does nothing.
 fn idle(name: &str, said: &ServerPolicy, servers: &Servers) -> Option<String> {
-    if servers.disabled.contains(name) || (name == EVIDENCE && said.kind == Kind::Evidence) {
-        return None;
-    }
-    match servers.all.get(name).map(|entry| &entry.way) {
+    let evidence = name == EVIDENCE && said.kind == Kind::Evidence;
+    match servers.all.get(name) {
+        None if servers.disabled.contains(name) || evidence => None,
         None => Some(match nearest(name, servers.all.keys().map(String::as_str)) {
-            Some(near) => format!("mcp.json has no such server: write {near}"),
-            None => "mcp.json has no such server: add it there, or leave this out".to_owned(),
+            Some(near) => format!("mcp.json has no such server; write {near}"),
+            None => "mcp.json has no such server; add it there, or leave this out".to_owned(),
         }),
         Some(Way::Child { .. }) if !said.headers.is_empty() => {
-            Some("this server is a child process, which has no headers: write them under secrets".to_owned())
+            Some("this server is a child process, which has no headers; write them under secrets".to_owned())
         }
         Some(Way::Http { .. }) if !said.secrets.is_empty() || !said.environment.is_empty() => {
-            Some("this server has an address, and so no environment: write its secrets under headers".to_owned())
+            Some("this server has an address, and so no environment; write its secrets under headers".to_owned())
         }
         Some(_) => None,
     }
 }
 
 /// Why a child process would not find what it runs.
-fn pathless(name: &str, entry: &Entry, policy: &Policy) -> Option<String> {
-    let Way::Child { command, env, .. } = &entry.way else { return None };
+fn pathless(name: &str, way: &Way, policy: &Policy) -> Option<String> {
+    let Way::Child { command, env, .. } = way else { return None };
     let said = policy.of(name);
     let has = env.contains_key("PATH")
         || said.environment.iter().any(|variable| variable == "PATH")
@@ -157,7 +158,7 @@ fn pathless(name: &str, entry: &Entry, policy: &Policy) -> Option<String> {
     (seeks && !has).then(|| {
         let name = one_line(name, 80);
         format!(
-            "{name}: {command} looks for programs in the PATH, and a child process gets no variable that is not named: \
+            "{command} looks for programs in the PATH, and a child process gets no variable that is not named; \
              write environment: [PATH, HOME] for {name} in tools.yaml"
         )
     })

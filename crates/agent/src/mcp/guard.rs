@@ -218,7 +218,7 @@ mod tests {
 
     fn scoped() -> ServerPolicy {
         let scope = json!({"tenant": "acme"}).as_object().unwrap().clone();
-        ServerPolicy { scope: vec![(Pattern::new("sea*"), scope)], ..ServerPolicy::default() }
+        ServerPolicy { scope: [(Pattern::new("sea*"), scope)].into(), ..ServerPolicy::default() }
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_scope_that_cannot_hold_holds_the_tool_back() {
         let scope = json!({"window": "1h"}).as_object().unwrap().clone();
-        let policy = ServerPolicy { scope: vec![(Pattern::new("*"), scope)], ..ServerPolicy::default() };
+        let policy = ServerPolicy { scope: [(Pattern::new("*"), scope)].into(), ..ServerPolicy::default() };
         let why = judge("db", &policy, listed(Some(true)), Pinned::Same).standing.unwrap_err();
         assert!(why.contains("fixes the argument \"window\", which it does not take"), "{why}");
     }

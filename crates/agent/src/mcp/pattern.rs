@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::Deserialize;
 use wildmatch::WildMatchPattern;
 
 /// A name in which `*` stands for any characters, none included.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pattern(String);
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+pub struct Pattern(#[schemars(length(min = 1, max = 128))] String);
 
 impl Pattern {
     /// The pattern that is written as `text`.

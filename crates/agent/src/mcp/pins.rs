@@ -7,11 +7,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use casebook_protocol::hash::{canonical_json, sha256_hex};
+use casebook_runtime::config::ConfigFault;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::Listed;
-use crate::fault::ConfigFault;
 
 const VERSION: u32 = 1;
 

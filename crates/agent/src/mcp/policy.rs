@@ -4,86 +4,119 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use casebook_runtime::config::{self, Check, ConfigFaults, Form, Source, is_variable, or_default, time};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::pattern::Pattern;
-use crate::document::{self, Document};
-use crate::fault::{ConfigFault, one_a_key};
+use super::servers::is_header;
 
-mod raw;
-mod read;
+use overlap::overlap;
+
+mod overlap;
 #[cfg(test)]
 mod tests;
 
-/// What stands in `tools.yaml`.
+/// The shortest time that may be set.
+const LEAST: Duration = Duration::from_millis(100);
+/// The longest time that may be set.
+const MOST: Duration = Duration::from_secs(3600);
+
+/// What is in `tools.yaml`.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// For each server by name, what was said of it.
+    /// What each server, by name, is allowed and held to.
     pub servers: BTreeMap<String, ServerPolicy>,
 }
 
+/// What Casebook allows of the MCP servers in mcp.json, and what it holds them to.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "tools.yaml")]
+struct File {
+    /// For each server by its name in mcp.json, what is said of it: a map of keys such as read_only and timeout.
+    servers: Option<BTreeMap<String, Option<ServerPolicy>>>,
+}
+
 /// What is behind a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Anybody's.
+    /// Any server.
     #[default]
     General,
-    /// `casebook evidence`: its tools go by their own names, are repeatable and only read, and their
-    /// results are records with file, line and time.
+    /// `casebook evidence`: its tools keep their own names, are repeatable and only read, and their results are
+    /// records with file, line and time.
     Evidence,
 }
 
-/// Where a secret is, never the secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Where the secret is, never the secret itself: { env: NAME } or { file: PATH }.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum SecretSource {
-    /// In an environment variable of ours.
-    Env(String),
-    /// In a file, whose last line end does not count.
-    File(PathBuf),
+    /// The name of the environment variable that holds the secret.
+    Env(#[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$"))] String),
+    /// The path of the file that holds the secret, whose last line end does not count.
+    File(#[schemars(length(min = 1))] PathBuf),
 }
 
-/// What is said of one server; [`ServerPolicy::default`] where nothing is.
-#[derive(Debug, Clone, PartialEq)]
+/// What is said of one server: a map of keys such as read_only and timeout.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
 pub struct ServerPolicy {
-    /// The line at which it begins, from 1; 0 where nothing is said.
-    pub line: usize,
-    /// What is behind it.
+    /// `evidence` for a server that is `casebook evidence`, else general, or nothing.
     pub kind: Kind,
-    /// What data it gives, in words, for Experts and Critic.
+    /// What data the server gives, in words, for Experts and Critic.
     pub about: String,
-    /// Tools of which we know that they only read, whatever the server says of them.
+    /// A list of names of tools of which you know that they only read, such as [search_*, get_*].
+    #[serde(deserialize_with = "or_default")]
     pub read_only: Vec<Pattern>,
-    /// Tools that may change something and are allowed to.
+    /// A list of names of tools that may change something and may be called, such as [add_label].
+    #[serde(deserialize_with = "or_default")]
     pub writes: Vec<Pattern>,
-    /// Tools whose answer to the same question is the same, so that a citation is checked by asking
-    /// again (rule 3.2).
+    /// A list of names of tools whose answer to the same question is the same, such as [get_*].
+    #[serde(deserialize_with = "or_default")]
     pub repeatable: Vec<Pattern>,
-    /// Calls at once.
+    /// How many calls there may be at once, from 1 to 64.
+    #[schemars(range(min = 1, max = 64))]
     pub concurrency: usize,
-    /// How long a call may take.
+    /// How long a call may take, from 100ms to 1h, such as 60s, 500ms or 2m.
+    #[serde(deserialize_with = "time")]
+    #[schemars(with = "String", regex(pattern = "^[0-9]{1,9}(ms|s|m|h)$"))]
     pub timeout: Duration,
-    /// How long the server may take to begin.
+    /// How long the server may take to begin, from 100ms to 1h, such as 30s, 500ms or 2m.
+    #[serde(deserialize_with = "time")]
+    #[schemars(with = "String", regex(pattern = "^[0-9]{1,9}(ms|s|m|h)$"))]
     pub start_timeout: Duration,
-    /// Names of variables of our environment that a child process gets, too.
+    /// A list of names of environment variables that a child process gets, such as [PATH, HOME].
+    #[serde(deserialize_with = "or_default")]
+    #[schemars(inner(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$")))]
     pub environment: Vec<String>,
-    /// Secrets for a child's environment, by name of the variable there.
+    /// For variables of a child's environment, by name, where the secret is: NAME: { env: OURS }.
+    #[serde(deserialize_with = "or_default")]
     pub secrets: BTreeMap<String, SecretSource>,
-    /// Secrets for the headers of requests, by name of the header.
+    /// For headers of requests, by name, where the secret is: Authorization: { file: PATH }.
+    #[serde(deserialize_with = "or_default")]
     pub headers: BTreeMap<String, SecretSource>,
-    /// Arguments that are fixed, for the tools that a pattern stands for: no caller chooses or sees them.
-    pub scope: Vec<(Pattern, Map<String, Value>)>,
-    /// What wrote the data; the server's name where it is not said. Servers of one sensor are not
-    /// independent of each other (rule 3.3).
+    /// For names of tools, the arguments that are fixed: search_*: { org: acme }.
+    ///
+    /// No caller chooses or sees them.
+    #[serde(deserialize_with = "or_default")]
+    #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
+    pub scope: BTreeMap<Pattern, Map<String, Value>>,
+    /// A name of what wrote the data; servers of one sensor are not independent of each other.
+    #[schemars(length(min = 1, max = 80))]
     pub sensor: Option<String>,
-    /// Whoever holds the alert's subject could have written what it returns, so that no dismissal can
-    /// rest on it (rule 3.5). True unless it is denied.
+    /// False if the alert's subject could not have written what the server returns, else true: no dismissal rests
+    /// on what it could have written.
+    #[serde(rename = "written_on_subject_host")]
     pub on_subject_host: bool,
 }
 
 impl Default for ServerPolicy {
     fn default() -> Self {
         Self {
-            line: 0,
             kind: Kind::General,
             about: String::new(),
             read_only: Vec::new(),
@@ -95,7 +128,7 @@ impl Default for ServerPolicy {
             environment: Vec::new(),
             secrets: BTreeMap::new(),
             headers: BTreeMap::new(),
-            scope: Vec::new(),
+            scope: BTreeMap::new(),
             sensor: None,
             on_subject_host: true,
         }
@@ -106,19 +139,25 @@ impl Policy {
     /// The policy in `text`, the content of `file`. Files that it names are relative to its folder.
     ///
     /// # Errors
-    /// All faults that there are.
-    pub fn parse(file: &Path, text: &str) -> Result<Self, Vec<ConfigFault>> {
-        let document = Document::yaml(file, text)?;
-        let (written, mut faults) = document.shape::<raw::File>(&[]);
+    /// The first fault of form, or all faults of meaning.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigFaults> {
+        let source = Source::new(Form::Yaml, file, text);
+        let written: File = source.read()?;
         let folder = file.parent().unwrap_or(Path::new(""));
         let mut servers = BTreeMap::new();
-        for (name, server) in written.and_then(|file| file.servers).unwrap_or_default() {
-            let mut reader = read::Reader::new(&document, folder, &name);
-            let policy = reader.policy(&server.unwrap_or_default());
-            faults.extend(reader.faults);
-            servers.insert(name, policy);
+        let mut check = Check::default();
+        for (name, server) in written.servers.unwrap_or_default() {
+            let mut server = server.unwrap_or_default();
+            check.at(&["servers", &name], |check| server.check(check));
+            for secret in server.secrets.values_mut().chain(server.headers.values_mut()) {
+                if let SecretSource::File(path) = secret {
+                    *path = folder.join(&path);
+                }
+            }
+            servers.insert(name, server);
         }
-        if faults.is_empty() { Ok(Self { servers }) } else { Err(one_a_key(faults)) }
+        source.holds(check)?;
+        Ok(Self { servers })
     }
 
     /// What is said of `server`.
@@ -130,6 +169,94 @@ impl Policy {
     /// The JSON Schema of the file.
     #[must_use]
     pub fn schema() -> Value {
-        document::schema::<raw::File>()
+        config::schema::<File>()
+    }
+}
+
+impl ServerPolicy {
+    fn check(&self, check: &mut Check) {
+        check.number("concurrency", Some(self.concurrency), 1..=64);
+        for (key, time) in [("timeout", self.timeout), ("start_timeout", self.start_timeout)] {
+            if !(LEAST..=MOST).contains(&time) {
+                check.wrong(&[key], "is out of range; write a time from 100ms to 1h");
+            }
+        }
+        for (n, _) in self.environment.iter().enumerate().filter(|(_, name)| !is_variable(name)) {
+            check.wrong(&["environment", &n.to_string()], "expected the name of a variable; write one such as PATH");
+        }
+        if let Some(sensor) = &self.sensor {
+            check.text("sensor", sensor, 80);
+        }
+        self.check_secrets(check);
+        self.check_patterns(check);
+        self.check_scope(check);
+    }
+
+    fn check_secrets(&self, check: &mut Check) {
+        for name in self.secrets.keys() {
+            if !is_variable(name) {
+                let what = "expected the name of an environment variable; write one such as GITHUB_TOKEN";
+                check.wrong(&["secrets", name], what);
+            }
+            if self.environment.contains(name) {
+                check.wrong(&["secrets", name], "is named under environment, too; leave one of the two out");
+            }
+        }
+        for name in self.headers.keys().filter(|name| !is_header(name)) {
+            check.wrong(&["headers", name], "expected the name of a header; write one such as Authorization");
+        }
+        for (key, secrets) in [("secrets", &self.secrets), ("headers", &self.headers)] {
+            for (name, secret) in secrets {
+                let what = match secret {
+                    SecretSource::Env(variable) if !is_variable(variable) => {
+                        "expected the name of the environment variable that holds the secret, not the secret itself"
+                    }
+                    SecretSource::File(file) if file.as_os_str().is_empty() => "expected the path of a file",
+                    SecretSource::Env(_) | SecretSource::File(_) => continue,
+                };
+                check.wrong(&[key, name], what);
+            }
+        }
+    }
+
+    /// What may change something is not called a second time by code.
+    fn check_patterns(&self, check: &mut Check) {
+        for (key, patterns) in
+            [("read_only", &self.read_only), ("repeatable", &self.repeatable), ("writes", &self.writes)]
+        {
+            for (n, pattern) in patterns.iter().enumerate() {
+                if pattern.as_str().is_empty() || pattern.as_str().len() > 128 {
+                    check.wrong(&[key, &n.to_string()], "expected the name of a tool, in which * is any characters");
+                } else if key != "writes" && self.may_write(pattern) {
+                    let what = format!("{pattern} may be a tool that writes names, too; name it in one of the two");
+                    check.wrong(&[key, &n.to_string()], what);
+                }
+            }
+        }
+    }
+
+    /// A tool that matches `pattern` is named under writes. Two wildcards that overlap may do so in names that no
+    /// tool has.
+    fn may_write(&self, pattern: &Pattern) -> bool {
+        let clear = |w: &&Pattern| *w == pattern || w.is_exact() || pattern.is_exact();
+        self.writes.iter().filter(clear).any(|w| overlap(w.as_str(), pattern.as_str()))
+    }
+
+    fn check_scope(&self, check: &mut Check) {
+        for (n, (pattern, arguments)) in self.scope.iter().enumerate() {
+            let name = pattern.as_str();
+            if name.is_empty() || arguments.is_empty() {
+                let what = "fixes nothing; write the name of a tool with arguments, or leave it out";
+                check.wrong(&["scope", name], what);
+            }
+            for (had, fixed) in self.scope.iter().take(n).filter(|(had, _)| overlap(had.as_str(), name)) {
+                let differs =
+                    |argument: &&String| fixed.get(*argument).is_some_and(|v| arguments.get(*argument) != Some(v));
+                if let Some(argument) = arguments.keys().find(differs) {
+                    let what = format!("fixes this differently from {had}, which may be the same tool; fix it once");
+                    check.wrong(&["scope", name, argument], what);
+                }
+            }
+        }
     }
 }

@@ -5,13 +5,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use casebook_protocol::source_name;
+use casebook_runtime::config::{Check, ConfigFaults, Form, Source};
 use secrecy::SecretString;
+use serde_json::{Map, Value};
 
-use crate::document::Document;
-use crate::fault::{ConfigFault, sorted};
-use read::Place;
-
-pub(crate) use fill::is_variable;
 pub(crate) use read::is_header;
 
 mod fill;
@@ -20,24 +17,18 @@ mod read;
 #[cfg(test)]
 mod tests;
 
+/// What an environment variable is.
+pub type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+
 /// The servers of a file.
 #[derive(Debug, Clone, Default)]
 pub struct Servers {
-    /// The file.
-    pub file: PathBuf,
-    /// Them by name.
-    pub all: BTreeMap<String, Entry>,
+    /// By name.
+    pub all: BTreeMap<String, Way>,
     /// The names of those that are left out, since the file says that they are disabled.
     pub disabled: BTreeSet<String>,
-}
-
-/// A server.
-#[derive(Debug, Clone)]
-pub struct Entry {
-    /// The line at which it begins, from 1.
-    pub line: usize,
-    /// How it is reached.
-    pub way: Way,
+    /// The keys that lead to them in the file.
+    pub place: Vec<String>,
 }
 
 /// How a server is reached. Variables are filled in.
@@ -45,18 +36,14 @@ pub struct Entry {
 pub enum Way {
     /// A child process that talks over its standard input and output.
     Child {
-        /// The program.
         command: String,
-        /// Its arguments.
         args: Vec<String>,
         /// All of its environment, but for what the policy adds.
         env: BTreeMap<String, SecretString>,
-        /// Where it runs.
         cwd: Option<PathBuf>,
     },
     /// Streamable HTTP.
     Http {
-        /// Where.
         url: String,
         /// What goes with each request.
         headers: BTreeMap<String, SecretString>,
@@ -95,60 +82,47 @@ impl Servers {
     /// A server that is disabled is left out, and nothing of it is filled in.
     ///
     /// # Errors
-    /// All faults that there are.
-    pub fn parse(file: &Path, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, Vec<ConfigFault>> {
-        let document = Document::json(file, text)?;
-        let base = raw::place(&document)?;
-        let (written, mut faults) = document.shape::<BTreeMap<String, raw::Server>>(&base);
-        let (mut all, mut disabled) = (BTreeMap::new(), BTreeSet::new());
-        for (name, server) in written.unwrap_or_default() {
-            let at = Place { document: &document, path: [&base[..], &[name.as_str()]].concat() };
-            faults.extend(misnamed(&at, &name));
-            if server.is_off() {
-                disabled.insert(name.clone());
-            } else {
-                match read::way(&at, &server, variable) {
-                    Ok(way) => {
-                        all.insert(name.clone(), Entry { line: document.line(&at.path), way });
-                    }
-                    Err(found) => faults.extend(found),
-                }
-            }
+    /// The first fault of form, or all faults of meaning.
+    pub fn parse(file: &Path, text: &str, variable: Variable<'_>) -> Result<Self, ConfigFaults> {
+        let source = Source::new(Form::Json, file, text);
+        let root: Map<String, Value> = source.read()?;
+        let mut check = Check::default();
+        let place = raw::place(&root, &mut check);
+        let written: BTreeMap<String, raw::Server> = match place {
+            Some(_) => source.read::<raw::Under>()?.servers,
+            None if check.is_empty() => source.read()?,
+            None => BTreeMap::new(),
+        };
+        let mut servers = Self { place: place.map(str::to_owned).into_iter().collect(), ..Self::default() };
+        // In the file's order, which a map of names does not keep.
+        let names = place.map_or(Some(&root), |key| root.get(key)?.as_object()).into_iter().flat_map(Map::keys);
+        for (name, server) in names.filter_map(|name| Some((name.as_str(), written.get(name)?))) {
+            let path: Vec<&str> = place.into_iter().chain([name]).collect();
+            check.at(&path, |check| servers.take(name, server, variable, check));
         }
-        faults.extend(same_source(&document, &base, &all));
-        if faults.is_empty() { Ok(Self { file: file.to_path_buf(), all, disabled }) } else { Err(sorted(faults)) }
+        source.holds(check)?;
+        Ok(servers)
     }
 
     /// The JSON Schema of the file.
     #[must_use]
-    pub fn schema() -> serde_json::Value {
+    pub fn schema() -> Value {
         raw::schema()
     }
-}
 
-/// What is wrong with the name of a server.
-fn misnamed(at: &Place<'_>, name: &str) -> Option<ConfigFault> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ' ');
-    let holds = (1..=64).contains(&name.len()) && name.chars().all(plain) && !source_name(name).is_empty();
-    (!holds).then(|| at.fault(&[], "a server's name is 1 to 64 letters, digits, blanks and . _ - /: rename it"))
-}
-
-/// Servers that nobody could tell apart by the names of their tools.
-fn same_source(document: &Document, base: &[&str], all: &BTreeMap<String, Entry>) -> Vec<ConfigFault> {
-    let mut first: BTreeMap<String, &str> = BTreeMap::new();
-    let mut in_order: Vec<_> = all.iter().collect();
-    in_order.sort_by_key(|(_, entry)| entry.line);
-    let mut faults = Vec::new();
-    for (name, entry) in in_order {
-        let source = source_name(name);
-        if let Some(had) = first.get(&source) {
-            let line = all.get(*had).map_or(0, |entry| entry.line);
-            let what = format!("its tools would be named {source}__… as those of {had} (line {line}): rename one");
-            let path = [base, &[name.as_str()]].concat();
-            faults.push(ConfigFault { line: entry.line, ..document.fault(&path, what) });
-        } else {
-            first.insert(source, name);
+    fn take(&mut self, name: &str, server: &raw::Server, variable: Variable<'_>, check: &mut Check) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | ' ');
+        let own = source_name(name);
+        if !(1..=64).contains(&name.len()) || !name.chars().all(plain) || own.is_empty() {
+            check.wrong(&[], "a server's name has 1 to 64 letters, digits, blanks and . _ - /; rename it");
         }
+        if server.is_off() {
+            self.disabled.insert(name.to_owned());
+            return;
+        }
+        if let Some(had) = self.all.keys().find(|had| source_name(had) == own) {
+            check.wrong(&[], format!("its tools would be named {own}__… as those of {had}; rename one"));
+        }
+        self.all.extend(read::way(server, variable, check).map(|way| (name.to_owned(), way)));
     }
-    faults
 }

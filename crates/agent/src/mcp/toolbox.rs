@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use casebook_protocol::{SourceInfo, Toolset, one_line, source_name};
+use casebook_runtime::config::ConfigFault;
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
@@ -15,7 +16,6 @@ use super::pattern::Pattern;
 use super::pins::{Pinned, Pins};
 use super::policy::{Kind, Policy, ServerPolicy};
 use super::servers::Servers;
-use crate::fault::ConfigFault;
 use crate::tools::Tools;
 
 pub struct Served {
@@ -49,8 +49,8 @@ impl Toolbox {
         wanted: &dyn Fn(&str) -> bool,
     ) -> Result<Self, ConfigFault> {
         let pins = Pins::read(team)?;
-        let all = servers.all.iter().filter(|(name, _)| wanted(name)).map(|(name, entry)| {
-            let (pins, policy, way) = (&pins, policy.of(name), entry.way.clone());
+        let all = servers.all.iter().filter(|(name, _)| wanted(name)).map(|(name, way)| {
+            let (pins, policy, way) = (&pins, policy.of(name), way.clone());
             async move {
                 let link = Arc::new(Link::new(name, way, policy.clone()));
                 let listing = link.listing().await;

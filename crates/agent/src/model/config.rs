@@ -2,15 +2,21 @@
 //! text goes in, a checked [`Config`] comes out, and every fault names its line and what to write.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
-use casebook_protocol::{Allowance, Domain, Phase, Role, TaskKind};
+use casebook_protocol::{Domain, Phase, Role, TaskKind};
+use casebook_runtime::config::{self, Check, ConfigFaults, Form, Source};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::model::price::Price;
 
 pub use adjust::NoModel;
+pub use limits::Limits;
 
 mod adjust;
+mod limits;
 mod raw;
 #[cfg(test)]
 mod tests;
@@ -19,7 +25,7 @@ mod tests;
 pub const ANALYST: &str = "analyst";
 
 /// Who serves a model, and so which format its requests have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
     /// Anthropic Messages.
@@ -96,7 +102,7 @@ impl Provider {
 }
 
 /// How a model gives its answer object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
     /// By the provider's own structured output.
@@ -106,7 +112,7 @@ pub enum Way {
 }
 
 /// How hard a model is told to think. Providers know some of these each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum Effort {
@@ -174,53 +180,6 @@ pub struct Profile {
     pub fallback: Vec<String>,
 }
 
-/// What one task may use at the most; what is not set is left to the investigation's defaults.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Turns; the last one offers no tools.
-    pub turns: Option<u32>,
-    /// Model calls, the repair included.
-    pub model_calls: Option<u32>,
-    /// Tool calls.
-    pub tool_calls: Option<u32>,
-    /// Tokens, in and out.
-    pub tokens: Option<u64>,
-    /// Money, in millionths.
-    pub cost_micros: Option<u64>,
-    /// Seconds.
-    pub seconds: Option<u64>,
-}
-
-impl Limits {
-    /// These limits where they are set, `under` where they are not.
-    #[must_use]
-    pub fn over(self, under: Self) -> Self {
-        Self {
-            turns: self.turns.or(under.turns),
-            model_calls: self.model_calls.or(under.model_calls),
-            tool_calls: self.tool_calls.or(under.tool_calls),
-            tokens: self.tokens.or(under.tokens),
-            cost_micros: self.cost_micros.or(under.cost_micros),
-            seconds: self.seconds.or(under.seconds),
-        }
-    }
-
-    /// What a task may use that is `given` so much: more turns or time where these limits say so, and never
-    /// more of the budget.
-    #[must_use]
-    pub fn held(&self, given: Allowance) -> Allowance {
-        Allowance {
-            turns: self.turns.unwrap_or(given.turns),
-            seconds: self.seconds.unwrap_or(given.seconds),
-            model_calls: self.model_calls.map_or(given.model_calls, |n| n.min(given.model_calls)),
-            tool_calls: self.tool_calls.map_or(given.tool_calls, |n| n.min(given.tool_calls)),
-            tokens: self.tokens.map_or(given.tokens, |n| n.min(given.tokens)),
-            cost_micros: self.cost_micros.map_or(given.cost_micros, |n| n.min(given.cost_micros)),
-            result_bytes: given.result_bytes,
-        }
-    }
-}
-
 /// Who thinks in a task, and what the task may use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSelection {
@@ -230,11 +189,13 @@ pub struct ModelSelection {
     pub limits: Limits,
 }
 
-/// What one table under `[roles]` sets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Who thinks, and what a task may use: model and limits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct Choice {
-    /// A model's name, or [`ANALYST`].
+    /// The name of a model of this file, or "analyst", the built-in one.
     model: Option<String>,
+    /// A map of what one task may use at most, such as { turns = 12, tool_calls = 40, tokens = 200000 }.
     limits: Limits,
 }
 
@@ -245,12 +206,34 @@ impl Choice {
 }
 
 /// A role with what differs by phase, task and domain.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
 pub(crate) struct RoleChoice {
-    base: Choice,
+    /// The name of a model of this file, or "analyst", the built-in one.
+    model: Option<String>,
+    /// A map of what one task may use at most, such as { turns = 12, tool_calls = 40, tokens = 200000 }.
+    limits: Limits,
+    /// What differs in a phase: discovery, trace, conclude.
+    #[schemars(
+        with = "BTreeMap<String, Choice>",
+        extend("propertyNames" = {"enum": ["discovery", "trace", "conclude"]})
+    )]
     phases: BTreeMap<Phase, Choice>,
+    /// What differs in a task of the role: plan, decide, report, investigate, review, timeline.
+    #[schemars(
+        with = "BTreeMap<String, Choice>",
+        extend("propertyNames" = {"enum": ["plan", "decide", "report", "investigate", "review", "timeline"]})
+    )]
     tasks: BTreeMap<TaskKind, Choice>,
+    /// What differs for the Expert of a domain.
+    #[schemars(with = "BTreeMap<String, Choice>", extend("propertyNames" = {"pattern": "^[a-z0-9-]{1,32}$"}))]
     domains: BTreeMap<Domain, Choice>,
+}
+
+impl RoleChoice {
+    fn base(&self) -> Choice {
+        Choice { model: self.model.clone(), limits: self.limits }
+    }
 }
 
 /// A models file that holds.
@@ -260,28 +243,23 @@ pub struct Config {
     roles: BTreeMap<Role, RoleChoice>,
 }
 
-/// What is wrong with a models file. It never quotes the file: a key may stand in it by mistake.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {fault}")]
-pub struct ConfigError {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// Which key, what is wrong with it, and what to write instead.
-    pub fault: String,
-}
-
 impl Config {
     /// The models file `file` with the content `text`.
     ///
     /// # Errors
-    /// [`ConfigError`] with the first fault.
-    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        raw::read(text).map_err(|fault| {
-            let before = text.get(..fault.at).unwrap_or(text);
-            ConfigError { file: file.into(), line: before.matches('\n').count() + 1, fault: fault.text }
-        })
+    /// The first fault of form, or all faults of meaning.
+    pub fn parse(file: impl AsRef<Path>, text: &str) -> Result<Self, ConfigFaults> {
+        let source = Source::new(Form::Toml, file.as_ref(), text);
+        let mut check = Check::default();
+        let config = source.read::<raw::File>()?.config(&mut check);
+        source.holds(check)?;
+        Ok(config)
+    }
+
+    /// The JSON Schema of the file.
+    #[must_use]
+    pub fn schema() -> serde_json::Value {
+        config::schema::<raw::File>()
     }
 
     /// All models, by name.
@@ -301,7 +279,7 @@ impl Config {
     pub fn select(&self, role: Role, kind: TaskKind, phase: Phase, domain: Option<&Domain>) -> Option<ModelSelection> {
         let role = self.roles.get(&role)?;
         let overrides = [role.phases.get(&phase), role.tasks.get(&kind), domain.and_then(|d| role.domains.get(d))];
-        let choice = overrides.into_iter().flatten().fold(role.base.clone(), |under, over| over.over(under));
+        let choice = overrides.into_iter().flatten().fold(role.base(), |under, over| over.over(under));
         let model = choice.model.filter(|model| model != ANALYST)?;
         Some(ModelSelection { chain: self.chain(&model), limits: choice.limits })
     }

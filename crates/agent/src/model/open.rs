@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use casebook_protocol::Role;
+use casebook_runtime::config::ConfigFaults;
 use casebook_runtime::files::{ReadError, text};
 
 use crate::model::Model;
 use crate::model::client::{self, Client};
-use crate::model::config::{Config, ConfigError, NoModel};
+use crate::model::config::{Config, NoModel};
 
 /// The environment variable that names a models file.
 pub const MODELS_ENV: &str = "CASEBOOK_MODELS";
@@ -17,7 +18,7 @@ pub enum ModelsError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
-    File(#[from] ConfigError),
+    File(#[from] ConfigFaults),
     /// An Expert is to be played by a model that the file does not have.
     #[error("an Expert names a model: {0}")]
     Seat(#[from] NoModel),
@@ -50,7 +51,7 @@ impl Models {
 /// The models file `file`, checked, with its text.
 pub fn read(file: &Path) -> Result<(Config, String), ModelsError> {
     let text = text(file, "the models file")?;
-    let config = Config::parse(&file.display().to_string(), &text)?;
+    let config = Config::parse(file, &text)?;
     Ok((config, text))
 }
 

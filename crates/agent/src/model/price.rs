@@ -3,9 +3,6 @@
 
 use casebook_protocol::Tokens;
 
-/// The highest price that is believed, per million tokens: more is a slip of the pen.
-pub const MAX_PRICE: f64 = 1_000_000.0;
-
 /// Prices of a model, in millionths of the currency for each million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Price {
@@ -17,17 +14,6 @@ pub struct Price {
     pub cache_write: u64,
     /// Tokens out.
     pub output: u64,
-}
-
-/// `price` as whole millionths; none when it is negative, not a number, or above [`MAX_PRICE`].
-#[must_use]
-pub fn micros(price: f64) -> Option<u64> {
-    if !(0.0..=MAX_PRICE).contains(&price) {
-        return None;
-    }
-    // In range by the check above: 10^12 fits both types exactly.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    Some((price * 1e6).round() as u64)
 }
 
 impl Price {
@@ -51,16 +37,6 @@ impl Price {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prices_become_whole_millionths() {
-        assert_eq!(micros(3.0), Some(3_000_000));
-        assert_eq!(micros(0.075), Some(75_000));
-        assert_eq!(micros(0.0), Some(0));
-        for wrong in [-1.0, f64::NAN, f64::INFINITY, 1e7] {
-            assert_eq!(micros(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn each_kind_of_token_has_its_price_and_no_token_is_paid_twice() {

@@ -1,17 +1,21 @@
 //! Variables in texts: `${VAR}`, `${VAR:-default}`, and `${env:VAR}` as some clients write it.
 
+use casebook_runtime::config::is_variable;
+
+use super::Variable;
+
 /// `text` with its variables filled in; a variable that is not set, or is empty, has its default.
 ///
 /// # Errors
 /// Each variable that cannot be filled in, and what to do. No value of any is in it.
-pub(super) fn fill(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, Vec<String>> {
+pub(super) fn fill(text: &str, variable: Variable<'_>) -> Result<String, Vec<String>> {
     let mut filled = String::new();
     let mut faults = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
         filled.push_str(before);
         let Some((inside, behind)) = after.split_once('}') else {
-            faults.push("a ${ has no }: write ${NAME}".to_owned());
+            faults.push("a ${ has no }; write ${NAME}".to_owned());
             rest = "";
             break;
         };
@@ -25,31 +29,25 @@ pub(super) fn fill(text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Res
     if faults.is_empty() { Ok(filled) } else { Err(faults) }
 }
 
-fn value(inside: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+fn value(inside: &str, variable: Variable<'_>) -> Result<String, String> {
     let (name, default) = inside.split_once(":-").map_or((inside, None), |(name, default)| (name, Some(default)));
     let name = name.strip_prefix("env:").unwrap_or(name);
     if let Some((kind, asked)) = name.split_once(':') {
         let (kind, asked) = (shown(kind), shown(asked));
         return Err(match kind.as_str() {
             "input" => format!(
-                "${{input:{asked}}} asks a person, and there is none to ask: write ${{NAME}} and set that \
+                "${{input:{asked}}} asks a person, and there is none to ask; write ${{NAME}} and set that \
                  environment variable"
             ),
-            _ => format!("${{{kind}:{asked}}} is another client's own: write ${{NAME}} for an environment variable"),
+            _ => format!("${{{kind}:{asked}}} is another client's own; write ${{NAME}} for an environment variable"),
         });
     }
     if !is_variable(name) {
-        return Err(format!("${{{}}} names no environment variable: write ${{NAME}}", shown(name)));
+        return Err(format!("${{{}}} names no environment variable; write ${{NAME}}", shown(name)));
     }
     let set = variable(name).filter(|value| !value.is_empty() || default.is_none());
     set.or(default.map(str::to_owned))
-        .ok_or_else(|| format!("the environment variable {name} is not set: set it, or write ${{{name}:-default}}"))
-}
-
-/// `name` is what a shell takes as the name of a variable.
-pub(crate) fn is_variable(name: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-    (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+        .ok_or_else(|| format!("the environment variable {name} is not set; set it, or write ${{{name}:-default}}"))
 }
 
 fn shown(text: &str) -> String {
@@ -85,7 +83,7 @@ mod tests {
         check("${GONE:-http://h:1/}", Ok("http://h:1/"));
         check(
             "${GONE} ${LOST}",
-            Err("GONE is not set: set it, or write ${GONE:-default}; the environment variable LOST"),
+            Err("GONE is not set; set it, or write ${GONE:-default}; the environment variable LOST"),
         );
         check("${input:key}", Err("${input:key} asks a person"));
         check("${command:x}", Err("another client's own"));

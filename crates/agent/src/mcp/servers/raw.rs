@@ -2,15 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use casebook_runtime::config::{self, Check};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::document::{self, Content, Document};
-use crate::fault::ConfigFault;
+use serde_json::{Map, Value, json};
 
 /// The keys under which clients keep their servers.
 const KEYS: [&str; 2] = ["mcpServers", "servers"];
+
+/// The MCP servers that there are, under a key of their own.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Under {
+    #[serde(rename = "mcpServers", alias = "servers")]
+    pub(super) servers: BTreeMap<String, Server>,
+}
 
 /// An MCP server: `command` with `args` and `env` for a program that is started here, or `url` with `headers`
 /// for one that is reached over HTTP. Keys of other clients are ignored.
@@ -44,58 +49,41 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// It is not to be used.
     pub(super) fn is_off(&self) -> bool {
         self.disabled == Some(true) || self.enabled == Some(false)
     }
 }
 
-/// A text, or a number or true or false that stands for its text.
+/// A text; the reader makes one of a number, true and false.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum Scalar {
-    Text(String),
-    Number(serde_json::Number),
-    Bool(bool),
-}
+#[serde(transparent)]
+#[schemars(extend("type" = ["string", "number", "boolean"]))]
+pub(super) struct Scalar(pub(super) String);
 
-impl Scalar {
-    pub(super) fn text(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Number(number) => number.to_string(),
-            Self::Bool(bool) => bool.to_string(),
-        }
-    }
-}
-
-/// Where in the file the servers are.
-pub(super) fn place(document: &Document) -> Result<Vec<&'static str>, Vec<ConfigFault>> {
-    let root = document.root();
-    let fault = |path: &[&str], what: &str| Err(vec![document.fault(path, what)]);
-    let Content::Map(entries) = &root.content else {
-        return fault(&[], "is no object: write {\"mcpServers\": {\"NAME\": {…}}}");
-    };
-    let found: Vec<&'static str> = KEYS.into_iter().filter(|key| root.get(key).is_some()).collect();
+/// The key under which the servers are; none if they are the whole file, or if it cannot be told, which is wrong.
+pub(super) fn place(root: &Map<String, Value>, check: &mut Check) -> Option<&'static str> {
+    let found: Vec<&'static str> = KEYS.into_iter().filter(|key| root.contains_key(*key)).collect();
     let is_server = |key: &str| {
-        let inside = |k: &str| root.get(key).is_some_and(|node| node.get(k).is_some());
+        let inside = |k: &str| root.get(key).is_some_and(|value| value.get(k).is_some());
         ["command", "url", "serverUrl", "httpUrl"].into_iter().any(inside)
     };
     match found[..] {
-        [_] if found.iter().any(|key| is_server(key) && entries.len() > 1) => {
-            fault(&[KEYS[0]], "may be a server or hold them: write {\"mcpServers\": {\"NAME\": {…}}}")
+        [key] if is_server(key) && root.len() > 1 => {
+            check.wrong(&[key], "may be a server or hold them; write {\"mcpServers\": {\"NAME\": {…}}}");
         }
-        [key] if is_server(key) => Ok(Vec::new()),
-        [key] => Ok(vec![key]),
-        [] if entries.iter().all(|(key, _)| is_server(&key.text)) => Ok(Vec::new()),
-        [] => fault(&[], "names no servers: write {\"mcpServers\": {\"NAME\": {\"command\": …}}}"),
-        _ => fault(&[KEYS[1]], "stands beside mcpServers: move its servers there"),
+        [key] if !is_server(key) => return Some(key),
+        [] if !root.keys().all(|key| is_server(key)) => {
+            check.wrong(&[], "names no servers; write {\"mcpServers\": {\"NAME\": {\"command\": …}}}");
+        }
+        [_, second] => check.wrong(&[second], "is beside mcpServers; move its servers there"),
+        _ => {}
     }
+    None
 }
 
 /// The JSON Schema of the file in each of its forms.
 pub(super) fn schema() -> Value {
-    let mut server = document::schema::<Server>();
+    let mut server = config::schema::<Server>();
     if let Some(map) = server.as_object_mut() {
         map.remove("$schema");
         map.remove("title");

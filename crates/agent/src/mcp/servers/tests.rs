@@ -9,7 +9,7 @@ fn variable(name: &str) -> Option<String> {
 
 fn parse(text: &str) -> Result<Servers, Vec<String>> {
     Servers::parse(Path::new("team/mcp.json"), text, &variable)
-        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+        .map_err(|faults| faults.0.iter().map(ToString::to_string).collect())
 }
 
 const PASTED: &str = r#"{
@@ -38,16 +38,15 @@ fn what_users_have_is_read_unchanged() {
     let servers = parse(PASTED).unwrap();
     assert_eq!(servers.all.keys().collect::<Vec<_>>(), ["My Search.v2/x", "github"]);
     assert_eq!(servers.disabled.iter().collect::<Vec<_>>(), ["off", "off too"]);
-    assert_eq!((servers.all["github"].line, servers.all["My Search.v2/x"].line), (5, 12));
-    let Way::Child { command, args, env, cwd } = &servers.all["github"].way else { panic!("a child") };
+    let Way::Child { command, args, env, cwd } = &servers.all["github"] else { panic!("a child") };
     assert_eq!((command.as_str(), cwd.as_deref()), ("npx", Some(Path::new("/srv/x"))));
     assert_eq!(args[1..], ["@modelcontextprotocol/server-github", "--port", "3000"]);
     let env: Vec<_> = env.iter().map(|(name, value)| (name.as_str(), value.expose_secret())).collect();
     assert_eq!(env, [("DEBUG", "true"), ("GITHUB_TOKEN", "hunter2"), ("LEVEL", "info")]);
-    let Way::Http { url, headers } = &servers.all["My Search.v2/x"].way else { panic!("over HTTP") };
+    let Way::Http { url, headers } = &servers.all["My Search.v2/x"] else { panic!("over HTTP") };
     assert_eq!(url, "https://search.example/mcp?key=hunter2");
     assert_eq!(headers["Authorization"].expose_secret(), "Bearer hunter2");
-    let shown = format!("{:?}", servers.all["My Search.v2/x"].way);
+    let shown = format!("{:?}", servers.all["My Search.v2/x"]);
     assert!(shown.contains("search.example") && !shown.contains("/mcp"), "{shown}");
     assert_eq!(host("https://ann:hunter2@mcp.example:8443/s/a-key-in-the-path?x"), Some("mcp.example:8443"));
     assert_eq!(host("nonsense"), None);
@@ -81,50 +80,83 @@ fn fault(body: &str) -> String {
 
 #[test]
 fn every_fault_names_its_line_its_key_and_what_to_write() {
-    let check = |got: String, line: usize, wants: &[&str]| {
-        assert!(got.starts_with(&format!("team/mcp.json:{line}: ")), "{got}");
-        for want in wants {
-            assert!(got.contains(want), "{want:?} is not in {got:?}");
-        }
+    for (body, line, want) in [
+        ("", 3, ": says neither command nor url"),
+        ("\"command\": \"x\",\n\"url\": \"http://h\"", 5, ".url: is beside command"),
+        ("\"url\": \"http://h\",\n\"serverUrl\": \"http://h\"", 5, ".serverUrl: is a second address"),
+        (
+            "\"url\": \"http://h/sse\",\n\"type\": \"sse\"",
+            5,
+            ".type: the old SSE transport is not supported; write \"http\"",
+        ),
+        (
+            "\"url\": \"http://h\",\n\"transport\": \"stdio\"",
+            5,
+            ".transport: an address is reached over http; leave this out",
+        ),
+        ("\"command\": \"x\",\n\"type\": \"http\"", 5, ".type: a command is reached over stdio"),
+        ("\"command\": \"x\",\n\"type\": \"websocket\"", 5, ".type: expected stdio or http"),
+        ("\"command\": \"x\",\n\"headers\": {}", 5, ".headers: only a server with a url has headers"),
+        ("\"url\": \"http://h\",\n\"args\": []", 5, ".args: only a server with a command has this"),
+        ("\"command\": \" \"", 4, ".command: is empty"),
+        ("\"command\": [7]", 4, ".command: expected a text; write the program"),
+        ("\"command\": \"x\",\n\"args\": \"hunter2\"", 5, ".args: expected a list"),
+        ("\"command\": \"x\",\n\"args\": [1,\n[\"hunter2\"]]", 6, ".args.1: expected a text"),
+        ("\"command\": \"x\",\n\"env\": {\n\"A\": [\"hunter2\"]}", 6, ".env.A: expected a text"),
+        ("\"command\": \"x\",\n\"env\": {\"A=B\": \"hunter2\"}", 5, ".env.A=B: expected the name of a variable"),
+        (
+            "\"command\": \"x\",\n\"env\": {\n\"A\": \"${UNSET}hunter2\"}",
+            6,
+            ".env.A: the environment variable UNSET is not set",
+        ),
+        ("\"command\": \"x\",\n\"args\": [\n\"${input:key}\"]", 6, ".args.0: ${input:key} asks a person"),
+        ("\"command\": \"x\\u0000\"", 4, ".command: has a NUL"),
+        ("\"url\": \"h/mcp\"", 4, ".url: expected a whole address"),
+        (
+            "\"url\": \"ftp://h/mcp\"",
+            4,
+            ".url: expected the address of a web server; write one that begins with https://",
+        ),
+        (
+            "\"url\": \"https://u:hunter2@h/mcp\"",
+            4,
+            ".url: has a user or password in it; write an Authorization header",
+        ),
+        ("\"url\": \"https:///mcp hunter2\"", 4, ".url: expected an address"),
+        (
+            "\"url\": \"http://h\",\n\"headers\": {\"A B\": \"hunter2\"}",
+            5,
+            ".headers.A B: expected the name of a header",
+        ),
+        (
+            "\"url\": \"http://h\",\n\"headers\": {\"A\": \"hunter2\\n\"}",
+            5,
+            ".headers.A: its value has a line end or another control character",
+        ),
+        ("\"command\": \"x\",\n\"disabled\": \"yes\"", 5, ".disabled: expected true or false"),
+    ] {
+        let got = fault(body);
+        assert!(got.starts_with(&format!("team/mcp.json:{line}: mcpServers.a{want}")), "{got}");
         assert!(!got.contains("hunter2"), "{got}");
-    };
-    check(fault(""), 3, &["mcpServers.a: says neither command nor url"]);
-    check(fault("\"command\": \"x\",\n\"url\": \"http://h\""), 5, &["a.url: stands beside command"]);
-    check(fault("\"url\": \"http://h\",\n\"serverUrl\": \"http://h\""), 5, &["serverUrl: is a second address"]);
-    check(fault("\"url\": \"http://h/sse\",\n\"type\": \"sse\""), 5, &["old SSE transport", "write \"http\""]);
-    check(
-        fault("\"url\": \"http://h\",\n\"transport\": \"stdio\""),
-        5,
-        &["transport", "reached over http", "leave this out"],
-    );
-    check(fault("\"command\": \"x\",\n\"type\": \"http\""), 5, &["type", "reached over stdio"]);
-    check(fault("\"command\": \"x\",\n\"type\": \"websocket\""), 5, &["type", "stdio and http"]);
-    check(fault("\"command\": \"x\",\n\"headers\": {}"), 5, &["headers", "leave them out"]);
-    check(fault("\"url\": \"http://h\",\n\"args\": []"), 5, &["args", "leave it out"]);
-    check(fault("\"command\": \" \""), 4, &["command", "is empty"]);
-    check(fault("\"command\": 7"), 4, &["command: is a number, and must be a text", "write the program"]);
-    check(fault("\"command\": \"x\",\n\"args\": \"hunter2\""), 5, &["args: is a text, and must be a list"]);
-    check(fault("\"command\": \"x\",\n\"args\": [1,\n[\"hunter2\"]]"), 6, &["args.1: "]);
-    check(fault("\"command\": \"x\",\n\"env\": {\n\"A\": [\"hunter2\"]}"), 6, &["env.A: "]);
-    check(fault("\"command\": \"x\",\n\"env\": {\"A=B\": \"hunter2\"}"), 5, &["env.A=B", "no name of a variable"]);
-    check(fault("\"command\": \"x\",\n\"env\": {\n\"A\": \"${UNSET}hunter2\"}"), 6, &["env.A", "UNSET is not set"]);
-    check(fault("\"command\": \"x\",\n\"args\": [\n\"${input:key}\"]"), 6, &["args.0", "${input:key} asks a person"]);
-    check(fault("\"command\": \"x\\u0000\""), 4, &["NUL"]);
-    check(fault("\"url\": \"h/mcp\""), 4, &["url", "whole address"]);
-    check(fault("\"url\": \"ftp://h/mcp\""), 4, &["url", "https://"]);
-    check(fault("\"url\": \"https://u:hunter2@h/mcp\""), 4, &["Authorization header"]);
-    check(fault("\"url\": \"https:///mcp hunter2\""), 4, &["is no address"]);
-    check(fault("\"url\": \"http://h\",\n\"headers\": {\"A B\": \"hunter2\"}"), 5, &["no name of a header"]);
-    check(fault("\"url\": \"http://h\",\n\"headers\": {\"A\": \"hunter2\\n\"}"), 5, &["control character"]);
-    check(fault("\"command\": \"x\",\n\"disabled\": \"yes\""), 5, &["disabled: is a text, and must be true or false"]);
-    let of = |text: &str| parse(text).expect_err(text).join("\n");
-    check(of("{\"mcpServers\": {\n\"a\\u00e9\": {\"command\": \"x\"}}}"), 2, &["1 to 64 letters"]);
-    check(of("{\"mcpServers\": {\n\"__\": {\"command\": \"x\"}}}"), 2, &["rename it"]);
-    check(of("{\"a.b\": {\"command\": \"x\"},\n\"a b\": {\"command\": \"x\"}}"), 2, &["a-b__", "a.b (line 1)"]);
-    check(of("{\"mcpServers\": {},\n\"servers\": {}}"), 2, &["beside mcpServers"]);
-    check(of("{\"command\": \"x\"}"), 1, &["names no servers"]);
-    check(of("[]"), 1, &["is no object"]);
-    check(of("{\"mcpServers\": []}"), 1, &["mcpServers: is a list, and must be a map"]);
+    }
+    for (text, want) in [
+        (
+            "{\"mcpServers\": {\n\"a\\u00e9\": {\"command\": \"x\"}}}",
+            "2: mcpServers.aé: a server's name has 1 to 64 letters",
+        ),
+        ("{\"mcpServers\": {\n\"__\": {\"command\": \"x\"}}}", "2: mcpServers.__: a server's name"),
+        (
+            "{\"a.b\": {\"command\": \"x\"},\n\"a b\": {\"command\": \"x\"}}",
+            "2: a b: its tools would be named a-b__… as those of a.b",
+        ),
+        ("{\"mcpServers\": {},\n\"servers\": {}}", "2: servers: is beside mcpServers"),
+        ("{\"command\": \"x\"}", "1: the file: names no servers"),
+        ("[]", "1: the file: expected a map"),
+        ("{\"mcpServers\": []}", "1: mcpServers: expected a map"),
+    ] {
+        let got = parse(text).expect_err(text).join("\n");
+        assert!(got.starts_with(&format!("team/mcp.json:{want}")), "{got}");
+    }
 }
 
 #[test]
@@ -139,7 +171,7 @@ fn all_faults_are_told_at_once_in_order() {
 fn the_schema_holds_what_is_read_and_refuses_what_is_not() {
     let schema = jsonschema::draft202012::new(&Servers::schema()).unwrap();
     let check = |text: &str, expect: bool| {
-        let value = Document::json(Path::new("f"), text).unwrap().root().value();
+        let value: Value = Source::new(Form::Json, Path::new("f"), text).read().unwrap();
         assert_eq!(schema.is_valid(&value), expect, "{text}");
     };
     check(PASTED, true);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use casebook_protocol::{Domain, Role};
 
-use super::{ANALYST, Choice, Config, RoleChoice};
+use super::{ANALYST, Config, RoleChoice};
 
 /// The file has no such model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,9 +33,9 @@ impl Config {
         for role in ROLES.into_iter().filter(|r| role.is_none_or(|asked| asked == *r)) {
             let choice = self.roles.entry(role).or_default();
             for over in choices(choice) {
-                over.model = None;
+                *over = None;
             }
-            choice.base.model = Some(model.to_owned());
+            choice.model = Some(model.to_owned());
         }
         Ok(self)
     }
@@ -72,7 +72,7 @@ impl Config {
     #[must_use]
     pub fn in_use(mut self) -> Self {
         let mut roles = self.roles.clone();
-        let used = roles.values_mut().flat_map(choices).filter_map(|choice| choice.model.clone());
+        let used = roles.values_mut().flat_map(choices).filter_map(|model| model.clone());
         let used: BTreeSet<String> =
             used.collect::<Vec<_>>().iter().flat_map(|name| self.chain(name)).map(|profile| profile.name).collect();
         self.models.retain(|name, _| used.contains(name));
@@ -96,10 +96,10 @@ impl Config {
     }
 }
 
-/// Every choice of a role, the base first.
-fn choices(role: &mut RoleChoice) -> impl Iterator<Item = &mut Choice> {
+/// Every model that a role may name, its own first.
+fn choices(role: &mut RoleChoice) -> impl Iterator<Item = &mut Option<String>> {
     let over = role.phases.values_mut().chain(role.tasks.values_mut()).chain(role.domains.values_mut());
-    std::iter::once(&mut role.base).chain(over)
+    std::iter::once(&mut role.model).chain(over.map(|choice| &mut choice.model))
 }
 
 #[cfg(test)]

@@ -1,398 +1,308 @@
 //! The models file as it is written, and the checks that make a [`Config`] of it.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::Duration;
 
-use casebook_protocol::{Domain, Phase, Role, TaskKind};
+use casebook_protocol::Role;
+use casebook_runtime::config::{Check, Money, is_variable};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use toml::Spanned;
 
-use super::{ANALYST, Choice, Config, Effort, KeySource, Limits, Parameters, Profile, Provider, RoleChoice, Way};
-use crate::model::price::{self, Price};
+use super::{ANALYST, Choice, Config, Effort, KeySource, Parameters, Profile, Provider, RoleChoice, Way};
+use crate::model::price::Price;
 
-/// A fault at a byte of the file.
-pub(super) struct Fault {
-    pub(super) at: usize,
-    pub(super) text: String,
-}
-
-fn fault<T>(span: Range<usize>, text: impl Into<String>) -> Result<T, Fault> {
-    Err(Fault { at: span.start, text: text.into() })
-}
-
-#[derive(Deserialize)]
+/// Which language models there are, which role thinks with which, and what a task may use.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct File {
+#[schemars(title = "models file")]
+pub(super) struct File {
+    /// The models, by name: [models.NAME].
     #[serde(default)]
-    models: BTreeMap<Spanned<String>, Spanned<Model>>,
+    models: BTreeMap<String, Model>,
+    /// Which role thinks with which model: [roles.director], [roles.expert], [roles.critic].
     #[serde(default)]
-    roles: BTreeMap<Role, RoleTable>,
+    roles: Roles,
 }
 
-#[derive(Deserialize)]
+/// Roles: director, expert and critic.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Roles {
+    director: Option<RoleChoice>,
+    expert: Option<RoleChoice>,
+    critic: Option<RoleChoice>,
+}
+
+/// A model.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Model {
-    provider: Spanned<String>,
-    model: Spanned<String>,
-    base_url: Option<Spanned<String>>,
-    key: Option<Spanned<IgnoredAny>>,
-    key_env: Option<Spanned<String>>,
-    key_file: Option<Spanned<String>>,
-    window: Spanned<u32>,
-    max_output: Option<Spanned<u32>>,
-    answer: Option<Spanned<Way>>,
-    temperature: Option<Spanned<f64>>,
-    top_p: Option<Spanned<f64>>,
+    /// Who serves it; for Ollama write "openai-compatible" with base_url = "http://localhost:11434/v1", for vLLM with
+    /// base_url = "http://HOST:8000/v1".
+    provider: Provider,
+    /// The name that the provider gives this model.
+    #[schemars(length(min = 1))]
+    model: String,
+    /// Where it is served; needed for openai-compatible and bedrock.
+    #[schemars(regex(pattern = "^[hH][tT][tT][pP][sS]?://[^/?#@]+(/[^?#]*)?$"))]
+    base_url: Option<String>,
+    /// Read to say that it must not be here.
+    #[schemars(skip)]
+    key: Option<IgnoredAny>,
+    /// The environment variable that holds its key. The key itself is never in this file.
+    #[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$"))]
+    key_env: Option<String>,
+    /// The file that holds its key.
+    #[schemars(length(min = 1))]
+    key_file: Option<String>,
+    /// Tokens that prompt and reply may have together, 1024 or more.
+    #[schemars(range(min = 1024))]
+    window: u32,
+    /// Tokens that one reply may have; fewer than window.
+    #[schemars(range(min = 1))]
+    max_output: Option<u32>,
+    /// How it gives its answer: native or submit_tool.
+    answer: Option<Way>,
+    /// A number from 0 to 2.
+    #[schemars(range(min = 0.0, max = 2.0))]
+    temperature: Option<f64>,
+    /// A number above 0 and at most 1.
+    #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
+    top_p: Option<f64>,
+    /// How hard it is told to think.
     effort: Option<Effort>,
-    seed: Option<Spanned<u64>>,
-    timeout_seconds: Option<Spanned<u64>>,
-    concurrency: Option<Spanned<u32>>,
+    /// A whole number, for providers that can repeat themselves: openai, openai-compatible.
+    seed: Option<u64>,
+    /// Time for one attempt, from 1 to 3600.
+    #[schemars(range(min = 1, max = 3600))]
+    timeout_seconds: Option<u64>,
+    /// Calls at the same time, from 1 to 1024.
+    #[schemars(range(min = 1, max = 1024))]
+    concurrency: Option<u32>,
+    /// Prices, in one currency; without them cost counts as zero.
     price: Option<PriceTable>,
+    /// A list of models of this file to go on with when this one fails for good, in order.
     #[serde(default)]
-    fallback: Vec<Spanned<String>>,
+    fallback: Vec<String>,
 }
 
-#[derive(Deserialize)]
+/// Prices of a million tokens.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PriceTable {
-    input: Spanned<f64>,
-    cached: Option<Spanned<f64>>,
-    cache_write: Option<Spanned<f64>>,
-    output: Spanned<f64>,
+    /// Of a million input tokens.
+    input: Money,
+    /// Of a million cached input tokens; else as input.
+    cached: Option<Money>,
+    /// Of a million tokens written to the cache; else as input.
+    cache_write: Option<Money>,
+    /// Of a million output tokens.
+    output: Money,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RoleTable {
-    model: Option<Spanned<String>>,
-    limits: Option<LimitsTable>,
-    #[serde(default)]
-    phases: BTreeMap<Phase, ChoiceTable>,
-    #[serde(default)]
-    tasks: BTreeMap<TaskKind, Spanned<ChoiceTable>>,
-    #[serde(default)]
-    domains: BTreeMap<Domain, Spanned<ChoiceTable>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ChoiceTable {
-    model: Option<Spanned<String>>,
-    limits: Option<LimitsTable>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsTable {
-    turns: Option<Spanned<u32>>,
-    model_calls: Option<Spanned<u32>>,
-    tool_calls: Option<u32>,
-    tokens: Option<Spanned<u64>>,
-    cost: Option<Spanned<f64>>,
-    seconds: Option<Spanned<u64>>,
-}
-
-/// Reads and checks the file.
-pub(super) fn read(text: &str) -> Result<Config, Fault> {
-    let file: File = toml::from_str(text).map_err(|error| Fault {
-        at: error.span().map_or(0, |span| span.start),
-        // The message alone: the error's own text would quote the line.
-        text: error.message().to_owned(),
-    })?;
-    let mut models = BTreeMap::new();
-    for (name, table) in &file.models {
-        let profile = profile(name, table)?;
-        models.insert(profile.name.clone(), profile);
+impl File {
+    /// What the file means; it holds if `check` finds nothing.
+    pub(super) fn config(self, check: &mut Check) -> Config {
+        let mut models = BTreeMap::new();
+        for (name, model) in &self.models {
+            check.at(&["models", name], |check| {
+                check_name(name, check);
+                model.check(check);
+                models.insert(name.clone(), model.profile(name, check));
+                for (n, other) in model.fallback.iter().enumerate() {
+                    self.check_known(&["fallback", &n.to_string()], other, check);
+                }
+                if let Some(path) = self.circle(name, &mut vec![name]) {
+                    let what = format!("goes in a circle ({path}); leave one of these names out");
+                    check.wrong(&["fallback"], what);
+                }
+            });
+        }
+        let roles = [
+            (Role::Director, &self.roles.director),
+            (Role::Expert, &self.roles.expert),
+            (Role::Critic, &self.roles.critic),
+        ];
+        let roles: BTreeMap<Role, RoleChoice> =
+            roles.into_iter().filter_map(|(role, choice)| Some((role, choice.clone()?))).collect();
+        for (role, choice) in &roles {
+            check.at(&["roles", role.name()], |check| self.check_role(*role, choice, check));
+        }
+        Config { models, roles }
     }
-    for table in file.models.values() {
-        for name in &table.get_ref().fallback {
-            known(&models, name, "fallback")?;
+
+    fn check_role(&self, role: Role, choice: &RoleChoice, check: &mut Check) {
+        for kind in choice.tasks.keys().filter(|kind| kind.role() != role) {
+            let other = kind.role().name();
+            let what = format!("this is a task of the {other}; write it under [roles.{other}]");
+            check.wrong(&["tasks", kind.name()], what);
+        }
+        if role != Role::Expert && !choice.domains.is_empty() {
+            check.wrong(&["domains"], "only Experts have domains; write this under [roles.expert]");
+        }
+        self.check_choice(&choice.base(), check);
+        for (phase, choice) in &choice.phases {
+            check.at(&["phases", phase.name()], |check| self.check_choice(choice, check));
+        }
+        for (kind, choice) in &choice.tasks {
+            check.at(&["tasks", kind.name()], |check| self.check_choice(choice, check));
+        }
+        for (domain, choice) in &choice.domains {
+            check.at(&["domains", domain.as_str()], |check| self.check_choice(choice, check));
         }
     }
-    for (name, table) in &file.models {
-        if let Some(path) = cycle(&models, name.get_ref(), &mut vec![name.get_ref().clone()]) {
-            let text = format!("fallback goes in a circle ({path}): leave one of these names out");
-            return fault(table.get_ref().fallback.first().map_or(name.span(), Spanned::span), text);
+
+    fn check_choice(&self, choice: &Choice, check: &mut Check) {
+        if let Some(model) = choice.model.as_ref().filter(|model| *model != ANALYST) {
+            self.check_known(&["model"], model, check);
+        }
+        check.at(&["limits"], |check| choice.limits.check(check));
+    }
+
+    fn check_known(&self, key: &[&str], name: &str, check: &mut Check) {
+        if !self.models.contains_key(name) {
+            let names = self.models.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let names = if names.is_empty() { "none so far" } else { &names };
+            check.wrong(key, format!("there is no such model in this file; write one of its [models.NAME] ({names})"));
         }
     }
-    let roles = file.roles.into_iter().map(|(role, table)| Ok((role, role_choice(&models, role, table)?)));
-    Ok(Config { roles: roles.collect::<Result<_, Fault>>()?, models })
+
+    /// The circle that leads from the last of `path` back to `start`.
+    fn circle<'a>(&'a self, start: &str, path: &mut Vec<&'a str>) -> Option<String> {
+        for name in &self.models.get(*path.last()?)?.fallback {
+            if name == start {
+                return Some(format!("{} -> {start}", path.join(" -> ")));
+            }
+            if !path.contains(&name.as_str()) {
+                path.push(name);
+                if let Some(found) = self.circle(start, path) {
+                    return Some(found);
+                }
+                path.pop();
+            }
+        }
+        None
+    }
 }
 
-fn profile(name: &Spanned<String>, table: &Spanned<Model>) -> Result<Profile, Fault> {
-    let (at, model) = (name.span(), table.get_ref());
-    let id = name.get_ref();
+fn check_name(name: &str, check: &mut Check) {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if id.is_empty() || id.len() > 64 || !id.chars().all(fits) {
-        return fault(at, "a model's name has 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.': [models.fast]");
+    if !(1..=64).contains(&name.len()) || !name.chars().all(fits) {
+        check.wrong(&[], "a model's name has 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.'; write [models.fast]");
     }
-    if id == ANALYST {
-        return fault(at, "\"analyst\" names the built-in analyst: give the model another name");
+    if name == ANALYST {
+        check.wrong(&[], "\"analyst\" names the built-in analyst; give the model another name");
     }
-    let provider = provider(&model.provider)?;
-    if model.model.get_ref().trim().is_empty() || model.model.get_ref().chars().any(char::is_control) {
-        return fault(model.model.span(), "model: write the name that the provider gives this model");
-    }
-    if provider == Provider::Bedrock && model.model.get_ref().contains("anthropic.") {
-        let text = "model: bedrock means OpenAI's format, in which Bedrock serves no Claude: write provider = \
-                    \"anthropic\" and base_url = \"https://bedrock-mantle.REGION.api.aws/anthropic/v1\"";
-        return fault(model.model.span(), text);
-    }
-    let window = *model.window.get_ref();
-    if window < 1024 {
-        return fault(model.window.span(), "window: write the tokens of the model's context window, 1024 or more");
-    }
-    let max_output = model.max_output.as_ref().map_or(8192.min(window / 2), |n| *n.get_ref());
-    if max_output == 0 || max_output >= window {
-        let at = model.max_output.as_ref().map_or(at, Spanned::span);
-        return fault(at, format!("max_output: write 1 to {}: a reply must fit into the window", window - 1));
-    }
-    Ok(Profile {
-        name: id.clone(),
-        provider,
-        provider_model: model.model.get_ref().clone(),
-        base_url: base_url(provider, model)?,
-        key: key(provider, name, model)?,
-        window,
-        max_output,
-        way: way(provider, model)?,
-        parameters: parameters(provider, model)?,
-        timeout: Duration::from_secs(within(model.timeout_seconds.as_ref(), "timeout_seconds", 300, 3600)?),
-        concurrency: within(model.concurrency.as_ref(), "concurrency", 8, 1024)?,
-        price: model.price.as_ref().map(prices).transpose()?,
-        fallback: model.fallback.iter().map(|name| name.get_ref().clone()).collect(),
-    })
 }
 
-const PROVIDERS: [Provider; 6] = [
-    Provider::Anthropic,
-    Provider::Openai,
-    Provider::OpenaiResponses,
-    Provider::OpenaiCompatible,
-    Provider::Gemini,
-    Provider::Bedrock,
-];
-
-fn provider(name: &Spanned<String>) -> Result<Provider, Fault> {
-    let text = name.get_ref().as_str();
-    if let Some(provider) = PROVIDERS.into_iter().find(|provider| provider.name() == text) {
-        return Ok(provider);
-    }
-    let hint = match text {
-        "ollama" => "; for Ollama write \"openai-compatible\" with base_url = \"http://localhost:11434/v1\"",
-        "vllm" => "; for vLLM write \"openai-compatible\" with base_url = \"http://HOST:8000/v1\"",
-        _ => "",
-    };
-    let names = PROVIDERS.map(Provider::name).join(", ");
-    fault(name.span(), format!("provider: write one of {names}{hint}"))
-}
-
-fn base_url(provider: Provider, model: &Model) -> Result<String, Fault> {
-    let Some(text) = &model.base_url else {
-        return match provider.base_url() {
-            Some(url) => Ok(url.to_owned()),
-            None => fault(
-                model.provider.span(),
-                format!(
-                    "base_url is missing: {} needs the server's address, such as \"http://localhost:11434/v1\"",
-                    provider.name()
-                ),
-            ),
-        };
-    };
-    let wrong = |why: &str| fault(text.span(), format!("base_url: {why}"));
-    let Ok(url) = reqwest::Url::parse(text.get_ref()) else {
-        return wrong("write a whole address, such as \"https://gateway.example/v1\"");
-    };
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return wrong("write an address that begins with http:// or https://");
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return wrong("leave user and password out: a key belongs in key_env or key_file");
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return wrong("leave out what follows '?' or '#'");
-    }
-    Ok(provider.chat_url(url.as_str().trim_end_matches('/')))
-}
-
-fn key(provider: Provider, name: &Spanned<String>, model: &Model) -> Result<KeySource, Fault> {
-    if let Some(key) = &model.key {
-        let text = "key: a key never stands in this file, since files are shared and committed: put it into an \
-                    environment variable and write key_env = \"NAME\", or into a file of its own and write \
-                    key_file = \"PATH\"";
-        return fault(key.span(), text);
-    }
-    match (&model.key_env, &model.key_file) {
-        (Some(env), Some(_)) => fault(env.span(), "key_env and key_file are both set: leave one out"),
-        (Some(env), None) => {
-            let text = env.get_ref();
-            let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            // Not quoted: who writes the key itself here must not find it in a log.
-            if text.is_empty()
-                || text.len() > 128
-                || !text.chars().all(name)
-                || text.starts_with(|c: char| c.is_ascii_digit())
-            {
-                return fault(env.span(), "key_env: write the name of an environment variable, not the key itself");
-            }
-            Ok(KeySource::Env(text.clone()))
+impl Model {
+    fn check(&self, check: &mut Check) {
+        if self.model.trim().is_empty() || self.model.chars().any(char::is_control) {
+            check.wrong(&["model"], "expected the name that the provider gives this model");
         }
-        (None, Some(file)) if file.get_ref().trim().is_empty() => {
-            fault(file.span(), "key_file: write the path of a file")
+        if self.provider == Provider::Bedrock && self.model.contains("anthropic.") {
+            let what = "bedrock means OpenAI's format, in which Bedrock serves no Claude; write provider = \"anthropic\" \
+                        and base_url = \"https://bedrock-mantle.REGION.api.aws/anthropic/v1\"";
+            check.wrong(&["model"], what);
         }
-        (None, Some(file)) => Ok(KeySource::File(file.get_ref().clone())),
-        (None, None) if provider == Provider::OpenaiCompatible => Ok(KeySource::Keyless),
-        (None, None) => fault(
-            name.span(),
-            format!(
-                "key_env is missing: {} wants a key; write key_env = \"NAME\" or key_file = \"PATH\"",
-                provider.name()
-            ),
-        ),
-    }
-}
-
-fn way(provider: Provider, model: &Model) -> Result<Way, Fault> {
-    match &model.answer {
+        if self.window < 1024 {
+            check.wrong(&["window"], "expected the tokens of the model's context window, 1024 or more");
+        } else {
+            check.number("max_output", self.max_output, 1..=self.window - 1);
+        }
+        check.number("temperature", self.temperature, 0.0..=2.0);
+        if self.top_p.is_some_and(|p| !(p > 0.0 && p <= 1.0)) {
+            check.wrong(&["top_p"], "expected a number above 0 and at most 1");
+        }
+        check.number("timeout_seconds", self.timeout_seconds, 1..=3600);
+        check.number("concurrency", self.concurrency, 1..=1024);
+        let name = self.provider.name();
         // Not every model behind this interface heeds a schema.
-        Some(way) if *way.get_ref() == Way::Native && provider == Provider::Bedrock => {
-            fault(way.span(), "answer: bedrock has no structured output of its own here: write \"submit_tool\"")
+        if self.answer == Some(Way::Native) && self.provider == Provider::Bedrock {
+            check.wrong(&["answer"], "bedrock has no structured output of its own here; write \"submit_tool\"");
         }
-        Some(way) => Ok(*way.get_ref()),
-        None => Ok(provider.way()),
-    }
-}
-
-fn parameters(provider: Provider, model: &Model) -> Result<Parameters, Fault> {
-    if let Some(t) = model.temperature.as_ref().filter(|t| !(0.0..=2.0).contains(t.get_ref())) {
-        return fault(t.span(), "temperature: write a number from 0 to 2");
-    }
-    if let Some(p) = model.top_p.as_ref().filter(|p| !(*p.get_ref() > 0.0 && *p.get_ref() <= 1.0)) {
-        return fault(p.span(), "top_p: write a number above 0 and at most 1");
-    }
-    let seeds = matches!(provider, Provider::Openai | Provider::OpenaiCompatible);
-    if let Some(seed) = model.seed.as_ref().filter(|_| !seeds) {
-        return fault(seed.span(), format!("seed: {} has none: leave it out", provider.name()));
-    }
-    Ok(Parameters {
-        temperature: model.temperature.as_ref().map(|t| *t.get_ref()),
-        top_p: model.top_p.as_ref().map(|p| *p.get_ref()),
-        effort: model.effort,
-        seed: model.seed.as_ref().map(|seed| *seed.get_ref()),
-    })
-}
-
-fn within<T: Copy + PartialOrd + Default + std::fmt::Display>(
-    value: Option<&Spanned<T>>,
-    key: &str,
-    default: T,
-    max: T,
-) -> Result<T, Fault> {
-    match value {
-        None => Ok(default),
-        Some(value) if *value.get_ref() > T::default() && *value.get_ref() <= max => Ok(*value.get_ref()),
-        Some(value) => fault(value.span(), format!("{key}: write a whole number from 1 to {max}")),
-    }
-}
-
-fn money(value: &Spanned<f64>, key: &str) -> Result<u64, Fault> {
-    let wrong =
-        || Fault { at: value.span().start, text: format!("{key}: write an amount from 0 to {}", price::MAX_PRICE) };
-    price::micros(*value.get_ref()).ok_or_else(wrong)
-}
-
-fn prices(table: &PriceTable) -> Result<Price, Fault> {
-    let input = money(&table.input, "price.input")?;
-    let or_input = |value: &Option<Spanned<f64>>, key| value.as_ref().map_or(Ok(input), |value| money(value, key));
-    Ok(Price {
-        input,
-        cached: or_input(&table.cached, "price.cached")?,
-        cache_write: or_input(&table.cache_write, "price.cache_write")?,
-        output: money(&table.output, "price.output")?,
-    })
-}
-
-fn known(models: &BTreeMap<String, Profile>, name: &Spanned<String>, key: &str) -> Result<(), Fault> {
-    if models.contains_key(name.get_ref()) {
-        return Ok(());
-    }
-    let names = models.keys().cloned().collect::<Vec<_>>().join(", ");
-    let names = if names.is_empty() { "none so far".to_owned() } else { names };
-    fault(name.span(), format!("{key}: there is no such model in this file; write one of its [models.NAME] ({names})"))
-}
-
-/// The circle that leads from the last of `path` back to `start`, in words.
-fn cycle(models: &BTreeMap<String, Profile>, start: &str, path: &mut Vec<String>) -> Option<String> {
-    let next = models.get(path.last()?)?.fallback.clone();
-    for name in next {
-        if name == start {
-            return Some(format!("{} -> {start}", path.join(" -> ")));
+        let seeds = matches!(self.provider, Provider::Openai | Provider::OpenaiCompatible);
+        if self.seed.is_some() && !seeds {
+            check.wrong(&["seed"], format!("{name} has none; leave it out"));
         }
-        if !path.contains(&name) {
-            path.push(name);
-            if let Some(found) = cycle(models, start, path) {
-                return Some(found);
+    }
+
+    fn profile(&self, name: &str, check: &mut Check) -> Profile {
+        Profile {
+            name: name.to_owned(),
+            provider: self.provider,
+            provider_model: self.model.clone(),
+            base_url: self.base_url(check),
+            key: self.key(check),
+            window: self.window,
+            max_output: self.max_output.unwrap_or(8192.min(self.window / 2)),
+            way: self.answer.unwrap_or(self.provider.way()),
+            parameters: Parameters {
+                temperature: self.temperature,
+                top_p: self.top_p,
+                effort: self.effort,
+                seed: self.seed,
+            },
+            timeout: Duration::from_secs(self.timeout_seconds.unwrap_or(300)),
+            concurrency: self.concurrency.unwrap_or(8),
+            price: self.price.map(|price| Price {
+                input: price.input.0,
+                cached: price.cached.unwrap_or(price.input).0,
+                cache_write: price.cache_write.unwrap_or(price.input).0,
+                output: price.output.0,
+            }),
+            fallback: self.fallback.clone(),
+        }
+    }
+
+    fn base_url(&self, check: &mut Check) -> String {
+        let Some(text) = &self.base_url else {
+            if self.provider.base_url().is_none() {
+                let name = self.provider.name();
+                let what = format!("{name} needs the server's address; write base_url = \"http://localhost:11434/v1\"");
+                check.wrong(&["base_url"], what);
             }
-            path.pop();
-        }
+            return self.provider.base_url().unwrap_or_default().to_owned();
+        };
+        let wrong = match reqwest::Url::parse(text) {
+            Err(_) => "expected a whole address; write one such as \"https://gateway.example/v1\"",
+            Ok(url) if !matches!(url.scheme(), "http" | "https") || !url.has_host() => {
+                "expected an address that begins with http:// or https://"
+            }
+            Ok(url) if !url.username().is_empty() || url.password().is_some() => {
+                "leave user and password out; a key belongs in key_env or key_file"
+            }
+            Ok(url) if url.query().is_some() || url.fragment().is_some() => "leave out what follows '?' or '#'",
+            Ok(url) => return self.provider.chat_url(url.as_str().trim_end_matches('/')),
+        };
+        check.wrong(&["base_url"], wrong);
+        String::new()
     }
-    None
-}
 
-fn role_choice(models: &BTreeMap<String, Profile>, role: Role, table: RoleTable) -> Result<RoleChoice, Fault> {
-    let base = choice(models, ChoiceTable { model: table.model, limits: table.limits })?;
-    let phases = table.phases.into_iter().map(|(phase, t)| Ok((phase, choice(models, t)?)));
-    let tasks = table.tasks.into_iter().map(|(kind, t)| {
-        if kind.role() != role {
-            let text = format!(
-                "tasks.{}: this is a task of the {}: write it under [roles.{}]",
-                kind.name(),
-                kind.role().name(),
-                kind.role().name()
-            );
-            return fault(t.span(), text);
+    fn key(&self, check: &mut Check) -> KeySource {
+        if self.key.is_some() {
+            let what = "a key is never in this file, since files are shared and committed; put it into an environment \
+                        variable and write key_env = \"NAME\", or into a file of its own and write key_file = \"PATH\"";
+            check.wrong(&["key"], what);
+            return KeySource::Keyless;
         }
-        Ok((kind, choice(models, t.into_inner())?))
-    });
-    let domains = table.domains.into_iter().map(|(domain, t)| {
-        if role != Role::Expert {
-            return fault(t.span(), "domains: only Experts have domains: write this under [roles.expert]");
+        match (&self.key_env, &self.key_file) {
+            (Some(_), Some(_)) => check.wrong(&["key_env"], "key_env and key_file are both set; leave one out"),
+            // Not quoted: the key itself, written here by mistake, must not come into a log.
+            (Some(env), None) if !is_variable(env) => {
+                check.wrong(&["key_env"], "expected the name of an environment variable, not the key itself");
+            }
+            (Some(env), None) => return KeySource::Env(env.clone()),
+            (None, Some(file)) if file.trim().is_empty() => check.wrong(&["key_file"], "expected the path of a file"),
+            (None, Some(file)) => return KeySource::File(file.clone()),
+            (None, None) if self.provider == Provider::OpenaiCompatible => {}
+            (None, None) => {
+                let name = self.provider.name();
+                let what = format!("is missing; {name} wants a key: write key_env = \"NAME\" or key_file = \"PATH\"");
+                check.wrong(&["key_env"], what);
+            }
         }
-        Ok((domain, choice(models, t.into_inner())?))
-    });
-    Ok(RoleChoice {
-        base,
-        phases: phases.collect::<Result<_, Fault>>()?,
-        tasks: tasks.collect::<Result<_, Fault>>()?,
-        domains: domains.collect::<Result<_, Fault>>()?,
-    })
-}
-
-fn choice(models: &BTreeMap<String, Profile>, table: ChoiceTable) -> Result<Choice, Fault> {
-    if let Some(name) = table.model.as_ref().filter(|name| name.get_ref() != ANALYST) {
-        known(models, name, "model")?;
+        KeySource::Keyless
     }
-    let limits = table.limits.as_ref().map_or(Ok(Limits::default()), limits)?;
-    Ok(Choice { model: table.model.map(Spanned::into_inner), limits })
-}
-
-fn limits(table: &LimitsTable) -> Result<Limits, Fault> {
-    fn some<T: Copy + PartialOrd + Default>(value: Option<&Spanned<T>>, key: &str) -> Result<Option<T>, Fault> {
-        match value {
-            Some(value) if *value.get_ref() > T::default() => Ok(Some(*value.get_ref())),
-            Some(value) => fault(value.span(), format!("limits.{key}: write 1 or more, or leave it out")),
-            None => Ok(None),
-        }
-    }
-    Ok(Limits {
-        turns: some(table.turns.as_ref(), "turns")?,
-        model_calls: some(table.model_calls.as_ref(), "model_calls")?,
-        tool_calls: table.tool_calls,
-        tokens: some(table.tokens.as_ref(), "tokens")?,
-        cost_micros: table.cost.as_ref().map(|cost| money(cost, "limits.cost")).transpose()?,
-        seconds: some(table.seconds.as_ref(), "seconds")?,
-    })
 }

@@ -163,51 +163,105 @@ fn without(start: &str, instead: &str) -> String {
 
 #[test]
 fn every_fault_names_its_line_its_key_and_what_to_write() {
-    let check = |got: String, line: usize, wants: &[&str]| {
-        assert!(got.starts_with(&format!("models.toml:{line}: ")), "{got}");
-        for want in wants {
-            assert!(got.contains(want), "{want:?} is not in {got:?}");
-        }
-    };
-    check(with("colour = 1"), 6, &["unknown field `colour`"]);
-    check(with("max_output = 9000"), 6, &["max_output", "1 to 8191"]);
-    check(with("temperature = 3"), 6, &["temperature", "0 to 2"]);
-    check(with("top_p = 0"), 6, &["top_p"]);
-    check(with("timeout_seconds = 0"), 6, &["timeout_seconds", "1 to 3600"]);
-    check(with("concurrency = 0"), 6, &["concurrency"]);
-    check(with("answer = \"json\""), 6, &["native", "submit_tool"]);
-    check(with("effort = \"lots\""), 6, &["low", "high"]);
-    check(with("price = { input = -1, output = 1 }"), 6, &["price.input", "0 to"]);
-    check(with("price = { output = 1 }"), 6, &["missing field `input`"]);
-    check(with("fallback = [\"x\"]"), 6, &["fallback", "no such model", "(m)"]);
-    check(with("fallback = [\"m\"]"), 6, &["circle (m -> m)"]);
-    check(with("base_url = \"gateway\""), 6, &["base_url", "whole address"]);
-    check(with("base_url = \"ftp://h/\""), 6, &["base_url", "https://"]);
-    check(with("base_url = \"https://u:hunter2@h/v1\""), 6, &["base_url", "key_env"]);
-    check(with("base_url = \"https://h/v1?key=hunter2\""), 6, &["base_url", "'?'"]);
-    check(with("key_file = \"k\""), 4, &["key_env and key_file"]);
-    check(without("window", "window = 10"), 5, &["window", "1024"]);
-    check(without("window", ""), 1, &["missing field `window`"]);
-    check(without("key_env", ""), 1, &["key_env is missing", "openai"]);
-    check(without("key_env", "key_env = \"sk-live-hunter2\""), 4, &["key_env", "not the key itself"]);
-    check(without("key_env", "key = \"sk-live-hunter2\""), 4, &["key: a key never stands", "key_env = \"NAME\""]);
-    check(without("provider", "provider = \"ollama\""), 2, &["provider", "11434"]);
-    check(without("provider", "provider = \"openai-compatible\""), 2, &["base_url is missing"]);
-    check(without("model", "model = \"\""), 3, &["model", "provider gives"]);
-    check(with("[roles.expert]\nmodel = \"n\""), 7, &["model", "no such model"]);
-    check(with("[roles.expert.tasks.plan]\nmodel = \"m\""), 6, &["tasks.plan", "[roles.director]"]);
-    check(with("[roles.critic.domains.cloud]\nmodel = \"m\""), 6, &["domains", "[roles.expert]"]);
-    check(with("[roles.expert.phases.later]\nmodel = \"m\""), 6, &["unknown variant `later`", "trace"]);
-    check(with("[roles.expert.limits]\nturns = 0"), 7, &["limits.turns"]);
-    check(with("[roles.boss]\nmodel = \"m\""), 6, &["boss", "director"]);
-    check(with("[models.analyst]\nprovider = \"openai\"\nmodel = \"x\"\nwindow = 4096"), 6, &["built-in analyst"]);
-    check(with("seed = "), 6, &[]);
-    check(without("provider", "provider = \"openai-responses\"\nseed = 1"), 3, &["seed", "leave it out"]);
-    check(without("provider", "provider = \"gemini\"\nseed = 1"), 3, &["seed", "leave it out"]);
-    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"";
-    check(without("provider", &format!("{bedrock}\nanswer = \"native\"")), 4, &["answer", "submit_tool"]);
-    let claude = fault(&[bedrock, "model = \"eu.anthropic.claude\"", "key_env = \"K\"", "window = 8192"]);
-    check(claude, 4, &["model", "provider = \"anthropic\"", "bedrock-mantle"]);
+    for (line, at, want) in [
+        ("colour = 1", 6, "models.m.colour: unknown key; write one of provider, model, "),
+        ("max_output = 9000", 6, "models.m.max_output: expected a number from 1 to 8191"),
+        ("temperature = 3", 6, "models.m.temperature: expected a number from 0 to 2"),
+        ("top_p = 0", 6, "models.m.top_p: expected a number above 0 and at most 1"),
+        ("timeout_seconds = 0", 6, "models.m.timeout_seconds: expected a number from 1 to 3600"),
+        ("concurrency = 0", 6, "models.m.concurrency: expected a number from 1 to 1024"),
+        ("answer = \"json\"", 6, "models.m.answer: expected one of native, submit_tool"),
+        ("effort = \"lots\"", 6, "models.m.effort: expected one of none, minimal, low, medium, high"),
+        ("price = { input = -1, output = 1 }", 6, "models.m.price.input: expected an amount"),
+        ("price = { output = 1 }", 6, "models.m.price.input: is missing; write of a million input tokens"),
+        (
+            "fallback = [\"x\"]",
+            6,
+            "models.m.fallback.0: there is no such model in this file; write one of its [models.NAME] (m)",
+        ),
+        ("fallback = [\"m\"]", 6, "models.m.fallback: goes in a circle (m -> m)"),
+        ("base_url = \"gateway\"", 6, "models.m.base_url: expected a whole address"),
+        ("base_url = \"ftp://h/\"", 6, "models.m.base_url: expected an address that begins with http:// or https://"),
+        (
+            "base_url = \"https://u:hunter2@h/v1\"",
+            6,
+            "models.m.base_url: leave user and password out; a key belongs in key_env",
+        ),
+        ("base_url = \"https://h/v1?key=hunter2\"", 6, "models.m.base_url: leave out what follows '?'"),
+        ("key_file = \"k\"", 4, "models.m.key_env: key_env and key_file are both set"),
+        ("seed = ", 6, ""),
+        ("[roles.expert]\nmodel = \"n\"", 7, "roles.expert.model: there is no such model"),
+        (
+            "[roles.expert.tasks.plan]\nmodel = \"m\"",
+            6,
+            "roles.expert.tasks.plan: this is a task of the director; write it under [roles.director]",
+        ),
+        ("[roles.critic.domains.cloud]\nmodel = \"m\"", 6, "roles.critic.domains: only Experts have domains"),
+        (
+            "[roles.expert.phases.later]\nmodel = \"m\"",
+            6,
+            "roles.expert.phases: expected one of discovery, trace, conclude",
+        ),
+        ("[roles.expert.limits]\nturns = 0", 7, "roles.expert.limits.turns: expected a number from 1 to 1000"),
+        ("[roles.boss]\nmodel = \"m\"", 6, "roles.boss: unknown key; write one of director, expert, critic"),
+        (
+            "[models.analyst]\nprovider = \"openai\"\nmodel = \"x\"\nkey_env = \"A\"\nwindow = 4096",
+            6,
+            "models.analyst: \"analyst\" names the built-in analyst",
+        ),
+    ] {
+        let got = with(line);
+        assert!(got.starts_with(&format!("models.toml:{at}: {want}")), "{got}");
+    }
+    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"\nanswer = \"native\"";
+    for (key, instead, at, want) in [
+        (
+            "window",
+            "window = 10",
+            5,
+            "models.m.window: expected the tokens of the model's context window, 1024 or more",
+        ),
+        ("window", "", 1, "models.m.window: is missing; write tokens that prompt and reply"),
+        ("key_env", "", 1, "models.m.key_env: is missing; openai wants a key"),
+        (
+            "key_env",
+            "key_env = \"sk-live-hunter2\"",
+            4,
+            "models.m.key_env: expected the name of an environment variable, not",
+        ),
+        ("key_env", "key = \"sk-live-hunter2\"", 4, "models.m.key: a key is never in this file"),
+        ("provider", "provider = \"ollama\"", 2, "models.m.provider: expected one of anthropic, openai"),
+        (
+            "provider",
+            "provider = \"openai-compatible\"",
+            1,
+            "models.m.base_url: openai-compatible needs the server's address",
+        ),
+        ("model", "model = \"\"", 3, "models.m.model: expected the name that the provider gives"),
+        (
+            "provider",
+            "provider = \"openai-responses\"\nseed = 1",
+            3,
+            "models.m.seed: openai-responses has none; leave it out",
+        ),
+        (
+            "provider",
+            bedrock,
+            4,
+            "models.m.answer: bedrock has no structured output of its own here; write \"submit_tool\"",
+        ),
+    ] {
+        let got = without(key, instead);
+        assert!(got.starts_with(&format!("models.toml:{at}: {want}")), "{got}");
+    }
+    assert!(without("provider", "provider = \"ollama\"").contains("base_url = \"http://localhost:11434/v1\""));
+}
+
+#[test]
+fn all_faults_of_meaning_come_at_once_in_order() {
+    let got = with("seed = 1\ntop_p = 0\ntemperature = 3\n[roles.critic]\nmodel = \"n\"");
+    let lines: Vec<&str> = got.lines().filter_map(|fault| fault.split(':').nth(1)).collect();
+    assert_eq!(lines, ["7", "8", "10"], "{got}");
 }
 
 #[test]
@@ -231,7 +285,7 @@ fn the_examples_hold_and_use_a_model() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
-        let config = Config::parse(&path.display().to_string(), &text).unwrap_or_else(|error| panic!("{error}"));
+        let config = Config::parse(&path, &text).unwrap_or_else(|error| panic!("{error}"));
         assert!(config.select(Role::Director, TaskKind::Plan, Phase::Discovery, None).is_some(), "{}", path.display());
         seen += 1;
     }
