@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use casebook_protocol::Budget;
-use casebook_runtime::service::common::OTLP;
-use casebook_runtime::service::key::{http, micros};
+use casebook_hub::program::Limits;
+use casebook_runtime::service::common::http;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::embedded::{self, Sources};
@@ -81,11 +80,10 @@ impl Common {
     /// It is no address of an HTTP server. One that holds a password is not repeated.
     pub fn collector(&self) -> Result<Option<String>, Failure> {
         // Read here, since the help shows what stands in a variable that it knows.
-        let set = || std::env::var(OTLP.env).ok();
+        let set = || std::env::var("CASEBOOK_OTLP").ok();
         let named = self.otlp.clone().or_else(set).filter(|url| !url.is_empty());
-        let checked = named.map(|url| http(&url).map(|()| url)).transpose();
-        let advice = format!("name a collector that speaks OTLP over HTTP with --otlp or {}, or none", OTLP.env);
-        checked.map_err(|why| Failure::usage(why, advice))
+        let advice = "name a collector that speaks OTLP over HTTP with --otlp or CASEBOOK_OTLP, or none";
+        named.map(|url| http(&url)).transpose().map_err(|why| Failure::usage(why, advice))
     }
 }
 
@@ -219,47 +217,6 @@ pub struct Models {
     /// Take every answer from such a folder: no network, no keys; uses its models.toml unless --models
     #[arg(long, value_name = "DIR")]
     pub replay: Option<PathBuf>,
-}
-
-/// What an investigation may cost at the most; at the limit it concludes and says so.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
-pub struct Limits {
-    /// Passes through a phase; 50 unless set
-    #[arg(long, value_name = "N")]
-    pub budget_rounds: Option<u32>,
-    /// Calls of tools; 2000 unless set
-    #[arg(long, value_name = "N")]
-    pub budget_tool_calls: Option<u64>,
-    /// Calls of language models, repairs included; 1000 unless set
-    #[arg(long, value_name = "N")]
-    pub budget_model_calls: Option<u64>,
-    /// Tokens of language models, in (cached ones too) and out; 20000000 unless set
-    #[arg(long, value_name = "N")]
-    pub budget_tokens: Option<u64>,
-    /// Money, in the currency of the prices in the models file, such as 2.50; 50 unless set. A model
-    /// without a price costs nothing here
-    #[arg(long, value_name = "AMOUNT", value_parser = micros)]
-    pub budget_cost: Option<u64>,
-    /// Minutes of work; 360 unless set
-    #[arg(long, value_name = "N")]
-    pub budget_minutes: Option<u64>,
-}
-
-impl Limits {
-    /// The limits as a budget; the usual ones where nothing is said.
-    #[must_use]
-    pub fn budget(&self) -> Budget {
-        let usual = Budget::default();
-        Budget {
-            model_calls: self.budget_model_calls.unwrap_or(usual.model_calls),
-            tool_calls: self.budget_tool_calls.unwrap_or(usual.tool_calls),
-            tokens: self.budget_tokens.unwrap_or(usual.tokens),
-            cost_micros: self.budget_cost.unwrap_or(usual.cost_micros),
-            rounds: self.budget_rounds.unwrap_or(usual.rounds),
-            seconds: self.budget_minutes.map_or(usual.seconds, |minutes| minutes.saturating_mul(60)),
-        }
-    }
 }
 
 /// `casebook resume`

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use casebook_runtime::nats::{self, Connection};
-use casebook_runtime::service::key::servers;
+use casebook_runtime::service::common::servers;
 use clap::Args;
 
 use crate::failure::Failure;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use casebook_agent::reasoner::Analyst;
+use casebook_agent::service::Options;
 use casebook_director::actor::{AT_ONCE, worker};
 use casebook_director::{analyst, brief::DirectorBrief};
 use casebook_protocol::Role;
@@ -14,20 +15,19 @@ use casebook_runtime::service::{self, Failure, Program, Service};
 const PROGRAM: Program = Program {
     name: "casebook-director",
     about: "A Director as a process of its own: plans, asks, decides and reports. Start as many as you like; they share the work.",
-    keys: &casebook_agent::service::KEYS,
 };
 
 fn main() -> ExitCode {
     service::run(&PROGRAM, "director", serve)
 }
 
-async fn serve(service: Service) -> Result<(), Failure> {
+async fn serve(service: Service, options: Options) -> Result<(), Failure> {
     let reasoner =
-        casebook_agent::service::reasoner(&service, Role::Director, Arc::new(DirectorBrief), Analyst(analyst::think))?;
+        casebook_agent::service::reasoner(&options, Role::Director, Arc::new(DirectorBrief), Analyst(analyst::think))?;
     let post = Assignment {
         queue: Queue::new(Role::Director, None),
         member: None,
-        at_once: service.at_once(AT_ONCE),
+        at_once: options.at_once.unwrap_or(AT_ONCE),
         worker: Box::new(move |env| Arc::new(worker(env, reasoner))),
     };
     work(&service, vec![post]).await

@@ -20,21 +20,22 @@ use crate::definition::Definition;
 use crate::profile::Profile;
 use crate::reasoner;
 use crate::roster::{TeamMember, members};
+use crate::settings::Options;
 use crate::team::{Team, TeamError, TeamFolder, gather};
 use casebook_evidence::{Catalog, LoadError};
 
-/// Loads the evidence of `profiles` beside the event loop, so that health is answered and a signal is
+/// Loads the evidence of the profiles beside the event loop, so that health is answered and a signal is
 /// heard meanwhile, and reaches for their servers. None when the process was asked to stop.
 ///
 /// # Errors
 /// A profile, its team folder or its evidence cannot be used, or a model has no key.
 pub async fn assignments(
     service: &Service,
-    profiles: &[PathBuf],
+    options: &Options,
 ) -> Result<Option<(Vec<Assignment>, Vec<Toolbox>)>, Failure> {
-    let read = profiles.iter().map(|file| Read::of(file)).collect::<Result<Vec<_>, _>>()?;
+    let read = options.profile.iter().map(|file| Read::of(file)).collect::<Result<Vec<_>, _>>()?;
     let experts = || read.iter().flat_map(Read::experts);
-    let models = casebook_agent::service::models(service, Role::Expert, |config| {
+    let models = casebook_agent::service::models(&options.role, Role::Expert, |config| {
         reasoner::with_expert_models(config, experts())
     })?;
     if let (None, Some(expert)) = (&models, reasoner::wants_model(experts())) {
@@ -47,7 +48,7 @@ pub async fn assignments(
         () = stop.wait() => return Ok(None),
         teams = teams(service, &read) => teams?,
     };
-    let at_once = service.at_once(AT_ONCE);
+    let at_once = options.role.at_once.unwrap_or(AT_ONCE);
     let mut boxes = Vec::new();
     let mut assignments = Vec::new();
     for team in teams {

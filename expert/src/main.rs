@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use casebook_expert::assignments::assignments;
-use casebook_expert::settings::{KEYS, PROFILE};
+use casebook_expert::settings::Options;
 use casebook_runtime::service::work::work;
 use casebook_runtime::service::{self, Failure, Program, Service};
 
@@ -12,19 +12,17 @@ const PROGRAM: Program = Program {
     about: "Experts as a process of their own: they investigate with tools over a folder of logs, one for each \
             domain of it, and with those of a team folder. Start as many as you like over the same evidence; those \
             of a domain share its work.",
-    keys: &KEYS,
 };
 
 fn main() -> ExitCode {
     service::run(&PROGRAM, "expert", serve)
 }
 
-async fn serve(service: Service) -> Result<(), Failure> {
-    let profiles = service.settings.paths(&PROFILE);
-    if profiles.is_empty() {
+async fn serve(service: Service, options: Options) -> Result<(), Failure> {
+    if options.profile.is_empty() {
         return Err(Failure::usage("there is nothing to read: name a profile with --profile FILE"));
     }
-    match assignments(&service, profiles).await? {
+    match assignments(&service, &options).await? {
         Some((assignments, boxes)) => {
             let done = work(&service, assignments).await;
             for toolbox in boxes {

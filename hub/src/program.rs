@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use casebook_protocol::Budget;
+use casebook_runtime::config::micros;
 use casebook_runtime::nats::NatsError;
 use casebook_runtime::nats::streams::Keeping;
-use casebook_runtime::service::key::{Key, Kind};
+use casebook_runtime::service::common::{number, seconds};
 use casebook_runtime::service::work::{connected, shown};
-use casebook_runtime::service::{self as frame, Failure, Program, common};
+use casebook_runtime::service::{self as frame, Failure, Program};
+use clap::Args;
 
 use crate::service::{Service, Settings};
 
@@ -16,102 +18,82 @@ const USER: &str = "hub";
 /// The pause before streams that could not be made are tried again.
 const AGAIN: Duration = Duration::from_secs(2);
 
-const fn number(name: &'static str, env: &'static str, usual: Option<&'static str>, help: &'static str) -> Key {
-    Key { name, env, kind: Kind::Number(1, u64::MAX), usual, value: "N", help }
-}
-
-static ROUNDS: Key = Key {
-    kind: Kind::Number(1, u32::MAX as u64),
-    ..number("budget_rounds", "CASEBOOK_BUDGET_ROUNDS", None, "passes through a phase, for each investigation")
-};
-static TOOL_CALLS: Key = number("budget_tool_calls", "CASEBOOK_BUDGET_TOOL_CALLS", None, "calls of tools");
-static MODEL_CALLS: Key =
-    number("budget_model_calls", "CASEBOOK_BUDGET_MODEL_CALLS", None, "calls of language models, repairs included");
-static TOKENS: Key =
-    number("budget_tokens", "CASEBOOK_BUDGET_TOKENS", None, "tokens of language models, in (cached ones too) and out");
-static COST: Key = Key {
-    kind: Kind::Amount,
-    value: "AMOUNT",
-    ..number("budget_cost", "CASEBOOK_BUDGET_COST", None, "money, in the currency of the prices in the models file")
-};
-static MINUTES: Key = number("budget_minutes", "CASEBOOK_BUDGET_MINUTES", None, "minutes of work");
-static AT_ONCE: Key = Key {
-    kind: Kind::Number(1, 100_000),
-    ..number("at_once", "CASEBOOK_AT_ONCE", Some("64"), "investigations at once; more alerts wait in order of severity")
-};
-static REPLICAS: Key = Key {
-    kind: Kind::Number(1, 5),
-    ..number("replicas", "CASEBOOK_REPLICAS", Some("1"), "servers that hold each message: 3 for a cluster of three")
-};
-static LEASE: Key = Key {
-    kind: Kind::Number(2, 3600),
-    value: "SECONDS",
-    ..number(
-        "lease",
-        "CASEBOOK_LEASE",
-        Some("30"),
-        "how long a job may be held without a sign of life before another gets it; the same for all Hubs, and for as \
-         long as the streams are there",
-    )
-};
-static SWEEP: Key = Key {
-    kind: Kind::Number(1, 3600),
-    value: "SECONDS",
-    ..number("sweep", "CASEBOOK_SWEEP", Some("15"), "how often it looks for what nobody told it of")
-};
-
-static KEYS: [&Key; 19] = [
-    &common::NATS,
-    &common::CREDENTIALS,
-    &common::CA,
-    &common::CERT,
-    &common::TLS_KEY,
-    &common::HEALTH,
-    &common::DRAIN,
-    &common::LOG,
-    &common::OTLP,
-    &ROUNDS,
-    &TOOL_CALLS,
-    &MODEL_CALLS,
-    &TOKENS,
-    &COST,
-    &MINUTES,
-    &AT_ONCE,
-    &REPLICAS,
-    &LEASE,
-    &SWEEP,
-];
-
 /// The program.
 pub const PROGRAM: Program = Program {
     name: "casebook-hub",
     about: "A Hub as a process of its own: it keeps the logs of all investigations and hands out their tasks. Start \
             as many as you like; they share the investigations, and each goes on with those of one that is gone.",
-    keys: &KEYS,
 };
 
-/// What `settings` say, the usual where they say nothing.
-#[must_use]
-pub fn settings(settings: &frame::Settings) -> Settings {
-    let usual = Settings::default();
-    let of = |key: &Key, usual: u64| settings.number(key).unwrap_or(usual);
-    let small = |key: &Key, usual: usize| of(key, 0).try_into().ok().filter(|n| *n > 0).unwrap_or(usual);
-    let budget = Budget {
-        model_calls: of(&MODEL_CALLS, usual.budget.model_calls),
-        tool_calls: of(&TOOL_CALLS, usual.budget.tool_calls),
-        tokens: of(&TOKENS, usual.budget.tokens),
-        cost_micros: of(&COST, usual.budget.cost_micros),
-        rounds: of(&ROUNDS, usual.budget.rounds.into()).try_into().unwrap_or(usual.budget.rounds),
-        seconds: settings.number(&MINUTES).map_or(usual.budget.seconds, |minutes| minutes.saturating_mul(60)),
-    };
-    Settings {
-        budget,
-        at_once: small(&AT_ONCE, usual.at_once),
-        keeping: Keeping {
-            replicas: small(&REPLICAS, usual.keeping.replicas),
-            lease: Duration::from_secs(of(&LEASE, usual.keeping.lease.as_secs())),
-        },
-        sweep: Duration::from_secs(of(&SWEEP, usual.sweep.as_secs())),
+/// The settings of a Hub.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    #[command(flatten)]
+    pub limits: Limits,
+    /// Investigations at once; more alerts wait in order of severity
+    #[arg(long, value_name = "N", value_parser = number::<usize>(1, 100_000), default_value = "64")]
+    pub at_once: usize,
+    /// Servers that hold each message: 3 for a cluster of three
+    #[arg(long, value_name = "N", value_parser = number::<usize>(1, 5), default_value = "1")]
+    pub replicas: usize,
+    /// How long a job may be held without a sign of life before another gets it; the same for all Hubs, and for as
+    /// long as the streams are there
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(2, 3600), default_value = "30")]
+    pub lease: Duration,
+    /// How often to check for missed notifications
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(1, 3600), default_value = "15")]
+    pub sweep: Duration,
+}
+
+/// What an investigation may cost; at the limit it concludes and says so.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
+pub struct Limits {
+    /// Passes through a phase; 50 unless set
+    #[arg(long, value_name = "N", value_parser = number::<u32>(1, u32::MAX.into()))]
+    pub budget_rounds: Option<u32>,
+    /// Calls of tools; 2000 unless set
+    #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
+    pub budget_tool_calls: Option<u64>,
+    /// Calls of language models, repairs included; 1000 unless set
+    #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
+    pub budget_model_calls: Option<u64>,
+    /// Tokens of language models, in (cached ones too) and out; 20000000 unless set
+    #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
+    pub budget_tokens: Option<u64>,
+    /// Money, in the currency of the prices in the models file, such as 2.50; 50 unless set. A model
+    /// without a price costs nothing here
+    #[arg(long, value_name = "AMOUNT", value_parser = micros)]
+    pub budget_cost: Option<u64>,
+    /// Minutes of work; 360 unless set
+    #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
+    pub budget_minutes: Option<u64>,
+}
+
+impl Limits {
+    /// The limits as a budget, with the defaults for those that are not set.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        let usual = Budget::default();
+        Budget {
+            model_calls: self.budget_model_calls.unwrap_or(usual.model_calls),
+            tool_calls: self.budget_tool_calls.unwrap_or(usual.tool_calls),
+            tokens: self.budget_tokens.unwrap_or(usual.tokens),
+            cost_micros: self.budget_cost.unwrap_or(usual.cost_micros),
+            rounds: self.budget_rounds.unwrap_or(usual.rounds),
+            seconds: self.budget_minutes.map_or(usual.seconds, |minutes| minutes.saturating_mul(60)),
+        }
+    }
+}
+
+impl From<&Options> for Settings {
+    fn from(options: &Options) -> Self {
+        Self {
+            budget: options.limits.budget(),
+            at_once: options.at_once,
+            keeping: Keeping { replicas: options.replicas, lease: options.lease },
+            sweep: options.sweep,
+        }
     }
 }
 
@@ -120,14 +102,13 @@ pub fn settings(settings: &frame::Settings) -> Settings {
 /// # Errors
 /// What cannot be mended by waiting: a file that cannot be used, a server that is too old, a stream that
 /// is there with another configuration.
-pub async fn serve(mut process: frame::Service) -> Result<(), Failure> {
+pub async fn serve(mut process: frame::Service, options: Options) -> Result<(), Failure> {
     process.health.queue(USER, |_| {});
     process.health.preparing(None);
     let Some(connection) = connected(&mut process, USER).await? else { return Ok(()) };
     process.health.queue(USER, |queue| queue.connected = true);
-    let settings = settings(&process.settings);
     let hub = loop {
-        match Service::start(connection.clone(), settings).await {
+        match Service::start(connection.clone(), (&options).into()).await {
             Ok(hub) => break hub,
             Err(error @ NatsError::Failed { .. }) => {
                 tracing::warn!(%error, "the streams are not there yet: tried again");
@@ -165,23 +146,24 @@ pub async fn serve(mut process: frame::Service) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches as _;
+
     use super::*;
 
-    fn set(text: &str) -> Settings {
-        let file = frame::settings::File { path: "hub.toml".into(), text: text.into() };
-        settings(&frame::Settings::gather(PROGRAM.keys, Some(&file), |_| None, &[]).unwrap())
+    fn set(options: &str) -> Settings {
+        let matches = Options::augment_args(clap::Command::new("hub")).get_matches_from(options.split(' '));
+        (&Options::from_arg_matches(&matches).unwrap()).into()
     }
 
     #[test]
-    fn what_is_not_set_is_the_usual() {
-        assert_eq!(set(""), Settings::default());
+    fn options_that_are_not_set_have_their_defaults() {
+        assert_eq!(set("hub"), Settings::default());
     }
 
     #[test]
-    fn each_key_sets_what_it_says() {
-        let all = "budget_rounds = 1\nbudget_tool_calls = 2\nbudget_model_calls = 3\nbudget_tokens = 4\n\
-                   budget_cost = 2.5\nbudget_minutes = 6\nat_once = 7\nreplicas = 3\nlease = 5\n\
-                   sweep = 9\n";
+    fn each_option_sets_its_own_value() {
+        let all = "hub --budget-rounds 1 --budget-tool-calls 2 --budget-model-calls 3 --budget-tokens 4 \
+                   --budget-cost 2.5 --budget-minutes 6 --at-once 7 --replicas 3 --lease 5 --sweep 9";
         let budget =
             Budget { model_calls: 3, tool_calls: 2, tokens: 4, cost_micros: 2_500_000, rounds: 1, seconds: 360 };
         let keeping = Keeping { replicas: 3, lease: Duration::from_secs(5) };

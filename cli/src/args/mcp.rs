@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use casebook_protocol::Domain;
 use clap::Args;
 
-use super::Limits;
 use crate::nats::Nats;
+use casebook_hub::program::Limits;
 
 /// `casebook evidence`
 #[derive(Debug, Args)]

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{EvidenceArgs, Limits};
+use casebook_hub::program::Limits;
+
+use super::EvidenceArgs;
 use crate::nats::Nats;
 
 /// `casebook cluster`

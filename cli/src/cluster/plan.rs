@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use casebook_expert::settings::Options;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
-use casebook_runtime::service::command::CONFIG_ENV;
-use casebook_runtime::service::common;
-use casebook_runtime::service::settings::quoted;
+use casebook_runtime::service::common::DRAIN_ENV;
+use casebook_runtime::service::settings::{quoted, variables};
 
 use super::Place;
 use super::process::serving;
-use crate::args::{Limits, LogForm};
+use crate::args::LogForm;
+use casebook_hub::program::Limits;
 
 /// The smallest number of Experts: if the evidence has fewer domains, some share one.
 const EXPERTS: usize = 3;
@@ -72,8 +73,8 @@ pub(crate) fn command(member: &Member, shared: &Shared<'_>) -> Command {
         command.arg("--models").arg(models);
     }
     // The team is set up here alone: settings for other processes of this machine do not apply.
-    let settings = casebook_agent::service::KEYS.iter().map(|key| key.env).filter(|name| *name != common::DRAIN.env);
-    for name in settings.chain([CONFIG_ENV, "CASEBOOK_PROFILE"]) {
+    let settings = variables::<Options>().into_iter().filter(|name| name != DRAIN_ENV);
+    for name in settings.chain(["CASEBOOK_CONFIG".to_owned()]) {
         command.env_remove(name);
     }
     command.env("CASEBOOK_LOG", std::env::var_os("CASEBOOK_LOG").unwrap_or_else(|| LOG.into()));

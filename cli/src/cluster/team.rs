@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use casebook_runtime::service::common;
+use casebook_runtime::service::common::{DRAIN, DRAIN_ENV};
 use rustix::process::Signal;
 
 use super::process::Process;
@@ -112,7 +112,6 @@ async fn end(processes: &mut [Process], patience: Duration, at_once: &mut Stop) 
 
 /// How long processes take to finish what is under way.
 fn drain() -> Duration {
-    let set = std::env::var(common::DRAIN.env).ok().and_then(|text| text.parse().ok());
-    let usual = || common::DRAIN.usual.and_then(|usual| usual.parse().ok());
-    Duration::from_secs(set.or_else(usual).unwrap_or_default())
+    let set = std::env::var(DRAIN_ENV).ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(set.or_else(|| DRAIN.parse().ok()).unwrap_or_default())
 }

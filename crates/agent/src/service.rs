@@ -1,11 +1,12 @@
 //! A process that plays a role: the settings of its models, and what thinks in it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use casebook_protocol::Role;
-use casebook_runtime::service::common::{AT_ONCE, CA, CERT, CREDENTIALS, DRAIN, HEALTH, LOG, NATS, OTLP, TLS_KEY};
-use casebook_runtime::service::key::{Key, Kind};
-use casebook_runtime::service::{Failure, Service};
+use casebook_runtime::service::Failure;
+use casebook_runtime::service::common::number;
+use clap::Args;
 
 use crate::model::brief::Brief;
 use crate::model::config::{Config, NoModel};
@@ -13,18 +14,16 @@ use crate::model::open::{MODELS_ENV, Models};
 use crate::model::reasoner::assign;
 use crate::reasoner::{Analyst, Reasoner};
 
-/// The models file.
-pub static MODELS: Key = Key {
-    name: "models",
-    env: MODELS_ENV,
-    kind: Kind::Path,
-    usual: None,
-    value: "FILE",
-    help: "the models file; without it the built-in analyst plays",
-};
 /// The settings of a process that plays a role.
-pub static KEYS: [&Key; 11] =
-    [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG, &OTLP, &MODELS, &AT_ONCE];
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// The models file; without it the built-in analyst plays
+    #[arg(long, value_name = "FILE", env = MODELS_ENV)]
+    pub models: Option<PathBuf>,
+    /// Tasks at once; unless set, what is usual for the role
+    #[arg(long, value_name = "N", value_parser = number::<usize>(1, 1024))]
+    pub at_once: Option<usize>,
+}
 
 /// Who plays `role`: its models in the models file, and `analyst` if it has none
 /// or there is no file.
@@ -32,12 +31,12 @@ pub static KEYS: [&Key; 11] =
 /// # Errors
 /// The models file cannot be used, or a key is missing.
 pub fn reasoner(
-    service: &Service,
+    options: &Options,
     role: Role,
     brief: Arc<dyn Brief>,
     analyst: Analyst,
 ) -> Result<Arc<dyn Reasoner>, Failure> {
-    Ok(assign(models(service, role, Ok)?.as_ref(), None, "", brief, analyst))
+    Ok(assign(models(options, role, Ok)?.as_ref(), None, "", brief, analyst))
 }
 
 /// The models that the models file assigns to `role`, after `adjust` changed the choice; none without
@@ -46,10 +45,10 @@ pub fn reasoner(
 /// # Errors
 /// The models file cannot be used, or a key is missing.
 pub fn models(
-    service: &Service,
+    options: &Options,
     role: Role,
     adjust: impl FnOnce(Config) -> Result<Config, NoModel>,
 ) -> Result<Option<Models>, Failure> {
-    let opened = service.settings.path(&MODELS).map(|file| Models::of_role(file, role, adjust)).transpose();
+    let opened = options.models.as_deref().map(|file| Models::of_role(file, role, adjust)).transpose();
     opened.map_err(Failure::usage)
 }

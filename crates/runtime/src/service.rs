@@ -1,4 +1,4 @@
-//! A process that serves: its settings ([`settings`], [`command`], [`environment`]), how it is ([`health`], [`http`]),
+//! A process that serves: its settings ([`settings`], [`environment`]), how it is ([`health`], [`http`]),
 //! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), and how it works on
 //! queues over NATS ([`work`]).
 
@@ -6,23 +6,23 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-pub mod command;
 pub mod common;
 pub mod environment;
 pub mod health;
 pub mod http;
-pub mod key;
 pub mod settings;
 pub mod signals;
 pub mod work;
 
-pub use command::{Asked, Program};
 pub use common::Common;
 pub use health::Health;
-pub use settings::Settings;
+pub use settings::Program;
 pub use signals::Stop;
 
+use clap::Args;
+
 use crate::{process, telemetry, tls};
+use settings::Asked;
 
 /// What a process still gets once its time to drain is over: to hand back what is left.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -63,52 +63,43 @@ impl Failure {
 /// What a process has once it runs.
 #[derive(Clone)]
 pub struct Service {
-    pub settings: Settings,
     pub common: Common,
     pub health: Health,
     pub stop: Stop,
 }
 
-impl Service {
-    /// Tasks at once: what is set, or what the role usually takes.
-    #[must_use]
-    pub fn at_once(&self, usual: usize) -> usize {
-        self.settings.number(&common::AT_ONCE).and_then(|n| usize::try_from(n).ok()).unwrap_or(usual)
-    }
-}
-
 /// Runs a program that serves: reads what is asked for, prints it or serves by `serve`, which ends when
-/// it was asked to stop and has drained. `role` says who it is.
-pub fn run<F, S>(program: &Program, role: &str, serve: F) -> ExitCode
+/// it was asked to stop and has drained. `role` says who it is; `T` are the settings of its own.
+pub fn run<T, F, S>(program: &Program, role: &str, serve: F) -> ExitCode
 where
-    F: FnOnce(Service) -> S,
+    T: Args,
+    F: FnOnce(Service, T) -> S,
     S: Future<Output = Result<(), Failure>>,
 {
     process::abort_on_panic();
     let asked = program.asked(std::env::args_os(), |name| std::env::var(name).ok());
-    let (settings, until_eof) = match asked {
-        Ok(Asked::Serve { settings, until_eof }) => (settings, until_eof),
-        Ok(Asked::Say(text)) => {
+    let (common, options, own) = match asked {
+        Ok(Asked::Serve(common, options, own)) => (*common, options, own),
+        Ok(Asked::Print(text)) => {
             // Who closed it does not want to read it.
             let _ = write!(std::io::stdout(), "{text}");
             return ExitCode::SUCCESS;
         }
-        Err(error) => return complain(program, &Failure::usage(error)),
+        Err(failure) => return complain(program, &failure),
     };
     tls::install();
-    let common = Common::of(&settings);
     if let Err(why) = telemetry::start(common.log, program.name, common.otlp.as_deref()) {
         return complain(program, &Failure::usage(why));
     }
     environment::warn();
     let health = Health::new(role);
     let ended = process::run(async {
-        let stop = Stop::listen_with(Exit::Unfinished as i32, until_eof)
+        let stop = Stop::listen_with(Exit::Unfinished as i32, own.until_eof)
             .map_err(|e| Failure::failed(format!("cannot listen for signals: {e}")))?;
-        let service = Service { settings, common, health, stop };
+        let service = Service { common, health, stop };
         announced(program, &service).await?;
         tokio::select! {
-            ended = serve(service.clone()) => ended,
+            ended = serve(service.clone(), options) => ended,
             ended = watched(service) => ended,
         }
     });

@@ -21,11 +21,10 @@ pub const TOOL_CALL: &str = "execute_tool";
 /// Span: an investigation from its first event to its last, told when it is over.
 pub const INVESTIGATION: &str = "investigation";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum LogFormat {
     #[default]
     Text,
-    /// One JSON object a line.
     Json,
 }
 

@@ -69,7 +69,7 @@ fn the_effective_settings_are_printed_with_their_origin() {
         "# credentials is not set: ",
     ];
     let hub = [
-        "budget_cost = \"2.500000\"  # settings.toml:1\n",
+        "budget_cost = \"2.5\"  # settings.toml:1\n",
         "replicas = 3  # settings.toml:2\n",
         "at_once = 8  # environment CASEBOOK_AT_ONCE\n",
         "# budget_rounds is not set: ",
@@ -101,22 +101,22 @@ fn a_wrong_setting_ends_each_program_with_its_place() {
     let config = ["--config", "settings.toml"];
     let profile = ["--profile", "profile.toml"];
     for (programs, file, arguments, expected) in [
-        (
-            &all[..],
-            "drain = 5\nmodel = \"x\"\n",
-            &config[..],
-            "settings.toml:2: there is no setting \"model\": there are ",
-        ),
-        (&all, "", &["--drain", "soon"], "--drain: \"soon\" is no whole number from 0 to 3600\n"),
+        (&all[..], "drain = 5\nmodel = \"x\"\n", &config[..], "settings.toml:2: model: unknown key; write "),
+        (&all, "", &["--drain", "soon"], "--drain: expected a whole number from 0 to 3600, got \"soon\"\n"),
         (&roles[..2], "", &["--models", "nowhere.toml"], "cannot read the models file nowhere.toml: "),
         (&all, "", &["--nats", "nats://somebody:secret@127.0.0.1:4222"], "credentials"),
         (&roles[..2], "", &["--credentials", "nowhere"], "cannot use nowhere: "),
-        (&all[3..], "\nreplicas = 7\n", &config, "settings.toml:2: replicas: \"7\" is no whole number from 1 to 5\n"),
+        (
+            &all[3..],
+            "\nreplicas = 7\n",
+            &config,
+            "settings.toml:2: replicas: expected a whole number from 1 to 5, got \"7\"\n",
+        ),
         (&all[3..], "", &["--models", "x"], "unexpected argument '--models'"),
         (&roles[2..], "", &[], "there is nothing to read: name a profile with --profile FILE\n"),
         (&roles[2..], "", &["--profile", "nowhere.toml"], "cannot read the profile nowhere.toml: "),
         (&roles[2..], "", &[profile, profile].concat(), "is in another profile, too"),
-        (&roles[2..], "domain = [\"network\"]", &profile, "profile.toml:3: unknown field `domain`"),
+        (&roles[2..], "domain = [\"network\"]", &profile, "profile.toml:3: domain: unknown key; write domains"),
         (
             &roles[2..],
             "domains = [\"kitchen\"]",

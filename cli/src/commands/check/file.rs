@@ -8,10 +8,8 @@ use casebook_agent::mcp::servers::{Servers, Variable};
 use casebook_agent::model::config::{ANALYST, Config};
 use casebook_expert::definition::Definition;
 use casebook_expert::profile::Profile;
-use casebook_runtime::config::{self, ConfigFault, ConfigFaults, Form};
-use casebook_runtime::service::Settings;
-use casebook_runtime::service::key::Key;
-use casebook_runtime::service::settings::{File, SettingsError};
+use casebook_runtime::config::{self, ConfigFaults, Form};
+use casebook_runtime::service::settings;
 
 use super::Found;
 
@@ -87,38 +85,14 @@ fn toml(path: &Path, found: &mut Found) {
         models(path, found);
     } else if ["evidence", "index", "team"].into_iter().any(has) || name.contains("profile") {
         read(path, found, |text| Profile::parse(path, text));
-    } else if let Some(keys) = keys(&name) {
-        read(path, found, |text| settings(path, text, keys));
     } else {
-        found.keep::<()>(path, Ok(()));
-        let what = "this is no models file ([models.NAME], [roles.NAME]), no profile (evidence, index, team), and not \
-             named hub.toml, director.toml, critic.toml or expert.toml: name it so, or leave it out";
-        found.fault(path, 1, what);
+        let what = "expected a models file ([models.NAME], [roles.NAME]), a profile (evidence, index, team), or a file \
+                    named hub.toml, director.toml, critic.toml or expert.toml; name it so, or leave it out";
+        read(path, found, |text| match name.trim_start_matches("casebook-") {
+            "hub" => settings::check::<casebook_hub::program::Options>(path, text),
+            "expert" => settings::check::<casebook_expert::settings::Options>(path, text),
+            "director" | "critic" => settings::check::<casebook_agent::service::Options>(path, text),
+            _ => Err(ConfigFaults::of_file(path, what)),
+        });
     }
-}
-
-/// The settings of the process that reads a file of this name.
-fn keys(name: &str) -> Option<&'static [&'static Key]> {
-    match name {
-        "hub" | "casebook-hub" => Some(casebook_hub::program::PROGRAM.keys),
-        "expert" | "casebook-expert" => Some(&casebook_expert::settings::KEYS),
-        "director" | "casebook-director" | "critic" | "casebook-critic" => Some(&casebook_agent::service::KEYS),
-        _ => None,
-    }
-}
-
-fn settings(path: &Path, text: &str, keys: &[&'static Key]) -> Result<(), ConfigFaults> {
-    let file = File { path: path.to_path_buf(), text: text.to_owned() };
-    Settings::gather(keys, Some(&file), |_| None, &[])
-        .map(|_| ())
-        .map_err(|error| ConfigFaults(vec![placed(path, &error)]))
-}
-
-/// The error with its line, which it has in words.
-fn placed(path: &Path, error: &SettingsError) -> ConfigFault {
-    let shown = path.display().to_string();
-    let rest = error.place.strip_prefix(&shown).and_then(|rest| rest.strip_prefix(':')).unwrap_or_default();
-    let (line, key) = rest.split_once(": ").unwrap_or((rest, ""));
-    let key = if key.is_empty() { String::new() } else { format!("{key}: ") };
-    ConfigFault { file: path.to_path_buf(), line: line.parse().unwrap_or(1), what: format!("{key}{}", error.fault) }
 }

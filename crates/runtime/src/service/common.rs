@@ -1,148 +1,113 @@
-//! The settings that every process has.
+//! The settings that every process has, and how their values are read.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::key::{Key, Kind};
-use super::settings::Settings;
+use clap::Args;
+use hyper::Uri;
+
 use crate::telemetry::LogFormat;
 
-/// The NATS servers.
-pub static NATS: Key = Key {
-    name: "nats",
-    env: "CASEBOOK_NATS",
-    kind: Kind::Servers,
-    usual: Some("nats://127.0.0.1:4222"),
-    value: "URL",
-    help: "the NATS server, or several of one cluster, parted by commas",
-};
-/// Who we are to the server.
-pub static CREDENTIALS: Key = Key {
-    name: "credentials",
-    env: "CASEBOOK_NATS_CREDENTIALS",
-    kind: Kind::Path,
-    usual: None,
-    value: "FILE",
-    help: "the file that says who we are (user:password, an nkey seed, .creds), or a folder with one for each user",
-};
-/// Whom we trust to be the server.
-pub static CA: Key = Key {
-    name: "ca",
-    env: "CASEBOOK_NATS_CA",
-    kind: Kind::Path,
-    usual: None,
-    value: "FILE",
-    help: "the certificate of the authority that signed the server's (PEM)",
-};
-/// Our own certificate.
-pub static CERT: Key = Key {
-    name: "cert",
-    env: "CASEBOOK_NATS_CERT",
-    kind: Kind::Path,
-    usual: None,
-    value: "FILE",
-    help: "our own certificate, where the server asks for one (PEM)",
-};
-/// The key of our own certificate.
-pub static TLS_KEY: Key = Key {
-    name: "key",
-    env: "CASEBOOK_NATS_KEY",
-    kind: Kind::Path,
-    usual: None,
-    value: "FILE",
-    help: "the private key of our own certificate (PEM)",
-};
-/// Where health is answered.
-pub static HEALTH: Key = Key {
-    name: "health",
-    env: "CASEBOOK_HEALTH",
-    kind: Kind::Address,
-    usual: None,
-    value: "ADDRESS",
-    help: "answer /live and /ready over HTTP here; a port alone is on the loopback, 0 takes a free one",
-};
-/// How long to finish what is under way.
-pub static DRAIN: Key = Key {
-    name: "drain",
-    env: "CASEBOOK_DRAIN",
-    kind: Kind::Number(0, 3600),
-    usual: Some("30"),
-    value: "SECONDS",
-    help: "how long what is under way may take to end, once asked to stop",
-};
-/// How log lines look.
-pub static LOG: Key = Key {
-    name: "log",
-    env: "CASEBOOK_LOG_FORM",
-    kind: Kind::Word(&["text", "json"]),
-    usual: Some("text"),
-    value: "FORM",
-    help: "how log lines look, text or json; CASEBOOK_LOG says which there are",
-};
-
-/// Where traces and metrics go.
-pub static OTLP: Key = Key {
-    name: "otlp",
-    env: "CASEBOOK_OTLP",
-    kind: Kind::Http,
-    usual: None,
-    value: "URL",
-    help: "send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); else where \
-           OTEL_EXPORTER_OTLP_ENDPOINT says",
-};
-
-/// How much a worker does at a time.
-pub static AT_ONCE: Key = Key {
-    name: "at_once",
-    env: "CASEBOOK_AT_ONCE",
-    kind: Kind::Number(1, 1024),
-    usual: None,
-    value: "N",
-    help: "tasks at once; what the role usually takes where it is not set",
-};
-
-/// What every process understands.
-pub static KEYS: [&Key; 9] = [&NATS, &CREDENTIALS, &CA, &CERT, &TLS_KEY, &HEALTH, &DRAIN, &LOG, &OTLP];
+/// The variable that sets [`Common::drain`].
+pub const DRAIN_ENV: &str = "CASEBOOK_DRAIN";
+/// The usual [`Common::drain`], in seconds.
+pub const DRAIN: &str = "30";
 
 /// The settings that every process has.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// The NATS servers, parted by commas.
+    /// The NATS server, or several of one cluster, separated by commas
+    #[arg(long, value_name = "URL", value_parser = servers, default_value = "nats://127.0.0.1:4222")]
     pub nats: String,
-    /// The file that says who we are, or a folder with one for each user.
+    /// The file that says who we are (user:password, an nkey seed, .creds), or a folder with one for each user
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CREDENTIALS")]
     pub credentials: Option<PathBuf>,
-    /// The certificate of the authority that signed the server's.
+    /// The certificate of the authority that signed the server's (PEM)
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CA")]
     pub ca: Option<PathBuf>,
-    /// Our own certificate.
+    /// Our own certificate, if the server asks for one (PEM)
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CERT")]
     pub cert: Option<PathBuf>,
-    /// Its private key.
+    /// The private key of our own certificate (PEM)
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_KEY")]
     pub key: Option<PathBuf>,
-    /// Where `/live` and `/ready` are answered.
+    /// Answer /live and /ready over HTTP here; a port alone is on the loopback, 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub health: Option<SocketAddr>,
-    /// How long what is under way may take to end.
+    /// How long what is under way may take to end, once asked to stop
+    #[arg(long, value_name = "SECONDS", value_parser = seconds(0, 3600), default_value = DRAIN)]
     pub drain: Duration,
-    /// How log lines look.
+    /// How log lines look; CASEBOOK_LOG filters them
+    #[arg(long, value_name = "FORM", env = "CASEBOOK_LOG_FORM", value_enum, default_value_t)]
     pub log: LogFormat,
-    /// The collector that traces and metrics are sent to.
+    /// Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); else to that of
+    /// OTEL_EXPORTER_OTLP_ENDPOINT
+    #[arg(long, value_name = "URL", value_parser = http)]
     pub otlp: Option<String>,
 }
 
-impl Common {
-    /// What `settings` say.
-    #[must_use]
-    pub fn of(settings: &Settings) -> Self {
-        let path = |key| settings.path(key).map(std::path::Path::to_path_buf);
-        Self {
-            nats: settings.text(&NATS).to_owned(),
-            credentials: path(&CREDENTIALS),
-            ca: path(&CA),
-            cert: path(&CERT),
-            key: path(&TLS_KEY),
-            health: settings.address(&HEALTH),
-            drain: Duration::from_secs(settings.number(&DRAIN).unwrap_or_default()),
-            log: if settings.text(&LOG) == "json" { LogFormat::Json } else { LogFormat::Text },
-            otlp: Some(settings.text(&OTLP).to_owned()).filter(|url| !url.is_empty()),
+/// Reads a whole number from `least` to `most`.
+pub fn number<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
+    move |text| {
+        let number = text.parse().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok());
+        number.ok_or_else(|| format!("expected a whole number from {least} to {most}, got {text:?}"))
+    }
+}
+
+/// Reads a time of `least` to `most` seconds.
+pub fn seconds(least: u64, most: u64) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
+    move |text| number(least, most)(text).map(Duration::from_secs)
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let on_loopback = || text.parse().ok().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    let found = text.parse().ok().or_else(on_loopback);
+    found.ok_or_else(|| format!("expected a port such as 8080, or an address such as 127.0.0.1:8080, got {text:?}"))
+}
+
+/// The addresses of NATS servers in `text`, separated by commas. A password must not be where `ps`, logs and the
+/// effective settings show it.
+///
+/// # Errors
+/// What is wrong and what to do; a user and password are not repeated.
+pub fn servers(text: &str) -> Result<String, String> {
+    for server in text.split(',').map(str::trim) {
+        let (scheme, rest) = server.split_once("://").unwrap_or(("nats", server));
+        if rest.contains('@') {
+            return Err("expected an address without user and password; put them in a file and name it with \
+                        `credentials`"
+                .to_owned());
+        }
+        let uri: Option<Uri> = format!("http://{}", rest.trim_end_matches('/')).parse().ok();
+        let place = uri.as_ref().is_some_and(|uri| uri.path() == "/" && uri.query().is_none() && names_a_place(uri));
+        if !["nats", "tls"].contains(&scheme) || !place {
+            return Err(format!("expected a NATS server such as nats://127.0.0.1:4222, got {server:?}"));
         }
     }
+    Ok(text.to_owned())
+}
+
+/// The address of an HTTP server in `text`. What is secret must not be where `ps`, logs and the effective settings
+/// show it.
+///
+/// # Errors
+/// What is wrong and what to do; what may be secret is not repeated.
+pub fn http(text: &str) -> Result<String, String> {
+    if text.contains(['@', '?', '#']) {
+        return Err("expected an address without user, password and query; put a collector's key into \
+                    OTEL_EXPORTER_OTLP_HEADERS"
+            .to_owned());
+    }
+    let web = |uri: &Uri| matches!(uri.scheme_str(), Some("http" | "https")) && names_a_place(uri);
+    match text.parse::<Uri>() {
+        Ok(uri) if web(&uri) => Ok(text.to_owned()),
+        _ => Err(format!("expected an HTTP server such as http://127.0.0.1:4318, got {text:?}")),
+    }
+}
+
+/// It has a host, and if it has a port, a valid one.
+fn names_a_place(uri: &Uri) -> bool {
+    let of = uri.authority().filter(|of| !of.host().is_empty());
+    of.is_some_and(|of| of.port_u16().is_some() || of.as_str() == of.host())
 }

@@ -1,233 +1,297 @@
-//! The settings of a process, from its file, then its environment, then its flags: later ones win.
-//! Pure: texts go in, values come out, each with where it came from.
+//! The settings of a process: options win over environment variables, and variables win over a TOML file. A program
+//! names its settings once, in a struct that derives [`clap::Args`]. A field `at_once` is the option `--at-once`, the
+//! variable `CASEBOOK_AT_ONCE` and the key `at_once`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fmt::{self, Write as _};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use toml::Spanned;
+use clap::builder::{Resettable, ValueHint};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches as _};
+use serde_json::{Map, Value};
 
-use super::key::{Key, Kind, Value};
+use super::Failure;
+use super::common::Common;
+use crate::config::{ConfigFaults, Form, Source, sorted};
+use crate::files;
+use crate::near::nearest;
+use crate::wire::WIRE_VERSION;
 
-/// What is wrong with a setting. A value is quoted only where it cannot be a secret.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{place}: {fault}")]
-pub struct SettingsError {
-    /// File and line, environment variable, or flag.
-    pub place: String,
-    /// What is wrong and what to write instead.
-    pub fault: String,
+const AFTER: &str = "\
+A settings file is TOML and has the names of the options, with _ for -: drain = 30. Environment variables win over
+the file, and options win over both. CASEBOOK_LOG filters log lines.
+
+Asked to stop (SIGTERM, Ctrl-C), the program takes no more work, finishes what is under way, hands back the rest,
+and ends with 0; asked twice, it ends at once.
+
+Exit codes:
+  0   stopped as asked
+  1   the machine or the server failed: see the log
+  2   a setting is wrong, or the Hub refuses this version
+  3   stopped before what was under way had ended: another process does it again
+  70  a defect of casebook";
+
+/// A program that serves.
+#[derive(Debug, Clone, Copy)]
+pub struct Program {
+    /// Its name, such as `casebook-director`.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
 }
 
-/// Where a value came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// Nothing was said.
-    Usual,
-    /// A settings file and the line in it, from 1.
+/// What a command line asks for.
+#[derive(Debug)]
+pub enum Asked<T> {
+    Serve(Box<Common>, T, Own),
+    /// To print this and end.
+    Print(String),
+}
+
+/// Options of every program that are not settings.
+#[derive(Debug, Args)]
+pub struct Own {
+    /// The settings file
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_CONFIG", hide_env_values = true)]
+    config: Option<PathBuf>,
+    /// Print the settings as such a file, with where each came from, and end
+    #[arg(long)]
+    print_config: bool,
+    /// Stop when standard input ends, as a child of the process that starts this one
+    #[arg(long)]
+    pub(super) until_eof: bool,
+}
+
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        Self::usage(explained(&error))
+    }
+}
+
+enum Origin {
     File(PathBuf, usize),
-    /// An environment variable.
-    Environment(&'static str),
-    /// A flag.
-    Flag(String),
+    Variable(String),
+    Option(String),
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usual => f.write_str("default"),
             Self::File(file, line) => write!(f, "{}:{line}", file.display()),
-            Self::Environment(name) => write!(f, "environment {name}"),
-            Self::Flag(name) => write!(f, "--{name}"),
+            Self::Variable(name) => write!(f, "environment {name}"),
+            Self::Option(name) => write!(f, "--{name}"),
         }
     }
 }
 
-/// A settings file that was read.
-#[derive(Debug, Clone)]
-pub struct File {
-    /// Where it is.
-    pub path: PathBuf,
-    /// What stands in it.
-    pub text: String,
+/// The settings that a program has, and those that are given, by key.
+struct Settings {
+    command: Command,
+    given: BTreeMap<String, (Origin, Vec<OsString>)>,
 }
 
-/// The settings that hold.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    keys: Vec<&'static Key>,
-    values: Values,
+impl Program {
+    /// What the command line, the environment and the settings file ask for. An empty variable sets nothing.
+    ///
+    /// # Errors
+    /// The first option or variable that is wrong, or all that is wrong in the file.
+    pub fn asked<T: Args>(
+        &self,
+        arguments: impl IntoIterator<Item = OsString>,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Asked<T>, Failure> {
+        let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
+        let mut settings = Settings::of::<T>();
+        let command = Own::augment_args(settings.command.clone().name(self.name));
+        let command = command.about(self.about).version(version()).after_help(AFTER).disable_help_flag(false);
+        let matches = match without_variables(&command).try_get_matches_from(arguments) {
+            Ok(matches) => matches,
+            Err(error) if error.kind() == ErrorKind::DisplayHelp => {
+                return Ok(Asked::Print(command.clone().render_help().to_string()));
+            }
+            Err(error) if !error.use_stderr() => return Ok(Asked::Print(error.to_string())),
+            Err(error) => return Err(error.into()),
+        };
+        let own = Own::from_arg_matches(&matches)?;
+        if let Some(file) = own.config.clone().or_else(|| variable("CASEBOOK_CONFIG").map(PathBuf::from)) {
+            let text = files::text(&file, "the settings file").map_err(Failure::usage)?;
+            settings.take_file(&file, &text).map_err(Failure::usage)?;
+        }
+        for arg in settings.command.clone().get_arguments() {
+            let name = variable_of(arg);
+            if let Some(text) = variable(&name) {
+                let taken = settings.take(arg, Origin::Variable(name.clone()), vec![text.into()]);
+                taken.map_err(|why| Failure::usage(format!("{}: {why}", Origin::Variable(name))))?;
+            }
+            let id = arg.get_id().as_str();
+            if matches.value_source(id) == Some(ValueSource::CommandLine) {
+                let texts = matches.get_raw(id).into_iter().flatten().map(OsString::from).collect();
+                settings.given.insert(id.to_owned(), (Origin::Option(id.replace('_', "-")), texts));
+            }
+        }
+        if own.print_config {
+            return Ok(Asked::Print(format!("# {} {}\n{}", self.name, version(), settings.print())));
+        }
+        let given = settings.given.iter().map(|(id, (_, texts))| (id.as_str(), &texts[..]));
+        let matches = settings.parse(given)?;
+        Ok(Asked::Serve(Box::new(Common::from_arg_matches(&matches)?), T::from_arg_matches(&matches)?, own))
+    }
+}
+
+/// Checks the settings file `file` with the content `text`, which has the settings `T`.
+///
+/// # Errors
+/// All that is wrong in it.
+pub fn check<T: Args>(file: &Path, text: &str) -> Result<(), ConfigFaults> {
+    Settings::of::<T>().take_file(file, text)
+}
+
+/// The environment variables that set `T`.
+#[must_use]
+pub fn variables<T: Args>() -> Vec<String> {
+    Settings::of::<T>().command.get_arguments().map(variable_of).collect()
 }
 
 impl Settings {
-    /// What is set for `keys` by the file, then the environment, then the flags. An environment
-    /// variable that is empty sets nothing.
-    ///
-    /// # Errors
-    /// The first thing that is wrong, with its place.
-    pub fn gather(
-        keys: &[&'static Key],
-        file: Option<&File>,
-        environment: impl Fn(&str) -> Option<String>,
-        flags: &[(&'static str, Vec<String>)],
-    ) -> Result<Self, SettingsError> {
-        let mut values = BTreeMap::new();
-        for key in keys {
-            if let Some(usual) = key.usual {
-                take(&mut values, key, Origin::Usual, &[usual.to_owned()], None)?;
+    fn of<T: Args>() -> Self {
+        let command = T::augment_args(Common::augment_args(Command::new("settings"))).disable_help_flag(true);
+        // The help names variables, and never shows what they hold.
+        let named = |arg: Arg| {
+            let name = variable_of(&arg);
+            arg.env(name).hide_env_values(true)
+        };
+        Self { command: command.mut_args(named), given: BTreeMap::new() }
+    }
+
+    fn parse<'a>(&self, given: impl Iterator<Item = (&'a str, &'a [OsString])>) -> Result<ArgMatches, clap::Error> {
+        let mut arguments = vec![OsString::new()];
+        for (id, texts) in given {
+            for text in texts {
+                let mut argument = OsString::from(format!("--{}=", id.replace('_', "-")));
+                argument.push(text);
+                arguments.push(argument);
             }
         }
-        if let Some(file) = file {
-            take_file(&mut values, keys, file)?;
+        without_variables(&self.command).try_get_matches_from(arguments)
+    }
+
+    /// Takes the value of one setting, if it is one.
+    fn take(&mut self, arg: &Arg, origin: Origin, texts: Vec<OsString>) -> Result<(), String> {
+        let id = arg.get_id().as_str();
+        self.parse(std::iter::once((id, &texts[..]))).map_err(|error| reason(&error))?;
+        self.given.insert(id.to_owned(), (origin, texts));
+        Ok(())
+    }
+
+    /// Takes what a file sets. Its paths are relative to its folder.
+    fn take_file(&mut self, file: &Path, text: &str) -> Result<(), ConfigFaults> {
+        let source = Source::new(Form::Toml, file, text);
+        let mut faults = Vec::new();
+        let known: Vec<Arg> = self.command.get_arguments().cloned().collect();
+        let names = || known.iter().map(|arg| arg.get_id().as_str());
+        for (key, value) in source.read::<Map<String, Value>>()? {
+            let origin = Origin::File(file.to_path_buf(), source.fault(&[&key], "").line);
+            let taken = match known.iter().find(|arg| arg.get_id().as_str() == key) {
+                Some(arg) => texts(arg, &value, file.parent()).and_then(|texts| self.take(arg, origin, texts)),
+                None => Err(match nearest(&key, names()) {
+                    Some(near) => format!("unknown key; write {near}"),
+                    None => format!("unknown key; write one of {}", names().collect::<Vec<_>>().join(", ")),
+                }),
+            };
+            faults.extend(taken.err().map(|why| source.fault(&[&key], why)));
         }
-        for key in keys {
-            if let Some(text) = environment(key.env).filter(|text| !text.is_empty()) {
-                take(&mut values, key, Origin::Environment(key.env), &[text], None)?;
-            }
-            if let Some((_, texts)) = flags.iter().find(|(name, _)| *name == key.name) {
-                take(&mut values, key, Origin::Flag(key.flag()), texts, None)?;
-            }
-        }
-        Ok(Self { keys: keys.to_vec(), values })
+        if faults.is_empty() { Ok(()) } else { Err(ConfigFaults(sorted(faults))) }
     }
 
-    fn value(&self, key: &Key) -> Option<&Value> {
-        self.values.get(key.name).map(|(value, _)| value)
-    }
-
-    /// Where the value of `key` came from; none when it is not set.
-    #[must_use]
-    pub fn origin(&self, key: &Key) -> Option<&Origin> {
-        self.values.get(key.name).map(|(_, origin)| origin)
-    }
-
-    /// The text of `key`; empty when it is not set.
-    #[must_use]
-    pub fn text(&self, key: &Key) -> &str {
-        if let Some(Value::Text(text)) = self.value(key) { text } else { "" }
-    }
-
-    /// The number of `key`, in millionths for an amount.
-    #[must_use]
-    pub fn number(&self, key: &Key) -> Option<u64> {
-        if let Some(Value::Number(number)) = self.value(key) { Some(*number) } else { None }
-    }
-
-    /// The address of `key`.
-    #[must_use]
-    pub fn address(&self, key: &Key) -> Option<SocketAddr> {
-        if let Some(Value::Address(address)) = self.value(key) { Some(*address) } else { None }
-    }
-
-    /// The files of `key`.
-    #[must_use]
-    pub fn paths(&self, key: &Key) -> &[PathBuf] {
-        if let Some(Value::Paths(paths)) = self.value(key) { paths } else { &[] }
-    }
-
-    /// The file of `key`.
-    #[must_use]
-    pub fn path(&self, key: &Key) -> Option<&Path> {
-        self.paths(key).first().map(PathBuf::as_path)
-    }
-
-    /// The settings as a file that says the same, each with where it came from. Secrets are in files of
-    /// their own, of which only the paths stand here.
-    #[must_use]
-    pub fn print(&self) -> String {
+    /// The settings as a file that says the same. Secrets are in files of their own, so only their paths are here.
+    fn print(&self) -> String {
         let mut out = String::new();
-        for key in &self.keys {
+        for arg in self.command.get_arguments() {
+            let id = arg.get_id().as_str();
+            let given = self.given.get(id).map(|(origin, texts)| (origin.to_string(), texts.clone()));
+            let default = || Some(("default".to_owned(), vec![arg.get_default_values().first()?.into()]));
             // Writing to a String cannot fail.
-            let _ = match self.values.get(key.name) {
-                Some((value, origin)) => writeln!(out, "{} = {}  # {origin}", key.name, written(key.kind, value)),
-                None => writeln!(out, "# {} is not set: {}", key.name, key.help),
+            let _ = match given.or_else(default) {
+                Some((origin, texts)) => {
+                    let texts: Vec<String> = texts.iter().map(|text| written(&text.to_string_lossy())).collect();
+                    let value = if is_list(arg) { format!("[{}]", texts.join(", ")) } else { texts.concat() };
+                    writeln!(out, "{id} = {value}  # {origin}")
+                }
+                None => writeln!(out, "# {id} is not set: {}", arg.get_help().cloned().unwrap_or_default()),
             };
         }
         out
     }
 }
 
-fn take(
-    values: &mut Values,
-    key: &Key,
-    origin: Origin,
-    texts: &[String],
-    base: Option<&Path>,
-) -> Result<(), SettingsError> {
-    let place = match &origin {
-        Origin::File(..) => format!("{origin}: {}", key.name),
-        _ => origin.to_string(),
-    };
-    let value = key.kind.value(texts, base).map_err(|fault| SettingsError { place, fault })?;
-    values.insert(key.name, (value, origin));
-    Ok(())
+/// The version of the package and of the messages between processes.
+#[must_use]
+pub fn version() -> String {
+    format!("{} (messages {WIRE_VERSION})", env!("CARGO_PKG_VERSION"))
 }
 
-type Values = BTreeMap<&'static str, (Value, Origin)>;
-
-fn take_file(values: &mut Values, keys: &[&'static Key], file: &File) -> Result<(), SettingsError> {
-    let line = |at: usize| file.text.get(..at).unwrap_or(&file.text).matches('\n').count() + 1;
-    let wrong =
-        |at: usize, fault: String| SettingsError { place: format!("{}:{}", file.path.display(), line(at)), fault };
-    // The message alone: the error's own text would quote the line.
-    let table: BTreeMap<Spanned<String>, toml::Value> = toml::from_str(&file.text)
-        .map_err(|e: toml::de::Error| wrong(e.span().map_or(0, |span| span.start), e.message().to_owned()))?;
-    for (name, value) in &table {
-        let at = name.span().start;
-        let Some(key) = keys.iter().copied().find(|key| key.name == name.get_ref()) else {
-            let known: Vec<&str> = keys.iter().map(|key| key.name).collect();
-            return Err(wrong(at, format!("there is no setting {:?}: there are {}", name.get_ref(), known.join(", "))));
-        };
-        let texts = texts(value, key.kind).map_err(|fault| wrong(at, format!("{}: {fault}", key.name)))?;
-        take(values, key, Origin::File(file.path.clone(), line(at)), &texts, file.path.parent())?;
-    }
-    Ok(())
-}
-
-fn texts(value: &toml::Value, kind: Kind) -> Result<Vec<String>, String> {
-    let one = |value: &toml::Value| match (value, kind) {
-        (toml::Value::String(text), Kind::Number(..)) => Err(format!("{text:?} is a text: write a number")),
-        (toml::Value::String(text), _) => Ok(text.clone()),
-        (toml::Value::Integer(number), Kind::Number(..) | Kind::Amount | Kind::Address) => Ok(number.to_string()),
-        (toml::Value::Float(number), Kind::Amount) => Ok(number.to_string()),
-        (other, _) => Err(format!("this is {}, which it cannot be", other.type_str())),
-    };
-    match value {
-        toml::Value::Array(all) if kind.several() => all.iter().map(one).collect(),
-        value => Ok(vec![one(value)?]),
-    }
-}
-
-fn written(kind: Kind, value: &Value) -> String {
-    match (kind, value) {
-        (_, Value::Text(text)) => quoted(text),
-        (_, Value::Address(address)) => quoted(&address.to_string()),
-        (Kind::Amount, Value::Number(micros)) => quoted(&format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)),
-        (_, Value::Number(number)) => number.to_string(),
-        (kind, Value::Paths(paths)) => {
-            let all: Vec<String> = paths.iter().map(|path| quoted(&path.display().to_string())).collect();
-            if kind.several() { format!("[{}]", all.join(", ")) } else { all.concat() }
-        }
-    }
-}
-
-/// `text` as a string of TOML.
+/// `text` as a string of TOML, whose escapes are those of JSON.
 #[must_use]
 pub fn quoted(text: &str) -> String {
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
-            }
-            c => out.push(c),
-        }
+    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}
+
+fn written(text: &str) -> String {
+    if text.parse::<u64>().is_ok() { text.to_owned() } else { quoted(text) }
+}
+
+fn is_list(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Append)
+}
+
+fn variable_of(arg: &Arg) -> String {
+    let usual = || format!("CASEBOOK_{}", arg.get_id().as_str().to_uppercase());
+    arg.get_env().map_or_else(usual, |name| name.to_string_lossy().into_owned())
+}
+
+/// clap would read variables without saying which one is wrong.
+fn without_variables(command: &Command) -> Command {
+    command.clone().mut_args(|arg| arg.env(Resettable::Reset))
+}
+
+/// The texts that an option would have for `value` of a file in `folder`.
+fn texts(arg: &Arg, value: &Value, folder: Option<&Path>) -> Result<Vec<OsString>, String> {
+    let is_path = arg.get_value_hint() == ValueHint::AnyPath;
+    let text = |value: &Value| match value {
+        Value::String(text) if is_path && !text.is_empty() => Ok(folder.unwrap_or(Path::new("")).join(text).into()),
+        Value::String(text) => Ok(text.into()),
+        Value::Number(number) if !is_path => Ok(number.to_string().into()),
+        _ => Err(format!("expected a text{}", if is_path { "" } else { " or a number" })),
+    };
+    match value {
+        Value::Array(all) if is_list(arg) => all.iter().map(text).collect(),
+        value => Ok(vec![text(value)?]),
     }
-    out.push('"');
-    out
+}
+
+/// What is wrong with a value: what its parser says, which repeats no secret.
+fn reason(error: &clap::Error) -> String {
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    match (std::error::Error::source(error), context(ContextKind::ValidValue)) {
+        (Some(why), _) => why.to_string(),
+        (None, Some(words)) if !words.is_empty() => {
+            format!("expected one of {words}, got {:?}", context(ContextKind::InvalidValue).unwrap_or_default())
+        }
+        _ => "expected a value, got \"\"".to_owned(),
+    }
+}
+
+/// What is wrong with a command line. Only clap's own errors are printed as they are: they repeat no value.
+fn explained(error: &clap::Error) -> String {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(ContextValue::String(option))) => {
+            format!("{}: {}", option.split(' ').next().unwrap_or_default(), reason(error))
+        }
+        _ => error.to_string(),
+    }
 }
 
 #[cfg(test)]
