@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use casebook_agent::reasoner::Analyst;
-use casebook_agent::service::Options;
+use casebook_agent::service::RoleOptions;
 use casebook_critic::actor::{AT_ONCE, worker};
 use casebook_critic::{analyst, brief::CriticBrief};
 use casebook_protocol::Role;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     service::run(&PROGRAM, "critic", serve)
 }
 
-async fn serve(service: Service, options: Options) -> Result<(), Failure> {
+async fn serve(service: Service, options: RoleOptions) -> Result<(), Failure> {
     let reasoner =
         casebook_agent::service::reasoner(&options, Role::Critic, Arc::new(CriticBrief), Analyst(analyst::think))?;
     let post = Assignment {

@@ -10,5 +10,5 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub profile: Vec<PathBuf>,
     #[command(flatten)]
-    pub role: casebook_agent::service::Options,
+    pub role: casebook_agent::service::RoleOptions,
 }

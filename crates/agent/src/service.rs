@@ -16,7 +16,7 @@ use crate::reasoner::{Analyst, Reasoner};
 
 /// The settings of a process that plays a role.
 #[derive(Debug, Clone, Args)]
-pub struct Options {
+pub struct RoleOptions {
     /// The models file; without it the built-in analyst plays
     #[arg(long, value_name = "FILE", env = MODELS_ENV)]
     pub models: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub struct Options {
 /// # Errors
 /// The models file cannot be used, or a key is missing.
 pub fn reasoner(
-    options: &Options,
+    options: &RoleOptions,
     role: Role,
     brief: Arc<dyn Brief>,
     analyst: Analyst,
@@ -45,7 +45,7 @@ pub fn reasoner(
 /// # Errors
 /// The models file cannot be used, or a key is missing.
 pub fn models(
-    options: &Options,
+    options: &RoleOptions,
     role: Role,
     adjust: impl FnOnce(Config) -> Result<Config, NoModel>,
 ) -> Result<Option<Models>, Failure> {

@@ -91,7 +91,7 @@ fn toml(path: &Path, found: &mut Found) {
         read(path, found, |text| match name.trim_start_matches("casebook-") {
             "hub" => settings::check::<casebook_hub::program::Options>(path, text),
             "expert" => settings::check::<casebook_expert::settings::Options>(path, text),
-            "director" | "critic" => settings::check::<casebook_agent::service::Options>(path, text),
+            "director" | "critic" => settings::check::<casebook_agent::service::RoleOptions>(path, text),
             _ => Err(ConfigFaults::of_file(path, what)),
         });
     }

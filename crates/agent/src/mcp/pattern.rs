@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use wildmatch::WildMatchPattern;
 
-/// A name in which `*` stands for any characters, none included.
+/// A name, in which * matches any characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
 pub struct Pattern(#[schemars(length(min = 1, max = 128))] String);
 

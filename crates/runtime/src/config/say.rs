@@ -27,7 +27,18 @@ const EXPECTED: [(&str, &str); 16] = [
 
 /// The sentence of `error`, which happened at `path` of a file that `schema` describes.
 pub(super) fn sentence(error: &str, path: &Path, schema: &Value) -> String {
+    let step = |segment: &Segment| match segment {
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Map { key } | Segment::Enum { variant: key } => Some(key.clone()),
+        Segment::Unknown => None,
+    };
     let mut steps: Vec<String> = path.iter().filter_map(step).collect();
+    // Without what was got, which may be a secret.
+    let expected = match error.split_once(": ") {
+        Some(("invalid type" | "invalid value", rest)) => rest.rsplit_once(", expected ").map(|(_, expected)| expected),
+        _ => None,
+    };
+    let noun = EXPECTED.iter().find(|(start, _)| expected.unwrap_or(error).starts_with(start)).map(|(_, noun)| *noun);
     let what = if let Some(rest) = error.strip_prefix("unknown field `") {
         let (field, known) = rest.split_once('`').unwrap_or((rest, ""));
         if steps.last().is_none_or(|last| last != field) {
@@ -44,11 +55,10 @@ pub(super) fn sentence(error: &str, path: &Path, schema: &Value) -> String {
     } else if error.starts_with("unknown variant") {
         let known = error.rsplit_once(", expected ").map_or("", |(_, known)| known);
         format!("expected one of {}{}", names(known).join(", "), help(schema, &steps))
-    } else if let Some(("invalid type" | "invalid value", rest)) = error.split_once(": ") {
-        let expected = rest.rsplit_once(", expected ").map_or(rest, |(_, expected)| expected);
-        format!("{}{}", noun(expected), help(schema, &steps))
-    } else if EXPECTED.iter().any(|(start, _)| error.starts_with(start)) {
-        format!("{}{}", noun(error), help(schema, &steps))
+    } else if let Some(noun) = noun {
+        format!("{noun}{}", help(schema, &steps))
+    } else if let Some(expected) = expected {
+        format!("expected {expected}{}", help(schema, &steps))
     } else {
         casebook_protocol::one_line(error, 300)
     };
@@ -64,24 +74,10 @@ pub(super) fn place(steps: &[&str]) -> String {
     steps.iter().map(|step| casebook_protocol::one_line(step, 80)).collect::<Vec<_>>().join(".")
 }
 
-fn step(segment: &Segment) -> Option<String> {
-    match segment {
-        Segment::Seq { index } => Some(index.to_string()),
-        Segment::Map { key } => Some(key.clone()),
-        Segment::Enum { variant } => Some(variant.clone()),
-        Segment::Unknown => None,
-    }
-}
-
 /// The names in a list such as "one of `a`, `b`" or "`a` or `b`".
 fn names(list: &str) -> Vec<&str> {
     let list = list.trim_start_matches(", expected ").trim_start_matches("one of ");
     list.split(", ").flat_map(|part| part.split(" or ")).map(|name| name.trim_matches('`')).collect()
-}
-
-fn noun(expected: &str) -> String {
-    let known = EXPECTED.iter().find(|(start, _)| expected.starts_with(start));
-    known.map_or_else(|| format!("expected {expected}"), |(_, noun)| (*noun).to_owned())
 }
 
 /// What the description of the value at `steps` says is to be written.

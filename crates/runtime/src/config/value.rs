@@ -1,11 +1,9 @@
 //! Values as people write them: times, and amounts of money.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::time::Duration;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use schemars::JsonSchema;
+use serde::de::{Deserialize, Deserializer, Error};
 
 /// A time such as `60s`, `500ms`, `2m` or `1h`.
 #[must_use]
@@ -66,56 +64,28 @@ pub fn micros(text: &str) -> Result<u64, String> {
 }
 
 /// An amount of money in millionths, written as a number or as a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Money(pub u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(try_from = "Amount")]
+#[schemars(inline, !try_from, extend("type" = ["number", "string"], "minimum" = 0, "pattern" = "^[0-9]+(\\.[0-9]{1,6})?$"))]
+pub struct Money(#[schemars(with = "serde_json::Value")] pub u64);
 
-impl<'de> Deserialize<'de> for Money {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Amount)
-    }
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected an amount such as 2.50, with at most six decimals")]
+enum Amount {
+    Number(f64),
+    Text(String),
 }
 
-impl JsonSchema for Money {
-    fn inline_schema() -> bool {
-        true
-    }
+impl TryFrom<Amount> for Money {
+    type Error = String;
 
-    fn schema_name() -> Cow<'static, str> {
-        "Money".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": ["number", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]{1,6})?$"})
-    }
-}
-
-struct Amount;
-
-impl Visitor<'_> for Amount {
-    type Value = Money;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an amount such as 2.50")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<Money, E> {
-        micros(text).map(Money).map_err(E::custom)
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Money, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Money, E> {
-        self.visit_str(&number.to_string())
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Money, E> {
-        if !(0.0..=MOST).contains(&number) {
-            return Err(E::custom(format!("expected an amount from 0 to {MOST}")));
+    fn try_from(amount: Amount) -> Result<Self, String> {
+        match amount {
+            Amount::Text(text) => micros(&text).map(Self),
+            // In range by the check: 10^12 fits both types exactly.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            Amount::Number(number) if (0.0..=MOST).contains(&number) => Ok(Self((number * 1e6).round() as u64)),
+            Amount::Number(_) => Err(format!("expected an amount from 0 to {MOST}")),
         }
-        // In range by the check above: 10^12 fits both types exactly.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        Ok(Money((number * 1e6).round() as u64))
     }
 }

@@ -1,3 +1,4 @@
+use casebook_table::{blocks, expect_file};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -66,65 +67,15 @@ fn a_policy_has_what_the_file_says_and_sane_defaults() {
     }
 }
 
-/// The one fault of a file in which `body` is said of a server.
-fn fault(body: &str) -> String {
-    let text =
-        format!("servers:\n  s:\n    about: x\n{}", body.lines().map(|l| format!("    {l}\n")).collect::<String>());
-    let faults = parse(&text).expect_err(body);
-    assert_eq!(faults.len(), 1, "{faults:?}");
-    faults.into_iter().next().unwrap()
-}
-
 #[test]
 fn every_fault_names_its_line_its_key_and_what_to_write() {
-    for (body, line, want) in [
-        ("readonly: [x]", 4, "readonly: unknown key; write read_only"),
-        ("colour: red", 4, "colour: unknown key; write one of kind, about, "),
-        ("read_only: x", 4, "read_only: expected a list; write a list of names of tools of which"),
-        ("read_only: [x, [7]]", 4, "read_only.1: expected a text"),
-        ("read_only:\n  - x\n  - ''", 6, "read_only.1: expected the name of a tool"),
-        ("kind: special", 4, "kind: expected one of general, evidence"),
-        ("concurrency: 0", 4, "concurrency: expected a number from 1 to 64"),
-        ("concurrency: 65", 4, "concurrency: expected a number from 1 to 64"),
-        ("concurrency: many", 4, "concurrency: expected a whole number in its range; write how many calls"),
-        ("timeout: 60", 4, "timeout: expected a time with its unit; write one such as 60s"),
-        ("timeout: soon", 4, "timeout: expected a time with its unit"),
-        ("timeout: 99ms", 4, "timeout: is out of range; write a time from 100ms to 1h"),
-        ("start_timeout: 61m", 4, "start_timeout: is out of range"),
-        ("environment: [PATH, 'A=hunter2']", 4, "environment.1: expected the name of a variable"),
-        ("secrets:\n  TOKEN: hunter2", 5, "secrets.TOKEN: expected one of env, file; write where the secret is, never"),
-        ("headers:\n  Authorization: Bearer hunter2", 5, "headers.Authorization: expected one of env, file"),
-        ("secrets:\n  TOKEN: { env: sk-hunter2 }", 5, "secrets.TOKEN: expected the name of the environment variable"),
-        ("secrets:\n  TOKEN: { file: '' }", 5, "secrets.TOKEN: expected the path of a file"),
-        ("secrets:\n  TOKEN: { env: A, file: b }", 5, "secrets.TOKEN.env: expected one key alone"),
-        ("secrets:\n  TOKEN: {}", 5, "secrets.TOKEN: expected one key"),
-        ("secrets:\n  TOKEN: { value: hunter2 }", 5, "secrets.TOKEN: expected one of env, file"),
-        ("secrets:\n  A-B: { env: A }", 5, "secrets.A-B: expected the name of an environment variable"),
-        ("headers:\n  A B: { env: A }", 5, "headers.A B: expected the name of a header"),
-        ("environment: [A]\nsecrets:\n  A: { env: B }", 6, "secrets.A: is named under environment, too"),
-        ("writes: [get_x]\nread_only: [get_*]", 5, "read_only.0: get_* may be a tool that writes names, too"),
-        ("writes: [get_x]\nrepeatable: [a, get_*]", 5, "repeatable.1: get_* may be a tool that writes names"),
-        ("writes: ['get_*']\nrepeatable:\n  - get_x", 6, "repeatable.0: get_x may be a tool"),
-        ("scope: { a: 7 }", 4, "scope: expected a map"),
-        ("scope: { a: {} }", 4, "scope.a: fixes nothing"),
-        ("scope:\n  '*b': { org: y }\n  a*: { org: x }", 6, "scope.a*.org: fixes this differently from *b"),
-        ("written_on_subject_host: maybe", 4, "written_on_subject_host: expected true or false; write false if"),
-        ("sensor: ''", 4, "sensor: is empty"),
-    ] {
-        let got = fault(body);
-        assert!(got.starts_with(&format!("team/tools.yaml:{line}: servers.s.{want}")), "{got}");
+    blocks(&expect_file!["faults.txt"], |title, input| {
+        let inner = || input.lines().map(|line| format!("    {line}\n")).collect::<String>();
+        let whole = || format!("servers:\n  s:\n    about: x\n{}", inner());
+        let got = parse(&if title == "file" { input.to_owned() } else { whole() }).expect_err(input).join("\n");
         assert!(!got.contains("hunter2"), "{got}");
-    }
-    for (text, want) in [
-        ("server:\n  a:\n", "1: server: unknown key; write servers"),
-        ("servers: [a]\n", "1: servers: expected a map; write for each server"),
-        ("servers:\n  a: on\n", "2: servers.a: expected a map; write what is said of one server"),
-        ("text\n", "1: the file: expected a map"),
-        ("servers:\n  s:\n    about: x\n    about: y\n", "4: servers.s: about: this key is here a second time"),
-    ] {
-        let got = parse(text).expect_err(text).join("\n");
-        assert!(got.starts_with(&format!("team/tools.yaml:{want}")), "{got}");
-    }
+        got
+    });
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Server {
     }
 }
 
-/// A text; the reader makes one of a number, true and false.
+/// A text, a number, true or false.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(extend("type" = ["string", "number", "boolean"]))]

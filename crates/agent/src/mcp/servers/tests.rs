@@ -1,3 +1,4 @@
+use casebook_table::{blocks, expect_file};
 use proptest::prelude::*;
 use secrecy::ExposeSecret;
 
@@ -70,93 +71,14 @@ fn the_servers_are_found_in_each_form() {
     assert_eq!(names(r#"{"mcpServers": {"evidence": {"command": "casebook"}}}"#).unwrap(), "evidence");
 }
 
-/// The one fault of a file with the server `body` at line 3.
-fn fault(body: &str) -> String {
-    let text = format!("{{\n\"mcpServers\": {{\n\"a\": {{\n{body}\n}} }} }}");
-    let faults = parse(&text).expect_err(body);
-    assert_eq!(faults.len(), 1, "{faults:?}");
-    faults.into_iter().next().unwrap()
-}
-
 #[test]
 fn every_fault_names_its_line_its_key_and_what_to_write() {
-    for (body, line, want) in [
-        ("", 3, ": says neither command nor url"),
-        ("\"command\": \"x\",\n\"url\": \"http://h\"", 5, ".url: is beside command"),
-        ("\"url\": \"http://h\",\n\"serverUrl\": \"http://h\"", 5, ".serverUrl: is a second address"),
-        (
-            "\"url\": \"http://h/sse\",\n\"type\": \"sse\"",
-            5,
-            ".type: the old SSE transport is not supported; write \"http\"",
-        ),
-        (
-            "\"url\": \"http://h\",\n\"transport\": \"stdio\"",
-            5,
-            ".transport: an address is reached over http; leave this out",
-        ),
-        ("\"command\": \"x\",\n\"type\": \"http\"", 5, ".type: a command is reached over stdio"),
-        ("\"command\": \"x\",\n\"type\": \"websocket\"", 5, ".type: expected stdio or http"),
-        ("\"command\": \"x\",\n\"headers\": {}", 5, ".headers: only a server with a url has headers"),
-        ("\"url\": \"http://h\",\n\"args\": []", 5, ".args: only a server with a command has this"),
-        ("\"command\": \" \"", 4, ".command: is empty"),
-        ("\"command\": [7]", 4, ".command: expected a text; write the program"),
-        ("\"command\": \"x\",\n\"args\": \"hunter2\"", 5, ".args: expected a list"),
-        ("\"command\": \"x\",\n\"args\": [1,\n[\"hunter2\"]]", 6, ".args.1: expected a text"),
-        ("\"command\": \"x\",\n\"env\": {\n\"A\": [\"hunter2\"]}", 6, ".env.A: expected a text"),
-        ("\"command\": \"x\",\n\"env\": {\"A=B\": \"hunter2\"}", 5, ".env.A=B: expected the name of a variable"),
-        (
-            "\"command\": \"x\",\n\"env\": {\n\"A\": \"${UNSET}hunter2\"}",
-            6,
-            ".env.A: the environment variable UNSET is not set",
-        ),
-        ("\"command\": \"x\",\n\"args\": [\n\"${input:key}\"]", 6, ".args.0: ${input:key} asks a person"),
-        ("\"command\": \"x\\u0000\"", 4, ".command: has a NUL"),
-        ("\"url\": \"h/mcp\"", 4, ".url: expected a whole address"),
-        (
-            "\"url\": \"ftp://h/mcp\"",
-            4,
-            ".url: expected the address of a web server; write one that begins with https://",
-        ),
-        (
-            "\"url\": \"https://u:hunter2@h/mcp\"",
-            4,
-            ".url: has a user or password in it; write an Authorization header",
-        ),
-        ("\"url\": \"https:///mcp hunter2\"", 4, ".url: expected an address"),
-        (
-            "\"url\": \"http://h\",\n\"headers\": {\"A B\": \"hunter2\"}",
-            5,
-            ".headers.A B: expected the name of a header",
-        ),
-        (
-            "\"url\": \"http://h\",\n\"headers\": {\"A\": \"hunter2\\n\"}",
-            5,
-            ".headers.A: its value has a line end or another control character",
-        ),
-        ("\"command\": \"x\",\n\"disabled\": \"yes\"", 5, ".disabled: expected true or false"),
-    ] {
-        let got = fault(body);
-        assert!(got.starts_with(&format!("team/mcp.json:{line}: mcpServers.a{want}")), "{got}");
+    blocks(&expect_file!["faults.txt"], |title, input| {
+        let whole = || format!("{{\n\"mcpServers\": {{\n\"a\": {{\n{input}\n}} }} }}");
+        let got = parse(&if title == "file" { input.to_owned() } else { whole() }).expect_err(input).join("\n");
         assert!(!got.contains("hunter2"), "{got}");
-    }
-    for (text, want) in [
-        (
-            "{\"mcpServers\": {\n\"a\\u00e9\": {\"command\": \"x\"}}}",
-            "2: mcpServers.aé: a server's name has 1 to 64 letters",
-        ),
-        ("{\"mcpServers\": {\n\"__\": {\"command\": \"x\"}}}", "2: mcpServers.__: a server's name"),
-        (
-            "{\"a.b\": {\"command\": \"x\"},\n\"a b\": {\"command\": \"x\"}}",
-            "2: a b: its tools would be named a-b__… as those of a.b",
-        ),
-        ("{\"mcpServers\": {},\n\"servers\": {}}", "2: servers: is beside mcpServers"),
-        ("{\"command\": \"x\"}", "1: the file: names no servers"),
-        ("[]", "1: the file: expected a map"),
-        ("{\"mcpServers\": []}", "1: mcpServers: expected a map"),
-    ] {
-        let got = parse(text).expect_err(text).join("\n");
-        assert!(got.starts_with(&format!("team/mcp.json:{want}")), "{got}");
-    }
+        got
+    });
 }
 
 #[test]

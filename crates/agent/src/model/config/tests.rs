@@ -1,3 +1,5 @@
+use casebook_table::{blocks, expect_file};
+
 use super::*;
 
 const FILE: &str = r#"
@@ -163,98 +165,15 @@ fn without(start: &str, instead: &str) -> String {
 
 #[test]
 fn every_fault_names_its_line_its_key_and_what_to_write() {
-    for (line, at, want) in [
-        ("colour = 1", 6, "models.m.colour: unknown key; write one of provider, model, "),
-        ("max_output = 9000", 6, "models.m.max_output: expected a number from 1 to 8191"),
-        ("temperature = 3", 6, "models.m.temperature: expected a number from 0 to 2"),
-        ("top_p = 0", 6, "models.m.top_p: expected a number above 0 and at most 1"),
-        ("timeout_seconds = 0", 6, "models.m.timeout_seconds: expected a number from 1 to 3600"),
-        ("concurrency = 0", 6, "models.m.concurrency: expected a number from 1 to 1024"),
-        ("answer = \"json\"", 6, "models.m.answer: expected one of native, submit_tool"),
-        ("effort = \"lots\"", 6, "models.m.effort: expected one of none, minimal, low, medium, high"),
-        ("price = { input = -1, output = 1 }", 6, "models.m.price.input: expected an amount"),
-        ("price = { output = 1 }", 6, "models.m.price.input: is missing; write of a million input tokens"),
-        (
-            "fallback = [\"x\"]",
-            6,
-            "models.m.fallback.0: there is no such model in this file; write one of its [models.NAME] (m)",
-        ),
-        ("fallback = [\"m\"]", 6, "models.m.fallback: goes in a circle (m -> m)"),
-        ("base_url = \"gateway\"", 6, "models.m.base_url: expected a whole address"),
-        ("base_url = \"ftp://h/\"", 6, "models.m.base_url: expected an address that begins with http:// or https://"),
-        (
-            "base_url = \"https://u:hunter2@h/v1\"",
-            6,
-            "models.m.base_url: leave user and password out; a key belongs in key_env",
-        ),
-        ("base_url = \"https://h/v1?key=hunter2\"", 6, "models.m.base_url: leave out what follows '?'"),
-        ("key_file = \"k\"", 4, "models.m.key_env: key_env and key_file are both set"),
-        ("seed = ", 6, ""),
-        ("[roles.expert]\nmodel = \"n\"", 7, "roles.expert.model: there is no such model"),
-        (
-            "[roles.expert.tasks.plan]\nmodel = \"m\"",
-            6,
-            "roles.expert.tasks.plan: this is a task of the director; write it under [roles.director]",
-        ),
-        ("[roles.critic.domains.cloud]\nmodel = \"m\"", 6, "roles.critic.domains: only Experts have domains"),
-        (
-            "[roles.expert.phases.later]\nmodel = \"m\"",
-            6,
-            "roles.expert.phases: expected one of discovery, trace, conclude",
-        ),
-        ("[roles.expert.limits]\nturns = 0", 7, "roles.expert.limits.turns: expected a number from 1 to 1000"),
-        ("[roles.boss]\nmodel = \"m\"", 6, "roles.boss: unknown key; write one of director, expert, critic"),
-        (
-            "[models.analyst]\nprovider = \"openai\"\nmodel = \"x\"\nkey_env = \"A\"\nwindow = 4096",
-            6,
-            "models.analyst: \"analyst\" names the built-in analyst",
-        ),
-    ] {
-        let got = with(line);
-        assert!(got.starts_with(&format!("models.toml:{at}: {want}")), "{got}");
-    }
-    let bedrock = "provider = \"bedrock\"\nbase_url = \"https://h\"\nanswer = \"native\"";
-    for (key, instead, at, want) in [
-        (
-            "window",
-            "window = 10",
-            5,
-            "models.m.window: expected the tokens of the model's context window, 1024 or more",
-        ),
-        ("window", "", 1, "models.m.window: is missing; write tokens that prompt and reply"),
-        ("key_env", "", 1, "models.m.key_env: is missing; openai wants a key"),
-        (
-            "key_env",
-            "key_env = \"sk-live-hunter2\"",
-            4,
-            "models.m.key_env: expected the name of an environment variable, not",
-        ),
-        ("key_env", "key = \"sk-live-hunter2\"", 4, "models.m.key: a key is never in this file"),
-        ("provider", "provider = \"ollama\"", 2, "models.m.provider: expected one of anthropic, openai"),
-        (
-            "provider",
-            "provider = \"openai-compatible\"",
-            1,
-            "models.m.base_url: openai-compatible needs the server's address",
-        ),
-        ("model", "model = \"\"", 3, "models.m.model: expected the name that the provider gives"),
-        (
-            "provider",
-            "provider = \"openai-responses\"\nseed = 1",
-            3,
-            "models.m.seed: openai-responses has none; leave it out",
-        ),
-        (
-            "provider",
-            bedrock,
-            4,
-            "models.m.answer: bedrock has no structured output of its own here; write \"submit_tool\"",
-        ),
-    ] {
-        let got = without(key, instead);
-        assert!(got.starts_with(&format!("models.toml:{at}: {want}")), "{got}");
-    }
-    assert!(without("provider", "provider = \"ollama\"").contains("base_url = \"http://localhost:11434/v1\""));
+    blocks(&expect_file!["faults.txt"], |title, input| {
+        let got = match title.strip_prefix("instead of ") {
+            Some(start) => without(start, input),
+            None if title == "whole" => fault(&[input]),
+            None => with(input),
+        };
+        assert!(!got.contains("hunter2"), "{got}");
+        got
+    });
 }
 
 #[test]
