@@ -2,7 +2,7 @@
 //! queue with its tools.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use casebook_agent::mcp::toolbox::Toolbox;

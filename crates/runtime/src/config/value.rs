@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::de::{Deserialize, Deserializer, Error};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 
 /// A time such as `60s`, `500ms`, `2m` or `1h`.
 #[must_use]
