@@ -78,20 +78,17 @@ impl Home {
         Ok((id, past))
     }
 
-    #[must_use]
     pub const fn is_local(&self) -> bool {
         self.server.is_none()
     }
 
     /// The server or the folder, for a sentence.
-    #[must_use]
     pub fn place(&self) -> String {
         let url = self.server.as_ref().and_then(|server| server.nats.clone());
         url.unwrap_or_else(|| self.folder.display().to_string())
     }
 
     /// How an investigation that is not finished goes on, for a sentence.
-    #[must_use]
     pub fn goes_on(&self, id: &InvestigationId) -> String {
         let Some(Nats { nats: Some(url), credentials, ca, .. }) = &self.server else {
             return format!("`casebook resume {id}{}` goes on with it", data_option(&self.folder));

@@ -43,7 +43,6 @@ impl Teller {
     }
 
     /// The lines that `event` gives; none where it says nothing to a person.
-    #[must_use]
     pub fn tell(&mut self, event: &Event) -> Vec<String> {
         match event {
             Event::Journaled { entry } => {

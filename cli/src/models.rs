@@ -125,7 +125,6 @@ pub(crate) fn without_file(team: Option<&TeamFolder>) -> Result<(), Failure> {
 }
 
 /// The models file: the one given, or else the one that the environment names.
-#[must_use]
 pub fn file(given: Option<&Path>) -> Option<PathBuf> {
     let named = || std::env::var_os(MODELS_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
     given.map(Path::to_path_buf).or_else(named)

@@ -41,29 +41,24 @@ impl Reasoners {
     }
 
     /// Some role may be played by a model.
-    #[must_use]
     pub const fn has_models(&self) -> bool {
         self.models.is_some()
     }
 
-    #[must_use]
     pub fn director(&self) -> Arc<dyn Reasoner> {
         self.reasoner(Arc::new(DirectorBrief), Analyst(casebook_director::analyst::think))
     }
 
-    #[must_use]
     pub fn expert(&self) -> Arc<dyn Reasoner> {
         self.reasoner(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))
     }
 
     /// Who investigates as `definition` says, over the evidence of `member` alone where there is one.
-    #[must_use]
     pub fn expert_of(&self, definition: Option<&Definition>, member: Option<Member>) -> Arc<dyn Reasoner> {
         casebook_expert::reasoner::of(definition, member, self.models.as_ref(), self.prompts.as_ref())
     }
 
     /// Who reviews and tells the story.
-    #[must_use]
     pub fn critic(&self) -> Arc<dyn Reasoner> {
         self.reasoner(Arc::new(CriticBrief), Analyst(casebook_critic::analyst::think))
     }

@@ -6,7 +6,6 @@ pub use casebook_expert::roster::{TeamMember, members};
 use casebook_protocol::Member;
 
 /// Why the evidence is not what an investigation began with: its citations would lead elsewhere.
-#[must_use]
 pub fn difference(before: &[Member], now: &[Member]) -> Option<String> {
     let list = |members: Vec<&Member>| -> BTreeMap<String, u64> {
         members

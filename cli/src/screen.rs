@@ -25,17 +25,14 @@ pub const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// Text of others on one line of at most `max` characters; what would change the terminal, or hide
 /// something from its reader, is written out.
-#[must_use]
 pub fn safe(text: &str, max: usize) -> String {
     one_line(&visible(text), max)
 }
 
-#[must_use]
 pub fn paint(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-#[must_use]
 pub fn of_score(score: Score) -> Style {
     match score.get() {
         0.7.. => GREEN,
@@ -44,7 +41,6 @@ pub fn of_score(score: Score) -> Style {
     }
 }
 
-#[must_use]
 pub const fn of_verdict(verdict: Verdict) -> Style {
     match verdict {
         Verdict::TruePositive => RED.bold(),

@@ -26,7 +26,6 @@ pub struct Advanced {
 }
 
 /// Takes `commands` in, in order, and goes on with the flow if `onward` says so.
-#[must_use]
 pub fn advance(
     state: State,
     investigation: &InvestigationId,

@@ -61,7 +61,6 @@ impl Branch {
     }
 
     /// Events that the branch has in common with the original.
-    #[must_use]
     pub const fn kept(&self) -> u64 {
         self.kept
     }

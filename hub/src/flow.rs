@@ -41,7 +41,6 @@ pub enum Next {
 }
 
 /// What comes next; nothing while a task is under way, before the opening and after the end.
-#[must_use]
 pub fn next(state: &State) -> Vec<Next> {
     if state.case.is_none() || state.closed.is_some() || state.in_flight().next().is_some() {
         return Vec::new();

@@ -217,12 +217,10 @@ impl Intake {
     }
 
     /// No more alerts are taken: the process drains.
-    #[must_use]
     pub fn draining(&self) -> bool {
         self.permits.is_closed()
     }
 
-    #[must_use]
     pub fn under_way(&self) -> usize {
         let mut running = locked(&self.running);
         while running.try_join_next().is_some() {}

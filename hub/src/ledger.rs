@@ -62,13 +62,11 @@ impl Ledger {
         }
     }
 
-    #[must_use]
     pub const fn state(&self) -> &State {
         &self.state
     }
 
     /// The time, as its environment has it.
-    #[must_use]
     pub fn now(&self) -> casebook_protocol::Timestamp {
         self.env.clock.now()
     }

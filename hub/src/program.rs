@@ -72,7 +72,6 @@ pub struct Limits {
 
 impl Limits {
     /// The limits as a budget, with the defaults for those that are not set.
-    #[must_use]
     pub fn budget(&self) -> Budget {
         let usual = Budget::default();
         Budget {

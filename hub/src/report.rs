@@ -17,7 +17,6 @@ pub use disagreements::DISAGREEMENT;
 
 /// The report of what the state holds; none before it is opened. While it is not closed the report
 /// says so: inconclusive, and `closed` is the time of the last event.
-#[must_use]
 pub fn build(state: &State) -> Option<Report> {
     let case = state.case.as_ref()?;
     let (conclusion, ruling) = state.conclusion.clone().unwrap_or_else(unfinished);

@@ -166,14 +166,12 @@ impl Roster {
     }
 
     /// How many instances of a queue are there.
-    #[must_use]
     pub fn instances(&self, queue: &Queue, now: Timestamp) -> usize {
         self.there(queue, now).count()
     }
 
     /// The Experts that can be asked, in order of domain. None while the Hub has not listened long
     /// enough to know.
-    #[must_use]
     pub fn members(&self, now: Timestamp) -> Option<Vec<Member>> {
         if self.sleeps(now) || between(self.listening, now) < SETTLE {
             return None;
@@ -189,7 +187,6 @@ impl Roster {
 
     /// The domains whose Expert can be asked. None while the Hub has not listened for as long as an
     /// instance may be silent, since it would miss people who are there.
-    #[must_use]
     pub fn present(&self, now: Timestamp) -> Option<BTreeSet<Domain>> {
         if self.sleeps(now) || between(self.listening, now) < GONE_AFTER {
             return None;
@@ -199,7 +196,6 @@ impl Roster {
     }
 
     /// Every queue with how many instances of it are there.
-    #[must_use]
     pub fn counts(&self, now: Timestamp) -> BTreeMap<String, usize> {
         let queues = self.seen.keys().map(|(role, domain)| Queue::new(*role, domain.as_ref()));
         queues.map(|queue| (queue.name(), self.instances(&queue, now))).collect()

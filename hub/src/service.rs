@@ -109,13 +109,11 @@ impl Service {
     }
 
     /// Every queue with how many instances of its workers are there.
-    #[must_use]
     pub fn workers(&self) -> std::collections::BTreeMap<String, usize> {
         self.shared.roster().counts(self.shared.env.clock.now())
     }
 
     /// Investigations under way here.
-    #[must_use]
     pub fn under_way(&self) -> usize {
         self.shared.intake.under_way()
     }

@@ -237,19 +237,16 @@ impl State {
     }
 
     /// How long it will have been worked on at `now`, if it is worked on now.
-    #[must_use]
     pub fn worked_until(&self, now: Timestamp) -> Duration {
         let silence = self.last_at.map_or(Duration::ZERO, |last| between(last, now));
         self.worked + silence.min(SILENCE)
     }
 
-    #[must_use]
     pub fn this_round(&self) -> Option<&Round> {
         self.rounds.get(&self.round)
     }
 
     /// The Review of the round that it is in.
-    #[must_use]
     pub fn this_review(&self) -> Option<&Review> {
         self.review.as_ref().filter(|review| review.round == self.round)
     }
@@ -260,13 +257,11 @@ impl State {
     }
 
     /// The task of a kind in this round, as far as it has come.
-    #[must_use]
     pub fn task(&self, kind: TaskKind, domain: Option<&Domain>) -> Option<&TaskState> {
         self.tasks.get(&TaskId::of(self.round, kind, domain))
     }
 
     /// The tasks in the order of the investigation: round, kind, domain.
-    #[must_use]
     pub fn tasks_in_order(&self) -> Vec<(&TaskId, &TaskState)> {
         let mut tasks: Vec<_> = self.tasks.iter().collect();
         tasks.sort_by_key(|(_, t)| (t.round, t.kind, t.domain.clone()));
@@ -279,32 +274,27 @@ impl State {
     }
 
     /// The Experts; none before it is opened.
-    #[must_use]
     pub fn roster(&self) -> &[Member] {
         self.case.as_ref().map_or(&[], |case| &case.roster)
     }
 
-    #[must_use]
     pub fn member(&self, domain: &Domain) -> Option<&Member> {
         self.roster().iter().find(|m| m.domain == *domain)
     }
 
     /// Every source on the roster, by its id in tool results.
-    #[must_use]
     pub fn sources(&self) -> BTreeMap<String, SourceInfo> {
         let all = self.roster().iter().flat_map(|m| &m.sources);
         all.map(|source| (source.source.clone(), source.clone())).collect()
     }
 
     /// The same call of this tool on unchanged evidence gives the same answer.
-    #[must_use]
     pub fn repeatable(&self, domain: Option<&Domain>, tool: &str) -> bool {
         let member = domain.and_then(|d| self.member(d));
         member.is_some_and(|m| m.toolset.tools.iter().any(|t| t.name == tool && t.repeatable))
     }
 
     /// What a task that goes on has used, as far as its steps are on record.
-    #[must_use]
     pub fn spent(&self, task: &TaskId) -> Usage {
         let mut usage = Usage::default();
         for made in self.calls.values().filter(|made| made.task == *task) {
@@ -315,7 +305,6 @@ impl State {
     }
 
     /// Sequence number of the last event; 0 before the first.
-    #[must_use]
     pub fn last_seq(&self) -> u64 {
         self.last.as_ref().map_or(0, |(seq, _)| *seq)
     }
@@ -332,7 +321,6 @@ fn number(id: &FindingId) -> usize {
 }
 
 /// The limit that a warning such as `tokens: 8 of 10` is about.
-#[must_use]
 pub fn limit_name(warning: &str) -> &str {
     warning.split(':').next().unwrap_or(warning)
 }

@@ -18,7 +18,6 @@ const MAX_CONTRADICTED: usize = 20;
 
 /// The view of a task of this round. None before the investigation is open, for a domain that is not
 /// on the roster, and for a Timeline without a Review.
-#[must_use]
 pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<View> {
     Some(match kind {
         TaskKind::Plan => View::Plan(Box::new(director(state)?)),
@@ -35,7 +34,6 @@ pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<V
 }
 
 /// A requested task with its view, as it goes out.
-#[must_use]
 pub fn task(state: &State, id: &TaskId, view: View) -> Option<Task> {
     let requested = state.tasks.get(id)?;
     Some(Task {

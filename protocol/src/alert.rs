@@ -141,7 +141,6 @@ impl Alert {
         Ok(Self { id, title: one_line(&title, 120), severity, body })
     }
 
-    #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
     }
@@ -156,14 +155,12 @@ fn first_text(value: &Value, pointers: &[&str]) -> Option<String> {
 
 /// `text` on one line of at most `max` characters, for headings and terminals: control characters
 /// become spaces, since the text is an attacker's as likely as not (rule 3.7).
-#[must_use]
 pub fn one_line(text: &str, max: usize) -> String {
     // Most texts are one line already, and most are shown in every prompt.
     if text.len() <= max && is_one_line(text.as_bytes()) { text.to_owned() } else { made_one_line(text, max) }
 }
 
 /// `text` as [`one_line`] gives it, where names stand in backquotes: one that is cut is closed.
-#[must_use]
 pub fn one_sentence(text: &str, max: usize) -> String {
     let line = one_line(text, max);
     if line.matches('`').count().is_multiple_of(2) {
@@ -195,7 +192,6 @@ fn is_one_line(text: &[u8]) -> bool {
 
 /// Characters that change how the text around them is shown, or that show nothing at all: control,
 /// bidirectional, zero-width and tag characters (rule 3.7).
-#[must_use]
 pub fn hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

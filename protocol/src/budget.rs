@@ -86,7 +86,6 @@ impl Budget {
 
     /// How near `usage`, `rounds` finished and `seconds` worked are to the limits; the nearest one is
     /// named.
-    #[must_use]
     pub fn headroom(&self, usage: &Usage, rounds: u32, seconds: u64) -> Headroom {
         let usable = self.before_the_report();
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);

@@ -19,7 +19,6 @@ pub struct RecordRef {
 
 impl RecordRef {
     /// The artifact in which it stands and the `#<JSON pointer>` within it, if it is none of a file.
-    #[must_use]
     pub fn artifact(&self) -> Option<(&str, &str)> {
         let (artifact, fragment) = self.file.split_at(self.file.find('#').unwrap_or(self.file.len()));
         artifact.strip_prefix("artifact:").map(|artifact| (artifact, fragment))
@@ -55,19 +54,16 @@ pub struct Checked {
 impl Checked {
     /// There is a citation, every citation holds, and the claim states nothing that its evidence
     /// does not.
-    #[must_use]
     pub fn valid(&self) -> bool {
         !self.citations.is_empty() && self.citations.iter().all(|c| c.holds) && self.faults.is_empty()
     }
 
     /// The sources of the citations that hold.
-    #[must_use]
     pub fn sources(&self) -> BTreeSet<&str> {
         self.citations.iter().filter(|c| c.holds).flat_map(|c| c.sources.iter().map(String::as_str)).collect()
     }
 
     /// The records of the citations that hold, each once, in the order cited.
-    #[must_use]
     pub fn records(&self) -> Vec<RecordRef> {
         let mut seen = BTreeSet::new();
         let all = self.citations.iter().filter(|c| c.holds).flat_map(|c| &c.records);

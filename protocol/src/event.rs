@@ -168,7 +168,6 @@ impl Recorded {
     }
 
     /// What the first entry of a log has in the place of the hash before.
-    #[must_use]
     pub fn genesis(investigation: &InvestigationId) -> String {
         sha256_hex(investigation.as_str().as_bytes())
     }

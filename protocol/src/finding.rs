@@ -112,7 +112,6 @@ pub enum Citation {
 }
 
 impl Citation {
-    #[must_use]
     pub const fn call(&self) -> &CallId {
         match self {
             Self::Literal { call, .. }
@@ -123,7 +122,6 @@ impl Citation {
     }
 
     /// The call made again for the check; none where the bytes on record are enough.
-    #[must_use]
     pub const fn again(&self) -> Option<&CallId> {
         match self {
             Self::Literal { .. } => None,

@@ -4,13 +4,11 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of `bytes` in lower-case hex.
-#[must_use]
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
 /// `bytes` in lower-case hex.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |n: u8| char::from(if n < 10 { b'0' + n } else { b'a' + n - 10 });
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
@@ -23,7 +21,6 @@ pub fn hex(bytes: &[u8]) -> String {
 ///
 /// # Panics
 /// When it cannot be written as JSON: a key is no text. What we hash has no such key.
-#[must_use]
 #[allow(clippy::expect_used, reason = "every type that is hashed has text for keys, and its Serialize cannot fail")]
 pub fn canonical_json<T: Serialize + ?Sized>(value: &T) -> String {
     let mut tree = serde_json::to_value(value).expect("what is hashed can be written as JSON");

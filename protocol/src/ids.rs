@@ -41,7 +41,6 @@ macro_rules! id {
                 Ok(Self(text))
             }
 
-            #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -133,7 +132,6 @@ impl ArtifactId {
     }
 
     /// The first twelve digits: enough for a person to tell artifacts of one investigation apart.
-    #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
@@ -147,7 +145,6 @@ impl CallId {
     }
 
     /// It is a call of `task`.
-    #[must_use]
     pub fn is_of(&self, task: &TaskId) -> bool {
         within(&self.0, task)
     }
@@ -161,7 +158,6 @@ impl ModelCallId {
     }
 
     /// It is a call of `task`.
-    #[must_use]
     pub fn is_of(&self, task: &TaskId) -> bool {
         within(&self.0, task)
     }

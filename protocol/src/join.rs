@@ -29,7 +29,6 @@ pub struct Join {
 
 impl Join {
     /// The queue that it works on.
-    #[must_use]
     pub fn queue(&self) -> Queue {
         Queue::new(self.role, self.domain.as_ref())
     }

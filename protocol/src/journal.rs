@@ -73,7 +73,6 @@ pub struct JournalEntry {
 /// The Journal as agents read it: chronology, append-only at the end so that a provider's prompt
 /// cache keeps hitting. Past `limit` bytes the oldest low-priority entries fold away, a quarter of
 /// the limit at a time so that the folded prefix changes seldom; a line says how many.
-#[must_use]
 pub fn render(entries: &[JournalEntry], limit: usize) -> String {
     let lines: Vec<(Option<Priority>, String)> =
         entries.iter().map(|entry| (entry.entry.priority, line(entry))).collect();

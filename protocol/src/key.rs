@@ -2,18 +2,15 @@
 
 use crate::{CallId, ModelCallId, TaskId};
 
-#[must_use]
 pub fn outcome_key(task: &TaskId) -> String {
     format!("outcome/{task}")
 }
 
-#[must_use]
 pub fn call_key(call: &CallId) -> String {
     format!("call/{call}")
 }
 
 /// The key of a finished call of a language model.
-#[must_use]
 pub fn model_key(call: &ModelCallId) -> String {
     format!("model/{call}")
 }

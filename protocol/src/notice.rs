@@ -13,7 +13,6 @@ pub enum Step {
 
 impl Step {
     /// It is a step of `task`.
-    #[must_use]
     pub fn is_of(&self, task: &TaskId) -> bool {
         match self {
             Self::Tool(call) => call.id.is_of(task),

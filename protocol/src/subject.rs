@@ -41,7 +41,6 @@ impl Queue {
     }
 
     /// The queue of a task, read from its id. None when the id is not of the form that the Hub gives.
-    #[must_use]
     pub fn of(task: &TaskId) -> Option<Self> {
         Self::of_parts(task.as_str())
     }
@@ -62,7 +61,6 @@ impl Queue {
     }
 
     /// Its name where no dot may be: of consumers, streams and users, such as `expert-network`.
-    #[must_use]
     pub fn name(&self) -> String {
         match &self.domain {
             Some(domain) => format!("{}-{domain}", self.role.name()),
@@ -81,37 +79,31 @@ impl fmt::Display for Queue {
 }
 
 /// The work queue of a role, of one domain for Experts.
-#[must_use]
 pub fn tasks(role: Role, domain: Option<&Domain>) -> String {
     format!("casebook.task.{}", Queue::new(role, domain))
 }
 
 /// Outcomes of tasks on their way to the Hubs, bincode.
-#[must_use]
 pub fn outcomes(queue: &Queue) -> String {
     format!("casebook.hub.outcomes.{queue}")
 }
 
 /// Finished calls on their way to the Hubs, bincode.
-#[must_use]
 pub fn steps(queue: &Queue) -> String {
     format!("casebook.hub.steps.{queue}")
 }
 
 /// A worker asks to be let in, JSON.
-#[must_use]
 pub fn join(queue: &Queue) -> String {
     format!("casebook.hub.join.{queue}")
 }
 
 /// A worker says that it is there, JSON.
-#[must_use]
 pub fn presence(queue: &Queue) -> String {
     format!("casebook.hub.presence.{queue}")
 }
 
 /// Jobs that nobody could perform, with the reason, JSON.
-#[must_use]
 pub fn dead(queue: &Queue) -> String {
     format!("casebook.dead.{queue}")
 }
@@ -120,43 +112,36 @@ pub fn dead(queue: &Queue) -> String {
 pub const DEAD_HUB: &str = "casebook.dead.hub";
 
 /// Accepted alerts that wait for a Hub; each is held by one Hub for as long as it is investigated.
-#[must_use]
 pub fn cases(severity: Severity) -> String {
     format!("casebook.hub.case.{}", severity.name())
 }
 
 /// Every recorded event of an investigation in order, JSON.
-#[must_use]
 pub fn events(investigation: &InvestigationId) -> String {
     format!("casebook.events.{investigation}")
 }
 
 /// The Timeline of an investigation after each rewrite, JSON.
-#[must_use]
 pub fn timeline(investigation: &InvestigationId) -> String {
     format!("casebook.timeline.{investigation}")
 }
 
 /// The log of an investigation, as it is stored.
-#[must_use]
 pub fn log(investigation: &InvestigationId) -> String {
     format!("casebook.log.{investigation}")
 }
 
 /// A part of an artifact, from 0.
-#[must_use]
 pub fn artifact(id: &ArtifactId, part: u32) -> String {
     format!("casebook.artifact.{id}.{part}")
 }
 
 /// Who writes what is recorded under `key`: the worker of the task that the key names, or the Hub.
-#[must_use]
 pub fn writer(key: &str) -> Option<Queue> {
     Queue::of_parts(key.split_once('/')?.1)
 }
 
 /// What is recorded once under `key` (`outcome/r1.plan`, `report`).
-#[must_use]
 pub fn result(investigation: &InvestigationId, key: &str) -> String {
     let key_token = key.replace('/', ".");
     match writer(key) {

@@ -212,7 +212,6 @@ pub enum Answer {
 }
 
 impl Answer {
-    #[must_use]
     pub const fn kind(&self) -> TaskKind {
         match self {
             Self::Plan(_) => TaskKind::Plan,

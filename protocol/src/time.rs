@@ -56,7 +56,6 @@ impl Precision {
 }
 
 /// The time from one moment to another; none if the clock went back.
-#[must_use]
 pub fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }

@@ -69,7 +69,6 @@ const LONGEST: usize = 64;
 /// The name under which the tool `tool` of the MCP server `server` is offered and recorded: what every
 /// provider of language models takes as a name, `server__tool`. The tools over the evidence go by their
 /// own names, without a server's, so that no other server can pass for them.
-#[must_use]
 pub fn offered_name(server: &str, tool: &str) -> String {
     let tool: String = tool.chars().map(plain).collect();
     let name = format!("{}{BETWEEN}{tool}", source_name(server));
@@ -82,7 +81,6 @@ pub fn offered_name(server: &str, tool: &str) -> String {
 }
 
 /// The MCP server `server` as a source of evidence, as its tools' names begin.
-#[must_use]
 pub fn source_name(server: &str) -> String {
     let mut name: String = server.chars().take(30).map(plain).collect();
     while name.contains(BETWEEN) {
@@ -92,7 +90,6 @@ pub fn source_name(server: &str) -> String {
 }
 
 /// The MCP server behind a tool's offered name; none for the tools over the evidence, and for our own.
-#[must_use]
 pub fn server_of(tool: &str) -> Option<&str> {
     tool.split_once(BETWEEN).map(|(server, _)| server)
 }

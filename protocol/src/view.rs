@@ -88,7 +88,6 @@ pub enum View {
 }
 
 impl View {
-    #[must_use]
     pub const fn kind(&self) -> TaskKind {
         match self {
             Self::Plan(_) => TaskKind::Plan,

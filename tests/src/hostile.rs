@@ -28,7 +28,6 @@ pub struct Text {
 }
 
 /// The file of the corpus.
-#[must_use]
 pub fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile/corpus.ndjson")
 }

@@ -24,7 +24,6 @@ pub const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
 ///
 /// # Panics
 /// When there is no Python with venv and pip, or the packages cannot be installed: there is nothing to test.
-#[must_use]
 pub fn python(packages: &[&str]) -> PathBuf {
     let folder = installed("python", packages, |folder| {
         let venv = ["-m", "venv", "--without-pip"];
@@ -44,7 +43,6 @@ pub fn python(packages: &[&str]) -> PathBuf {
 ///
 /// # Panics
 /// When the packages cannot be installed: there is nothing to test.
-#[must_use]
 pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
     let version = |program: &str| {
         let at_folder = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;

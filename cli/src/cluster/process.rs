@@ -27,7 +27,6 @@ pub struct Process {
 }
 
 /// The command for one of our programs: it answers health on a free port, and drains when we die.
-#[must_use]
 pub fn serving(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(["--health", "0", "--until-eof"]);
@@ -54,7 +53,6 @@ impl Process {
         Ok(Self { name: name.to_owned(), log: log.to_path_buf(), child })
     }
 
-    #[must_use]
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -65,7 +63,6 @@ impl Process {
     }
 
     /// What it says of itself; none before it answers. Blocks for a moment.
-    #[must_use]
     pub fn ready(&self) -> Option<Answer> {
         let printed = std::fs::read_to_string(printed(&self.log)).ok()?;
         let health: SocketAddr = printed.trim().rsplit_once("http://")?.1.parse().ok()?;

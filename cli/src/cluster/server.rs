@@ -82,7 +82,6 @@ impl Server {
         ))
     }
 
-    #[must_use]
     pub fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }

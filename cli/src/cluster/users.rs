@@ -18,7 +18,6 @@ use crate::failure::Failure;
 /// Bytes by chance in a password.
 const CHANCE: usize = 24;
 
-#[must_use]
 pub fn users(domains: &[Domain]) -> Vec<User> {
     let experts: BTreeSet<&Domain> = domains.iter().collect();
     let experts = experts.into_iter().map(|domain| Queue::new(Role::Expert, Some(domain)));

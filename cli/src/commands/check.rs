@@ -68,7 +68,6 @@ pub(super) fn run(args: &Check, screen: &mut Screen) -> Result<Exit, Failure> {
 }
 
 /// Reads all `paths`, files and team folders, and the models file; `variable` says what an environment variable is.
-#[must_use]
 pub fn check(paths: &[PathBuf], models: Option<&Path>, variable: &dyn Fn(&str) -> Option<String>) -> Found {
     let mut found = Found::default();
     let config: Option<Config> = models.and_then(|file| file::models(file, &mut found));

@@ -87,7 +87,6 @@ fn conclude(
 }
 
 /// The option that leads to this data folder; nothing where it is found without.
-#[must_use]
 pub fn data_option(data: &Path) -> String {
     let usual = std::env::var_os("CASEBOOK_DATA").map_or_else(|| Path::new(".casebook").to_path_buf(), Into::into);
     if data == usual { String::new() } else { format!(" --data {}", quoted(&data.display().to_string())) }

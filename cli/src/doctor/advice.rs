@@ -10,7 +10,6 @@ use super::{Heard, Trial};
 const SMALL_WINDOW: u32 = 32_768;
 
 /// What to change about the model of `profile` after `trials`, the most urgent first.
-#[must_use]
 pub fn advice(profile: &Profile, trials: &[Trial]) -> Vec<String> {
     let heard: Vec<&Heard> = trials.iter().flat_map(|t| &t.heard).collect();
     let (calls, refused) = trials.iter().fold((0, 0), |(calls, refused), t| {
@@ -49,7 +48,6 @@ pub fn advice(profile: &Profile, trials: &[Trial]) -> Vec<String> {
 }
 
 /// An Expert that calls nothing can cite nothing.
-#[must_use]
 pub fn cites(trials: &[Trial]) -> bool {
     trials.iter().filter(|t| t.kind == TaskKind::Investigate).all(|t| !t.outcome.calls.is_empty())
 }

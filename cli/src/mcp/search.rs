@@ -13,7 +13,6 @@ pub struct Wanted(Vec<String>);
 
 impl Wanted {
     /// The words of `text`; none where there is no word.
-    #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
         (!words.is_empty()).then_some(Self(words))
@@ -21,7 +20,6 @@ impl Wanted {
 
     /// The passages of `report` with these words: the number of all, and the first few. None where a word
     /// stands nowhere.
-    #[must_use]
     pub fn hits(&self, report: &Report) -> Option<(usize, Vec<Value>)> {
         let passages: Vec<(String, String, String)> =
             passages(report).into_iter().map(|(place, text)| (place, text.to_lowercase(), text)).collect();

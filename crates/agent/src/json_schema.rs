@@ -40,7 +40,6 @@ impl JsonSchema {
 
     /// What is wrong with `value`: at most `most` faults, each as a JSON pointer (RFC 6901; empty for the whole) and
     /// what was expected there.
-    #[must_use]
     pub(crate) fn faults(&self, value: &Value, most: usize) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if let Err(error) = self.schemas.validate(value, self.root) {

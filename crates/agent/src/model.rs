@@ -107,12 +107,10 @@ pub struct Ask {
 
 impl Ask {
     /// The request in its canonical form, by which a replay finds its answer.
-    #[must_use]
     pub fn canonical(&self) -> String {
         canonical_json(self)
     }
 
-    #[must_use]
     pub fn fingerprint(&self) -> ArtifactId {
         ArtifactId::of(self.canonical().as_bytes())
     }

@@ -77,22 +77,18 @@ impl TurnLoop {
         }
     }
 
-    #[must_use]
     pub fn done(&self) -> &[Done] {
         &self.past.done
     }
 
-    #[must_use]
     pub const fn past(&self) -> &Past {
         &self.past
     }
 
-    #[must_use]
     pub const fn used(&self) -> Usage {
         self.used
     }
 
-    #[must_use]
     pub fn begin(&self) -> Vec<Effect> {
         vec![Effect::Think { last: self.last() }]
     }

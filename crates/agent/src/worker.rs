@@ -308,13 +308,11 @@ fn queue_of(task: &Task) -> Queue {
 }
 
 /// A thought of an analyst that calls one tool.
-#[must_use]
 pub fn call(tool: &str, arguments: &serde_json::Value) -> CallRequest {
     CallRequest { tool: tool.to_owned(), arguments: canonical_json(arguments) }
 }
 
 /// A thought of an analyst that answers.
-#[must_use]
 pub fn answer(answer: Answer) -> Action {
     Action::Answer(Box::new(answer))
 }

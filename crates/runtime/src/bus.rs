@@ -9,7 +9,6 @@ use async_trait::async_trait;
 pub mod memory;
 
 /// Whether a subject is one that `pattern` means; `>` at its end stands for any rest.
-#[must_use]
 pub fn matches(pattern: &str, subject: &str) -> bool {
     match pattern.strip_suffix('>') {
         Some(prefix) => subject.starts_with(prefix) && subject.len() > prefix.len(),

@@ -181,7 +181,6 @@ impl Check {
         }
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.wrong.is_empty()
     }
@@ -202,7 +201,6 @@ pub fn text(file: &Path) -> Result<String, ConfigFaults> {
 }
 
 /// `faults` in the order of their files and lines, none twice.
-#[must_use]
 pub fn sorted(mut faults: Vec<ConfigFault>) -> Vec<ConfigFault> {
     faults.sort();
     faults.dedup();
@@ -210,7 +208,6 @@ pub fn sorted(mut faults: Vec<ConfigFault>) -> Vec<ConfigFault> {
 }
 
 /// The JSON Schema (draft 2020-12) of `T` as it is written, with nothing to look up elsewhere in it.
-#[must_use]
 pub fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize().with(|s| s.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()

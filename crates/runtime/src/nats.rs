@@ -119,7 +119,6 @@ impl Refusals {
     }
 
     /// A refusal of the last half minute that names `subject`: what was refused before may be granted by now.
-    #[must_use]
     pub fn of(&self, subject: &str) -> Option<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = format!("\"{}\"", subject.to_lowercase());
@@ -128,7 +127,6 @@ impl Refusals {
     }
 
     /// How many of the last are kept.
-    #[must_use]
     pub fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -187,30 +185,25 @@ pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
 
 impl Connection {
     /// What a worker or a Hub needs of the world, over this connection.
-    #[must_use]
     pub fn env(&self) -> Env {
         let store = Arc::new(NatsStore::new(self.clone()));
         let bus = Arc::new(NatsBus::new(self.clone(), store.clone()));
         Env { bus, store, clock: Arc::new(SystemClock) }
     }
 
-    #[must_use]
     pub fn connected(&self) -> bool {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
 
-    #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    #[must_use]
     pub const fn refusals(&self) -> &Refusals {
         &self.refused
     }
 
     /// The client itself, for requests and subscriptions that are not jobs.
-    #[must_use]
     pub const fn client(&self) -> &Client {
         &self.client
     }
@@ -275,7 +268,6 @@ fn fit(url: &str, server: &async_nats::ServerInfo) -> Result<(), NatsError> {
 }
 
 /// Major, minor and patch of `2.10.26-beta`.
-#[must_use]
 pub fn version(text: &str) -> Option<(u32, u32, u32)> {
     let mut parts = text.trim_start_matches('v').splitn(3, '.');
     let major = parts.next()?.parse().ok()?;

@@ -2,7 +2,6 @@
 
 /// The entry of `known` that `name` is most likely a misspelling of, or none if none is similar. Letter case is
 /// ignored, and hyphens equal underscores.
-#[must_use]
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.chars().take(64).collect::<String>().to_lowercase().replace('-', "_");
     let name = plain(name);

@@ -108,7 +108,6 @@ pub struct RoleActor {
 
 impl RoleActor {
     /// Starts the actor that works on `queue`, at most `at_once` jobs at a time.
-    #[must_use]
     pub fn start_on(queue: Queue, worker: Arc<dyn Performer>, at_once: usize) -> Addr<Self> {
         let (under_way, jobs) = (Arc::default(), Arc::default());
         Self { queue, worker, at_once, taken: 0, under_way, jobs, pulling: None }.start()

@@ -94,7 +94,6 @@ macro_rules! model_span {
 }
 
 /// What `directives` let through, except what could show a secret.
-#[must_use]
 pub fn filter(directives: &str) -> EnvFilter {
     let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("warn"));
     // The library behind MCP logs addresses, which may hold a key.

@@ -12,7 +12,6 @@ use crate::state::State;
 const NAMESPACE: Uuid = Uuid::from_u128(0x6361_7365_626f_5f6b_8000_0000_0000_0001);
 
 /// The id of the `n`th investigation of an alert, from 1: the same wherever it is made.
-#[must_use]
 pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
     // No alert id holds a line break.
     let id = Uuid::new_v5(&NAMESPACE, format!("{alert}\n{n}").as_bytes()).hyphenated().to_string();
@@ -39,7 +38,6 @@ pub enum Earlier {
 /// person who runs the command again asks for a new one once the last has ended.
 ///
 /// Gives the position of the earlier investigation that is meant, or none for a new one.
-#[must_use]
 pub fn duplicate(earlier: &[Earlier], source: Source) -> Option<usize> {
     let open = earlier.iter().position(|one| *one == Earlier::Open);
     let ended = || earlier.iter().rposition(|one| *one == Earlier::Closed);

@@ -25,7 +25,6 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    #[must_use]
     pub const fn advice(&self) -> &'static str {
         match self {
             Self::Locked { .. } => "wait for it to end, or use another folder with --data",

@@ -56,7 +56,6 @@ impl Default for Brain {
 impl Brain {
     /// The scripts that have a name: `default`, and `benchmark` (5 rounds, 3 calls an Expert, 4 calls
     /// a Review).
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "default" => Some(Self::default()),

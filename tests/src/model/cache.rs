@@ -73,13 +73,11 @@ impl Prefix {
     }
 
     /// Marks that the client set.
-    #[must_use]
     pub fn marks(&self) -> usize {
         if self.by_marks { self.edges.iter().filter(|edge| edge.marked).count() } else { 0 }
     }
 
     /// The size of the prompt in tokens.
-    #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.bytes.div_ceil(BYTES_A_TOKEN)
     }

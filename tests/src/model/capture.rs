@@ -184,19 +184,16 @@ impl Log {
     }
 
     /// The requests that were taken, in order of arrival.
-    #[must_use]
     pub fn captured(&self) -> Vec<Captured> {
         self.lock().captured.clone()
     }
 
     /// When each request came and was answered, in order of arrival.
-    #[must_use]
     pub fn ledger(&self) -> Vec<Entry> {
         self.lock().ledger.clone()
     }
 
     /// The `nth` request that was answered, from 1.
-    #[must_use]
     pub fn answered_as(&self, nth: usize) -> Option<Entry> {
         let inner = self.lock();
         let mut answered: Vec<&Entry> = inner.ledger.iter().filter(|entry| entry.answered.is_some()).collect();
@@ -205,13 +202,11 @@ impl Log {
     }
 
     /// The messages of the requests that were refused.
-    #[must_use]
     pub fn rejected(&self) -> Vec<String> {
         self.lock().rejected.clone()
     }
 
     /// The sums so far.
-    #[must_use]
     pub fn counts(&self) -> Counts {
         self.lock().counts.clone()
     }

@@ -90,7 +90,6 @@ impl<S: Script> Faulty<S> {
     }
 
     /// Different calls that were failed so far.
-    #[must_use]
     pub fn struck(&self) -> usize {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).struck.len()
     }

@@ -26,7 +26,6 @@ pub struct Violation {
 
 /// Checks all requests of a run; no violation is a pass. The `secrets` must occur in no request: planted
 /// keys, names of other investigations.
-#[must_use]
 pub fn check(captured: &[Captured], secrets: &[String]) -> Vec<Violation> {
     let mut found = Vec::new();
     for one in captured {

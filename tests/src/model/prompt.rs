@@ -12,7 +12,6 @@ pub const KINDS: [TaskKind; 6] =
     [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
 
 /// The kind of task that a system prompt says it is for: `Casebook task: plan (prompt plan 1)`.
-#[must_use]
 pub fn kind(system: &str) -> Option<TaskKind> {
     let rest = system.lines().next()?.strip_prefix("Casebook task: ")?;
     let (name, prompt) = rest.split_once(" (prompt ")?;
@@ -23,7 +22,6 @@ pub fn kind(system: &str) -> Option<TaskKind> {
 
 /// The sections of a text: `<name>` and `</name>` on lines of their own. Text between them is left
 /// out.
-#[must_use]
 pub fn sections(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -41,13 +39,11 @@ pub fn sections(text: &str) -> Vec<(&str, &str)> {
 }
 
 /// The sections of a task's prompt, all parts together.
-#[must_use]
 pub fn task_sections(request: &Request) -> Vec<(&str, &str)> {
     request.task_parts().iter().flat_map(|part| sections(part)).collect()
 }
 
 /// A section of a task's prompt as JSON; none where it is absent.
-#[must_use]
 pub fn json_section(request: &Request, name: &str) -> Option<Value> {
     let sections = task_sections(request);
     let (_, content) = sections.into_iter().find(|(found, _)| *found == name)?;
@@ -92,7 +88,6 @@ pub struct Shown<'a> {
 
 impl Shown<'_> {
     /// The task that the call belongs to: its id without turn and place.
-    #[must_use]
     pub fn task(&self) -> &str {
         let mut parts = self.call.rsplitn(3, '.');
         parts.nth(2).unwrap_or(self.call)
@@ -100,7 +95,6 @@ impl Shown<'_> {
 }
 
 /// Reads the text of a tool result; none where it does not have our form.
-#[must_use]
 pub fn shown(text: &str) -> Option<Shown<'_>> {
     let (first, rest) = text.split_once('\n')?;
     let failed = !first.starts_with("result of ");
@@ -113,7 +107,6 @@ pub fn shown(text: &str) -> Option<Shown<'_>> {
 }
 
 /// The tool results of a conversation that have our form, in order.
-#[must_use]
 pub fn all_shown(request: &Request) -> Vec<Shown<'_>> {
     let mut all = Vec::new();
     for turn in &request.turns {

@@ -140,13 +140,11 @@ impl Request {
     }
 
     /// The tools that the model may call now.
-    #[must_use]
     pub fn offered(&self) -> &[Tool] {
         if self.choice == Choice::None { &[] } else { &self.tools }
     }
 
     /// The first turn's parts: the prompt of the task.
-    #[must_use]
     pub fn task_parts(&self) -> &[String] {
         match self.turns.first() {
             Some(Turn::User(parts)) => parts,
@@ -155,20 +153,17 @@ impl Request {
     }
 
     /// Replies of the model so far.
-    #[must_use]
     pub fn replies(&self) -> usize {
         self.turns.iter().filter(|turn| matches!(turn, Turn::Assistant { .. })).count()
     }
 
     /// Which conversation it belongs to, and how far that is: the same for a request that is sent
     /// again after a failure.
-    #[must_use]
     pub fn place(&self) -> (u64, usize) {
         (hash(&(&self.key, &self.model, &self.system, self.task_parts())), self.replies())
     }
 
     /// A number made from all of the body.
-    #[must_use]
     pub fn seed(&self) -> u64 {
         hash(&self.bytes)
     }

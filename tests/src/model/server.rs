@@ -107,13 +107,11 @@ impl Server {
     }
 
     /// Where it serves, such as `http://127.0.0.1:40123`.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// What it saw.
-    #[must_use]
     pub fn log(&self) -> &Log {
         &self.log
     }

@@ -62,7 +62,6 @@ pub struct Usage {
 }
 
 /// The provider that a path belongs to.
-#[must_use]
 pub fn provider(path: &str) -> Option<Provider> {
     Provider::ALL.into_iter().find(|provider| provider.path() == path)
 }
@@ -119,7 +118,6 @@ fn plain(error: &ValidationError<'_>) -> String {
 }
 
 /// The refusal of a prompt that is larger than the model's window, in tokens.
-#[must_use]
 pub fn too_long(provider: Provider, tokens: u64, window: u64) -> Refused {
     let message = match provider {
         Provider::Anthropic => format!("prompt is too long: {tokens} tokens > {window} maximum"),
@@ -131,7 +129,6 @@ pub fn too_long(provider: Provider, tokens: u64, window: u64) -> Refused {
 }
 
 /// An error of the provider itself.
-#[must_use]
 pub fn failure(status: u16) -> Refused {
     let message = match status {
         429 => "This request would exceed your rate limit.",
@@ -142,7 +139,6 @@ pub fn failure(status: u16) -> Refused {
 }
 
 /// An error in the provider's form.
-#[must_use]
 pub fn error_body(provider: Provider, Refused { status, message }: &Refused) -> Value {
     if provider == Provider::Anthropic {
         let kind = match status {
@@ -167,7 +163,6 @@ pub fn error_body(provider: Provider, Refused { status, message }: &Refused) -> 
 }
 
 /// The reply as one JSON document.
-#[must_use]
 pub fn body(request: &Request, reply: &Reply, usage: Usage) -> Value {
     match request.provider {
         Provider::Anthropic => anthropic::body(request, reply, usage),
@@ -177,7 +172,6 @@ pub fn body(request: &Request, reply: &Reply, usage: Usage) -> Value {
 }
 
 /// Tokens of a reply.
-#[must_use]
 pub fn output_tokens(reply: &Reply) -> u64 {
     let calls: usize = reply.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
     ((reply.text.len() + calls) as u64).div_ceil(crate::model::cache::BYTES_A_TOKEN)

@@ -9,7 +9,6 @@ use casebook_expert::profile::Profile;
 use crate::args::Format;
 
 /// The JSON Schema of `format` as text.
-#[must_use]
 pub fn schema(format: Format) -> String {
     let schema = match format {
         Format::Expert => Definition::schema(),

@@ -172,13 +172,11 @@ impl Client {
     }
 
     /// The connection is still there, as far as is known.
-    #[must_use]
     pub fn alive(&self) -> bool {
         self.running.as_ref().is_some_and(|running| !running.is_closed() && !running.is_transport_closed())
     }
 
     /// Why the connection is gone.
-    #[must_use]
     pub fn why_gone(&mut self) -> String {
         let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
         match ended {
@@ -188,7 +186,6 @@ impl Client {
     }
 
     /// The server has said since they were listed that its tools changed.
-    #[must_use]
     pub fn tools_changed(&self) -> bool {
         self.changed.load(Ordering::Acquire)
     }

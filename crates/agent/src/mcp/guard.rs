@@ -39,7 +39,6 @@ pub struct Offer {
     schema: JsonSchema,
 }
 
-#[must_use]
 pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned) -> Judged {
     let evidence = policy.kind == Kind::Evidence;
     let known_to_read = evidence || any(&policy.read_only, &listed.name);
@@ -143,7 +142,6 @@ fn without(schema: &Value, fixed: &Map<String, Value>) -> Result<Value, String> 
 
 impl Offer {
     /// The arguments under which a call is recorded: those that are fixed for every caller show what was asked.
-    #[must_use]
     pub fn sent(&self, asked: &str) -> String {
         match serde_json::from_str::<Value>(asked) {
             // What was refused is recorded as it was asked.
@@ -189,7 +187,6 @@ impl Offer {
 
 /// The schema in `text` without the arguments that are held for one caller; one that does not take them
 /// stays as it is.
-#[must_use]
 pub fn hide(text: &str, held: &Map<String, Value>) -> String {
     let shown = serde_json::from_str::<Value>(text).ok().and_then(|schema| without(&schema, held).ok());
     shown.map_or_else(|| text.to_owned(), |schema| schema.to_string())

@@ -17,19 +17,16 @@ impl Pattern {
         Self(text.into())
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// There is no wildcard in it.
-    #[must_use]
     pub fn is_exact(&self) -> bool {
         !self.0.contains('*')
     }
 
     /// `name` is one that it stands for.
-    #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         WildMatchPattern::<'*', '\0'>::new(&self.0).matches(name)
     }
@@ -42,7 +39,6 @@ impl fmt::Display for Pattern {
 }
 
 /// One of `patterns` stands for `name`.
-#[must_use]
 pub fn any(patterns: &[Pattern], name: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(name))
 }

@@ -41,7 +41,6 @@ pub enum Pinned {
 }
 
 /// The hash of what a caller is told of a tool: name, description, schema, and whether it only reads.
-#[must_use]
 pub fn fingerprint(tool: &Listed) -> String {
     let told = json!({
         "name": tool.name,
@@ -78,7 +77,6 @@ impl Pins {
     }
 
     /// How a tool of `server` stands.
-    #[must_use]
     pub fn of(&self, server: &str, tool: &Listed) -> Pinned {
         match self.servers.get(server).map(|pinned| pinned.get(&tool.name)) {
             None => Pinned::Never,
@@ -122,7 +120,6 @@ impl Pins {
 }
 
 /// Where a team folder has its pins.
-#[must_use]
 pub fn path(team: &Path) -> PathBuf {
     team.join("pins.json")
 }

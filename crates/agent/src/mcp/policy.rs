@@ -161,13 +161,11 @@ impl Policy {
     }
 
     /// What is said of `server`.
-    #[must_use]
     pub fn of(&self, server: &str) -> ServerPolicy {
         self.servers.get(server).cloned().unwrap_or_default()
     }
 
     /// The JSON Schema of the file.
-    #[must_use]
     pub fn schema() -> Value {
         config::schema::<File>()
     }

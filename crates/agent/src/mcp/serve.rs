@@ -98,7 +98,6 @@ pub async fn http(
 }
 
 /// The line that says where the server of a command (`casebook mcp`) listens: whoever gave port 0 reads it there.
-#[must_use]
 pub fn announcement(command: &str, bound: SocketAddr) -> String {
     format!("{command} http://{bound}{}", http::PATH)
 }

@@ -72,7 +72,6 @@ impl fmt::Debug for Way {
 
 /// The host of an address: the rest of it may hold a secret, in the query, in a part of the path, or before
 /// the host.
-#[must_use]
 pub fn host(url: &str) -> Option<&str> {
     url.split(['/', '?', '#']).nth(2).and_then(|host| host.rsplit('@').next())
 }
@@ -105,7 +104,6 @@ impl Servers {
     }
 
     /// The JSON Schema of the file.
-    #[must_use]
     pub fn schema() -> Value {
         raw::schema()
     }

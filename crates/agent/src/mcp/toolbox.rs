@@ -63,7 +63,6 @@ impl Toolbox {
 
     /// The tools that `grants` allow, each a server and a tool; `held` are arguments that are fixed for
     /// this Expert, for servers over the evidence.
-    #[must_use]
     pub fn granted(&self, grants: &[(Pattern, Pattern)], held: &Map<String, Value>) -> Option<Granted> {
         let mut mine = Vec::new();
         for server in &self.servers {
@@ -81,7 +80,6 @@ impl Toolbox {
     }
 
     /// The tools that `grants` allow of servers that are anybody's.
-    #[must_use]
     pub fn granted_general(&self, grants: &[(Pattern, Pattern)]) -> Option<Granted> {
         let mut all = self.granted(grants, &Map::new())?;
         all.servers.retain(|(server, _)| server.policy.kind == Kind::General);
@@ -157,13 +155,11 @@ pub struct Granted {
 
 impl Granted {
     /// What the roster says of the servers as sources of evidence; those over the evidence list their own.
-    #[must_use]
     pub fn sources(&self) -> Vec<SourceInfo> {
         self.general().map(source).collect()
     }
 
     /// Those of them that are not there; what is said of each says why.
-    #[must_use]
     pub fn gone(&self) -> Vec<SourceInfo> {
         self.general().filter(|server| server.there.is_err()).map(source).collect()
     }

@@ -257,7 +257,6 @@ impl Config {
     }
 
     /// The JSON Schema of the file.
-    #[must_use]
     pub fn schema() -> serde_json::Value {
         config::schema::<raw::File>()
     }
@@ -268,14 +267,12 @@ impl Config {
     }
 
     /// The model `name`.
-    #[must_use]
     pub fn model(&self, name: &str) -> Option<&Profile> {
         self.models.get(name)
     }
 
     /// Who thinks in such a task; none means the built-in analyst. What is set for the domain goes
     /// before what is set for the task, then the phase, then the role, key by key.
-    #[must_use]
     pub fn select(&self, role: Role, kind: TaskKind, phase: Phase, domain: Option<&Domain>) -> Option<ModelSelection> {
         let role = self.roles.get(&role)?;
         let overrides = [role.phases.get(&phase), role.tasks.get(&kind), domain.and_then(|d| role.domains.get(d))];

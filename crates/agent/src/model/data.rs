@@ -19,13 +19,11 @@ pub use quote::recorded_quote;
 
 /// A section whose content is one JSON document. Every `<` in it is written `\u003c`, so that no text
 /// inside can close a section; it stays the same document.
-#[must_use]
 pub fn section(name: &str, content: &Value) -> String {
     format!("<{name}>\n{}\n</{name}>\n", escape_json(&content.to_string(), true))
 }
 
 /// A section whose content is text, with `<` and `>` escaped as in JSON.
-#[must_use]
 pub fn text_section(name: &str, content: &str) -> String {
     let text = copied(content.trim_end_matches('\n'), b"\r\t<>", |out, c| match c {
         '<' | '>' => push_json_escape(out, c),
@@ -40,7 +38,6 @@ pub fn text_section(name: &str, content: &str) -> String {
 /// out and how to reach it, with the tools that look into results where the task has them (`looks`), and
 /// the last item of a list that was cut has a block of its own.
 /// The same result gives the same text, so that a replay asks the same.
-#[must_use]
 pub fn result(call: &ToolCall, text: &str, limit: usize, looks: bool) -> String {
     let tool = one_line(&call.tool, 80).replace(['<', '>', '(', ')'], "?");
     let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -167,7 +164,6 @@ fn copied(text: &str, also: &[u8], mut other: impl FnMut(&mut String, char)) -> 
 }
 
 /// `text` with what shows nothing written as `\u{202e}`; line ends and tabs stay.
-#[must_use]
 pub fn visible(text: &str) -> String {
     copied(text, b"\r", push_visible)
 }

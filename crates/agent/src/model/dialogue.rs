@@ -61,7 +61,6 @@ enum Shown {
 }
 
 impl Dialogue<'_> {
-    #[must_use]
     pub fn next(&self) -> Action {
         let form = self.brief.form(self.task.view.kind());
         let mut walk = Walk { turn: 1, ..Walk::default() };

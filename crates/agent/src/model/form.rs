@@ -135,7 +135,6 @@ impl TimeForm {
 
 /// What of a wire schema goes beyond the subset that every provider takes, each with its place: open
 /// objects, optional fields, alternatives other than `anyOf`, limits, references.
-#[must_use]
 pub fn strict_faults(schema: &Value, place: &str) -> Vec<String> {
     const TAKEN: [&str; 8] =
         ["type", "description", "enum", "properties", "required", "additionalProperties", "items", "anyOf"];

@@ -18,7 +18,6 @@ pub struct Price {
 
 impl Price {
     /// What `tokens` cost, in millionths, rounded up: a limit on money must not leak by rounding.
-    #[must_use]
     pub fn cost(&self, tokens: &Tokens) -> u64 {
         let plain = tokens.input.saturating_sub(tokens.cached).saturating_sub(tokens.cache_written);
         let sum: u128 = [

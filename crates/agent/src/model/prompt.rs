@@ -32,7 +32,6 @@ impl Prompt {
     }
 
     /// Its name and version, such as `plan 1`.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         let first = self.0.lines().next().unwrap_or_default();
         let after = first.split_once("(prompt ").map_or(first, |(_, after)| after);
@@ -41,13 +40,11 @@ impl Prompt {
 
     /// The system text: `{{team}}` and each `{{name}}` of `fills` replaced. No view goes into it, so
     /// that it is the same for every task of its kind.
-    #[must_use]
     pub fn render(&self, fills: &[(&str, &str)]) -> String {
         Self::filled(self.0, fills)
     }
 
     /// As [`Prompt::render`], for the text of any prompt file.
-    #[must_use]
     pub fn filled(text: &str, fills: &[(&str, &str)]) -> String {
         let mut text = text.replace("{{team}}", TEAM.trim_end());
         for (name, fill) in fills {
@@ -112,7 +109,6 @@ impl<'a> Section<'a> {
 /// The parts of the first message in at most `room` bytes, in the order of `sections`. When room is
 /// short, sections shrink one after another by rank; when even their shortest forms do not fit, those
 /// are what comes back. A last section says what was left out.
-#[must_use]
 pub fn lay_out(sections: &[Section<'_>], room: usize) -> Vec<Part> {
     let mut written: Vec<Written> = sections.iter().map(|s| (s.write)(s.most)).collect();
     let mut by_rank: Vec<usize> = (0..sections.len()).collect();

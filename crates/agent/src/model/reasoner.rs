@@ -17,7 +17,6 @@ use crate::reasoner::{Action, Analyst, Past, Reasoner, Turn};
 
 /// Who plays a role: its models in the models file, with `prompts` if there are some and `added` at the
 /// end of each, and `analyst` if the role has no model.
-#[must_use]
 pub fn assign(
     models: Option<&Models>,
     prompts: Option<&Arc<Prompts>>,

@@ -51,13 +51,11 @@ impl Failed {
 
 /// Whether an HTTP status may pass: timeouts, conflicts, rate limits, and faults of the server,
 /// Anthropic's 529 (overloaded) among them.
-#[must_use]
 pub const fn passes(status: u16) -> bool {
     matches!(status, 408 | 409 | 429 | 500..=599)
 }
 
 /// The wait that a `retry-after` header asks for: seconds, or a date.
-#[must_use]
 pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {

@@ -28,19 +28,16 @@ impl Schema {
         Self::from(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({"type": "object"})))
     }
 
-    #[must_use]
     pub fn value(&self) -> &Value {
         &self.0.value
     }
 
     /// The schema as JSON, fields in their own order: models read them in it.
-    #[must_use]
     pub fn text(&self) -> &str {
         self.0.raw.get()
     }
 
     /// The same, to be part of other JSON as it is.
-    #[must_use]
     pub fn raw(&self) -> &RawValue {
         &self.0.raw
     }
@@ -106,7 +103,6 @@ impl AnswerForm {
 
     /// What is wrong with `object`, each fault with its place, at most [`MAX_ERRORS`]; empty when it has
     /// the form.
-    #[must_use]
     pub fn faults(&self, object: &Value) -> Vec<String> {
         let faults = self.compiled.faults(object, MAX_ERRORS).into_iter();
         faults.map(|(at, what)| format!("{}: {what}", if at.is_empty() { "the answer" } else { &at })).collect()
@@ -137,7 +133,6 @@ const DROPPED: [&str; 19] = [
 ];
 
 /// The subset of `schema` that every provider takes.
-#[must_use]
 pub fn strict(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {

@@ -60,7 +60,6 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// `text` without `key`, however the text came by it.
-#[must_use]
 pub fn redact(text: &str, key: Option<&SecretString>) -> String {
     match key {
         Some(key) => text.replace(key.expose_secret(), REDACTED),

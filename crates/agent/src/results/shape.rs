@@ -14,7 +14,6 @@ const LONGEST: usize = 600;
 /// The shape of `value` in one line: objects with their fields, arrays with their length and the shape of
 /// their first item. A field whose name is no plain name is told as `?`: whoever wrote the data may have
 /// chosen it, and this line is ours.
-#[must_use]
 pub fn shape(value: &Value) -> String {
     let mut out = String::new();
     write(value, DEPTH, &mut out);

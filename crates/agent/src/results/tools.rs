@@ -51,7 +51,6 @@ const ABOUT: [(&str, &str, &str); 3] = [
 ];
 
 /// A toolset with the three tools over its own results. One without tools has no results, and stays.
-#[must_use]
 pub fn with(mut toolset: Toolset) -> Toolset {
     let there = |name: &str| toolset.tools.iter().any(|tool| tool.name == name);
     let fresh: Vec<ToolSpec> = ABOUT

@@ -27,7 +27,6 @@ pub struct Permissions {
 
 impl User {
     /// Its name on the server, and in its inbox.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Hub => "hub".into(),
@@ -38,7 +37,6 @@ impl User {
     }
 
     /// What it may do where `queues` are those of all workers: some read what every worker recorded.
-    #[must_use]
     pub fn permissions(&self, queues: &[Queue]) -> Permissions {
         let inbox = format!("_INBOX_{}.>", self.name());
         let publish: Vec<String> = match self {
@@ -104,7 +102,6 @@ fn worker(queue: &Queue, queues: &[Queue]) -> Vec<String> {
 
 /// Users with their permissions as the `authorization` block of a server's configuration. The password of
 /// each is text in the server's own syntax: a quoted bcrypt hash, or `$VARIABLE`.
-#[must_use]
 pub fn authorization(users: &[(User, String)]) -> String {
     let list = |all: &[String]| all.iter().map(|s| format!("\"{s}\"")).collect::<Vec<_>>().join(",\n          ");
     let queues: Vec<Queue> = users

@@ -37,7 +37,6 @@ pub const LEASE: Duration = Duration::from_secs(30);
 const QUEUE: i64 = 1_000_000;
 
 /// The stream of what the workers of a queue record, or the Hub (none).
-#[must_use]
 pub fn results(writer: Option<&Queue>) -> String {
     match writer {
         None => "CASEBOOK_RESULTS_hub".to_owned(),
@@ -132,7 +131,6 @@ fn consumer(name: &str, filter: String, keeping: Keeping) -> pull::Config {
 }
 
 /// The stream and the consumer from which the jobs of a queue are pulled.
-#[must_use]
 pub(crate) fn consumer_of(queue: &str) -> Option<(&'static str, String)> {
     if let Some(name) = queue.strip_prefix("casebook.task.") {
         return Some((TASKS, name.replace('.', "-")));

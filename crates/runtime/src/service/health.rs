@@ -32,7 +32,6 @@ pub struct Standing {
 
 impl Standing {
     /// Why it takes no work; nothing when it does.
-    #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.draining {
@@ -101,7 +100,6 @@ impl Health {
         Self(Arc::new(Inner { role: role.to_owned(), name: instance(), standing, beat }))
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
@@ -129,7 +127,6 @@ impl Health {
         });
     }
 
-    #[must_use]
     pub fn standing(&self) -> Standing {
         self.0.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -140,12 +137,10 @@ impl Health {
     }
 
     /// Whether the actors ran lately.
-    #[must_use]
     pub fn live(&self) -> bool {
         self.0.beat.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < STUCK
     }
 
-    #[must_use]
     pub fn answer(&self) -> Answer {
         let standing = self.standing();
         let mut reasons = standing.reasons();

@@ -150,7 +150,6 @@ pub fn check<T: Args>(file: &Path, text: &str) -> Result<(), ConfigFaults> {
 }
 
 /// The environment variables that set `T`.
-#[must_use]
 pub fn variables<T: Args>() -> Vec<String> {
     Settings::of::<T>().command.get_arguments().map(variable_of).collect()
 }
@@ -228,13 +227,11 @@ impl Settings {
 }
 
 /// The version of the package and of the messages between processes.
-#[must_use]
 pub fn version() -> String {
     format!("{} (messages {WIRE_VERSION})", env!("CARGO_PKG_VERSION"))
 }
 
 /// `text` as a string of TOML, whose escapes are those of JSON.
-#[must_use]
 pub fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }

@@ -21,7 +21,6 @@ pub struct Stop(watch::Receiver<bool>);
 
 impl Stop {
     /// For callers that decide themselves. Nobody asks once the other half is gone.
-    #[must_use]
     pub fn by_hand() -> (Stopper, Self) {
         let (tell, told) = watch::channel(false);
         (Stopper(tell), Self(told))
@@ -57,7 +56,6 @@ impl Stop {
         Ok((stop, at_once))
     }
 
-    #[must_use]
     pub fn asked(&self) -> bool {
         *self.0.borrow()
     }

@@ -46,7 +46,6 @@ pub async fn work(service: &Service, assignments: Vec<Assignment>) -> Result<(),
 
 /// How to reach the server as `user`. Where the credentials are a folder, each user has the file of its
 /// name in it.
-#[must_use]
 pub fn options(common: &Common, user: &str) -> Options {
     let of_user = |path: &PathBuf| if path.is_dir() { path.join(user) } else { path.clone() };
     Options {

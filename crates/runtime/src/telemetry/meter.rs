@@ -172,7 +172,6 @@ pub fn ruled(rule: &'static str) {
 }
 
 /// Seconds from one time to another; none where the clock went back.
-#[must_use]
 pub fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0)
 }

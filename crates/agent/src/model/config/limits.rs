@@ -93,7 +93,6 @@ impl Limits {
 
     /// What a task may use that is `given` so much: more turns or time where these limits say so, and never
     /// more of the budget.
-    #[must_use]
     pub fn held(&self, given: Allowance) -> Allowance {
         Allowance {
             turns: self.turns.unwrap_or(given.turns),

@@ -27,7 +27,6 @@ const NOTES: usize = 5;
 
 /// JSON of `value` in at most `limit` bytes: first arrays end early, then long texts are cut with `…`,
 /// so that every pointer into what is shown is right in the whole, too.
-#[must_use]
 pub fn fit(value: &Value, limit: usize) -> Shortened {
     let whole = escape_json(&value.to_string(), false);
     if whole.len() <= limit {

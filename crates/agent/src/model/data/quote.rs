@@ -9,7 +9,6 @@ use super::{push_json_escape, push_visible, unseen};
 /// The recorded text that `quote` was copied from: a part of the value at `at` in `result` that is
 /// shown as `quote` in the prompt, with or without JSON's escapes. None when it is there as it stands
 /// and when it is not there at all: then the quotation is taken at its word.
-#[must_use]
 pub fn recorded_quote(result: &str, at: &Locator, quote: &str) -> Option<String> {
     let quote = quote.strip_suffix('…').unwrap_or(quote);
     if quote.is_empty() {

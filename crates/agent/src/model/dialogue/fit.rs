@@ -17,7 +17,6 @@ const FRAME_BYTES: usize = 200;
 
 /// Tokens that so many bytes take at the most. Measured on logs: 2.54 bytes a token in syslog, 2.65 in
 /// JSON; prose takes more.
-#[must_use]
 pub(super) const fn tokens(bytes: usize) -> u64 {
     (bytes as u64 * 2).div_ceil(5)
 }

@@ -22,7 +22,6 @@ const SENTENCE: usize = 480;
 const PARAGRAPH: usize = 1600;
 
 /// The alert as it was sent.
-#[must_use]
 pub fn alert(rank: u8, alert: &Alert) -> Section<'_> {
     Section::new(rank, ALERT, move |limit| {
         let fitted = fit(&alert.json(), limit);
@@ -33,7 +32,6 @@ pub fn alert(rank: u8, alert: &Alert) -> Section<'_> {
 }
 
 /// The Journal in at most `most` bytes; its own rendering says how much is folded away.
-#[must_use]
 pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
     Section::new(rank, most, move |limit| {
         let text = if entries.is_empty() { "(no entry yet)".to_owned() } else { journal::render(entries, limit) };
@@ -43,7 +41,6 @@ pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
 
 /// The Timeline; of more than [`EVENTS`] events or [`TIMELINE`] bytes of them those with the best
 /// scores, of equal ones the latest. `left_out` ends the sentence about the others.
-#[must_use]
 pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<'a> {
     Section::new(rank, TIMELINE, move |limit| {
         let items = timeline.events.iter().map(|e| (rank_of(e.score), event(e)));
@@ -67,7 +64,6 @@ pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<
 }
 
 /// Which events of a Timeline are shown in `limit` bytes.
-#[must_use]
 pub fn kept_events(timeline: &Timeline, limit: usize) -> Vec<bool> {
     let items: Vec<(u64, usize)> =
         timeline.events.iter().map(|e| (rank_of(e.score), event(e).to_string().len())).collect();
@@ -84,7 +80,6 @@ fn event(event: &casebook_protocol::TimelineEvent) -> Value {
 }
 
 /// The Review without what its findings cite; in `most` bytes those of the best scores.
-#[must_use]
 pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
     Section::new(rank, most, move |limit| {
         let items = review.findings.iter().map(|f| (rank_of(f.score), reviewed(f)));
@@ -137,7 +132,6 @@ fn reviewed(reviewed: &Reviewed) -> Value {
 
 /// A time as prompts and answers have it. The name of the field that it was read from stays out: it
 /// is a text of the evidence.
-#[must_use]
 pub fn time(time: &EventTime) -> Value {
     let mut shown = json!({"at": time.at, "precision": time.precision, "basis": time.basis});
     if let (Some(until), Some(map)) = (time.until, shown.as_object_mut()) {
@@ -168,7 +162,6 @@ pub fn kept_values(
 
 /// Which of the items, each with its importance and its bytes, are kept: at most `count` of them in
 /// at most `limit` bytes, the most important first, of equal ones the later first.
-#[must_use]
 pub fn keep(items: &[(u64, usize)], count: usize, limit: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|i| (Reverse(items.get(*i).map_or(0, |item| item.0)), Reverse(*i)));
