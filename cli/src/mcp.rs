@@ -33,7 +33,7 @@ pub async fn serve(command: &str, served: Served, http: Option<SocketAddr>, stop
 }
 
 fn announce(command: &str, bound: SocketAddr) {
-    let mut screen = Screen::stdout();
+    let mut screen = Screen::stdout(false);
     screen.line(announcement(command, bound));
     // Whether anyone reads it is not our concern.
     let _ = screen.finish();

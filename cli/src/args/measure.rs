@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use super::EvidenceArgs;
 
@@ -38,9 +38,9 @@ pub struct Backtest {
     /// Write both reports and what differs, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Show every call of a tool or a model, not only the first few tool calls of a task
-    #[arg(long, short)]
-    pub verbose: bool,
+    /// Show each step: questions, findings, scores and the first tool calls of a task; twice, every call
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
 }
 
 /// `casebook doctor`
