@@ -28,8 +28,6 @@ pub const PROGRAM: Program = Program {
 /// The settings of a Hub.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    #[command(flatten)]
-    pub limits: Limits,
     /// Investigations at once; more alerts wait in order of severity
     #[arg(long, value_name = "N", value_parser = number::<usize>(1, 100_000), default_value = "64")]
     pub at_once: usize,
@@ -43,6 +41,8 @@ pub struct Options {
     /// How often to check for missed notifications
     #[arg(long, value_name = "SECONDS", value_parser = seconds(1, 3600), default_value = "15")]
     pub sweep: Duration,
+    #[command(flatten)]
+    pub limits: Limits,
 }
 
 /// What an investigation may cost; at the limit it concludes and says so.
