@@ -306,4 +306,4 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
