@@ -114,6 +114,3 @@ pub(in crate::analyst) fn let_through(case: &Case, done: &[Done]) -> BTreeSet<(S
     first.sort_by_key(|rec| (rec.time, rec.key()));
     first.into_iter().take(FEW).map(|r| (r.file.clone(), r.line)).collect()
 }
-
-#[cfg(test)]
-mod tests;

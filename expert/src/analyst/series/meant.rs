@@ -28,6 +28,3 @@ pub(super) fn by<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
 fn page(rec: &Rec) -> Option<&str> {
     rec.facets.get(Facet::Url)?.split(['?', '#']).next()
 }
-
-#[cfg(test)]
-mod tests;

@@ -59,6 +59,3 @@ fn account_of(rec: &Rec) -> Option<String> {
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-$@".contains(&b));
     (name.len() >= 3 && plain && !account::of_system(&name)).then_some(name)
 }
-
-#[cfg(test)]
-mod tests;
