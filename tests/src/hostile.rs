@@ -10,24 +10,20 @@ use serde_json::{Value, json};
 /// The alert that belongs to the evidence. It is true: the attack is on record.
 pub const ALERT: &str = r#"{"id":"hostile-1","rule":{"title":"Shell started by web server","level":"high"},"event_time":"2026-03-10T12:00:00Z","host":"web-1","user":"www-data","source_ip":"203.0.113.77","process":{"pid":7001,"exe":"/bin/sh"},"description":"apache2 started /bin/sh on web-1"}"#;
 
-/// A text of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
     /// Its name: family and number.
     pub id: String,
-    /// What it tries.
     pub family: String,
     /// Where an attacker writes it.
     pub field: String,
-    /// The text.
     pub text: String,
     /// It addresses the reader in a way that code is meant to see. Where this is false only the rules
     /// hold: a lie is no instruction.
     pub raised: bool,
 }
 
-/// The file of the corpus.
 pub fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile/corpus.ndjson")
 }
@@ -281,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_corpus_is_readable_and_each_text_stands_once_in_the_evidence() {
+    fn each_hostile_text_is_once_in_the_evidence() {
         let all = corpus().unwrap();
         let ids: BTreeSet<&str> = all.iter().map(|t| t.id.as_str()).collect();
         assert!(all.len() >= 60 && ids.len() == all.len(), "{}", all.len());

@@ -31,7 +31,6 @@ impl Broker {
         Ok(Self { folder: folder.to_path_buf(), config, server })
     }
 
-    /// Its port.
     pub fn port(&self) -> u16 {
         self.server.port
     }
@@ -41,7 +40,6 @@ impl Broker {
         self.server.url()
     }
 
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.server.process.id()
     }

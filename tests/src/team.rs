@@ -23,7 +23,6 @@ pub const READY: Duration = Duration::from_secs(60);
 /// Bytes of a process's log that are shown when a test fails.
 const TAIL: usize = 3_000;
 
-/// What a process is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     Hub,
@@ -67,7 +66,6 @@ impl Shape {
     }
 }
 
-/// A process of the team.
 #[derive(Debug)]
 pub struct Member {
     pub part: Part,
@@ -91,7 +89,6 @@ pub struct Processes {
     pub members: Vec<Member>,
 }
 
-/// A team with its model.
 pub struct Team {
     pub model: Server,
     processes: Processes,

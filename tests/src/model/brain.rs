@@ -34,7 +34,6 @@ pub struct Brain {
     pub journal: usize,
     /// The Director's first note names the alert: then no two investigations have a prompt in common.
     pub names_alert: bool,
-    /// The verdict that the Director proposes.
     pub verdict: Verdict,
 }
 
@@ -65,11 +64,8 @@ impl Brain {
     }
 }
 
-/// The next move of a role.
 pub(super) enum Step {
-    /// Call tools.
     Call(Vec<Ask>),
-    /// Answer with this object.
     Answer(Value),
 }
 

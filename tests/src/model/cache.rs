@@ -21,7 +21,6 @@ const BACK: usize = 20;
 struct Edge {
     /// A hash of everything up to here.
     hash: u64,
-    /// Bytes up to here.
     bytes: u64,
     /// The client asked to cache up to here.
     marked: bool,
@@ -39,7 +38,6 @@ pub struct Prefix {
 
 impl Prefix {
     /// An empty prompt of a cache that works by marks, or in steps.
-    #[must_use]
     pub fn new(by_marks: bool) -> Self {
         Self { edges: Vec::new(), bytes: 0, by_marks, hasher: DefaultHasher::new() }
     }
@@ -77,13 +75,11 @@ impl Prefix {
         if self.by_marks { self.edges.iter().filter(|edge| edge.marked).count() } else { 0 }
     }
 
-    /// The size of the prompt in tokens.
     pub const fn tokens(&self) -> u64 {
         self.bytes.div_ceil(BYTES_A_TOKEN)
     }
 }
 
-/// Tokens of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
     /// All of them.
@@ -147,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mark_nothing_is_cached_and_a_short_prefix_never_is() {
+    fn unmarked_or_short_prefix_is_not_cached() {
         let mut cache = PromptCache::default();
         for blocks in [&[("s", 8000, false)], &[("s", 4000, true)]] {
             cache.count(1, &prompt(true, blocks));

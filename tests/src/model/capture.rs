@@ -25,9 +25,7 @@ pub struct Captured {
     pub place: (u64, usize),
     /// How often this very request has come, from 1.
     pub attempt: u32,
-    /// The request.
     pub request: Arc<Request>,
-    /// Tokens of the prompt.
     pub prompt: Counted,
 }
 
@@ -38,7 +36,6 @@ pub struct Entry {
     pub number: u64,
     /// The same for requests of the same body, whoever sent them.
     pub content: u64,
-    /// The key that it came with.
     pub key: String,
     /// The kind of task, where the prompt says one.
     pub kind: Option<TaskKind>,
@@ -48,10 +45,8 @@ pub struct Entry {
     pub answered: Option<Timestamp>,
 }
 
-/// Sums over all requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Requests that came.
     pub requests: u64,
     /// Of those, refused as malformed or not allowed.
     pub rejected: u64,
@@ -59,17 +54,11 @@ pub struct Counts {
     pub answered: u64,
     /// Of those, answered though the same request had been answered before: calls made twice.
     pub answered_again: u64,
-    /// Requests by kind of task.
     pub by_kind: BTreeMap<String, u64>,
-    /// Requests under way now.
     pub active: u64,
-    /// Most requests under way at once.
     pub most_at_once: u64,
-    /// Bytes of bodies that came.
     pub bytes: u64,
-    /// Tokens of prompts.
     pub prompt: Counted,
-    /// Tokens of replies.
     pub output: u64,
 }
 
@@ -94,7 +83,6 @@ pub struct Log {
 
 impl Log {
     /// A log that keeps requests in memory if `keep`, and writes each into `folder` where there is one.
-    #[must_use]
     pub fn new(keep: bool, folder: Option<PathBuf>) -> Self {
         Self { inner: Mutex::default(), keep, folder }
     }
@@ -104,7 +92,6 @@ impl Log {
     }
 
     /// A request came; its end is counted when the guard is dropped, also when the client went away.
-    #[must_use]
     pub fn begin(self: &Arc<Self>) -> UnderWay {
         let mut inner = self.lock();
         let counts = &mut inner.counts;
@@ -114,7 +101,6 @@ impl Log {
         UnderWay(Arc::clone(self))
     }
 
-    /// A request was refused, with this message.
     pub fn reject(&self, message: &str) {
         let mut inner = self.lock();
         inner.counts.rejected += 1;
@@ -157,7 +143,6 @@ impl Log {
         captured
     }
 
-    /// A request was answered with a reply.
     pub fn answered(&self, captured: &Captured, usage: Usage) {
         let mut inner = self.lock();
         inner.counts.answered += 1;
@@ -183,7 +168,6 @@ impl Log {
         std::fs::write(folder.join(format!("{name}.reply")), sent)
     }
 
-    /// The requests that were taken, in order of arrival.
     pub fn captured(&self) -> Vec<Captured> {
         self.lock().captured.clone()
     }
@@ -201,12 +185,10 @@ impl Log {
         answered.get(nth.checked_sub(1)?).map(|entry| (*entry).clone())
     }
 
-    /// The messages of the requests that were refused.
     pub fn rejected(&self) -> Vec<String> {
         self.lock().rejected.clone()
     }
 
-    /// The sums so far.
     pub fn counts(&self) -> Counts {
         self.lock().counts.clone()
     }

@@ -31,15 +31,12 @@ pub enum Fault {
     Cut,
     /// The reply ends at the limit of tokens, in the middle of its object.
     Truncated,
-    /// The model refuses.
     Refusal,
-    /// The answer is prose.
     Prose,
     /// The answer is right, but as text in a Markdown fence, also where a tool was asked for.
     Fenced,
     /// The answer's fields have other types than asked.
     WrongTypes,
-    /// A tool that does not exist is called.
     UnknownTool,
     /// The arguments of each tool call are no JSON.
     BadArguments,
@@ -47,7 +44,6 @@ pub enum Fault {
     EndlessCalls,
     /// An answer of so many bytes.
     Huge(u64),
-    /// There is neither text nor a call.
     Empty,
 }
 
@@ -73,7 +69,6 @@ struct Seen {
     struck: HashSet<u64>,
 }
 
-/// A script with one fault.
 #[derive(Debug)]
 pub struct Faulty<S> {
     inner: S,
@@ -84,7 +79,6 @@ pub struct Faulty<S> {
 
 impl<S: Script> Faulty<S> {
     /// `inner`, failing with `fault` where `when` says.
-    #[must_use]
     pub fn new(inner: S, fault: Fault, when: When) -> Self {
         Self { inner, fault, when, seen: Mutex::default() }
     }

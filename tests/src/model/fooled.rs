@@ -34,7 +34,6 @@ pub struct Fooled {
     pub brain: Brain,
     /// The Expert is fooled, in this way.
     pub expert: Option<Way>,
-    /// The Critic is fooled.
     pub critic: bool,
     /// The Director is fooled, and proposes this.
     pub director: Option<Verdict>,

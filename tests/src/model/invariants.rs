@@ -16,9 +16,7 @@ use crate::model::request::{Provider, Request, Turn};
 /// What was broken, and where.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// The request by its number.
     pub number: u64,
-    /// The rule, in a word.
     pub rule: &'static str,
     /// Where in the request, and what was found.
     pub detail: String,

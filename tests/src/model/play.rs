@@ -5,21 +5,17 @@ use std::time::Duration;
 
 use crate::model::Request;
 
-/// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// It is done, or wants its tool calls made.
     Done,
-    /// It reached its limit of tokens.
     Length,
-    /// It refused.
     Refusal,
 }
 
 /// A tool call that the model asks for; its id is made when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
-    /// The tool.
     pub name: String,
     /// The arguments: JSON text, unless a fault wants otherwise.
     pub arguments: String,
@@ -30,21 +26,15 @@ pub struct Ask {
 pub struct Reply {
     /// Its text; the reason where it refused.
     pub text: String,
-    /// The tool calls that it asks for.
     pub calls: Vec<Ask>,
-    /// Why it stopped.
     pub stop: Stop,
 }
 
 impl Reply {
-    /// A text.
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), calls: Vec::new(), stop: Stop::Done }
     }
 
-    /// Tool calls.
-    #[must_use]
     pub const fn calls(calls: Vec<Ask>) -> Self {
         Self { text: String::new(), calls, stop: Stop::Done }
     }
@@ -53,7 +43,6 @@ impl Reply {
 /// What happens on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Play {
-    /// The model replies.
     Reply(Reply),
     /// The same, so much later.
     Late(Duration, Box<Play>),
@@ -66,7 +55,6 @@ pub enum Play {
     },
     /// A gateway in between answers with a page that is no JSON.
     Page {
-        /// The status.
         status: u16,
     },
     /// The connection ends in the middle of the body of this reply.
@@ -75,7 +63,6 @@ pub enum Play {
     Huge(u64),
 }
 
-/// Plays the model.
 pub trait Script: Send + Sync + 'static {
     /// What happens on this request. The same request gives the same play, unless a fault counts.
     fn reply(&self, request: &Request) -> Play;

@@ -76,9 +76,7 @@ fn up_to<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str)> {
 pub struct Shown<'a> {
     /// The call by our own id, such as `r1.investigate.endpoint.t1.0`.
     pub call: &'a str,
-    /// The tool.
     pub tool: &'a str,
-    /// The call failed.
     pub failed: bool,
     /// What the first line says after the tool.
     pub note: &'a str,
@@ -138,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_says_whose_it_is() {
+    fn result_says_whose_it_is() {
         let text =
             "result of call r1.investigate.endpoint.t1.0 (search), 9 bytes, whole\n<data-0f>\n{\"a\":1}\n</data-0f>";
         let found = shown(text).unwrap();

@@ -23,8 +23,6 @@ impl Provider {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::Chat, Self::Responses];
 
-    /// The path that is asked.
-    #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Anthropic => "/v1/messages",
@@ -34,10 +32,8 @@ impl Provider {
     }
 }
 
-/// A tool that the request declares.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
-    /// Its name.
     pub name: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,
@@ -50,47 +46,36 @@ pub struct Tool {
 pub enum Choice {
     /// Call some or none.
     Auto,
-    /// Call none.
     None,
-    /// Call at least one.
     Any,
-    /// Call this one.
     Only(String),
 }
 
-/// A tool call in the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The provider's id.
     pub id: String,
-    /// The tool.
     pub name: String,
     /// The arguments as JSON text.
     pub arguments: String,
 }
 
-/// The result of a tool call in the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     /// The call that it answers, by the provider's id.
     pub id: String,
-    /// Its text.
     pub text: String,
 }
 
-/// One turn of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
     /// What the client says, part by part.
     User(Vec<String>),
     /// What the model replied.
     Assistant {
-        /// Its text.
         text: String,
-        /// Its tool calls.
         calls: Vec<Call>,
     },
-    /// Results of tool calls.
     Results(Vec<Answer>),
 }
 
@@ -99,9 +84,7 @@ pub enum Turn {
 pub struct Request {
     /// Whose wire format it came in.
     pub provider: Provider,
-    /// The key that came with it.
     pub key: String,
-    /// The model.
     pub model: String,
     /// The system prompt, parts joined.
     pub system: String,

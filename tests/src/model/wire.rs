@@ -39,7 +39,6 @@ pub struct Incoming {
 /// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The status.
     pub status: u16,
     /// What is wrong.
     pub message: String,
