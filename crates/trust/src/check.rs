@@ -1,5 +1,5 @@
-//! The mechanical check of a finding against the recorded bytes, before any Critic runs
-//! (rule 3.2). Pure: it sees only what the caller put among the exhibits.
+//! Checks a finding against the recorded bytes, before a Critic sees it (citation check). It is pure: it sees
+//! only the calls that the caller added as exhibits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,13 +29,12 @@ pub struct Exhibit {
     json: Option<Value>,
 }
 
-/// The recorded calls that a check may look at. A clone shares their bytes.
+/// Cloning is cheap: clones share the bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Exhibits(BTreeMap<CallId, Arc<Exhibit>>);
 
 impl Exhibits {
-    /// Adds a recorded call with the bytes of its result. Bytes that are not the artifact that the
-    /// call names are left out, so that nothing can be cited from them.
+    /// Skips bytes that do not match the hash in the call, so that no citation can use them.
     pub fn add(&mut self, call: ToolCall, repeatable: bool, bytes: &[u8]) {
         if ArtifactId::of(bytes) != call.result {
             return;
@@ -45,15 +44,14 @@ impl Exhibits {
         self.0.insert(call.id.clone(), Arc::new(Exhibit { call, repeatable, text, json }));
     }
 
-    /// The record that a citation leads to, and where in the result it stands. None where it leads to
-    /// no one record.
+    /// The record that a citation points into, and its JSON pointer. None if it does not point into exactly one
+    /// record.
     #[must_use]
     pub fn cited(&self, citation: &Citation) -> Option<(String, &Value)> {
         let Citation::Literal { call, at: Locator::Pointer(pointer), .. } = citation else { return None };
         self.0.get(call)?.record(pointer)
     }
 
-    /// The text of the result of a call.
     #[must_use]
     pub fn text(&self, call: &CallId) -> Option<&str> {
         self.0.get(call).map(|exhibit| exhibit.text.as_str())
@@ -154,7 +152,7 @@ impl Exhibits {
                     let told = exhibit.told(found);
                     return Err(format!("the citation says that nothing is there, the result says {told}"));
                 }
-                // A search that was asked for no records returns none, whatever it found.
+                // A search with a limit of 0 returns no records even if it found some, so check the total.
                 let total = exhibit.json.as_ref().and_then(|json| json.get("total")).and_then(Value::as_u64);
                 if let Some(total) = total.filter(|total| *total > 0 && !exhibit.served()) {
                     return Err(format!("the citation says that nothing is there, the query found {total} records"));
@@ -173,8 +171,7 @@ impl Exhibits {
         }
     }
 
-    /// The value at `at`, the same in the call made again. A tool that is not repeatable is taken at
-    /// its recorded word (issue: Experts are configuration).
+    /// The value at `at`. If the tool is repeatable, the repeated call must give the same value.
     fn recomputed<'a>(
         &'a self,
         exhibit: &'a Exhibit,
@@ -206,12 +203,12 @@ impl Exhibits {
 }
 
 impl Exhibit {
-    /// An MCP server returned it, and nothing in it is believed of itself.
+    /// The result comes from an MCP server, so nothing that it says about itself is believed.
     fn served(&self) -> bool {
         tool::server_of(&self.call.tool).is_some()
     }
 
-    /// Why a call that only looked into another call's result cannot be cited.
+    /// Rejects a citation of a call that only read the result of another call.
     fn looked_into(&self) -> Option<String> {
         let tool = tool::RESULT_TOOLS.contains(&self.call.tool.as_str()).then_some(&self.call.tool)?;
         let arguments: Option<Value> = serde_json::from_str(&self.call.arguments).ok();
@@ -222,12 +219,12 @@ impl Exhibit {
         Some(format!("{tool} looked into another result: cite the call itself, {call} at {at}"))
     }
 
-    /// The number that stands there; of a list that a server returned, how many items it has.
+    /// For a list that an MCP server returned, its length.
     fn number(&self, found: &Value) -> Option<u64> {
         if self.served() { served::number(found) } else { found.as_u64() }
     }
 
-    /// The value in a message. A server chooses how long it is.
+    /// The value for a message, cut if an MCP server chose its length.
     fn told(&self, found: &Value) -> String {
         match found {
             Value::Array(items) if self.served() => format!("{} items", items.len()),
@@ -236,7 +233,6 @@ impl Exhibit {
         }
     }
 
-    /// Nobody asked again.
     fn as_recorded(&self) -> bool {
         self.served() && !self.repeatable
     }
@@ -259,7 +255,7 @@ impl Exhibit {
         }
     }
 
-    /// The innermost object around `pointer` that names a file and a line, and its own pointer.
+    /// The innermost object around `pointer` that has a file and a line, and its pointer.
     fn record(&self, pointer: &str) -> Option<(String, &Value)> {
         let json = self.json.as_ref().filter(|_| !self.served())?;
         let mut path = pointer;
