@@ -1,4 +1,4 @@
-//! The zones of logs whose times write none, as alerts tell them, or as the logs state them at their beginning.
+//! Zones of logs without zones, from alerts or from a statement at the start of the log.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -15,18 +15,18 @@ use crate::time::roles::{Candidate, SECOND};
 use crate::time::text::{Reading, prefix};
 use crate::time::{Class, year};
 
-/// Its own times say no zone, and no other of its times does.
+/// None of its times has a zone.
 pub(super) fn open(plan: &TimePlan, candidates: &[Candidate]) -> bool {
     let own = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
     own.is_some_and(|own| own.class != Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
 }
 
-/// Records at the beginning of a log of text that may state its zone.
+/// A text log may state its zone in this many first records.
 const HEADING: usize = 50;
 
-/// The zone that a log of text states at its beginning beside the time at which it starts, as in
-/// `Start: 2024/01/02 03:04:05 (UTC-8:00)`. What it states first stands, and what an alert tells of it goes before that:
-/// whoever can write lines into a log could write one like it.
+/// The zone beside the start time of a text log, as in `Start: 2024/01/02 03:04:05 (UTC-8:00)`. The first
+/// statement counts, and a time in an alert overrides it, because a process that can write to the log could
+/// forge the statement.
 pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
     let own = plan.own.first()?;
     let heads = sample.iter().take(HEADING).filter_map(|fields| fields.first());
@@ -59,11 +59,11 @@ fn east_of_utc(text: &str) -> Option<i64> {
     ((0..=14).contains(&hours) && (0..60).contains(&minutes)).then_some(seconds * SECOND)
 }
 
-/// Gives their zones to the sources of hosts of which an alert told one, and notes of the others that they have none.
+/// Sets the zone of sources whose host appears in an alert. Adds a note to sources without a zone.
 pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
     for prepared in all.iter_mut() {
         let own = prepared.plan.own.first();
-        // A clock that another host has says nothing of this one.
+        // The clock of another host does not apply to this one.
         let mine = |o: &Offset| prepared.machines.contains(&o.host);
         let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key && mine(o)));
         prepared.zoneless &= !shown;
@@ -74,7 +74,7 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
     guessed.told = looked(all, hint, told);
     for looked in &guessed.told {
         let Some(offset) = &looked.zone else { continue };
-        // Where no host is named, a file speaks for itself alone.
+        // Without a host, a zone applies to its own file only.
         let same = |p: &&mut Prepared| {
             p.zoneless && p.machines.contains(&offset.host) && (!offset.host.is_empty() || p.found.file == looked.file)
         };
@@ -87,12 +87,12 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
             }
             prepared.notes.extend(clock::notes(std::slice::from_ref(&offset)));
             prepared.plan.offsets.push(offset);
-            // Of other hosts in the same file nothing is known.
+            // The zones of other hosts in the file are still unknown.
             prepared.zoneless = prepared.machines.len() > 1;
         }
     }
     for prepared in all.iter_mut().filter(|p| p.zoneless) {
-        // An alert tells of a zone also where it says that the times are right as they are written.
+        // An alert may also confirm that the times are correct as written.
         let as_written = |l: &Looked| {
             let local = || prepared.local(l.line, l.at).map(|(.., at)| at);
             l.zoned
@@ -116,8 +116,8 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
     }
 }
 
-/// What earlier alerts told of records whose logs write no zone, and what `hint` does. What was told first of a host
-/// stands.
+/// The records that earlier alerts and `hint` point to, in logs without a zone. For each host, the first one
+/// counts.
 fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked> {
     let files: Vec<&str> = all.iter().map(|p| p.found.file.as_str()).collect();
     let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
@@ -130,7 +130,7 @@ fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked>
 }
 
 impl Prepared {
-    /// The zone in which the record on `line` happened at `told`, if there is one. Its times say none themselves.
+    /// The zone that explains the record on `line`, if it happened at `told`.
     fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
         let (host, own, at) = self.local(line, told)?;
         let add = clock::zone(told, at)?;
@@ -138,8 +138,8 @@ impl Prepared {
         Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
     }
 
-    /// The host of the record on `line`, its field of time and what that says, read as UTC in the year nearest to `told`;
-    /// none where it says a zone.
+    /// The host of the record on `line`, its time field, and its time read as UTC in the year nearest to `told`.
+    /// None if it has a zone.
     fn local(&self, line: u64, told: i64) -> Option<(String, &Own, i64)> {
         let mut fields = self.line(line).filter(|_| self.zoneless)?;
         let host = self.plan.host_of(&fields);
@@ -154,7 +154,6 @@ impl Prepared {
         (!moment.zoned).then_some((host, own, at))
     }
 
-    /// The fields of the record that starts on a line.
     fn line(&self, number: u64) -> Option<Fields> {
         let mut file = File::open(&self.body.path).ok()?;
         file.seek(SeekFrom::Start(self.detected.skip)).ok()?;

@@ -1,4 +1,4 @@
-//! Sources whose records sum up a period instead of telling one event.
+//! Recognises sources whose records summarise a period.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ type Fields = Vec<(String, String)>;
 
 const MINUTE: i64 = 60 * 1_000_000_000;
 
-/// Why the records sum up, or none where they do not: fields that only a sum has, in nearly all records, with
-/// times that are shared by several records or lie on the edges of periods.
+/// The reason, or none. Such records have fields that only a summary has, and share times or have times at the
+/// edges of periods.
 pub(crate) fn reason(sample: &[Fields], time: &Candidate) -> Option<String> {
     const STATISTICS: [&str; 7] = ["sum", "min", "max", "avg", "average", "mean", "count"];
     const TOTALS: [&str; 6] = ["total", "established", "terminated", "hits", "occurrences", "responses"];
@@ -43,8 +43,7 @@ pub(crate) fn reason(sample: &[Fields], time: &Candidate) -> Option<String> {
     None
 }
 
-/// The names of the fields that hold numbers in nearly every record: a collector of many kinds of events has some
-/// that hold a total.
+/// Number fields in nearly every record. Collectors of many kinds of events also have totals in some records.
 fn counted(sample: &[Fields]) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for fields in sample {

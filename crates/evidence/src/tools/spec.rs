@@ -1,10 +1,9 @@
-//! What callers read about the tools.
+//! The descriptions of the tools.
 
 use casebook_protocol::{ToolSpec, Toolset};
 
 use crate::{Format, Source};
 
-/// Name, description and argument schema of each tool.
 pub(super) const TOOLS: [(&str, &str, &str); 7] = [
     (
         "list_sources",
@@ -65,7 +64,6 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
     ),
 ];
 
-/// The toolset over these sources.
 pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset {
     let about = about(sources.map(|s| (s.id.as_str(), s.format, s.records, s.sensor.as_str())));
     let tools = TOOLS
@@ -80,7 +78,7 @@ pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset 
     Toolset { name: "evidence".into(), about, tools }
 }
 
-/// What stands behind the tools over these sources, each with id, format, number of records and sensor.
+/// Describes the sources: id, format, number of records and sensor.
 pub fn about<'s>(sources: impl Iterator<Item = (&'s str, Format, u64, &'s str)>) -> String {
     let names: Vec<String> = sources
         .map(|(id, format, records, sensor)| format!("{id} ({}, {records} records of {sensor})", format.words()))
