@@ -1,5 +1,5 @@
-//! The built-in analyst as Director: deterministic, a function of its view. What it has to remember
-//! it writes into its Journal, as any Director must.
+//! The built-in analyst as Director. It is deterministic: its answer depends on its view. Its memory is the
+//! Journal.
 
 use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{JOURNAL_TOOL, answer, call};
@@ -12,12 +12,10 @@ mod memory;
 
 use memory::{Memory, Note};
 
-/// Trace rounds after which the analyst concludes: what three hops do not reach, a person must.
+/// The analyst concludes after this many trace rounds. A person must do longer traces.
 const TRACE_ROUNDS: u32 = 3;
-/// Names that one question follows.
 const FOLLOW: usize = 8;
 
-/// The analyst's next move in a Director's task.
 #[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let (entries, result) = match &task.view {

@@ -1,12 +1,12 @@
-//! The Director's journaling tool. It does nothing more than accumulate entries (seeds): the worker
-//! collects the accepted calls, and the Hub stamps them with phase, round and time.
+//! The journaling tool. It only collects entries: the worker takes the accepted calls, and the Hub adds phase,
+//! round and time.
 
 use async_trait::async_trait;
 use casebook_agent::tools::Tools;
 use casebook_agent::worker::JOURNAL_TOOL;
 use casebook_protocol::{EntryDraft, ToolSpec, Toolset};
 
-/// The longest entry, in bytes: the Journal is for short notes.
+/// In bytes, because entries are short notes.
 const LONGEST: usize = 4096;
 
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,6 +1,6 @@
-//! The analyst's conclusion. It accuses on evidence that is seldom or never legitimate, it proposes a
-//! dismissal only where the activity is explained and nothing grave stands against it, and else it
-//! says `inconclusive` and names what a person should look at. The rules of the Hub come after it.
+//! The conclusion of the analyst. It accuses if the evidence is rarely or never legitimate. It proposes a
+//! dismissal only if the activity is explained and no serious finding contradicts that. Otherwise it answers
+//! `inconclusive` and lists what a person should check. The Hub then applies its rules.
 
 use std::collections::BTreeSet;
 
@@ -43,19 +43,17 @@ fn techniques<'a>(notes: impl Iterator<Item = &'a Note>) -> BTreeSet<&'a str> {
     notes.map(|n| n.technique.split('.').next().unwrap_or_default()).filter(|t| *t != "-").collect()
 }
 
-/// The first findings of `notes`, by their ids.
 fn ids(notes: &[&Note]) -> String {
     notes.iter().take(3).map(|n| n.finding.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The kind of behaviour that the Expert says a record shows, which ends its claim. What the evidence says stands in
-/// backquotes, and a claim that was cut has no such end.
+/// The kind of behaviour, which the Expert puts at the end of a claim. Text in backquotes comes from the
+/// evidence and is ignored. A claim that was cut has no kind.
 fn kind(note: &Note) -> Option<&str> {
     let (_, kind) = note.claim.rsplit_once(": ")?;
     (!kind.contains(['`', '…'])).then_some(kind)
 }
 
-/// The verdict and the reason for it.
 fn judge(notes: &[Note]) -> (Verdict, String) {
     let of = |weight: Weight| notes.iter().filter(move |n| n.against && n.weight == weight);
     let decisive: Vec<&Note> = of(Weight::Decisive).collect();
@@ -66,16 +64,16 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         let because = format!("Behaviour was recorded that is practically never legitimate ({}).", ids(&decisive));
         return (Verdict::TruePositive, because);
     }
-    // Judgements of other products are no records: three kinds of them have to agree.
+    // Judgements of other products are not records, so three kinds must agree.
     let records: Vec<&Note> = strong.iter().copied().filter(|n| !n.claim.starts_with(JUDGEMENT)).collect();
     let several = distinct.len() >= if records.is_empty() { 3 } else { 2 } && (on_alert || strong.len() >= 2);
-    // A record of it and a count of how often say of one technique what two techniques around it say.
+    // A record and a count of one technique are as strong as two techniques.
     let on_it = |counted: bool| -> BTreeSet<&str> {
         let those = records.iter().filter(|n| n.about_alert && n.counted == counted && n.technique != "-");
         those.map(|n| n.technique.as_str()).collect()
     };
     let signs = !on_it(true).is_disjoint(&on_it(false));
-    // And so do three findings that show two kinds of behaviour, however the book sorts them.
+    // The same holds for three findings with two kinds of behaviour.
     let kinds: BTreeSet<&str> = records.iter().filter_map(|n| kind(n)).collect();
     let often = records.len() >= 3 && kinds.len() >= 2 && records.iter().any(|n| n.about_alert);
     if !strong.is_empty() && (several || signs || often) {
@@ -122,7 +120,7 @@ fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> Stri
     .unwrap_or_else(|| "Not established.".into())
 }
 
-/// The explanation that began first: an Expert's findings are numbered in order of time.
+/// The explanation with the earliest start: findings of an Expert are numbered in order of time.
 fn earliest(explaining: &[&Note]) -> Option<String> {
     let number =
         |n: &Note| n.finding.as_str().rsplit('-').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(u32::MAX);
@@ -130,7 +128,6 @@ fn earliest(explaining: &[&Note]) -> Option<String> {
     explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| told(n))
 }
 
-/// What it claims, and where that can be followed.
 fn told(note: &Note) -> String {
     format!("{} ({})", note.claim, note.finding)
 }
