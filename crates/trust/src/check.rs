@@ -121,7 +121,7 @@ impl Exhibits {
         }
         match citation {
             Citation::Literal { quote, .. } if quote.trim().chars().count() < 3 => {
-                Err("a quotation has at least three characters".to_owned())
+                Err("expected a quotation of at least three characters".to_owned())
             }
             Citation::Literal { at, quote, .. } if exhibit.served() => {
                 served::literal(exhibit, at, quote, corpus, times, check)
@@ -130,7 +130,7 @@ impl Exhibits {
             Citation::Count { at, value, again, .. } => {
                 let found = self.recomputed(exhibit, at, again.as_ref())?;
                 if exhibit.number(found) != Some(*value) {
-                    return Err(format!("the citation says {value}, the result says {}", exhibit.told(found)));
+                    return Err(format!("the citation says {value}, the result says {}", exhibit.shown(found)));
                 }
                 queried(exhibit, corpus, check)?;
                 corpus.add_number(*value);
@@ -149,8 +149,8 @@ impl Exhibits {
             Citation::Absence { at, from, to, again, .. } => {
                 let found = self.recomputed(exhibit, at, again.as_ref())?;
                 if exhibit.number(found) != Some(0) {
-                    let told = exhibit.told(found);
-                    return Err(format!("the citation says that nothing is there, the result says {told}"));
+                    let shown = exhibit.shown(found);
+                    return Err(format!("the citation says that nothing is there, the result says {shown}"));
                 }
                 // A search with a limit of 0 returns no records even if it found some, so check the total.
                 let total = exhibit.json.as_ref().and_then(|json| json.get("total")).and_then(Value::as_u64);
@@ -180,22 +180,22 @@ impl Exhibits {
     ) -> Result<&'a Value, String> {
         let found = exhibit.value(at)?;
         if let Some(false) = exhibit.json.as_ref().and_then(|j| j.get("total_is_exact")).and_then(Value::as_bool) {
-            return Err("the result says itself that its total is not exact".to_owned());
+            return Err("the result says that its total is not exact".to_owned());
         }
         if !exhibit.repeatable {
             return Ok(found);
         }
-        let again = again.ok_or("the query was not made again")?;
+        let again = again.ok_or("the query was not repeated")?;
         let second = self.0.get(again).ok_or_else(|| format!("no tool call {again} is on record"))?;
         if second.call.tool != exhibit.call.tool || second.call.arguments != exhibit.call.arguments {
-            return Err(format!("tool call {again} is another query"));
+            return Err(format!("tool call {again} made another query"));
         }
         if again == &exhibit.call.id {
-            return Err("the query was not made again".to_owned());
+            return Err("the query was not repeated".to_owned());
         }
         let recomputed = second.value(at)?;
         if recomputed != found {
-            let (now, then) = (second.told(recomputed), exhibit.told(found));
+            let (now, then) = (second.shown(recomputed), exhibit.shown(found));
             return Err(format!("recomputed, the result is {now}, not {then}"));
         }
         Ok(found)
@@ -225,7 +225,7 @@ impl Exhibit {
     }
 
     /// The value for a message, cut if an MCP server chose its length.
-    fn told(&self, found: &Value) -> String {
+    fn shown(&self, found: &Value) -> String {
         match found {
             Value::Array(items) if self.served() => format!("{} items", items.len()),
             other if self.served() => casebook_protocol::one_line(&other.to_string(), 80),
@@ -249,7 +249,7 @@ impl Exhibit {
         match at {
             Locator::Pointer(pointer) => {
                 let json = self.json.as_ref().ok_or("the result is not JSON: cite a line of it")?;
-                json.pointer(pointer).ok_or_else(|| format!("nothing stands at {pointer:?} in the result"))
+                json.pointer(pointer).ok_or_else(|| format!("there is nothing at {pointer:?} in the result"))
             }
             Locator::Line(_) => Err("a number is cited by JSON pointer".to_owned()),
         }
@@ -282,7 +282,7 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
         return;
     };
     match times.iter().filter(|t| time.precision.shows(t.at, time.at)).map(|t| t.basis).max() {
-        None => faults.push(format!("no cited record is of {}", time.at)),
+        None => faults.push(format!("no cited record has the time {}", time.at)),
         Some(basis) if time.basis > basis => {
             faults.push(format!(
                 "the time is given as {}, the record has it as {}",
@@ -296,7 +296,7 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
         if until < time.at {
             faults.push("the period ends before it begins".to_owned());
         } else if !times.iter().any(|t| time.precision.shows(t.at, until)) {
-            faults.push(format!("no cited record is of {until}"));
+            faults.push(format!("no cited record has the time {until}"));
         }
     }
 }

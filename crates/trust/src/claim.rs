@@ -66,8 +66,8 @@ fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) 
     if !word.contains(|c: char| c.is_ascii_digit()) && !word.contains("::") {
         return None;
     }
-    if let Some(stands) = address(word, corpus) {
-        return stated(stands, "the address");
+    if let Some(found) = address(word, corpus) {
+        return stated(found, "the address");
     }
     if is_hash(word) {
         return stated(corpus.has_hash(word), "the hash");
@@ -83,8 +83,8 @@ fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) 
     match unit {
         Some(unit) => {
             let of_query = matches!(unit, amount::Unit::Time(_)) && whole.is_some_and(|n| corpus.was_asked(n));
-            let stands = as_written || of_query || amount::stands(value, decimals, unit, corpus, times);
-            stated(stands, if matches!(unit, amount::Unit::Time(_)) { "the duration" } else { "the amount" })
+            let found = as_written || of_query || amount::is_stated(value, decimals, unit, corpus, times);
+            stated(found, if matches!(unit, amount::Unit::Time(_)) { "the duration" } else { "the amount" })
         }
         // It may be a version.
         None => {

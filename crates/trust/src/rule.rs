@@ -56,7 +56,7 @@ pub fn review(
             guards.push(guard(
                 Rule::NotSubmitted,
                 judgement.finding.as_str(),
-                "the Review judges the finding a second time: the first judgement stands",
+                "the Review judges the finding twice: the first judgement counts",
             ));
         } else {
             judgements.insert(judgement.finding.clone(), judgement);
@@ -84,7 +84,7 @@ fn reviewed(
     let mut capped_by = Vec::new();
     let judgement = judgement.unwrap_or_else(|| {
         capped_by.push(Rule::NotReviewed);
-        guards.push(guard(Rule::NotReviewed, finding.id.as_str(), "the Review says nothing of it: 0.00"));
+        guards.push(guard(Rule::NotReviewed, finding.id.as_str(), "the Review does not mention it: 0.00"));
         Judgement {
             finding: finding.id.clone(),
             score: Score::ZERO,
@@ -160,13 +160,13 @@ pub fn timeline(
             guards.push(guard(
                 Rule::NotCredible,
                 subject,
-                format!("no finding of it has {threshold} or more and valid evidence: dropped"),
+                format!("none of its findings has {threshold} or more and valid evidence: dropped"),
             ));
             continue;
         }
         let fresh: Vec<&Reviewed> = standing.into_iter().filter(|f| placed.insert(f.finding.id.clone())).collect();
         if fresh.is_empty() {
-            guards.push(guard(Rule::Duplicate, subject, "its findings stand in an earlier event: dropped"));
+            guards.push(guard(Rule::Duplicate, subject, "its findings are in an earlier event: dropped"));
             continue;
         }
         let Some(time) = best_time(&fresh) else {
@@ -175,7 +175,7 @@ pub fn timeline(
         };
         let mut description = event.description;
         if let Some(fault) = new_fact(&description, &fresh) {
-            guards.push(guard(Rule::NewFact, subject, format!("{fault}: the finding's own words stand instead")));
+            guards.push(guard(Rule::NewFact, subject, format!("{fault}: replaced by the claim of the finding")));
             description = fresh.first().map(|f| f.finding.draft.claim.clone()).unwrap_or_default();
         }
         events.push(make_event(time, description, &fresh));
@@ -248,11 +248,7 @@ fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<Timeli
             continue;
         };
         let subject = event.findings.first().map(ToString::to_string).unwrap_or_default();
-        guards.push(guard(
-            Rule::Duplicate,
-            subject,
-            "the same record at the same time stands in another event: merged",
-        ));
+        guards.push(guard(Rule::Duplicate, subject, "another event has the same record at the same time: merged"));
         first.findings.extend(event.findings);
         for record in event.evidence {
             if !first.evidence.contains(&record) {

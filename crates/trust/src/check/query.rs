@@ -18,7 +18,7 @@ pub(super) fn asked_for(exhibit: &Exhibit, claim: &str) -> Result<(), String> {
     match required.into_iter().find(|value| !claim.contains(&value.to_lowercase())) {
         None => Ok(()),
         Some(value) => Err(format!(
-            "the query required {:?}, too, which the claim does not name: it shows no more than that they do not occur together",
+            "the query also required {:?}, which the claim does not name: it shows only that they do not occur together",
             casebook_protocol::one_line(&value, 80)
         )),
     }

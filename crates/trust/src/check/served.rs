@@ -86,7 +86,7 @@ fn of_text(line: u64, text: &str, quote: &str) -> Cited {
 /// The record at a pointer: the innermost object around it, or the value itself if there is none. Lists of
 /// objects inside it are left out, because their items are records too.
 fn of_json(json: &Value, pointer: &str, quote: &str) -> Result<Cited, String> {
-    let value = json.pointer(pointer).ok_or_else(|| format!("nothing stands at {pointer:?} in the result"))?;
+    let value = json.pointer(pointer).ok_or_else(|| format!("there is nothing at {pointer:?} in the result"))?;
     let objects = value.as_array().map_or(0, |items| items.iter().filter(|i| i.is_object()).count());
     if objects > 0 {
         return Err(format!("{pointer:?} holds {objects} records: cite the one that shows it"));

@@ -49,7 +49,7 @@ pub(super) fn with_unit(word: &str) -> Option<(&str, Unit)> {
 
 /// True if the evidence states the amount, in any unit, as exactly as the claim. A duration may also lie between
 /// two cited times.
-pub(super) fn stands(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, times: &[Timestamp]) -> bool {
+pub(super) fn is_stated(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, times: &[Timestamp]) -> bool {
     let half = 0.5 / 10_f64.powi(i32::try_from(decimals).unwrap_or(0)) + 1e-9;
     let near = |found: f64| (found - value).abs() <= half;
     match unit {
@@ -63,7 +63,7 @@ pub(super) fn stands(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, tim
     }
 }
 
-pub(super) fn stands_alone(text: &str, digits: &str) -> bool {
+pub(super) fn occurs_alone(text: &str, digits: &str) -> bool {
     places(text, digits).next().is_some()
 }
 

@@ -30,16 +30,16 @@ pub(super) fn fault(words: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Opt
         // In another zone, the same digits mean another moment.
         let written = clock.date.is_none() && clock.offset.unwrap_or(0) == 0 && corpus.has_clock(&clock.text);
         let full = || corpus.moments().iter().any(|t| clock.shows(*t));
-        let stands = times.iter().any(|t| clock.shows(*t)) || written || full();
-        return Some(((!stands).then(|| format!("the time {shown} does not occur in what is cited")), used));
+        let found = times.iter().any(|t| clock.shows(*t)) || written || full();
+        return Some(((!found).then(|| format!("the time {shown} does not occur in what is cited")), used));
     }
     let (date, used) = date(words)?;
     let shown = words.get(..used).unwrap_or_default().join(" ");
     // Without a zone beside the date, the day may be the one before or after.
     let offsets: Vec<i32> = words.iter().filter_map(|w| zone(w)).chain([0]).collect();
     let on = |t: &Timestamp| offsets.iter().any(|o| local(*t, *o).is_some_and(|local| date.is_of(local.date())));
-    let stands = times.iter().any(on) || corpus.has_token(&shown) || corpus.moments().iter().any(on);
-    Some(((!stands).then(|| format!("the date {shown} does not occur in what is cited")), used))
+    let found = times.iter().any(on) || corpus.has_token(&shown) || corpus.moments().iter().any(on);
+    Some(((!found).then(|| format!("the date {shown} does not occur in what is cited")), used))
 }
 
 impl Clock {
@@ -74,7 +74,7 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
     };
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == '.')).unwrap_or(rest.len());
     let (digits, tail) = rest.split_at(end);
-    let mut clock = Clock { text: told(digits)?, offset: None, date };
+    let mut clock = Clock { text: normalized(digits)?, offset: None, date };
     let mut used = 1;
     let next = |place: usize| words.get(place).map_or(String::new(), |w| clean(w).to_lowercase());
     let half = match (tail, next(1).as_str()) {
@@ -101,7 +101,7 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
     Some((clock, used))
 }
 
-fn told(digits: &str) -> Option<String> {
+fn normalized(digits: &str) -> Option<String> {
     let mut parts = digits.split(':');
     let two = |p: &str| p.len() == 2 && p.bytes().all(|b| b.is_ascii_digit());
     let hour = parts.next().filter(|h| (1..=2).contains(&h.len()) && h.bytes().all(|b| b.is_ascii_digit()))?;

@@ -165,7 +165,7 @@ impl Corpus {
     /// True if the number occurs alone. A part of a date, a time, an address or a longer number does not count.
     pub(super) fn has_number(&self, number: u64) -> bool {
         let digits = number.to_string();
-        self.numbers.contains(&number) || self.lower.iter().any(|text| super::amount::stands_alone(text, &digits))
+        self.numbers.contains(&number) || self.lower.iter().any(|text| super::amount::occurs_alone(text, &digits))
     }
 
     /// True if the number occurs as a count: with what it counts, alone in a field, or with a word such as

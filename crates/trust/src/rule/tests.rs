@@ -334,6 +334,6 @@ fn summary_of_a_refused_verdict_says_so() {
     assert_eq!((accepted.summary.as_str(), accepted.actions.len()), ("All is well.", 1));
     let refused = words("a");
     assert_eq!(refused.summary, "Proposed as benign positive, and not accepted. All is well.");
-    assert!(refused.actions[0].starts_with("Have a person look at what is missing"), "{:?}", refused.actions);
+    assert!(refused.actions[0].starts_with("Let a person check what is missing"), "{:?}", refused.actions);
     assert_eq!(refused.actions[1], "Once that is settled: Record the exception.");
 }

@@ -20,7 +20,7 @@ pub struct Docket<'a> {
 /// The verdict rule. It is asymmetric. One credible incriminating finding is enough to escalate. A dismissal
 /// needs:
 /// - two independent, checked sources that the subject does not control, quoted from fields that it cannot choose
-/// - no valid strong finding against it, whatever its score
+/// - no valid strong finding against it, at any score
 /// - no text in the evidence that addresses the investigator
 #[must_use]
 pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
@@ -46,7 +46,7 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
             ruling.missing.extend(against(&credible, docket));
             ruling.missing.extend(addressed(docket));
             if !ruling.missing.is_empty() {
-                ruling.missing.extend(doubts.told());
+                ruling.missing.extend(doubts.reasons());
             }
             Rule::DismissalUnsupported
         }
@@ -69,7 +69,7 @@ pub fn not_accepted(conclusion: &mut Conclusion, ruling: &Ruling) {
     for action in &mut conclusion.actions {
         *action = format!("Once that is settled: {action}");
     }
-    let first = "Have a person look at what is missing before anything is done about this alert, or it is closed.";
+    let first = "Let a person check what is missing before you act on this alert or close it.";
     conclusion.actions.insert(0, first.into());
 }
 
@@ -80,15 +80,15 @@ fn grounds(grave: &[&Reviewed]) -> Vec<String> {
         let key = |f: &Reviewed| (f.finding.draft.weight, f.finding.draft.about_alert);
         key(b).cmp(&key(a)).then(b.score.get().total_cmp(&a.score.get())).then(a.finding.id.cmp(&b.finding.id))
     });
-    let mut told: Vec<String> = sorted
+    let mut reasons: Vec<String> = sorted
         .iter()
-        .take(TOLD)
+        .take(LISTED_MAX)
         .map(|f| format!("{} ({}): {}", f.finding.id, f.score, one_sentence(&f.finding.draft.claim, 240)))
         .collect();
-    if sorted.len() > TOLD {
-        told.push(format!("and {} more findings that point to an attack", sorted.len() - TOLD));
+    if sorted.len() > LISTED_MAX {
+        reasons.push(format!("and {} more findings that point to an attack", sorted.len() - LISTED_MAX));
     }
-    told
+    reasons
 }
 
 #[derive(Debug, Default)]
@@ -161,11 +161,11 @@ fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ru
 }
 
 /// At most this many findings or fields are listed for one reason.
-const TOLD: usize = 5;
+const LISTED_MAX: usize = 5;
 
 fn listed<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> String {
-    let more = items.len().saturating_sub(TOLD);
-    let mut text = items.take(TOLD).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
+    let more = items.len().saturating_sub(LISTED_MAX);
+    let mut text = items.take(LISTED_MAX).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
     if more > 0 {
         text.push_str(&format!(" and {more} more"));
     }
@@ -173,17 +173,17 @@ fn listed<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> Stri
 }
 
 impl Doubts<'_> {
-    fn told(&self) -> Vec<String> {
-        let mut told = Vec::new();
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
         if !self.controlled.is_empty() {
-            told.push(format!(
-                "{} explain it, too, but are written on the subject's own host and so prove nothing alone",
+            reasons.push(format!(
+                "{} also explain it, but are written on the subject's own host and so prove nothing alone",
                 listed(self.controlled.iter())
             ));
         }
         if !self.unknown.is_empty() {
-            told.push(format!(
-                "{} explain it, too, but nobody says what wrote them, so that they prove nothing alone",
+            reasons.push(format!(
+                "{} also explain it, but it is unknown what wrote them, so they prove nothing alone",
                 listed(self.unknown.iter().map(|source| one_line(source, 80)).collect::<Vec<_>>().into_iter())
             ));
         }
@@ -194,25 +194,25 @@ impl Doubts<'_> {
             }
         }
         for (field, ids) in by_field {
-            told.push(format!(
-                "a quotation that an attacker could not have written: {} quotes `{}`, whose text whoever is recorded chooses",
+            reasons.push(format!(
+                "a quotation that an attacker could not have written: {} quotes `{}`, whose text the recorded party chooses",
                 listed(ids.iter()),
                 one_line(&field.replace('`', "'"), 80)
             ));
         }
         if !self.counted.is_empty() {
-            told.push(format!(
+            reasons.push(format!(
                 "a record: {} rests on a number or on nothing found, which shows only what was searched for",
                 listed(self.counted.iter())
             ));
         }
         if !self.unrelated.is_empty() {
-            told.push(format!(
+            reasons.push(format!(
                 "a tie to the alert: {} names nothing that the alert names",
                 listed(self.unrelated.iter())
             ));
         }
-        told
+        reasons
     }
 }
 
@@ -229,27 +229,29 @@ fn names_some_of(finding: &Reviewed, alert: &str) -> bool {
 /// the Critic.
 fn against(credible: &[&Reviewed], docket: &Docket<'_>) -> Vec<String> {
     let incriminates = |f: &casebook_protocol::Finding| f.draft.bearing == Bearing::Incriminating;
-    let mut told: BTreeMap<&FindingId, String> = BTreeMap::new();
+    let mut reasons: BTreeMap<&FindingId, String> = BTreeMap::new();
     for f in credible.iter().filter(|f| incriminates(&f.finding)) {
         let draft = &f.finding.draft;
         if draft.weight >= Weight::Strong || (draft.about_alert && draft.weight >= Weight::Moderate) {
             let id = &f.finding.id;
-            told.insert(id, format!("an innocent explanation of {id} ({}), which points to an attack", f.score));
+            reasons.insert(id, format!("an innocent explanation of {id} ({}), which points to an attack", f.score));
         }
     }
     for f in docket.submitted.iter().filter(|f| incriminates(&f.finding) && f.checked.valid()) {
         let id = &f.finding.id;
         if f.finding.draft.weight >= Weight::Strong && f.finding.draft.kind != FindingKind::Instruction {
-            told.entry(id).or_insert_with(|| {
+            reasons.entry(id).or_insert_with(|| {
                 let scored = docket.known.get(id).map_or_else(
                     || "was never reviewed".to_owned(),
                     |k| format!("was scored {} by the Critic", k.score),
                 );
-                format!("a person's look at {id}, which points strongly to an attack, holds against the record, and {scored}")
+                format!(
+                    "a person's look at {id}, which points strongly to an attack, has valid citations, and {scored}"
+                )
             });
         }
     }
-    told.into_values().collect()
+    reasons.into_values().collect()
 }
 
 /// If text in the evidence addresses the investigator, its author may want a dismissal, so a person must decide.

@@ -91,6 +91,6 @@ fn server_that_is_not_on_the_roster_explains_nothing() {
     for known in [&["siem"][..], &[]] {
         let ruling = ruling(known);
         assert_eq!(ruling.verdict, Verdict::Inconclusive);
-        assert!(ruling.missing.iter().any(|m| m.contains("nobody says what wrote them")), "{ruling:?}");
+        assert!(ruling.missing.iter().any(|m| m.contains("it is unknown what wrote them")), "{ruling:?}");
     }
 }
