@@ -78,8 +78,8 @@ impl Catalog {
                 return Ok(there);
             }
         }
-        let told = known.map(|meta| meta.guessed.told).unwrap_or_default();
-        let meta = build(evidence_dir, index_path, found, skipped, hint, &told, progress)?;
+        let looked = known.map(|meta| meta.guessed.told).unwrap_or_default();
+        let meta = build(evidence_dir, index_path, found, skipped, hint, &looked, progress)?;
         Ok(Self::new(evidence_dir, index_path, meta))
     }
 

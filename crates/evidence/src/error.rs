@@ -17,7 +17,7 @@ pub enum LoadError {
     Index { path: PathBuf, source: rusqlite::Error },
     #[error("{0} changed while it was being loaded: load it again when nothing writes to it")]
     Changed(String),
-    #[error("loading stopped without a reason: a defect of Casebook")]
+    #[error("loading stopped without a reason: this is a bug in Casebook")]
     Stopped,
 }
 
@@ -31,7 +31,7 @@ pub enum ReadError {
         hint: String,
     },
     /// The indexed bytes differ from those in the file.
-    #[error("{0} changed since it was loaded: what was indexed is no longer there. Load the evidence again")]
+    #[error("{0} changed since it was loaded, so the index does not match it; load the evidence again")]
     Changed(String),
     #[error("cannot read {file}: {source}")]
     Read {

@@ -77,12 +77,12 @@ impl Guess {
     /// Whether an index built with `hint` would have the same times. `time` gives the time of a record in this
     /// index.
     pub(crate) fn holds(&self, hint: Option<&Hint>, files: &[&str], time: impl Fn(&str, u64) -> Option<i64>) -> bool {
-        let told = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
-            let file = pointed(files, &told.file).filter(|file| self.zoneless.iter().any(|z| z == file))?;
-            Some((file, told.line, told.ns()?))
+        let pointed_at = hint.and_then(|hint| hint.record.as_ref()).and_then(|record| {
+            let file = pointed(files, &record.file).filter(|file| self.zoneless.iter().any(|z| z == file))?;
+            Some((file, record.line, record.ns()?))
         });
         // A record that was already used changes nothing, nor does a difference that is not a zone offset.
-        let new = told.is_some_and(|(file, line, at)| {
+        let new = pointed_at.is_some_and(|(file, line, at)| {
             !self.told.iter().any(|l| (l.file.as_str(), l.line, l.at) == (file, line, at))
                 && time(file, line).is_some_and(|local| {
                     // The stated zone may be wrong and have to be removed.

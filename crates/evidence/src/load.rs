@@ -53,7 +53,7 @@ pub(crate) fn build(
     found: Vec<Found>,
     mut skipped: Vec<Skipped>,
     hint: Option<&Hint>,
-    told: &[Looked],
+    looked: &[Looked],
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -84,7 +84,7 @@ pub(crate) fn build(
     if prepared.is_empty() {
         return Err(nothing(root, &skipped));
     }
-    let guessed = prepare::share(&mut prepared, hint, told);
+    let guessed = prepare::share(&mut prepared, hint, looked);
     let sources = run(prepared, &writer, &mut manifest, progress)?;
     if sources.iter().all(|s| s.source.records == 0) {
         return Err(nothing(root, &skipped));
@@ -357,7 +357,7 @@ impl Reading {
         }
         if self.resolver.disbelieved > 0 {
             source.notes.push(format!(
-                "in {} records {} is minutes or more out of line with the clock that the other records agree on: there the clock is used",
+                "in {} records {} differs by minutes or more from the clock that the other records agree on: the clock is used there",
                 self.resolver.disbelieved,
                 names.first().map_or("the UTC time", String::as_str)
             ));

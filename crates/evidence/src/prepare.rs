@@ -106,9 +106,9 @@ impl Prepared {
     }
 }
 
-/// Applies clock offsets and the year that some sources show to all sources. `hint` and `told` (from earlier
+/// Applies clock offsets and the year that some sources show to all sources. `hint` and `looked` (from earlier
 /// alerts) give what the evidence does not. Returns those choices.
-pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked]) -> Guess {
+pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, looked: &[Looked]) -> Guess {
     let near = hint.and_then(Hint::ns);
     let mut guessed = Guess { near, ..Guess::default() };
     let mut offsets: Vec<Offset> = Vec::new();
@@ -147,7 +147,7 @@ pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked]) 
             prepared.notes.push(format!("its times have no year: {year} for the first record, by {from}"));
         }
     }
-    zone::share(all, hint, told, &mut guessed);
+    zone::share(all, hint, looked, &mut guessed);
     guessed
 }
 
@@ -237,7 +237,7 @@ fn time_fields(candidates: &[Candidate], plan: &TimePlan) -> Vec<TimeField> {
         let own = plan.own.iter().find(|o| o.path == field.name);
         if own.is_some_and(|o| o.basis == casebook_protocol::TimeBasis::Aggregation) {
             field.role = super::TimeRole::Aggregation;
-            "a time of the period that the record sums up".clone_into(&mut field.note);
+            "a time of the period that the record covers".clone_into(&mut field.note);
         }
         if field.name == PAIR
             && let Some(pair) = &plan.pair

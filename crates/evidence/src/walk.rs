@@ -80,7 +80,7 @@ fn look(root: &Path, path: &Path, own: &Path) -> Result<Entry, String> {
         return Ok(Entry::Folder);
     }
     if !meta.is_file() {
-        return Err("no regular file".into());
+        return Err("not a regular file".into());
     }
     let mtime = meta
         .modified()

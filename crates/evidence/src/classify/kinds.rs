@@ -48,7 +48,7 @@ pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
         AUTHENTICATION.split_whitespace().any(|word| value.contains(word))
     };
     let acts = ACTION.split_whitespace().any(|name| facts.share(name, authenticates) > 0.3);
-    let reason = "its records tell what accounts did: logins and the like";
+    let reason = "its records say what accounts did, such as logins";
     (account >= 1 && acts).then(|| belongs("identity", "identity-log", false, reason))
 }
 
@@ -66,7 +66,7 @@ const SPEAKERS: [Speakers; 6] = [
         domain: "identity",
         sensor: "auth",
         on_host: true,
-        what: "logins and changes of privilege (sshd, sudo and the like)",
+        what: "logins and changes of privilege (sshd, sudo and similar programs)",
     },
     Speakers {
         programs: "named dnsmasq unbound dhcpd pf filterlog ufw squid haproxy openvpn charon",
@@ -163,7 +163,7 @@ pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
         return Some(belongs("application", "web-error", true, "a web server's error log"));
     }
     if part(&|m| m.contains("PowerShell transcript start") || m.starts_with(r"PS C:\")) > 0.0 {
-        return Some(belongs("endpoint", "powershell-transcript", true, "what was typed and shown in PowerShell"));
+        return Some(belongs("endpoint", "powershell-transcript", true, "input and output of PowerShell"));
     }
     if timed < 0.2 && part(&is_setting) > 0.7 {
         return Some(belongs("configuration", "settings", true, "settings or a policy, without times"));
@@ -173,7 +173,7 @@ pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
         let word = word.rsplit('/').next().unwrap_or_default();
         m.starts_with('#') || COMMANDS.split_whitespace().any(|c| c == word)
     };
-    (part(&command) > 0.4).then(|| belongs("endpoint", "shell-history", true, "commands as a shell keeps them"))
+    (part(&command) > 0.4).then(|| belongs("endpoint", "shell-history", true, "command history of a shell"))
 }
 
 fn is_setting(line: &str) -> bool {

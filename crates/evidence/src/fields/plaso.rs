@@ -24,7 +24,7 @@ pub(crate) fn event(text: &str) -> Option<Fields> {
         return Some(out);
     }
     let (strings, after) = if before.len() < rest.len() { items(after) } else { (Vec::new(), after) };
-    let (head, told) = after.split_once("Message string: ").unwrap_or((after, ""));
+    let (head, message) = after.split_once("Message string: ").unwrap_or((after, ""));
     for (label, name) in
         [("Hostname: ", "Computer"), ("Computer Name: ", "Computer"), ("Record Number: ", "RecordNumber")]
     {
@@ -34,7 +34,7 @@ pub(crate) fn event(text: &str) -> Option<Fields> {
     let named = names.iter().zip(&strings).filter(|(_, value)| !value.is_empty() && value.as_str() != "-");
     out.extend(named.map(|(name, value)| ((*name).to_owned(), value.clone())));
     let known: HashSet<String> = out.iter().map(|(name, _)| name.clone()).collect();
-    let more = message::fields(&lines(told)).into_iter();
+    let more = message::fields(&lines(message)).into_iter();
     out.extend(more.filter(|(name, value)| !value.is_empty() && value != "-" && !known.contains(name)));
     Some(out)
 }

@@ -37,7 +37,7 @@ pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
         value.get(used..).and_then(east_of_utc).filter(|_| near)
     });
     let add = -stated.filter(|east| *east != 0)?;
-    let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its beginning".to_owned());
+    let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its start".to_owned());
     Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1 })
 }
 
@@ -60,7 +60,7 @@ fn east_of_utc(text: &str) -> Option<i64> {
 }
 
 /// Sets the zone of sources whose host appears in an alert. Adds a note to sources without a zone.
-pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
+pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, earlier: &[Looked], guessed: &mut Guess) {
     for prepared in all.iter_mut() {
         let own = prepared.plan.own.first();
         // The clock of another host does not apply to this one.
@@ -71,7 +71,7 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
             guessed.zoneless.push(prepared.found.file.clone());
         }
     }
-    guessed.told = looked(all, hint, told);
+    guessed.told = looked(all, hint, earlier);
     for looked in &guessed.told {
         let Some(offset) = &looked.zone else { continue };
         // Without a host, a zone applies to its own file only.
@@ -99,9 +99,9 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
                 && l.file == prepared.found.file
                 && local().is_some_and(|at| at.abs_diff(l.at) < SECOND.unsigned_abs())
         };
-        let told = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host))
+        let corrected = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host))
             || guessed.told.iter().any(as_written);
-        if let Some(stated) = prepared.stated.take().filter(|_| !told) {
+        if let Some(stated) = prepared.stated.take().filter(|_| !corrected) {
             prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
             prepared.plan.offsets.push(stated);
             prepared.zoneless = false;
@@ -111,36 +111,36 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
     for prepared in all.iter_mut().filter(|p| p.zoneless) {
         let fields = prepared.plan.own.first().map(|own| own.path.clone());
         let rest = if prepared.plan.offsets.is_empty() { "" } else { " of other hosts" };
-        let note = |path: String| format!("the times of {path}{rest} say no zone: they are read as UTC");
+        let note = |path: String| format!("the times of {path}{rest} have no zone: they are read as UTC");
         prepared.notes.extend(fields.map(note));
     }
 }
 
 /// The records that earlier alerts and `hint` point to, in logs without a zone. For each host, the first one
 /// counts.
-fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked> {
+fn looked(all: &[Prepared], hint: Option<&Hint>, earlier: &[Looked]) -> Vec<Looked> {
     let files: Vec<&str> = all.iter().map(|p| p.found.file.as_str()).collect();
-    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
-        let (file, at) = (pointed(&files, &told.file)?, told.ns()?);
+    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|record| {
+        let (file, at) = (pointed(&files, &record.file)?, record.ns()?);
         let source = all.iter().find(|p| p.found.file == file).filter(|p| p.zoneless)?;
-        let zone = source.zone_by(told.line, at);
-        Some(Looked { file: file.to_owned(), line: told.line, at, zoned: told.zoned, zone })
+        let zone = source.zone_by(record.line, at);
+        Some(Looked { file: file.to_owned(), line: record.line, at, zoned: record.zoned, zone })
     });
-    told.iter().cloned().chain(new).collect()
+    earlier.iter().cloned().chain(new).collect()
 }
 
 impl Prepared {
-    /// The zone that explains the record on `line`, if it happened at `told`.
-    fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
-        let (host, own, at) = self.local(line, told)?;
-        let add = clock::zone(told, at)?;
+    /// The zone that explains the record on `line`, if it happened at `alerted`.
+    fn zone_by(&self, line: u64, alerted: i64) -> Option<Offset> {
+        let (host, own, at) = self.local(line, alerted)?;
+        let add = clock::zone(alerted, at)?;
         let (field, path) = (own.key.clone(), own.path.clone());
         Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
     }
 
-    /// The host of the record on `line`, its time field, and its time read as UTC in the year nearest to `told`.
+    /// The host of the record on `line`, its time field, and its time read as UTC in the year nearest to `alerted`.
     /// None if it has a zone.
-    fn local(&self, line: u64, told: i64) -> Option<(String, &Own, i64)> {
+    fn local(&self, line: u64, alerted: i64) -> Option<(String, &Own, i64)> {
         let mut fields = self.line(line).filter(|_| self.zoneless)?;
         let host = self.plan.host_of(&fields);
         let (own, moment) = self.plan.written(&mut fields)?;
@@ -148,7 +148,7 @@ impl Prepared {
             moment.ns
         } else {
             let year = self.plan.year?;
-            let near = |at: &i64| told.abs_diff(*at);
+            let near = |at: &i64| alerted.abs_diff(*at);
             [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
         };
         (!moment.zoned).then_some((host, own, at))

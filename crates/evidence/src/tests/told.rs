@@ -73,7 +73,7 @@ fn zone_may_be_stated_at_the_beginning_of_a_log() {
     };
     let (time, notes) = of(&["(UTC-8:00)"]);
     assert_eq!(time, "2024-03-04T13:06:08Z");
-    assert!(notes.contains("by what the log states at its beginning"), "{notes}");
+    assert!(notes.contains("by what the log states at its start"), "{notes}");
     assert_eq!(of(&["(UTC+05:30)"]).0, "2024-03-03T23:36:08Z");
     assert_eq!(of(&["(UTC-8:00)", "(UTC-7:00)"]).0, "2024-03-04T13:06:07Z", "what it states first stands");
     for none in [&["(UTC+99:00)"][..], &["(UTC)", "(UTC-8:00)"]] {

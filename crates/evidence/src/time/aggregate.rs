@@ -34,11 +34,11 @@ pub(crate) fn reason(sample: &[Fields], time: &Candidate) -> Option<String> {
     let edges = times.len() >= 5 && times.iter().all(|t| t % MINUTE == 0);
     let named = totals.iter().take(6).cloned().collect::<Vec<_>>().join(", ");
     if most >= 3 {
-        return Some(format!("each record sums up a period: it has {named}"));
+        return Some(format!("each record covers a period: it has {named}"));
     }
     if totals.len() >= 2 && (shared || edges) {
         let times = if shared { "records share times" } else { "times lie on whole minutes" };
-        return Some(format!("each record sums up a period: it has {named}, and {times}"));
+        return Some(format!("each record covers a period: it has {named}, and {times}"));
     }
     None
 }

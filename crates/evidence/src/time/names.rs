@@ -10,7 +10,7 @@ pub(crate) enum Class {
     /// The event or the ingestion, depending on the product.
     Weak,
     Ingestion,
-    /// A property of a listed object. Used only if there is no other time.
+    /// A property of a listed object. Used only as a last resort.
     Soft,
     Other,
 }

@@ -201,8 +201,8 @@ impl Resolver {
     fn first(&mut self, fields: &Fields) -> Option<Resolved> {
         let tried = self.plan.own.clone();
         // Ignore times without a year if the year is unknown.
-        let told = |moment: &Moment| moment.dated || self.years.is_some();
-        let read = |own: &Own| self.read(own, fields).filter(told);
+        let has_year = |moment: &Moment| moment.dated || self.years.is_some();
+        let read = |own: &Own| self.read(own, fields).filter(has_year);
         let (place, own, moment) = tried.iter().enumerate().find_map(|(place, own)| Some((place, own, read(own)?)))?;
         let mut moment = moment;
         let mut basis = own.basis;

@@ -221,15 +221,15 @@ fn give_roles(candidates: &mut [Candidate]) {
     let Some((own, rest)) = candidates.split_first_mut() else { return };
     match own.class {
         Class::Other => {
-            "no time of an event: a validity or the like".clone_into(&mut own.note);
+            "not the time of an event: a validity or similar".clone_into(&mut own.note);
         }
         Class::Ingestion => {
             own.role = TimeRole::Ingestion;
-            "the only time there is, and it is that of ingestion".clone_into(&mut own.note);
+            "the only time, and it is that of ingestion".clone_into(&mut own.note);
         }
         Class::Soft => {
             own.role = TimeRole::Event;
-            "the only time there is; it tells the state of a thing, not an event".clone_into(&mut own.note);
+            "the only time; it gives the state of an object, not an event".clone_into(&mut own.note);
         }
         _ => {
             own.role = TimeRole::Event;
@@ -251,7 +251,7 @@ fn role_beside(own: &Candidate, other: &Candidate) -> (TimeRole, String) {
     let close = count(&|d| d.abs() <= SAME_EVENT);
     let later = count(&|d| d > -SAME_EVENT);
     if matches!(other.class, Class::Other | Class::Soft) {
-        return (TimeRole::Other, "state or validity of a thing, by its name".into());
+        return (TimeRole::Other, "state or validity of an object, by its name".into());
     }
     // Few common records prove little.
     if all == 0 || own.filled.saturating_mul(4) < other.filled {

@@ -14,7 +14,8 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn new(tool: &'static str, json: &str, known: &[&str]) -> Result<Self, String> {
         let json = if json.trim().is_empty() { "{}" } else { json };
-        let value: Value = serde_json::from_str(json).map_err(|e| format!("{tool}: the arguments are no JSON: {e}"))?;
+        let value: Value =
+            serde_json::from_str(json).map_err(|e| format!("{tool}: the arguments are not JSON: {e}"))?;
         let Value::Object(map) = value else {
             return Err(format!("{tool}: the arguments must be a JSON object, got {}", kind(&value)));
         };

@@ -100,7 +100,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// None if there is no such visible record.
+    /// None if no visible record has this id.
     fn record(&self, id: i64) -> rusqlite::Result<Option<crate::Record>> {
         let failed = |e: crate::ReadError| rusqlite::Error::UserFunctionError(Box::new(e));
         let sql = format!("SELECT {ENTRY} FROM rec WHERE id=?1");
