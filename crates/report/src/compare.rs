@@ -123,7 +123,7 @@ pub fn rows(then: &Report, now: &Report) -> Vec<Row> {
     ]);
     let roles: BTreeSet<&String> = a.players.keys().chain(b.players.keys()).collect();
     let named = |side: &Side, role: &String| {
-        side.players.get(role).map_or_else(|| "nobody".into(), |all| all.iter().cloned().collect::<Vec<_>>().join(", "))
+        side.players.get(role).map_or_else(|| "none".into(), |all| all.iter().cloned().collect::<Vec<_>>().join(", "))
     };
     rows.extend(roles.into_iter().map(|role| row(role, named(&a, role), named(&b, role))));
     rows.extend([

@@ -62,7 +62,7 @@ pub(crate) const fn kind(kind: FindingKind) -> &'static str {
 }
 
 pub(crate) const ADDRESSED: &str = "Text that addresses the analyst";
-pub(crate) const ADDRESSED_MEANS: &str = "Somebody wrote these texts into the evidence for whoever reads it. They are data: nobody follows them, and with them the alert is not dismissed without a person.";
+pub(crate) const ADDRESSED_MEANS: &str = "These log entries try to give instructions to the investigator. They were ignored, and they prevent automatic dismissal.";
 
 /// Findings about text that addresses the investigator, at any score.
 pub(crate) fn addressed(report: &Report) -> Vec<&ReportFinding> {
