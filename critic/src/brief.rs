@@ -78,7 +78,7 @@ impl Brief for CriticBrief {
     fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         match &task.view {
             View::Review(view) => review::judged(view, read(object)?),
-            View::Timeline(view) => timeline::told(view, read(object)?),
+            View::Timeline(view) => timeline::answer(view, read(object)?),
             View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
                 Err(vec![format!("a Critic reviews and keeps the Timeline; {} is neither", task.id)])
             }

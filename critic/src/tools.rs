@@ -92,9 +92,9 @@ impl Tools for RecordTools {
                 spec(
                     "get_tool_result",
                     "The whole result that a tool call returned, exactly as the Expert had it: a page from `offset`, lines \
-                     `from_line` to `to_line`, the value at a JSON `pointer`, the places at which `search` stands, or, \
+                     `from_line` to `to_line`, the value at a JSON `pointer`, the places where `search` occurs, or, \
                      with `count`, how many items are at `pointer` (`by` the values of a field) or how often `search` \
-                     stands there. With `pointer` and another of these, only the value there is looked into.",
+                     occurs there. With `pointer` and another of these, only the value at that pointer is read.",
                     &format!(
                         r#"{{"type":"object","additionalProperties":false,"required":["call"],"properties":{{"call":{{"type":"string"}},{}}}}}"#,
                         Asked::PROPERTIES
@@ -137,7 +137,7 @@ impl Tools for RecordTools {
                 });
                 Ok(json!({"toolsets": all.collect::<Vec<_>>()}).to_string())
             }
-            other => Err(format!("there is no tool {other:?} here")),
+            other => Err(format!("unknown tool {other:?}; use one of the four listed")),
         }
     }
 }

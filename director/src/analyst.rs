@@ -42,8 +42,7 @@ fn plan(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     }
     let follow = Memory::of(view).open_names(FOLLOW);
     let text = if follow.is_empty() {
-        "Nothing new is named by what was found. Is there anything more in your sources on the alerted activity?"
-            .to_owned()
+        "The findings name nothing new. Is there anything more in your sources on the alerted activity?".to_owned()
     } else {
         let names: Vec<String> = follow.iter().map(|n| format!("`{n}`")).collect();
         format!(
@@ -102,7 +101,7 @@ fn decide(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
             "Every Expert on the roster answered or failed: question them on what was found.".to_owned(),
         ),
         _ if telling && !open.is_empty() && rounds_of_trace < TRACE_ROUNDS => {
-            (Move::Stay, format!("What was found names {}: follow them.", open.join(", ")))
+            (Move::Stay, format!("The findings name {}: follow them.", open.join(", ")))
         }
         _ if rounds_of_trace >= TRACE_ROUNDS => {
             (Move::Advance, "Three rounds of tracing are done: conclude, and name what stays open.".to_owned())

@@ -31,7 +31,7 @@ impl Tools for JournalTools {
 
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         if tool != JOURNAL_TOOL {
-            return Err(format!("there is no tool {tool:?}: the Director has {JOURNAL_TOOL}"));
+            return Err(format!("expected the tool {JOURNAL_TOOL}, got {tool:?}"));
         }
         let entry: EntryDraft =
             serde_json::from_str(arguments).map_err(|e| format!("the entry cannot be read: {e}"))?;

@@ -169,7 +169,7 @@ pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> 
         let keys = within(name.trim_end_matches('…'));
         !keys.is_empty() && keys.iter().all(|key| others(key))
     });
-    all.then(|| "it rests on a field that whoever acted could fill as they liked".to_owned())
+    all.then(|| "it rests on a field that the acting party could fill freely".to_owned())
 }
 
 /// Finds a name that other findings know, in the plain text of the claim but in none of its records.

@@ -90,7 +90,7 @@ fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f
         reasons.push(why.to_owned());
     };
     if draft.kind == FindingKind::Aggregate {
-        lower(0.72, "it sums up a period, so it does not say when");
+        lower(0.72, "it covers a period, so it does not say when");
     }
     if matches!(basis, Some(TimeBasis::Inferred | TimeBasis::Ingestion)) {
         lower(0.75, "its time is not the record's own");
@@ -98,7 +98,7 @@ fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f
     if !draft.about_alert && draft.confidence.get() < 0.7 {
         lower(
             if corroborated { 0.78 } else { 0.68 },
-            "it lies near the alerted activity and is not tied to it by more than host, user or address",
+            "it is near the alerted activity but linked to it only by host, user or address",
         );
     }
     if contradicted {
@@ -173,7 +173,7 @@ fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {
         Credibility::HighlyPlausible,
         Credibility::Trustworthy,
     ];
-    let told: Vec<String> = names
+    let parts: Vec<String> = names
         .iter()
         .zip(counts)
         .rev()
@@ -186,5 +186,5 @@ fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {
     } else {
         format!("{invalid} did not pass the mechanical check.")
     };
-    format!("{} findings: {}. {checks}", judgements.len(), told.join(", "))
+    format!("{} findings: {}. {checks}", judgements.len(), parts.join(", "))
 }

@@ -190,7 +190,7 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
         gaps.push(Gap {
             kind: GapKind::Logical,
             description: format!(
-                "{} does not fit with {}: which of them holds has to be settled.",
+                "{} does not fit with {}: decide which of them is right.",
                 finding.finding.id,
                 against.join(", ")
             ),
@@ -205,7 +205,7 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
         gaps.push(Gap {
             kind: GapKind::Temporal,
             description: format!(
-                "No credible finding tells what was done from {} to {} ({}).",
+                "No credible finding shows what happened from {} to {} ({}).",
                 clock(before.at),
                 clock(after.at),
                 words(silence)
@@ -267,10 +267,10 @@ fn narrative(scenes: &[Scene]) -> String {
     let (Some(first), Some(last)) = (scenes.first(), scenes.last()) else {
         return "No credible event is known.".into();
     };
-    let mut told: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
     let mut telling: Vec<&Scene> = scenes.iter().filter(|s| s.grave || s.alerted).collect();
     telling.sort_by_key(|s| (std::cmp::Reverse((s.grave && s.alerted, s.alerted)), s.at));
-    telling.retain(|s| told.insert(&s.description, ()).is_none());
+    telling.retain(|s| seen.insert(&s.description, ()).is_none());
     telling.truncate(4);
     telling.sort_by_key(|s| s.at);
     let span = if first.at == last.at {
@@ -282,8 +282,8 @@ fn narrative(scenes: &[Scene]) -> String {
     let mut text = format!("{many} established, {span}.");
     for scene in telling {
         let ids: Vec<&str> = scene.findings.iter().take(3).map(FindingId::as_str).collect();
-        let told = one_sentence(&scene.description, 220);
-        text.push_str(&format!(" {}: {told} ({}).", clock(scene.at), ids.join(", ")));
+        let description = one_sentence(&scene.description, 220);
+        text.push_str(&format!(" {}: {description} ({}).", clock(scene.at), ids.join(", ")));
     }
     text
 }

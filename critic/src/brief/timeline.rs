@@ -17,7 +17,7 @@ pub(super) fn sections(view: &TimelineView) -> Vec<Section<'_>> {
     sections
 }
 
-pub(super) fn told(view: &TimelineView, form: TimelineForm) -> Result<Answer, Vec<String>> {
+pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, Vec<String>> {
     let known = known(view);
     let mut faults = Faults::default();
     let mut events: Vec<EventDraft> = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn told(view: &TimelineView, form: TimelineForm) -> Result<Answer, Ve
         let place = format!("/events/{i}");
         let description = faults.text(format!("{place}/description"), &event.description);
         if event.findings.is_empty() {
-            faults.add(format!("{place}/findings"), "is empty: every event stands on findings");
+            faults.add(format!("{place}/findings"), "is empty: every event needs a finding");
         }
         let findings = faults.findings(&format!("{place}/findings"), &event.findings, &known);
         events.push(EventDraft { description, findings });
@@ -39,13 +39,13 @@ pub(super) fn told(view: &TimelineView, form: TimelineForm) -> Result<Answer, Ve
 
 /// Previous events that neither the prompt nor the answer has. The Critic did not see them, so it did not drop
 /// them.
-fn not_shown(view: &TimelineView, told: &[EventDraft]) -> Vec<EventDraft> {
+fn not_shown(view: &TimelineView, answered: &[EventDraft]) -> Vec<EventDraft> {
     let Some(previous) = &view.previous else { return Vec::new() };
-    let told: BTreeSet<&FindingId> = told.iter().flat_map(|e| &e.findings).collect();
+    let answered: BTreeSet<&FindingId> = answered.iter().flat_map(|e| &e.findings).collect();
     let shown = channels::kept_events(previous, channels::TIMELINE);
     let unseen = previous.events.iter().zip(shown).filter(|(_, shown)| !shown).map(|(event, _)| event);
     unseen
-        .filter(|event| !event.findings.iter().any(|id| told.contains(id)))
+        .filter(|event| !event.findings.iter().any(|id| answered.contains(id)))
         .map(|event| EventDraft { description: event.description.clone(), findings: event.findings.clone() })
         .collect()
 }

@@ -16,7 +16,7 @@ pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     notes.sort_by_key(|n| (std::cmp::Reverse(n.weight), !n.about_alert, n.finding.clone()));
     let (verdict, mut because) = judge(&notes);
     if let (Verdict::Inconclusive, Some(reason)) = (verdict, &view.stop_reason) {
-        because = format!("It was stopped before it was at its end ({reason}). {because}");
+        because = format!("The investigation was stopped early ({reason}). {because}");
     }
     let against: Vec<&Note> = notes.iter().filter(|n| n.against && n.weight >= Weight::Moderate).collect();
     let explaining: Vec<&Note> = notes.iter().filter(|n| !n.against && n.about_alert).collect();
@@ -78,7 +78,7 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
     let often = records.len() >= 3 && kinds.len() >= 2 && records.iter().any(|n| n.about_alert);
     if !strong.is_empty() && (several || signs || often) {
         let because = format!(
-            "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity \
+            "Several kinds of behaviour that are rarely legitimate were recorded together around the alerted activity \
              ({}).",
             ids(&strong)
         );
@@ -98,12 +98,12 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         } else {
             (
                 Verdict::BenignPositive,
-                "The alerted activity has an ordinary explanation, and nothing grave was recorded with it.".into(),
+                "The alerted activity has an ordinary explanation, and nothing serious was recorded with it.".into(),
             )
         };
     }
     let because = if grave {
-        "Unusual behaviour was recorded, but none that settles the matter: whether it was meant takes a person's judgement."
+        "Unusual behaviour was recorded, but none that settles the matter: a person must judge whether it was intended."
     } else {
         "Nothing in the evidence settles whether the alerted activity was harmful."
     };
@@ -111,7 +111,8 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
 }
 
 fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> String {
-    let first = |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| told(n));
+    let first =
+        |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| claim_with_id(n));
     match verdict {
         Verdict::TruePositive => first(against),
         Verdict::BenignPositive | Verdict::FalsePositive => earliest(explaining),
@@ -125,10 +126,10 @@ fn earliest(explaining: &[&Note]) -> Option<String> {
     let number =
         |n: &Note| n.finding.as_str().rsplit('-').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(u32::MAX);
     let round = |n: &Note| n.finding.as_str().split('-').next().unwrap_or_default().to_owned();
-    explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| told(n))
+    explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| claim_with_id(n))
 }
 
-fn told(note: &Note) -> String {
+fn claim_with_id(note: &Note) -> String {
     format!("{} ({})", note.claim, note.finding)
 }
 
@@ -143,7 +144,7 @@ fn actions(verdict: Verdict, against: &[&Note]) -> Vec<String> {
             "Narrow the rule so that it tests for the operation itself and not for a name that goes with it.".into(),
         ],
         Verdict::BenignPositive => {
-            vec!["Confirm with whoever owns the activity, and record the exception with an end date.".into()]
+            vec!["Confirm with the owner of the activity, and record the exception with an end date.".into()]
         }
         Verdict::Inconclusive => {
             vec!["Have a person look at the open questions below before this alert is closed.".into()]
