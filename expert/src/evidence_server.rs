@@ -63,7 +63,7 @@ impl EvidenceServer {
     fn offered(&self, spec: ToolSpec) -> ToolSpec {
         let Ok(Value::Object(mut schema)) = serde_json::from_str(&spec.input_schema) else { return spec };
         let only = json!({"type": "array", "items": {"type": "string"},
-            "description": "domains, or ids of sources: nothing else is seen; all where it is left out"});
+            "description": "domains or ids of sources to which the call is limited; default: all"});
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             // Added last, so that removing it restores the order of the others.
             properties.insert(ONLY.to_owned(), only);

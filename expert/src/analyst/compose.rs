@@ -61,7 +61,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         mark_networks(&mut findings, &groups, case);
         mark_taken_roles(&mut findings, &groups, case);
     }
-    findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
+    findings.retain(|f| !case.journal.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
     findings
 }
 
@@ -69,7 +69,7 @@ fn picks(case: &Case) -> Vec<Pick<'_>> {
     let mut picks: Vec<Pick<'_>> = Vec::new();
     for (index, rec) in case.recs.iter().enumerate() {
         let Some(kin) = case.links.kin(index).or_else(|| instruction(rec).then_some(Kin::Near)) else { continue };
-        // Keep the first and the last record, whatever their kind.
+        // Keep the first and the last record of any kind.
         let end = case.links.is_end(index).then_some(END);
         if let Some(rank) = rank(rec, kin, case).max(end).filter(|_| case.asked_for(rec)) {
             picks.push(Pick { rec, kin, rank, end: end.is_some() });
@@ -258,7 +258,7 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     let flow = || flow_keys(a).iter().any(|k| flow_keys(b).contains(k));
     let command = || a.class() == Class::ProcessStart && b.class() == Class::ProcessStart && same(Facet::Command);
     // A network sensor names itself as the host, so only the address identifies the actor.
-    let nobody = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
+    let no_user = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
     // Opening a session and the actions in it are separate occurrences.
     let opens = logon::of_session(a) != logon::of_session(b);
     let actor = || {
@@ -266,7 +266,7 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
             return false;
         }
         same(Facet::SrcIp)
-            || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || nobody))
+            || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || no_user))
             || (same(Facet::User) && a.facets.get(Facet::Host).is_none())
     };
     let whole_seconds = a.source != b.source && apart <= 1.0;

@@ -10,7 +10,7 @@ use super::rec::Rec;
 mod windows;
 
 /// From this many bytes on, a claim gives the number of bytes sent.
-const TOLD_BYTES: u64 = 100_000;
+const SHOWN_BYTES: u64 = 100_000;
 
 /// Records with the same text repeat an activity.
 pub(super) fn kind_of_activity(rec: &Rec) -> String {
@@ -87,36 +87,36 @@ pub(super) fn claim(
     others: &[&Rec],
     shown: Option<&Behaviour>,
     aggregate: bool,
-    stands: &dyn Fn(&str) -> bool,
+    supported: &dyn Fn(&str) -> bool,
 ) -> String {
     let mut text = sentence(main);
     // Some sensors store program and arguments separately, so the command does not occur as one text.
-    if !stands(&text)
+    if !supported(&text)
         && main.class() == Class::ProcessStart
         && let Some(what) = apart(main)
     {
         text = started(main, what);
     }
     let answers = answers(main, others);
-    if answers.len() > 1 && stands(&text) {
+    if answers.len() > 1 && supported(&text) {
         text = format!("{text}, then {}", answers.get(1..).unwrap_or_default().join(", "));
     }
-    if !stands(&text) || text.is_empty() {
+    if !supported(&text) || text.is_empty() {
         let raw = quote(&main.raw, 160);
         text = format!("recorded: {raw}");
-        if !stands(&text) {
+        if !supported(&text) {
             "a record of the alerted activity".clone_into(&mut text);
         }
     }
     if aggregate {
-        text = format!("over the period that the record sums up, {text}");
+        text = format!("over the period that the record covers, {text}");
     }
     let mut seen = vec![label(main)];
     for other in others {
         let label = label(other);
         if !label.is_empty() && !seen.contains(&label) && seen.len() < 4 {
             let more = format!("{text}; with it {label}");
-            if stands(&more) && more.len() <= 600 {
+            if supported(&more) && more.len() <= 600 {
                 text = more;
             }
             seen.push(label);
@@ -124,7 +124,7 @@ pub(super) fn claim(
     }
     if let Some(behaviour) = shown {
         let more = format!("{text}: {}", behaviour.title);
-        if stands(&more) {
+        if supported(&more) {
             text = more;
         }
     }
@@ -246,7 +246,7 @@ fn sentence(rec: &Rec) -> String {
         Class::NetworkConnection => {
             // A capture also has the packets of the response, so a packet does not show who connected.
             let what = if rec.field(&["tcpflags"]).is_some() { "packet" } else { "connection" };
-            let much = get(Facet::BytesOut).filter(|_| super::compose::sent(rec) >= TOLD_BYTES);
+            let much = get(Facet::BytesOut).filter(|_| super::compose::sent(rec) >= SHOWN_BYTES);
             let much = much.map(|bytes| format!(", sending {bytes} bytes")).unwrap_or_default();
             format!("{}{what}{from}{to}{on}{much}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
         }

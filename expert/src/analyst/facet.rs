@@ -104,7 +104,7 @@ impl Facets {
         self.values.retain(|facet, value| *facet == Facet::Text || other.get(*facet) == Some(value.as_str()));
     }
 
-    pub(crate) fn stands_in(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
+    pub(crate) fn field_of(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
         let wanted = names::of(facet);
         let known = self.get(facet)?;
         let rank = |path: &str| wanted.iter().position(|w| *w == last(path, 1) || *w == last(path, 2));
@@ -142,13 +142,13 @@ impl Facets {
             for ((one, two, value), (above, spoken)) in names.iter().zip(&above) {
                 let value = value.trim();
                 // The account that a task will run as did not create the task. The client program is not a user.
-                let nobody = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
+                let no_user = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
                 // The name of a parameter is not the object, and neither is the writer of the record.
                 let called = matches!(
                     two.as_str(),
                     "parameters.name" | "extendedproperties.name" | "attributes.name" | "provider.name"
                 );
-                if *above && !parents || (*facet == Facet::User && nobody) || (*facet == Facet::Object && called) {
+                if *above && !parents || (*facet == Facet::User && no_user) || (*facet == Facet::Object && called) {
                     continue;
                 }
                 // Windows writes `LOCAL` for a session without an address.
@@ -284,9 +284,9 @@ fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
         out.push('\n');
         out.push_str(value);
     }
-    let told = |path: &&String| text.contains(path.rsplit('.').next().unwrap_or_default());
+    let in_text = |path: &&String| text.contains(path.rsplit('.').next().unwrap_or_default());
     let top = || fields.iter().filter(|(path, _)| !path.contains('.'));
-    if top().count() >= 4 && top().filter(|(path, _)| told(path)).count() * 4 < top().count() {
+    if top().count() >= 4 && top().filter(|(path, _)| in_text(path)).count() * 4 < top().count() {
         for (path, value) in top().filter(|(_, value)| !value.is_empty() && value.len() <= CELL_MAX) {
             out.push('\n');
             out.push_str(path);
@@ -331,10 +331,10 @@ pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
     let is = |path: &String, wanted: &str, n| last(path, n) == wanted && !spoken(path, fields);
     let named = |wanted: &str, n| fields.iter().find(|(path, _)| is(path, wanted, n)).map(|(_, id)| id.as_str());
     let local = || {
-        let told = |path: &str| path.rsplit('.').next().is_some_and(|name| EVENT_IDS.contains(&name.trim()));
+        let is_event_id = |path: &str| path.rsplit('.').next().is_some_and(|name| EVENT_IDS.contains(&name.trim()));
         fields
             .iter()
-            .find(|(path, id)| told(path) && !spoken(path, fields) && id.bytes().all(|b| b.is_ascii_digit()))
+            .find(|(path, id)| is_event_id(path) && !spoken(path, fields) && id.bytes().all(|b| b.is_ascii_digit()))
             .map(|(_, id)| id.as_str())
     };
     named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2)).or_else(local)

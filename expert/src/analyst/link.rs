@@ -307,7 +307,7 @@ impl Links {
     }
 
     /// Marks records that connect a followed name with the alert's addresses or with another followed name.
-    /// Activity between two suspicious machines matters, whatever its kind.
+    /// Activity between two suspicious machines of any kind matters.
     pub(crate) fn between(
         &mut self,
         recs: &[Rec],

@@ -116,7 +116,7 @@ struct Case {
     actors: BTreeSet<String>,
     programs: &'static [&'static str],
     /// Texts of the Journal.
-    told: Vec<String>,
+    journal: Vec<String>,
     round: u32,
 }
 
@@ -180,7 +180,7 @@ impl Case {
             .filter(|s| !hosts.contains(s) && s != "root" && !account::of_system(s))
             .collect();
         let programs = absence::programs(&view.alert);
-        let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
+        let journal = view.journal.iter().map(|e| e.entry.text.clone()).collect();
         let mut case = Self {
             alert: view.alert.clone(),
             sources,
@@ -192,7 +192,7 @@ impl Case {
             links,
             actors,
             programs,
-            told,
+            journal,
             round,
         };
         if round == 1 {
@@ -245,8 +245,8 @@ fn settle(case: &mut Case) {
 /// Names of the alert in few records: they distinguish its activity.
 fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
     let telling = |s: &&Seed| {
-        let nobody = s.kind == EntityKind::User && account::of_system(&s.text);
-        !matches!(s.kind, EntityKind::Host) && !nobody && !s.text.chars().all(|c| c.is_ascii_digit())
+        let system_account = s.kind == EntityKind::User && account::of_system(&s.text);
+        !matches!(s.kind, EntityKind::Host) && !system_account && !s.text.chars().all(|c| c.is_ascii_digit())
     };
     seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, sources)).map(|s| s.text.clone()).collect()
 }
@@ -308,8 +308,8 @@ fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<Str
         .iter()
         .filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address))
         .map(|s| s.text.as_str());
-    let somebody = |v: &&str| v.len() >= 3 && !account::of_system(v);
-    own.chain(called).chain(named).filter(somebody).map(str::to_owned).collect()
+    let specific_name = |v: &&str| v.len() >= 3 && !account::of_system(v);
+    own.chain(called).chain(named).filter(specific_name).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

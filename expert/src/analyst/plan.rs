@@ -337,10 +337,10 @@ pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet
         let close = recs.iter().enumerate().filter(|(_, rec)| apart(rec) <= within);
         let mut close: Vec<_> = close.map(|(i, rec)| (telling(rec, seeds, specific), apart(rec), i)).collect();
         close.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        let Some((most, nearest, _)) = close.first().copied().filter(|(told, ..)| *told >= NAMED) else {
+        let Some((most, nearest, _)) = close.first().copied().filter(|(named, ..)| *named >= NAMED) else {
             return BTreeSet::new();
         };
-        let meant = close.iter().filter(|(told, apart, _)| *told == most && *apart <= nearest + 0.05);
+        let meant = close.iter().filter(|(named, apart, _)| *named == most && *apart <= nearest + 0.05);
         meant.map(|(.., i)| *i).take(4).collect()
     };
     [2.0, 90.0].into_iter().map(best).find(|found| !found.is_empty()).unwrap_or_default()

@@ -54,7 +54,7 @@ struct Series {
 }
 
 fn of(rec: &Rec) -> Option<Series> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let all = |facets: &[Facet]| facets.iter().map(|f| is(*f)).collect::<Option<Vec<Is>>>();
     let mut act: Vec<Is> = Vec::new();
     let mut below = None;
@@ -233,7 +233,7 @@ pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     all.extend(case.core.iter().filter_map(|i| beside::reached(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::changes(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| Some(beside::commands(case.recs.get(*i)?))).take(1).flatten());
-    all.extend(case.core.iter().filter_map(|i| beside::told(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| beside::sentences_near(case.recs.get(*i)?)).take(1));
     all.extend(around::packages(case));
     all.extend(used::request(case));
     all.extend(case.core.iter().filter_map(|i| around::sent_to(case.recs.get(*i)?)).take(1));
@@ -303,10 +303,10 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         claim.push_str(&format!(", {tried} {of} around the alert"));
         citations.push(cited);
     }
-    let nobody = never_let_in(&series, done);
-    if nobody.is_some() {
+    let never = never_let_in(&series, done);
+    if never.is_some() {
         claim.push_str("; no record of it says `Accepted`");
-        citations.extend(nobody);
+        citations.extend(never);
     }
     if !amounts_to.is_empty() {
         claim.push_str(&format!(": {amounts_to}"));

@@ -71,14 +71,14 @@ fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults)
         CitationKind::Literal => {
             let quote = form.quote.filter(|q| q.trim().chars().count() >= QUOTE);
             if quote.is_none() {
-                let what = format!("a literal citation needs the text that stands there, at least {QUOTE} characters");
+                let what = format!("a literal citation needs the text at that place, at least {QUOTE} characters");
                 faults.add(format!("{place}/quote"), what);
             }
             quote
         }
         CitationKind::Count | CitationKind::Aggregate => {
             if value.is_none() {
-                faults.add(format!("{place}/value"), "a count or aggregate needs the value that stands there");
+                faults.add(format!("{place}/value"), "a count or aggregate needs the value at that place");
             }
             value.map(str::to_owned)
         }
@@ -94,7 +94,7 @@ fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults)
         CitationKind::Count => match text.parse() {
             Ok(value) => Citation::Count { call, at, value, again },
             Err(_) => {
-                let what = format!("{:?} is no number of records: write digits alone", one_line(&text, 40));
+                let what = format!("{:?} is not a number of records; write digits alone", one_line(&text, 40));
                 faults.add(format!("{place}/value"), what);
                 return None;
             }
@@ -137,7 +137,7 @@ fn located(place: &str, text: &str, faults: &mut Faults) -> Option<Locator> {
     };
     if read.is_none() {
         let what =
-            format!("{:?} is no place: write a JSON pointer such as /records/0/raw, or line 3", one_line(text, 80));
+            format!("{:?} is not a place; write a JSON pointer such as /records/0/raw, or line 3", one_line(text, 80));
         faults.add(format!("{place}/at"), what);
     }
     read

@@ -50,11 +50,12 @@ pub(super) fn cite(rec: &Rec) -> Citation {
         Some((rec.raw.find(value)?, *tells))
     };
     let places: Vec<(usize, usize)> = telling.iter().filter_map(place).collect();
-    let told = |from: usize| -> usize {
+    let values_from = |from: usize| -> usize {
         places.iter().filter(|(at, _)| (from..from + LENGTH - BEFORE).contains(at)).map(|(_, tells)| tells).sum()
     };
     // If several parts have as many values, choose the one around the most important value.
-    let from = places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| told(*from)).unwrap_or(0);
+    let from =
+        places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| values_from(*from)).unwrap_or(0);
     let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
     Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
 }

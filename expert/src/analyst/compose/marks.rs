@@ -71,8 +71,8 @@ pub(super) fn mark_networks(findings: &mut [FindingDraft], groups: &[Group<'_>],
             continue;
         }
         let places: BTreeSet<(&str, u64)> = came.values().map(|rec| rec.key()).collect();
-        let told = groups.iter().flat_map(|g| &g.0).filter(|p| places.contains(&p.rec.key()));
-        let cited: Vec<_> = told.map(|p| cite(p.rec)).collect();
+        let picks = groups.iter().flat_map(|g| &g.0).filter(|p| places.contains(&p.rec.key()));
+        let cited: Vec<_> = picks.map(|p| cite(p.rec)).collect();
         let says = "one of several networks from which the account signed in within an hour";
         accuse(findings, &cited, says, "T1078");
     }

@@ -70,7 +70,7 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     };
     // A weak explanation alone is not worth a finding.
     let explains = telling(Bearing::Exonerating).filter(|w| *w > Weight::Weak);
-    let told = weight(against).max(weight(explains));
+    let heaviest = weight(against).max(weight(explains));
     if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.contains(&program(rec).as_str()) {
         return Some(130);
     }
@@ -87,7 +87,7 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         Class::ProcessStart | Class::NetworkConnection | Class::FileCreate | Class::DnsQuery | Class::HttpRequest
     );
     if kin == Kin::Near && case.round > 1 && does && case.follows_program_of(rec) {
-        return Some(100 + told);
+        return Some(100 + heaviest);
     }
     if kin == Kin::Near && !grave {
         let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
@@ -104,12 +104,12 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             telling || (matches!(rec.class(), Class::Authentication | Class::ScheduledTask) && case.shares_actor(rec));
         let beside = || case.recs.iter().filter(|r| r.source == rec.source);
         let few = || beside().count() <= 150 || beside().filter(|r| r.class() == rec.class()).count() <= 40;
-        return (near > 0 && (quiet && few() || doubt)).then_some(40 + told / 4);
+        return (near > 0 && (quiet && few() || doubt)).then_some(40 + heaviest / 4);
     }
     // Of the records of a session, prefer the one with its origin.
     let origin = if logon::of_session(rec) && rec.facets.get(Facet::SrcIp).is_some() { 20 } else { 0 };
     let near = near + origin;
-    (close + told > 0).then_some(close + told + near)
+    (close + heaviest > 0).then_some(close + heaviest + near)
 }
 
 /// A program that only starts another one as another user.

@@ -7,8 +7,8 @@ use super::last;
 /// The outcome that Windows audit gives for the event. It goes before status numbers, which may be those of
 /// something else.
 pub(super) fn audited(fields: &BTreeMap<String, String>) -> Option<&'static str> {
-    let told = |path: &String| matches!(last(path, 1).as_str(), "keywords" | "eventtype");
-    fields.iter().filter(|(path, _)| told(path)).find_map(|(_, value)| {
+    let is_outcome = |path: &String| matches!(last(path, 1).as_str(), "keywords" | "eventtype");
+    fields.iter().filter(|(path, _)| is_outcome(path)).find_map(|(_, value)| {
         let value = value.to_ascii_lowercase().replace('_', " ");
         // The two keywords of the Security log: as words, as bits, and as a signed or unsigned number.
         let is = |written: [&str; 3]| written.contains(&value.as_str());

@@ -66,8 +66,8 @@ pub(super) fn acting(values: &mut Values, names: &[Named<'_>]) {
     let made = first(names, &["createdprocessname", "createdprocesscommandline"]).is_some();
     let named = ["processcreat", "process_creat", "process creat", "processstart", "rollup"];
     // Without an action, a second command is what the acting program started.
-    let untold = action.is_empty() && values.contains_key(&Facet::Command);
-    let starts = made || untold || named.iter().any(|word| action.contains(word));
+    let no_action = action.is_empty() && values.contains_key(&Facet::Command);
+    let starts = made || no_action || named.iter().any(|word| action.contains(word));
     // `FileName` is the started program or the written file.
     if !starts && let Some(file) = first(names, &["filename", "targetprocessname", "tgtprocname"]) {
         values.insert(Facet::Object, file.to_owned());
@@ -90,9 +90,9 @@ pub(super) fn ends(values: &mut Values, names: &[Named<'_>]) {
     if local.is_none() && first(names, &["localport", "remoteport"]).is_none() {
         return;
     }
-    let told =
+    let direction =
         names.iter().filter(|(one, ..)| matches!(one.as_str(), "action" | "actiontype" | "direction" | "eventtype"));
-    let inward = told.map(|(.., value)| value.to_ascii_lowercase()).any(|value| {
+    let inward = direction.map(|(.., value)| value.to_ascii_lowercase()).any(|value| {
         ["inbound", "ingress", "incoming", "logon", "accept", "listen"].iter().any(|word| value.contains(word))
     });
     let (from, to) = if inward { (Some(remote), local) } else { (local, Some(remote)) };

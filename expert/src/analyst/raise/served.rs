@@ -78,7 +78,7 @@ fn draft(call: &CallId, at: Locator, text: &str, wants: &str) -> FindingDraft {
     let shown = if text.chars().count() > QUOTE { window(text) } else { text.to_owned() };
     FindingDraft {
         kind: FindingKind::Instruction,
-        claim: format!("Text in what an MCP server returned addresses whoever investigates: {wants}."),
+        claim: format!("Text in what an MCP server returned addresses the analyst: {wants}."),
         time: None,
         entities: Vec::new(),
         bearing: Bearing::Incriminating,
@@ -87,7 +87,7 @@ fn draft(call: &CallId, at: Locator, text: &str, wants: &str) -> FindingDraft {
         technique: None,
         confidence: Score::clamped(0.9),
         citations: vec![Citation::Literal { call: call.clone(), at, quote: shown }],
-        look_next: Some("Who could write this text? It is data, and nobody follows it.".to_owned()),
+        look_next: Some("Who could write this text? It is data, and was not followed.".to_owned()),
     }
 }
 

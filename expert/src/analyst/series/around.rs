@@ -76,7 +76,7 @@ fn same_host_or_none(a: &Rec, b: &Rec) -> bool {
 
 /// What the address of a refused request sent to the same server and was accepted: a scanner uses what it finds.
 pub(super) fn sent_to(rec: &Rec) -> Option<CallRequest> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let (from, method, status) = (is(Facet::SrcIp)?, is(Facet::HttpMethod)?, is(Facet::HttpStatus)?);
     let at = rec.time.filter(|_| rec.class() == Class::HttpRequest && status.1.starts_with('4'))?;
     let conditions = json!([

@@ -29,7 +29,7 @@ const MANAGEMENT: &[&str] = &["22", "23", "135", "139", "445", "3389", "5900", "
 
 /// Other hosts that the same one connected to, if the alert is about remote management.
 pub(super) fn reached(rec: &Rec) -> Option<CallRequest> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let (from, port) = (is(Facet::SrcIp)?, is(Facet::DstPort)?);
     let managed = rec.class() == Class::NetworkConnection && MANAGEMENT.contains(&port.1.as_str());
     let at = rec.time.filter(|_| managed)?;
@@ -81,7 +81,7 @@ pub(super) fn first_of<'c, K: Ord>(
 }
 
 pub(super) fn changes(rec: &Rec) -> Option<CallRequest> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let (object, action) = (is(Facet::Object)?, is(Facet::Action)?);
     let at = rec.time.filter(|_| rec.class() == Class::ApiCall && object.1.len() >= 4)?;
     let conditions = json!([
@@ -129,9 +129,9 @@ pub(in crate::analyst) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String
 pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
     let changes = by_the_system(rec);
     // A system log names only the changed account.
-    let nobody = rec.class() == Class::AccountChange
+    let no_actor = rec.class() == Class::AccountChange
         || rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
-    let Some(at) = rec.time.filter(|_| changes && nobody && of_unix(rec) || with_more_rights(rec)) else {
+    let Some(at) = rec.time.filter(|_| changes && no_actor && of_unix(rec) || with_more_rights(rec)) else {
         return Vec::new();
     };
     let (Some(from), Some(to)) = (moved(at, -AROUND), moved(at, AROUND)) else { return Vec::new() };
@@ -220,14 +220,14 @@ pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(Str
 }
 
 /// Sentences of programs about sessions, sign-ins, refusals and files that came or went.
-const TOLD: &str = r"(?i)(incoming (session|connection|remote)|session\b.{0,40}\b(ended|closed|terminated|opened|started|established)|(received|on)?endsession|authenticat\w*\b.{0,40}\b(success|succeed|fail|denied|reject)|\b(successful|failed) authenticat|\b(sign|signed|signing|log|logged|logging)[ -]?(in|out|on|off)\b|login (success|fail)|access (is |was )?denied|permission denied|(upload|download|transfer)(ed|ing)?\b.{0,40}\b(complete|success|succeeded|failed|finished))";
+const SENTENCES: &str = r"(?i)(incoming (session|connection|remote)|session\b.{0,40}\b(ended|closed|terminated|opened|started|established)|(received|on)?endsession|authenticat\w*\b.{0,40}\b(success|succeed|fail|denied|reject)|\b(successful|failed) authenticat|\b(sign|signed|signing|log|logged|logging)[ -]?(in|out|on|off)\b|login (success|fail)|access (is |was )?denied|permission denied|(upload|download|transfer)(ed|ing)?\b.{0,40}\b(complete|success|succeeded|failed|finished))";
 
 /// Other lines about sessions and files around an alerted line of a text log. Such lines have no account and
 /// belong to one program.
-pub(super) fn told(rec: &Rec) -> Option<CallRequest> {
+pub(super) fn sentences_near(rec: &Rec) -> Option<CallRequest> {
     let at = rec.time.filter(|_| rec.is_sentence())?;
     let (from, to) = (moved(at, -AROUND)?, moved(at, AROUND)?);
-    let condition = json!([{"field": "message", "op": "regex", "value": TOLD}]);
+    let condition = json!([{"field": "message", "op": "regex", "value": SENTENCES}]);
     Some(call(
         "search",
         &json!({"where": condition, "sources": [rec.source], "near": at, "from": from, "to": to, "limit": 80, "include_fields": true}),
@@ -239,7 +239,7 @@ pub(in crate::analyst) fn sentences(case: &Case, done: &[Done]) -> BTreeSet<(Str
     let mut places = BTreeSet::new();
     for core in case.core.iter().filter_map(|i| case.recs.get(*i)) {
         let apart = |rec: &Rec| after(rec, core).abs();
-        let Some(found) = told(core).and_then(|r| answer(&r, done)) else { continue };
+        let Some(found) = sentences_near(core).and_then(|r| answer(&r, done)) else { continue };
         let found: BTreeSet<(String, u64)> = found.places().collect();
         let near = |rec: &&Rec| rec.file == core.file && found.contains(&(rec.file.clone(), rec.line));
         let mut all: Vec<&Rec> = case.recs.iter().filter(near).collect();

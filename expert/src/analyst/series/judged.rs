@@ -48,7 +48,7 @@ pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Ju
                 (20.., 2..) => against(what, "passwords guessed", Weight::Strong, technique),
                 (10.., _) => against(
                     what,
-                    "repeated, by somebody who guesses or a program with an old password",
+                    "repeated, by a person who guesses or a program with an old password",
                     Weight::Moderate,
                     technique,
                 ),
@@ -56,7 +56,7 @@ pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Ju
             }
         }
         Kind::Scan => {
-            let what = "requests for what is not there or not allowed";
+            let what = "requests for pages that are missing or not allowed";
             let scan = "searched through by a program";
             match dense {
                 200.. => against(what, scan, Weight::Strong, Some("T1595.003")),
@@ -65,7 +65,7 @@ pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Ju
             }
         }
         Kind::Refused if dense >= 50 => against(
-            "connections that nobody took",
+            "connections that were not answered",
             "a program calls a host that does not take it",
             Weight::Moderate,
             None,
