@@ -11,7 +11,7 @@ use super::{REASON, WIDTH, arguments, labelled, scored};
 use crate::screen::{BOLD, DIM, RED, YELLOW, paint, safe};
 
 /// What one agent does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Agent {
     /// `director`, `critic` or the Expert's domain.
     pub name: String,
@@ -103,20 +103,14 @@ impl Summary {
         }
     }
 
+    #[allow(clippy::expect_used, reason = "the index was found in, or just added to, the same list")]
     fn agent(&mut self, name: &str) -> &mut Agent {
-        let at = self.agents.iter().position(|agent| agent.name == name).unwrap_or_else(|| {
-            let doing = "waits".to_owned();
-            self.agents.push(Agent {
-                name: name.to_owned(),
-                doing,
-                busy: false,
-                calls: 0,
-                findings: 0,
-                answered: false,
-            });
+        let known = self.agents.iter().position(|agent| agent.name == name);
+        let at = known.unwrap_or_else(|| {
+            self.agents.push(Agent { name: name.to_owned(), doing: "waits".to_owned(), ..Agent::default() });
             self.agents.len() - 1
         });
-        &mut self.agents[at]
+        self.agents.get_mut(at).expect("it was found or just added")
     }
 
     fn requested(&mut self, task: &TaskId, kind: TaskKind, domain: Option<&Domain>) -> Vec<String> {

@@ -3,6 +3,7 @@
 //! - score caps, the Timeline and the verdict ([`rule`])
 //! - fields whose text the recorded party chooses ([`chosen`])
 //! - text that addresses the investigator ([`injection`])
+//!
 //! Nothing here uses a clock, IO or async: a Hub, a test and a replay give the same answer for the same input.
 
 pub mod check;

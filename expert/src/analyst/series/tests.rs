@@ -158,7 +158,7 @@ fn each_scene_is_told_as_on_file() {
             "installed" => in_scene(|case| around::packages(case).into_iter().collect(), installed),
             "let through" => in_scene(|case| around::sent_to(core(case)).into_iter().collect(), around::let_through),
             "commands" => in_scene(|case| beside::commands(core(case)), beside_it),
-            "sentences" => in_scene(|case| beside::told(core(case)).into_iter().collect(), sentences),
+            "sentences" => in_scene(|case| beside::sentences_near(core(case)).into_iter().collect(), sentences),
             "used" => in_scene(|case| used::request(case).into_iter().collect(), used::places),
             other => panic!("nothing is looked for by {other:?}"),
         }

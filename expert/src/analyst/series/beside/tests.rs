@@ -3,7 +3,7 @@ use super::*;
 /// The pattern is one that the tools take.
 #[test]
 fn sentences_about_sessions_are_recognized() {
-    let pattern = regex::Regex::new(TOLD).unwrap();
+    let pattern = regex::Regex::new(SENTENCES).unwrap();
     for text in [
         "CreatePassiveSession(): incoming session via a.example",
         "authentication using dynamic password was successful",
