@@ -17,7 +17,6 @@ const LOOKS: usize = 72;
 /// Cited places to check for one finding.
 const LOOKS_EACH: usize = 4;
 
-#[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     match &task.view {
         View::Review(view) => {

@@ -23,7 +23,6 @@ pub fn start_with(env: Env, reasoner: Arc<dyn Reasoner>) -> Addr<RoleActor> {
     RoleActor::start_on(Queue::new(Role::Director, None), Arc::new(worker(env, reasoner)), at_once)
 }
 
-#[must_use]
 pub fn worker(env: Env, reasoner: Arc<dyn Reasoner>) -> Worker {
     Worker::new(env, reasoner, Arc::new(Fixed(Arc::new(JournalTools))))
 }

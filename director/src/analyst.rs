@@ -16,7 +16,6 @@ use memory::{Memory, Note};
 const TRACE_ROUNDS: u32 = 3;
 const FOLLOW: usize = 8;
 
-#[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let (entries, result) = match &task.view {
         View::Plan(view) => plan(task, view),

@@ -27,7 +27,6 @@ pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, reasoner: Ar
 }
 
 /// Adds the tools that read earlier results to `tools`.
-#[must_use]
 pub fn worker(env: Env, tools: Arc<dyn Tools>, reasoner: Arc<dyn Reasoner>) -> Worker {
     Worker::new(env, reasoner, Arc::new(OwnResults(tools)))
 }

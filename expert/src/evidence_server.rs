@@ -35,7 +35,7 @@ pub struct NoDomain {
 impl EvidenceServer {
     /// Limits the tools to sources of the domains in `only`, or to all if it is empty.
     ///
-    /// # Errors A domain of `only` has no source.
+    /// Errors: A domain of `only` has no source.
     pub fn new(catalog: &Arc<Catalog>, only: &[Domain]) -> Result<Self, NoDomain> {
         let mut ids: BTreeMap<Domain, Vec<String>> = BTreeMap::new();
         for source in catalog.sources() {
@@ -50,7 +50,6 @@ impl EvidenceServer {
         Ok(Self { catalog: Arc::clone(catalog), all, domains: ids })
     }
 
-    #[must_use]
     pub fn instructions(&self) -> String {
         format!(
             "Read-only tools over the recorded log files of a security case. Begin with list_sources. Every record \

@@ -16,7 +16,6 @@ use crate::scope::ScopedToSources;
 
 /// The reasoner that `models` has for the Expert's domain, with `prompts` and the instructions of the
 /// definition. If `member` is given, it only performs tasks over the evidence of this member.
-#[must_use]
 pub fn of(
     definition: Option<&Definition>,
     member: Option<Member>,
@@ -47,7 +46,6 @@ pub fn with_expert_models<'d>(
 }
 
 /// The first definition that names a model, so that a missing models file can be reported.
-#[must_use]
 pub fn wants_model<'d>(definitions: impl IntoIterator<Item = &'d Definition>) -> Option<&'d Definition> {
     definitions.into_iter().find(|d| d.model.as_deref().is_some_and(|model| model != ANALYST))
 }

@@ -50,7 +50,6 @@ impl From<&Source> for Seen {
 }
 
 impl Seen {
-    #[must_use]
     pub fn info(&self) -> SourceInfo {
         SourceInfo {
             source: self.source.clone(),
@@ -77,7 +76,6 @@ impl Seen {
 }
 
 /// In order of domain.
-#[must_use]
 pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
     let mut domains: BTreeMap<Domain, Vec<Seen>> = BTreeMap::new();
     for source in catalog.sources() {

@@ -224,7 +224,7 @@ pub(super) fn gathered(team: &Team, screen: &mut Screen) {
     if let Some(server) = &team.evidence_server {
         let sources: usize = team.members.iter().map(|team_member| team_member.member.sources.len()).sum();
         screen.line(format_args!(
-            "{} {} from server {}",
+            "{}  {} from server {}",
             paint(BOLD, "Evidence"),
             words::count(sources as u64, "source"),
             safe(server, 80)
@@ -239,7 +239,7 @@ pub(super) fn gathered(team: &Team, screen: &mut Screen) {
 pub(super) fn loaded(catalog: &Catalog, screen: &mut Screen) {
     let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
     screen.line(format_args!(
-        "{} {}, {}",
+        "{}  {}, {}",
         paint(BOLD, "Evidence"),
         words::count(catalog.sources().len() as u64, "source"),
         words::count(records, "record")

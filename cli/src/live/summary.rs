@@ -183,10 +183,13 @@ impl Summary {
     fn result(&self) -> String {
         let Round { number, phase, findings, credible, timeline } = &self.round;
         let phase = phase.map_or("", Phase::name);
-        let findings = words::count(*findings, "new finding");
-        let credible = credible.map_or_else(String::new, |n| format!(", {n} credible in all"));
+        let findings = match (findings, credible) {
+            (0, _) => "no new findings".to_owned(),
+            (new, None) => words::count(*new, "new finding"),
+            (new, Some(credible)) => format!("{}, {credible} credible", words::count(*new, "new finding")),
+        };
         let timeline = timeline.as_deref().map_or_else(String::new, |timeline| format!("; {timeline}"));
-        format!("{}   {phase}: {findings}{credible}{timeline}", paint(BOLD, format_args!("Round {number}")))
+        format!("{}   {phase}: {findings}{timeline}", paint(BOLD, format_args!("Round {number}")))
     }
 }
 

@@ -44,7 +44,6 @@ pub(crate) struct Inner {
 }
 
 /// Names the index after the whole path, so that an index is built once for each folder.
-#[must_use]
 pub fn index_name(evidence: &Path) -> String {
     let name = sha256_hex(evidence.as_os_str().as_encoded_bytes());
     format!("{}.sqlite", name.get(..16).unwrap_or(&name))
@@ -54,7 +53,7 @@ impl Catalog {
     /// Loads `evidence_dir` with the index `index_path`. The index is built again if the evidence has changed.
     /// `<index_path>.cache` holds decompressed text.
     ///
-    /// # Errors The folder is missing, unreadable or without usable files; the index cannot be written.
+    /// Errors: The folder is missing, unreadable or without usable files; the index cannot be written.
     pub fn open(
         evidence_dir: &Path,
         index_path: &Path,
@@ -87,7 +86,6 @@ impl Catalog {
     /// while the others wait. `hint` gives years and zones that the evidence does not. Without it, an existing
     /// index is used as it is.
     ///
-    /// # Errors As [`Catalog::open`], and if the folder cannot be written.
     pub fn open_in(
         evidence_dir: &Path,
         folder: &Path,
@@ -134,32 +132,28 @@ impl Catalog {
         }
     }
 
-    #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
     /// SHA-256 over path, size and content of every file.
-    #[must_use]
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
     /// The record that starts on `line` of `file`; the first one if there are several.
     ///
-    /// # Errors No record starts there; or the file has changed or cannot be read.
+    /// Errors: No record starts there; or the file has changed or cannot be read.
     pub fn record(&self, file: &str, line: u64) -> Result<Record, ReadError> {
         self.record_nth(file, line, 1)
     }
 
     /// The `nth` record (from 1) that starts on `line` of `file`.
     ///
-    /// # Errors As [`Catalog::record`].
     pub fn record_nth(&self, file: &str, line: u64, nth: u32) -> Result<Record, ReadError> {
         let entry = self.find(file, line, nth)?;
         let bytes = self.bytes(&entry, 0, kept(&entry))?;
@@ -168,7 +162,6 @@ impl Catalog {
 
     /// All bytes of the first record that starts on `line` of `file`, without the line end.
     ///
-    /// # Errors As [`Catalog::record`].
     pub fn raw(&self, file: &str, line: u64) -> Result<Vec<u8>, ReadError> {
         let entry = self.find(file, line, 1)?;
         self.bytes(&entry, 0, u64::try_from(entry.length).unwrap_or(0))
@@ -176,7 +169,7 @@ impl Catalog {
 
     /// Reads every loaded file and compares its hash.
     ///
-    /// # Errors The first file that has changed or cannot be read.
+    /// Errors: The first file that has changed or cannot be read.
     pub fn verify(&self) -> Result<(), ReadError> {
         self.inner.iter().try_for_each(|inner| self.same_bytes(inner))
     }
@@ -228,7 +221,6 @@ impl Catalog {
             .ok_or_else(|| ReadError::Query("the index names a source that does not exist".into()))
     }
 
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }

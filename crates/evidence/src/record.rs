@@ -30,14 +30,12 @@ pub struct Record {
 
 impl Record {
     /// Invalid UTF-8 becomes U+FFFD.
-    #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
     /// Path and value of every field, in the order of the record. Paths are `a.b.0.c`. Fields packed into a
     /// value (JSON, XML, `key=value` text) have its path as prefix. A path may occur twice.
-    #[must_use]
     pub fn fields(&self) -> Vec<(String, String)> {
         fields::parse(&self.shape, &self.bytes).fields
     }

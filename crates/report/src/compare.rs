@@ -35,7 +35,6 @@ impl Side {
 }
 
 /// The models or analysts that played each role. All Experts count as one role.
-#[must_use]
 pub fn players(report: &Report) -> BTreeMap<String, BTreeSet<String>> {
     let mut players: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for task in &report.usage.tasks {
@@ -47,7 +46,6 @@ pub fn players(report: &Report) -> BTreeMap<String, BTreeSet<String>> {
     players
 }
 
-#[must_use]
 pub fn used_by_role(report: &Report) -> BTreeMap<&'static str, Usage> {
     let mut roles: BTreeMap<&'static str, Usage> = BTreeMap::new();
     for task in &report.usage.tasks {
@@ -65,20 +63,17 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    #[must_use]
     pub fn same_claim(&self) -> bool {
         self.then.finding.draft.claim == self.now.finding.draft.claim
     }
 
     /// None if one of them was not reviewed.
-    #[must_use]
     pub fn rose(&self) -> Option<f64> {
         Some(self.now.score?.get() - self.then.score?.get())
     }
 }
 
 /// Matches the findings by id: in both runs, only in `then`, only in `now`.
-#[must_use]
 pub fn findings<'a>(then: &'a Report, now: &'a Report) -> (Vec<Pair<'a>>, Vec<&'a FindingId>, Vec<&'a FindingId>) {
     let by_id = |report: &'a Report| -> BTreeMap<&'a FindingId, &'a ReportFinding> {
         report.findings.iter().map(|f| (&f.finding.id, f)).collect()
@@ -94,7 +89,6 @@ pub fn findings<'a>(then: &'a Report, now: &'a Report) -> (Vec<Pair<'a>>, Vec<&'
 /// Label, value then, value now.
 pub type Row = (String, String, String);
 
-#[must_use]
 pub fn rows(then: &Report, now: &Report) -> Vec<Row> {
     let (a, b) = (Side::of(then), Side::of(now));
     let row = |name: &str, then: String, now: String| (name.to_owned(), then, now);
@@ -137,7 +131,6 @@ pub fn rows(then: &Report, now: &Report) -> Vec<Row> {
     rows
 }
 
-#[must_use]
 pub fn json(then: &Report, now: &Report, from_round: u32) -> Value {
     let (pairs, gone, new) = findings(then, now);
     let pairs: Vec<Value> = pairs
@@ -157,7 +150,6 @@ pub fn json(then: &Report, now: &Report, from_round: u32) -> Value {
 }
 
 /// The report as JSON, without the id and the times of the run, which differ between two runs on the same input.
-#[must_use]
 pub fn stable(report: &Report) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     let blank = |value: Option<&mut Value>| {

@@ -18,7 +18,6 @@ const POLICY: &str = "default-src 'none'; style-src 'sha256-84D9CNN/Dj3/h/JnNN4e
 /// In characters. Longer texts are cut, with a note; the JSON report has them whole.
 const MOST: usize = 6_000;
 
-#[must_use]
 pub fn render(report: &Report) -> String {
     finished(&Page { report }.to_string())
 }

@@ -45,7 +45,7 @@ impl Form {
 
     /// Ends with a line break.
     ///
-    /// # Errors The report cannot be written as JSON, which is a bug.
+    /// Errors: The report cannot be written as JSON, which is a bug.
     pub fn render(self, report: &Report) -> Result<String, serde_json::Error> {
         match self {
             Self::Json => serde_json::to_string_pretty(report).map(|json| json + "\n"),
@@ -61,7 +61,6 @@ fn finished(text: &str) -> String {
 }
 
 /// Writes characters that are invisible, or change how others appear, as `⟨U+202E⟩`. Line breaks and tabs stay.
-#[must_use]
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -16,7 +16,6 @@ use crate::{finished, words};
 /// Reasons at the top of the page. The others follow below.
 const REASONS: usize = 2;
 
-#[must_use]
 pub fn render(report: &Report) -> String {
     finished(&Page { report }.to_string())
 }

@@ -18,7 +18,7 @@ pub enum SaveError {
 
 /// Writes a temporary file beside `path` and renames it.
 ///
-/// # Errors The folder or the file cannot be written; an existing file is unchanged.
+/// Errors: The folder or the file cannot be written; an existing file is unchanged.
 pub fn whole(path: &Path, text: &str) -> Result<(), SaveError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

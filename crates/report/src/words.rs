@@ -230,7 +230,6 @@ fn next_name(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// File and line, or, for a tool result of a server: the server, the start of the result's hash, and the place.
-#[must_use]
 pub fn record(record: &RecordRef) -> String {
     match record.artifact() {
         None => format!("{}:{}", record.file, record.line),

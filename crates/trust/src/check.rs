@@ -46,18 +46,15 @@ impl Exhibits {
 
     /// The record that a citation points into, and its JSON pointer. None if it does not point into exactly one
     /// record.
-    #[must_use]
     pub fn cited(&self, citation: &Citation) -> Option<(String, &Value)> {
         let Citation::Literal { call, at: Locator::Pointer(pointer), .. } = citation else { return None };
         self.0.get(call)?.record(pointer)
     }
 
-    #[must_use]
     pub fn text(&self, call: &CallId) -> Option<&str> {
         self.0.get(call).map(|exhibit| exhibit.text.as_str())
     }
 
-    #[must_use]
     pub fn check(&self, finding: &FindingDraft) -> Checked {
         let mut corpus = Corpus::default();
         let mut times = Vec::new();

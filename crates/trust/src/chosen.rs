@@ -102,7 +102,6 @@ const NAMES: &[&str] = &[
 
 /// The field that `quote` touches and whose text the recorded party chose. `record` has the form of our tools:
 /// `raw`, and `fields` if they were requested. Without known fields, every text counts as chosen.
-#[must_use]
 pub fn field(record: &Value, quote: &str) -> Option<String> {
     let raw = record.get("raw").and_then(Value::as_str).unwrap_or_default();
     match record.get("fields").filter(|f| f.as_object().is_some_and(|map| !map.is_empty())) {
@@ -114,7 +113,6 @@ pub fn field(record: &Value, quote: &str) -> Option<String> {
     }
 }
 
-#[must_use]
 pub fn within(fields: &Value, quote: &str) -> Option<String> {
     let mut leaves = Vec::new();
     collect("", fields, 4, &mut leaves);
@@ -190,7 +188,6 @@ const WORDS: usize = 3;
 /// In characters. Longer words are hashes and ARNs, which carry no message.
 const LONGEST: usize = 64;
 
-#[must_use]
 pub fn by_name(path: &str) -> bool {
     let last = path.rsplit('.').find(|p| !p.chars().all(|c| c.is_ascii_digit())).unwrap_or(path);
     let name: String = last.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();

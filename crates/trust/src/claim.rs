@@ -22,7 +22,6 @@ pub const NOTED: usize = 800;
 
 /// Lists what `claim` states and `corpus` does not. A duration must lie between two of the cited `times`, or a
 /// record must state it, in any unit.
-#[must_use]
 pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> {
     let (names, rest) = quoted(claim);
     let mut faults: Vec<String> = names

@@ -48,7 +48,6 @@ pub const TERMS: &[&str] = &[
 ];
 
 /// What `text` asks of its reader; none if it addresses no reader.
-#[must_use]
 pub fn wants(text: &str) -> Option<&'static str> {
     let text = text.get(..text.floor_char_boundary(READ)).unwrap_or_default();
     let known = known();

@@ -35,7 +35,6 @@ fn sensors<'a>(
 }
 
 /// Score caps: turns a proposed Review into the valid one, which has every submitted finding.
-#[must_use]
 pub fn review(
     round: u32,
     draft: ReviewDraft,
@@ -134,14 +133,12 @@ fn reviewed(
     }
 }
 
-#[must_use]
 pub fn credible(finding: &Reviewed, threshold: Score) -> bool {
     finding.score >= threshold && finding.checked.valid()
 }
 
 /// Timeline membership: turns a proposed Timeline into the valid one. `known` has every reviewed finding with
 /// its latest score.
-#[must_use]
 pub fn timeline(
     round: u32,
     version: u32,

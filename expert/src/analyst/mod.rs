@@ -38,7 +38,6 @@ pub(crate) fn ready() {
 
 /// When the alerted activity happened (or else when the alert was made), and the record that the alert points
 /// to.
-#[must_use]
 pub fn when(alert: &Alert) -> Option<Hint> {
     let seeds = seed::of(alert);
     // Only a time at the top of the alert applies to the record: copied fields and the time of the alert itself
@@ -48,7 +47,6 @@ pub fn when(alert: &Alert) -> Option<Hint> {
     Some(Hint { at: *seeds.times.first()?, record })
 }
 
-#[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let View::Investigate(view) = &task.view else {
         return Action::GiveUp(format!("an Expert investigates; this is a {} task", task.view.kind().name()));

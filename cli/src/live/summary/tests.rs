@@ -19,9 +19,9 @@ fn terminal_keeps_one_line_for_each_round() {
         Experts   endpoint, identity
           hub           identity: no Expert for identity is there any more
           critic        r1.timeline failed: confused
-        Round 1   discovery: 2 new findings, 2 credible in all
-        Round 2   trace: 2 new findings, 2 credible in all; Timeline 0.70 Highly-plausible, 1 event, 1 gap
-        Round 3   trace: 2 new findings, 2 credible in all; Timeline 0.70 Highly-plausible, 2 events, 1 gap"#]]
+        Round 1   discovery: 2 new findings, 2 credible
+        Round 2   trace: 2 new findings, 2 credible; Timeline 0.70 Highly-plausible, 1 event, 1 gap
+        Round 3   trace: 2 new findings, 2 credible; Timeline 0.70 Highly-plausible, 2 events, 1 gap"#]]
     .assert_eq(&lines);
     assert!(agents.iter().all(|agent| !agent.busy));
     assert_eq!(agents.first().map(|agent| agent.name.as_str()), Some("director"));
@@ -36,10 +36,10 @@ fn pipe_gets_a_line_for_each_task_of_an_expert() {
           hub           identity: no Expert for identity is there any more
           endpoint      2 findings from 2 tool calls
           critic        r1.timeline failed: confused
-        Round 1   discovery: 2 new findings, 2 credible in all
+        Round 1   discovery: 2 new findings, 2 credible
           endpoint      2 findings from 2 tool calls
-        Round 2   trace: 2 new findings, 2 credible in all; Timeline 0.70 Highly-plausible, 1 event, 1 gap
+        Round 2   trace: 2 new findings, 2 credible; Timeline 0.70 Highly-plausible, 1 event, 1 gap
           endpoint      2 findings from 2 tool calls
-        Round 3   trace: 2 new findings, 2 credible in all; Timeline 0.70 Highly-plausible, 2 events, 1 gap"#]]
+        Round 3   trace: 2 new findings, 2 credible; Timeline 0.70 Highly-plausible, 2 events, 1 gap"#]]
     .assert_eq(&shown(Summary::plain()).0);
 }

@@ -38,7 +38,6 @@ impl EvidenceTools {
     }
 
     /// Includes sources that these tools hide.
-    #[must_use]
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
@@ -47,7 +46,6 @@ impl EvidenceTools {
         self.visible.iter().filter_map(|place| self.catalog.sources().get(*place))
     }
 
-    #[must_use]
     pub fn toolset(&self) -> Toolset {
         spec::toolset(self.visible())
     }
@@ -58,7 +56,7 @@ impl EvidenceTools {
 
     /// Calls a tool. The answer is JSON, and the same call on the same evidence gives the same answer.
     ///
-    /// # Errors What is wrong with the call and what is expected, or why the evidence cannot be read.
+    /// Errors: What is wrong with the call and what is expected, or why the evidence cannot be read.
     pub fn call(&self, tool: &str, arguments_json: &str) -> Result<String, String> {
         let read = |tool, known| Args::new(tool, arguments_json, known);
         let answer = match tool {

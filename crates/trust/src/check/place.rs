@@ -6,7 +6,6 @@ use std::ops::Range;
 const DEPTH: usize = 130;
 
 /// The bytes of the value at `pointer` in `json`. If a key occurs twice, the last one counts.
-#[must_use]
 pub fn span(json: &str, pointer: &str) -> Option<Range<usize>> {
     let mut found = None;
     walk(json, |place| {
@@ -19,7 +18,6 @@ pub fn span(json: &str, pointer: &str) -> Option<Range<usize>> {
 
 /// For each offset, the pointer of the innermost value around that byte. A key belongs to its value. Gives `""`,
 /// the pointer of the whole text, if the text is not JSON.
-#[must_use]
 pub fn pointers_at(json: &str, offsets: &[usize]) -> Vec<String> {
     let mut found: Vec<Option<String>> = vec![None; offsets.len()];
     let whole = walk(json, |place| {
@@ -36,7 +34,6 @@ pub fn pointers_at(json: &str, offsets: &[usize]) -> Vec<String> {
     found.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-#[must_use]
 pub fn step(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }

@@ -88,7 +88,6 @@ impl Corpus {
 
     /// True if the exact text occurs, ignoring white space. The pieces of a quotation with `…` or `...` must
     /// occur in order.
-    #[must_use]
     pub fn has_quote(&self, quote: &str) -> bool {
         if self.exact.iter().any(|text| text.contains(quote)) {
             return true;
@@ -113,7 +112,6 @@ impl Corpus {
 
     /// True if the name occurs in any case. A name that ends in `…` matches as a prefix, and an IP address in
     /// any notation.
-    #[must_use]
     pub fn has_name(&self, name: &str) -> bool {
         if let Some(beginning) = name.strip_suffix('…') {
             let beginning = squeeze(&beginning.to_lowercase());

@@ -22,7 +22,6 @@ pub struct Docket<'a> {
 /// - two independent, checked sources that the subject does not control, quoted from fields that it cannot choose
 /// - no valid strong finding against it, at any score
 /// - no text in the evidence that addresses the investigator
-#[must_use]
 pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
     let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f, docket.threshold)).collect();
     let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new() };
