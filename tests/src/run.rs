@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use casebook_cli::embedded::{self, Nobody, Options};
+use casebook_cli::embedded::{self, NoObserver, Options};
 use casebook_cli::failure::Failure;
 use casebook_cli::reasoners::Reasoners;
 use casebook_cli::stop::Stop;
@@ -89,7 +89,7 @@ pub fn investigate_with(
 ) -> Result<Report> {
     let options = prepared(alert, evidence, data, budget, reasoners)?;
     let (_stopper, mut stop) = Stop::by_hand();
-    Ok(process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })??)
+    Ok(process::run(async { embedded::investigate(options, &mut NoObserver, &mut stop).await })??)
 }
 
 /// # Errors

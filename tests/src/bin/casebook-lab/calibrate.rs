@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use casebook_agent::reasoner::Reasoner;
-use casebook_cli::embedded::{self, Nobody};
+use casebook_cli::embedded::{self, NoObserver};
 use casebook_cli::failure::{Exit, Failure};
 use casebook_cli::home::Home;
 use casebook_cli::reasoners::Reasoners;
@@ -69,7 +69,7 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
             let home = Home::open(scratch.path())?;
             for case in run::cases(root)? {
                 let options = run::options(&case, &home.folder, Budget::default(), Reasoners::analyst())?;
-                embedded::investigate_in(&home, options, &mut Nobody, &mut stop).await?;
+                embedded::investigate_in(&home, options, &mut NoObserver, &mut stop).await?;
             }
             home
         }
