@@ -1,4 +1,4 @@
-//! What the server saw: every request with what became of it, and counts.
+//! Records all requests, their outcomes and counts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -12,62 +12,53 @@ use crate::model::prompt;
 use crate::model::request::{Request, hash};
 use crate::model::wire::Usage;
 
-/// A request that its provider would take.
+/// A valid request.
 #[derive(Debug, Clone)]
 pub struct Captured {
     /// From 1, in order of arrival.
     pub number: u64,
-    /// The kind of task, where the prompt says one.
+    /// The kind of task in the prompt, if any.
     pub kind: Option<TaskKind>,
-    /// The task by its id, where a tool result names it.
+    /// The task's id, if a tool result contains it.
     pub task: Option<String>,
-    /// The conversation, and the model's replies in it so far.
+    /// Identifies the conversation, and counts the model's replies in it.
     pub place: (u64, usize),
-    /// How often this very request has come, from 1.
+    /// How often this request has arrived, from 1.
     pub attempt: u32,
-    /// The request.
     pub request: Arc<Request>,
-    /// Tokens of the prompt.
     pub prompt: Counted,
 }
 
-/// When a request came and when it was answered: what a ledger of calls needs of it.
+/// When a request arrived and was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// [`Captured::number`].
     pub number: u64,
-    /// The same for requests of the same body, whoever sent them.
+    /// The same for all requests with this body.
     pub content: u64,
-    /// The key that it came with.
     pub key: String,
-    /// The kind of task, where the prompt says one.
     pub kind: Option<TaskKind>,
-    /// When it had come in whole.
+    /// When the whole request had arrived.
     pub begun: Timestamp,
-    /// When a reply of the model was sent; none when nobody waited for it any more, or it failed.
+    /// When the reply was sent; `None` if the request failed or the client left.
     pub answered: Option<Timestamp>,
 }
 
-/// Sums over all requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Requests that came.
     pub requests: u64,
-    /// Of those, refused as malformed or not allowed.
+    /// Refused as invalid or not allowed.
     pub rejected: u64,
-    /// Of those, answered with a reply of the model.
+    /// Answered with a reply of the model.
     pub answered: u64,
-    /// Of those, answered though the same request had been answered before: calls made twice.
+    /// Answered although the same request had been answered before.
     pub answered_again: u64,
-    /// Requests by kind of task.
     pub by_kind: BTreeMap<String, u64>,
-    /// Requests under way now.
+    /// Running requests.
     pub active: u64,
-    /// Most requests under way at once.
+    /// Most requests that ran at once.
     pub most_at_once: u64,
-    /// Bytes of bodies that came.
+    /// Bytes of request bodies.
     pub bytes: u64,
-    /// Tokens of prompts.
     pub prompt: Counted,
     /// Tokens of replies.
     pub output: u64,
@@ -80,11 +71,10 @@ struct Inner {
     rejected: Vec<String>,
     counts: Counts,
     cache: PromptCache,
-    /// Requests by content: how often they came, how often they were answered.
+    /// Arrivals and answers of each request, by content.
     seen: HashMap<u64, (u32, u32)>,
 }
 
-/// Keeps what the server saw.
 #[derive(Debug)]
 pub struct Log {
     inner: Mutex<Inner>,
@@ -93,7 +83,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log that keeps requests in memory if `keep`, and writes each into `folder` where there is one.
+    /// Keeps requests in memory if `keep`, and writes them into `folder` if it is given.
     #[must_use]
     pub fn new(keep: bool, folder: Option<PathBuf>) -> Self {
         Self { inner: Mutex::default(), keep, folder }
@@ -103,7 +93,7 @@ impl Log {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came; its end is counted when the guard is dropped, also when the client went away.
+    /// Counts a request. Dropping the guard ends it, also if the client left.
     #[must_use]
     pub fn begin(self: &Arc<Self>) -> UnderWay {
         let mut inner = self.lock();
@@ -114,7 +104,6 @@ impl Log {
         UnderWay(Arc::clone(self))
     }
 
-    /// A request was refused, with this message.
     pub fn reject(&self, message: &str) {
         let mut inner = self.lock();
         inner.counts.rejected += 1;
@@ -123,7 +112,7 @@ impl Log {
         }
     }
 
-    /// A request was taken: counts its prompt and keeps it.
+    /// Counts and stores a valid request.
     pub fn take(&self, request: Arc<Request>) -> Captured {
         let kind = prompt::kind(&request.system);
         let owner = hash(&(&request.key, &request.model));
@@ -157,7 +146,6 @@ impl Log {
         captured
     }
 
-    /// A request was answered with a reply.
     pub fn answered(&self, captured: &Captured, usage: Usage) {
         let mut inner = self.lock();
         inner.counts.answered += 1;
@@ -171,11 +159,8 @@ impl Log {
         }
     }
 
-    /// Writes a request and what was sent back into the folder, where there is one: the bytes of the
-    /// body as they came. Keys stand in headers and are not written.
-    ///
-    /// # Errors
-    /// When the files cannot be written.
+    /// Writes a request body and its reply into the folder, if there is one. Keys are in headers and are not
+    /// written.
     pub fn record(&self, captured: &Captured, sent: &str) -> std::io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let name = format!("{:06}-{}", captured.number, captured.kind.map_or("unknown", TaskKind::name));
@@ -183,17 +168,15 @@ impl Log {
         std::fs::write(folder.join(format!("{name}.reply")), sent)
     }
 
-    /// The requests that were taken, in order of arrival.
     pub fn captured(&self) -> Vec<Captured> {
         self.lock().captured.clone()
     }
 
-    /// When each request came and was answered, in order of arrival.
     pub fn ledger(&self) -> Vec<Entry> {
         self.lock().ledger.clone()
     }
 
-    /// The `nth` request that was answered, from 1.
+    /// The `nth` answered request, from 1.
     pub fn answered_as(&self, nth: usize) -> Option<Entry> {
         let inner = self.lock();
         let mut answered: Vec<&Entry> = inner.ledger.iter().filter(|entry| entry.answered.is_some()).collect();
@@ -201,12 +184,11 @@ impl Log {
         answered.get(nth.checked_sub(1)?).map(|entry| (*entry).clone())
     }
 
-    /// The messages of the requests that were refused.
+    /// The messages of refused requests.
     pub fn rejected(&self) -> Vec<String> {
         self.lock().rejected.clone()
     }
 
-    /// The sums so far.
     pub fn counts(&self) -> Counts {
         self.lock().counts.clone()
     }
@@ -216,7 +198,7 @@ fn content(request: &Request) -> u64 {
     hash(&(request.provider, &request.key, &request.bytes))
 }
 
-/// A request under way.
+/// A running request.
 #[derive(Debug)]
 pub struct UnderWay(Arc<Log>);
 
