@@ -7,16 +7,13 @@ use serde_json::Value;
 use crate::model::Request;
 use crate::model::request::Turn;
 
-pub const KINDS: [TaskKind; 6] =
-    [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
-
 /// The kind of task in a system prompt that begins with `Casebook task: plan (prompt plan 1)`.
 pub fn kind(system: &str) -> Option<TaskKind> {
     let rest = system.lines().next()?.strip_prefix("Casebook task: ")?;
     let (name, prompt) = rest.split_once(" (prompt ")?;
     let version = prompt.strip_suffix(')')?.strip_prefix(name)?.strip_prefix(' ')?;
     version.parse::<u32>().ok()?;
-    KINDS.into_iter().find(|kind| kind.name() == name)
+    TaskKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
 /// The sections of a text: `<name>` and `</name>` on separate lines. Other text is ignored.
