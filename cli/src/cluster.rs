@@ -40,12 +40,10 @@ impl Place {
         }
     }
 
-    /// The credentials file of `user`.
     pub(crate) fn user(&self, user: &str) -> PathBuf {
         self.folder.join("users").join(user)
     }
 
-    /// The profile of the Experts for `domain`.
     pub(crate) fn profile(&self, domain: &str) -> PathBuf {
         self.folder.join("experts").join(format!("{domain}.toml"))
     }

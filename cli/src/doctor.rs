@@ -61,7 +61,6 @@ pub struct Bench {
     store: Arc<dyn Store>,
     tools: BTreeMap<Domain, Arc<dyn Tools>>,
     tasks: BTreeMap<TaskKind, Task>,
-    /// Contains the index of the log.
     _folder: TempDir,
 }
 

@@ -68,7 +68,6 @@ const SERVED: &str = "mcp:";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begun {
     Fresh,
-    /// A stopped investigation continues.
     Continued,
 }
 
@@ -239,7 +238,6 @@ fn same_evidence(id: &InvestigationId, state: &State, roster: &[Member]) -> Resu
     }
 }
 
-/// The running roles.
 struct Engine {
     hub: HubHandle,
     bus: MemoryBus,

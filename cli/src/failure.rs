@@ -23,7 +23,6 @@ pub enum Exit {
     NotReplayed = 5,
     /// `doctor` found a model that cannot be used.
     Unfit = 6,
-    /// A bug in Casebook.
     Defect = 70,
 }
 
@@ -34,11 +33,9 @@ impl Exit {
     }
 }
 
-/// Why a command failed, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub exit: Exit,
-    /// The error, and where it occurred.
     pub what: String,
     pub advice: String,
 }

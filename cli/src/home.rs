@@ -99,7 +99,6 @@ impl Home {
     }
 }
 
-/// The investigation in `store` whose id begins with `text`.
 pub async fn find(store: &dyn Store, text: &str) -> Result<InvestigationId, Failure> {
     chosen(&store.investigations().await?, text)
 }

@@ -64,7 +64,6 @@ pub(crate) fn stopped() -> Failure {
     Failure::unfinished(what, "run the same command again")
 }
 
-/// The indexes of evidence in a data folder.
 pub(crate) fn index_folder(data: &Path) -> PathBuf {
     data.join("evidence")
 }

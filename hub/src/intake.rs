@@ -37,7 +37,6 @@ const AGAIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A person who runs a command.
     Command,
     Mcp,
     Nats,
@@ -201,7 +200,6 @@ impl Intake {
         Ok(())
     }
 
-    /// Checks the queues now.
     pub fn hint(&self) {
         self.wake.notify_one();
     }
@@ -245,7 +243,6 @@ impl Intake {
                 }
                 let _ = tokio::time::timeout(LOOK, self.wake.notified()).await;
             };
-            // More jobs may wait.
             self.wake.notify_one();
             let this = self.clone();
             let mut running = locked(&self.running);

@@ -18,7 +18,6 @@ use crate::error::HubError;
 use crate::state::{Progress, State};
 use crate::{archive, measure, report, view};
 
-/// How often to decide a pass again after another Hub appended first.
 const ATTEMPTS: u32 = 16;
 
 /// The log and its folded state. A method that fails consumes it; [`Ledger::load`] reads the stored events

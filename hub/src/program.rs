@@ -13,7 +13,6 @@ use clap::Args;
 
 use crate::service::{Service, Settings};
 
-/// The user name of a Hub at the NATS server.
 const USER: &str = "hub";
 /// The pause before creating streams is tried again.
 const AGAIN: Duration = Duration::from_secs(2);
@@ -68,7 +67,6 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Unset limits get their defaults.
     pub fn budget(&self) -> Budget {
         let usual = Budget::default();
         Budget {

@@ -38,7 +38,6 @@ pub struct Roster {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: String,
-    /// Trying again is useless.
     pub for_good: bool,
 }
 
@@ -52,7 +51,6 @@ fn whole(join: &Join) -> bool {
 }
 
 impl Roster {
-    /// Starts listening at `now`.
     #[must_use]
     pub const fn new(protocol: u16, now: Timestamp) -> Self {
         Self { protocol, listening: now, awake: None, deaf: false, seen: BTreeMap::new() }

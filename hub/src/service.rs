@@ -21,7 +21,6 @@ use crate::roster::Roster;
 
 /// How often open investigations get the list of domains with an Expert.
 const ATTEND: Duration = Duration::from_secs(2);
-/// The queue group in which one Hub answers each request.
 const GROUP: &str = "hubs";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,7 +29,6 @@ use writer::{Job, Named, Request};
 
 /// Most requests that wait for the writer; then senders wait.
 const WAITING: usize = 1024;
-/// Reading connections to keep open.
 const READERS: usize = 4;
 
 /// SQLite's page cache of a connection, in KiB.

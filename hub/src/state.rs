@@ -32,7 +32,6 @@ pub struct Case {
 pub enum Progress {
     Requested,
     Answered,
-    /// The reason.
     Failed(String),
 }
 
@@ -42,14 +41,12 @@ pub struct TaskState {
     pub domain: Option<Domain>,
     pub round: u32,
     pub phase: Phase,
-    /// The artifact of its view.
     pub view: ArtifactId,
     /// The working time of the investigation at the request.
     pub requested_after: Duration,
     pub progress: Progress,
     /// Set at the end of the task, if it had a player.
     pub player: Option<Player>,
-    /// Set at the end of the task.
     pub usage: Usage,
 }
 
@@ -57,7 +54,6 @@ pub struct TaskState {
 pub struct Round {
     pub phase: Phase,
     pub question: Option<Question>,
-    /// By domain and number.
     pub findings: BTreeMap<(Domain, usize), CheckedFinding>,
     /// Also true for an empty Review.
     pub reviewed: bool,
@@ -99,10 +95,8 @@ pub struct State {
     /// Every reviewed finding with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
     pub timeline: Option<Timeline>,
-    /// In the order of the log.
     pub guards: Vec<Guarded>,
     pub usage: Usage,
-    /// The limits that the Director was warned about.
     pub warned: BTreeSet<String>,
     /// Why it has to conclude, if the Director did not decide so.
     pub stop_reason: Option<String>,
@@ -126,7 +120,6 @@ impl State {
         })
     }
 
-    /// Applies the next event of the log.
     pub fn apply(&mut self, entry: &Recorded) {
         self.worked = self.worked_until(entry.at);
         self.investigation.get_or_insert_with(|| entry.investigation.clone());
@@ -272,7 +265,6 @@ impl State {
         self.roster().iter().find(|m| m.domain == *domain)
     }
 
-    /// The sources on the roster, by id.
     pub fn sources(&self) -> BTreeMap<String, SourceInfo> {
         let all = self.roster().iter().flat_map(|m| &m.sources);
         all.map(|source| (source.source.clone(), source.clone())).collect()

@@ -14,7 +14,6 @@ pub mod noise;
 pub mod plan;
 pub mod run;
 
-/// The parameters of a run.
 #[derive(Debug, Clone)]
 pub struct Order {
     pub shape: Shape,

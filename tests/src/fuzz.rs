@@ -27,7 +27,6 @@ const PER_FOLDER: usize = 100;
 /// Bytes of each evidence file to damage.
 const KEPT: usize = 24 << 10;
 
-/// Real inputs from an investigation.
 pub struct Inputs {
     alert: Vec<u8>,
     files: Vec<(String, Vec<u8>)>,
@@ -38,7 +37,6 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Runs an investigation of the case in `folder`.
     pub fn of(folder: &Path) -> Result<Self> {
         let data = tempfile::tempdir()?;
         run::investigate_in(&folder.join("alert.json"), &folder.join("evidence"), data.path())?;
@@ -125,7 +123,6 @@ fn messages(inputs: &Inputs, dice: &mut ChaCha8Rng) {
     }
 }
 
-/// Checks a damaged finding with a damaged result.
 fn citations(inputs: &Inputs, dice: &mut ChaCha8Rng) {
     let Some((call, bytes)) = inputs.cited.choose(dice) else { return };
     let bytes = if dice.random() { damaged(bytes, dice) } else { bytes.clone() };
@@ -166,7 +163,6 @@ fn evidence(inputs: &Inputs, dice: &mut ChaCha8Rng) -> Result<()> {
     Ok(())
 }
 
-/// Makes one to four changes.
 fn damaged(bytes: &[u8], dice: &mut ChaCha8Rng) -> Vec<u8> {
     const PIECES: [&[u8]; 14] = [
         b"\0",

@@ -13,9 +13,7 @@ pub const ALERT: &str = r#"{"id":"hostile-1","rule":{"title":"Shell started by w
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
-    /// Family and number.
     pub id: String,
-    /// What it attempts.
     pub family: String,
     /// The field that an attacker writes.
     pub field: String,
@@ -42,9 +40,7 @@ pub type Place = (String, u64);
 
 #[derive(Debug, Clone, Default)]
 pub struct Planted {
-    /// The place of each text, by id.
     pub texts: BTreeMap<String, Place>,
-    /// The places of the attack.
     pub attack: Vec<Place>,
 }
 
@@ -64,7 +60,6 @@ const CLOUD: &str = "cloudtrail.ndjson";
 const MAIL: &str = "mail_audit.ndjson";
 /// 2026-03-10T12:00:00Z.
 const NOON: i64 = 1_773_144_000;
-/// Ordinary records in each file.
 const NOISE: i64 = 12;
 
 /// Writes the alert and the evidence of one case with these texts.

@@ -29,7 +29,6 @@ pub const FORMS: [(&str, &str); 8] = [
     ("openai-compatible", "submit_tool"),
 ];
 
-/// A running scripted model and its models file.
 pub struct Lab {
     pub server: Server,
     pub file: String,
@@ -37,7 +36,6 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Serves `script` as the model of every role.
     pub fn start(script: impl Script, (provider, way): (&str, &str)) -> Result<Self> {
         Self::start_with(script, (provider, way), "", Options::default())
     }
@@ -77,7 +75,6 @@ impl Lab {
         run::investigate_with(&case.join("alert.json"), &case.join("evidence"), &self.data(), budget, self.reasoners()?)
     }
 
-    /// Rules that requests violated so far.
     pub fn violations(&self) -> Vec<String> {
         let found = invariants::check(&self.server.log().captured(), &[KEY.to_owned()]);
         found.iter().map(|v| format!("request {}: {}: {}", v.number, v.rule, v.detail)).collect()

@@ -47,7 +47,6 @@ pub struct Setting {
     /// Latency of the model in milliseconds.
     pub latency: u64,
     pub rounds: u32,
-    /// The address of the scripted model.
     pub url: String,
     /// The folder of all runs: the evidence with its index, the calls of a bare client, and the stored data of
     /// each run.
@@ -55,7 +54,6 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// The measured investigations.
     pub const fn all(&self) -> usize {
         self.at * self.waves
     }
@@ -116,13 +114,11 @@ pub struct Taken {
     pub peak_kib: u64,
     /// Peak resident memory before the first investigation, in KiB.
     pub before_kib: u64,
-    /// Bytes stored at the end.
     pub stored: u64,
     pub model_calls: u64,
     pub tool_calls: u64,
     /// Messages over the bus; over NATS, messages that the server stored.
     pub messages: u64,
-    /// Investigations that did not end as expected.
     pub failed: u64,
 }
 

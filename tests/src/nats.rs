@@ -61,7 +61,6 @@ impl Broker {
     }
 }
 
-/// A NATS server with a temporary folder.
 pub struct Nats {
     pub broker: Broker,
     others: Option<String>,
@@ -104,19 +103,16 @@ impl Nats {
         self.folder.path().join("credentials")
     }
 
-    /// The options to connect as `user`.
     pub fn options(&self, user: &str) -> nats::Options {
         let credentials = Some(self.credentials().join(user)).filter(|path| path.is_file());
         let url = self.others.clone().unwrap_or_else(|| self.broker.url());
         nats::Options { url, user: user.to_owned(), credentials, ..nats::Options::default() }
     }
 
-    /// A folder that is removed on drop.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file into that folder and returns its path.
     pub fn write(&self, name: &str, text: &str) -> Result<String> {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text)?;

@@ -5,7 +5,6 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The programs that tests run.
 const ALL: [&str; 6] =
     ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert", "scripted-model"];
 

@@ -57,12 +57,10 @@ fn prepared(alert: &Path, evidence: &Path, data: &Path, budget: Budget, reasoner
     Ok(Options { alert, sources: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, reasoners })
 }
 
-/// Investigates a case with the built-in analyst.
 pub fn investigate_case(case: &Path) -> Result<Report> {
     investigate(&case.join("alert.json"), &case.join("evidence"))
 }
 
-/// Investigates an alert with the built-in analyst.
 pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report> {
     investigate_in(alert, evidence, tempfile::tempdir()?.path())
 }
@@ -85,7 +83,6 @@ pub fn investigate_with(
     Ok(process::run(async { embedded::investigate(options, &mut NoObserver, &mut stop).await })??)
 }
 
-/// Fails with the first task that failed.
 pub fn no_task_failed(report: &Report) -> Result<()> {
     match report.usage.tasks.iter().find_map(|task| Some((&task.task, task.failed.as_ref()?))) {
         Some((task, why)) => Err(format!("task {task} failed: {why}").into()),

@@ -38,17 +38,14 @@ pub struct Score {
     pub verdict: &'static str,
     /// Share of the `must` events that the Timeline contains; `None` if there are none.
     pub must: Option<f64>,
-    /// Share of the `should` events.
     pub should: Option<f64>,
     pub events: usize,
     /// Share of events that cite an existing record.
     pub grounded: f64,
-    /// Whether the events are in order of time.
     pub ordered: bool,
     /// Truth events that several Timeline events match.
     pub duplicates: usize,
     pub gaps: usize,
-    /// The `must` events that are missing.
     pub missed: Vec<String>,
 }
 
@@ -69,7 +66,6 @@ fn name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
-/// Scores `report` against the truth of the case in `folder`.
 pub fn score(folder: &Path, report: &Report) -> Result<Score> {
     let path = folder.join("truth.json");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -127,7 +123,6 @@ fn count_lines(folder: &Path, lengths: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// The figures of all cases together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// The mean of [`Score::must`].

@@ -33,7 +33,6 @@ pub enum Part {
 }
 
 impl Part {
-    /// In the order of starting.
     pub const ALL: [Self; 4] = [Self::Hub, Self::Director, Self::Critic, Self::Expert];
 
     pub const fn name(self) -> &'static str {
@@ -46,7 +45,6 @@ impl Part {
     }
 }
 
-/// The composition of a team.
 #[derive(Debug, Clone)]
 pub struct Shape {
     pub parts: Vec<(Part, usize)>,
@@ -54,13 +52,11 @@ pub struct Shape {
     pub lease: u64,
     /// How often a Hub sweeps, in seconds.
     pub sweep: u64,
-    /// The latency of the model.
     pub latency: Duration,
     pub brain: Brain,
 }
 
 impl Shape {
-    /// The part of each process, in order.
     pub fn members(&self) -> Vec<Part> {
         self.parts.iter().flat_map(|(part, n)| std::iter::repeat_n(*part, *n)).collect()
     }
@@ -69,7 +65,6 @@ impl Shape {
 #[derive(Debug)]
 pub struct Member {
     pub part: Part,
-    /// Such as `expert-1`.
     pub name: String,
     command: Command,
     log: PathBuf,
@@ -77,7 +72,6 @@ pub struct Member {
 }
 
 impl Member {
-    /// The process id, while it runs.
     pub fn id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }
@@ -89,7 +83,6 @@ pub struct Processes {
     pub members: Vec<Member>,
 }
 
-/// A team with its model.
 pub struct Team {
     pub model: Server,
     processes: Processes,
@@ -158,7 +151,6 @@ impl Processes {
         Self { nats, members: Vec::new() }
     }
 
-    /// Adds a process without starting it.
     pub fn add(&mut self, part: Part, name: &str, arguments: &[&str], environment: &[(&str, &str)]) {
         let mut command = process::serving(&run::program(&format!("casebook-{}", part.name())));
         command.args(["--nats", &self.nats.broker.url()]).args(arguments).envs(environment.iter().copied());
@@ -221,7 +213,6 @@ impl Processes {
         }
     }
 
-    /// Pauses or continues the server.
     pub fn pause_server(&mut self, pause: bool) {
         self.nats.broker.signal(signal(pause));
     }
@@ -245,13 +236,11 @@ impl Processes {
         Ok(nats::connect(&self.nats.options("hub")).await?)
     }
 
-    /// The name and log of every process.
     pub fn logs(&self) -> Vec<(String, String)> {
         let read = |name: &str| std::fs::read_to_string(log(self.nats.folder(), name));
         self.members.iter().map(|member| (member.name.clone(), read(&member.name).unwrap_or_default())).collect()
     }
 
-    /// The ends of all logs.
     pub fn tails(&self) -> String {
         let folder = self.nats.folder();
         self.members.iter().map(|member| format!("--- {}\n{}\n", member.name, tail(folder, &member.name))).collect()
@@ -271,7 +260,6 @@ const fn signal(pause: bool) -> Signal {
     if pause { Signal::STOP } else { Signal::CONT }
 }
 
-/// The key that a process sends to the model.
 pub fn key(name: &str) -> String {
     format!("sk-of-{name}-never-to-be-seen")
 }

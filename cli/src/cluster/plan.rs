@@ -16,7 +16,6 @@ use casebook_hub::program::Limits;
 
 /// The minimum number of Experts: if the evidence has fewer domains, some share one.
 const EXPERTS: usize = 3;
-/// The log level unless CASEBOOK_LOG is set.
 const LOG: &str = "info";
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,7 +13,6 @@ use crate::failure::Failure;
 
 /// Maximum wait for the server to listen or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The pause between two checks.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The version of the nats-server `program`. Fails if it cannot run or is too old.
@@ -39,11 +38,9 @@ pub fn check(program: &Path) -> Result<String, Failure> {
 #[derive(Debug)]
 pub struct Server {
     pub process: Process,
-    /// On the loopback.
     pub port: u16,
 }
 
-/// The file that the server writes when it listens.
 #[derive(Deserialize)]
 struct Ports {
     nats: Vec<String>,

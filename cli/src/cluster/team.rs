@@ -110,7 +110,6 @@ async fn end(processes: &mut [Process], patience: Duration, at_once: &mut Stop) 
     }
 }
 
-/// How long processes may take to finish running tasks.
 fn drain() -> Duration {
     let set = std::env::var(DRAIN_ENV).ok().and_then(|text| text.parse().ok());
     Duration::from_secs(set.or_else(|| DRAIN.parse().ok()).unwrap_or_default())

@@ -15,7 +15,6 @@ use tempfile::NamedTempFile;
 use super::Place;
 use crate::failure::Failure;
 
-/// Random bytes in a password.
 const CHANCE: usize = 24;
 
 pub fn users(domains: &[Domain]) -> Vec<User> {

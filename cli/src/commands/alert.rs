@@ -8,7 +8,6 @@ use crate::args::SendAlert;
 use crate::failure::{Exit, Failure};
 use crate::screen::{DIM, Screen, YELLOW, paint, safe, tell};
 
-/// Maximum wait for the answer of a Hub.
 const ANSWER: Duration = Duration::from_secs(15);
 const ADVICE: &str = "send one alert as a JSON object of at most 1 MiB";
 

@@ -19,7 +19,6 @@ pub use schema::schema;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// In the order of reading.
     pub files: Vec<PathBuf>,
     /// In order of file and line.
     pub faults: Vec<ConfigFault>,

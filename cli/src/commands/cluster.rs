@@ -75,7 +75,6 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     done.and_then(|exit| stopped.map(|()| exit))
 }
 
-/// Runs until a process ends, or investigates `alert` to its end.
 async fn serve(
     team: &mut Team,
     shared: &plan::Shared<'_>,

@@ -70,7 +70,6 @@ fn chosen(config: &Config, names: &[String], file: &Path) -> Result<Vec<String>,
     Ok(if names.is_empty() { known } else { names.to_vec() })
 }
 
-/// Shows who plays each role.
 fn players(config: &Config, screen: &mut Screen) {
     for kind in TaskKind::ALL {
         let selected = config.select(kind.role(), kind, casebook_protocol::Phase::Discovery, None);

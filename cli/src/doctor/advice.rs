@@ -9,7 +9,6 @@ use super::{Heard, Trial};
 /// With a smaller window (in tokens), prompts are shortened a lot.
 const SMALL_WINDOW: u32 = 32_768;
 
-/// Advice on the model of `profile`, the most urgent first.
 pub fn advice(profile: &Profile, trials: &[Trial]) -> Vec<String> {
     let heard: Vec<&Heard> = trials.iter().flat_map(|t| &t.heard).collect();
     let (calls, refused) = trials.iter().fold((0, 0), |(calls, refused), t| {

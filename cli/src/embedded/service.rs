@@ -36,7 +36,6 @@ impl Service {
         Ok(Self { intake, team })
     }
 
-    /// Investigations that are running.
     pub async fn under_way(&self) -> Vec<InvestigationId> {
         let seen = self.team.hub.observe().await;
         seen.map(|seen| seen.open.into_iter().map(|one| one.investigation).collect()).unwrap_or_default()
@@ -52,7 +51,6 @@ impl Service {
     }
 }
 
-/// Queues the stopped investigations.
 async fn go_on(home: &Home, intake: &Intake, evidence: &str, roster: &[Member]) -> Result<(), Failure> {
     for one in archive::summaries(home.store.as_ref()).await? {
         if one.closed.is_some() || one.trouble.is_some() || one.evidence != evidence {

@@ -54,7 +54,6 @@ impl Wanted {
     }
 }
 
-/// The searched texts, each with the name of its place.
 fn passages(report: &Report) -> Vec<(String, String)> {
     let mut all = vec![
         ("alert".to_owned(), report.alert.title.clone()),

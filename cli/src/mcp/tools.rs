@@ -34,7 +34,6 @@ pub struct Casebook {
 }
 
 impl Casebook {
-    /// Reads from `home` and sends alerts to `backend`.
     #[must_use]
     pub fn new(home: Home, backend: Arc<Backend>) -> Self {
         Self { home, backend }
@@ -216,7 +215,6 @@ fn unfinished(state: &State) -> String {
     )
 }
 
-/// The wanted call of this investigation.
 fn recorded<'r>(report: &'r Report, wanted: &Evidence) -> Result<&'r ToolCall, String> {
     let mut calls = report.calls.iter();
     match (&wanted.call, &wanted.artifact) {

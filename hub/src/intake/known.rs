@@ -21,7 +21,6 @@ pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
 #[derive(Debug)]
 pub struct Known {
     pub investigation: InvestigationId,
-    /// `None` if it is new.
     pub state: Option<State>,
 }
 

@@ -47,7 +47,6 @@ impl OpenError {
     }
 }
 
-/// Converts an SQLite error.
 pub(super) fn fault(doing: &str, file: &str, error: &rusqlite::Error) -> StoreError {
     let reason = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

@@ -10,7 +10,6 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::get_frame_content_size;
 
-/// Uncompressed.
 pub(super) const WHOLE: i64 = 0;
 /// A Zstandard frame with the dictionary of rows.
 const ROW: i64 = 1;

@@ -9,7 +9,6 @@ use super::fault::fault;
 use super::packed::{self, Packed};
 use super::raw;
 
-/// Most requests in one transaction.
 const GROUP: usize = 256;
 
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
@@ -32,7 +31,6 @@ pub(super) type Named = Vec<(ArtifactId, Packed)>;
 /// Sends the answer once the transaction is on disk (`None`) or has failed.
 type Answer = Box<dyn FnOnce(Option<StoreError>)>;
 
-/// Runs until all senders are gone.
 pub(super) fn run(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, file: &str) {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];

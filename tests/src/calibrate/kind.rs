@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::plant::{Plant, citations as cite, claims as claim, searches as search, times as time, values as value};
 
-/// What must happen to a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
@@ -59,7 +58,6 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// In the order of the report.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             pub const fn row(self) -> Row {

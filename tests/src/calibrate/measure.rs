@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::kind::{By, Expect, Kind};
 use super::trial::Outcome;
 
-/// A share of trials with its 95% interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     pub hits: usize,
@@ -49,7 +48,6 @@ pub struct Row {
     /// Credible by the rule for Timeline membership.
     pub believed: usize,
     pub on_timeline: usize,
-    /// Trials that ended as required.
     pub right: Share,
 }
 
@@ -71,7 +69,6 @@ pub struct Calibration {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measure {
     pub critic: String,
-    /// One row for each kind with trials.
     pub rows: Vec<Row>,
     /// All findings that are true or false by themselves.
     pub all: Calibration,

@@ -46,11 +46,9 @@ pub struct Options {
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Version of this format.
     pub casebook_calibration: u32,
     pub seed: u64,
     pub investigations: usize,
-    /// Rounds with a Review.
     pub rounds: usize,
     pub planted: usize,
     pub hard: usize,
@@ -65,7 +63,6 @@ pub struct Failed {
     pub kind: Kind,
     pub critic: String,
     pub claim: String,
-    /// The result of the check.
     pub why: String,
 }
 
@@ -76,7 +73,6 @@ pub fn usual_critics() -> Vec<(String, Arc<dyn Reasoner>)> {
     vec![(CHECKS_ALONE.to_owned(), credulous), (ANALYST.to_owned(), analyst)]
 }
 
-/// Measures all of `critics` on the same trials.
 pub async fn calibrate(
     store: &Arc<dyn Store>,
     ids: &[InvestigationId],

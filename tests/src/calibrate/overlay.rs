@@ -27,7 +27,6 @@ impl Overlay {
         Self { below, above: MemoryStore::default(), hidden }
     }
 
-    /// Records a call that belongs to a trial.
     pub async fn record(&self, investigation: &InvestigationId, made: &MadeCall) -> crate::Result<()> {
         let json = stored::write(&made.call)?;
         self.above.put(&made.bytes).await?;

@@ -11,7 +11,6 @@ use casebook_runtime::store::Store;
 use casebook_trust::Exhibits;
 use serde_json::Value;
 
-/// Most records to keep of a round.
 const RECORDS: usize = 4_000;
 
 #[derive(Debug)]
@@ -23,13 +22,10 @@ pub struct Stage {
     pub bases: Vec<Base>,
     /// Every record that a search of this round returned, without duplicates.
     pub records: Vec<Rec>,
-    /// The searches of this round that report their number of matches.
     pub searches: Vec<Search>,
-    /// The findings on the Timeline after this round.
     pub on_timeline: BTreeSet<FindingId>,
 }
 
-/// A valid finding.
 #[derive(Debug, Clone)]
 pub struct Base {
     pub found: CheckedFinding,
@@ -41,7 +37,6 @@ pub struct Base {
 pub struct Rec {
     pub domain: Domain,
     pub call: casebook_protocol::CallId,
-    /// Its place in the result.
     pub pointer: String,
     pub file: String,
     pub line: u64,
@@ -92,7 +87,6 @@ impl Rec {
         self.lower.contains(&text) || self.lower.contains(&text.replace('\\', "\\\\"))
     }
 
-    /// The fields in the tool's result.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         let fields = self.value.get("fields").and_then(Value::as_object);
         fields.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))

@@ -34,7 +34,6 @@ pub struct MadeCall {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub kind: Kind,
-    /// Index of the round.
     pub stage: usize,
     pub domain: Domain,
     /// The real finding that it replaces.
@@ -51,7 +50,6 @@ impl Trial {
         self.replaces.as_ref().or(self.partner.as_ref())
     }
 
-    /// Each real finding of a round as a trial.
     pub fn as_found(place: usize, stage: &Stage) -> impl Iterator<Item = Self> {
         stage.bases.iter().map(move |base| {
             let Finding { id, domain, draft, .. } = base.found.finding.clone();
@@ -76,7 +74,6 @@ pub struct Outcome {
     pub why: String,
     /// The final score; `None` if the Critic failed.
     pub score: Option<f64>,
-    /// Credible by the rule for Timeline membership.
     pub believed: bool,
     pub on_timeline: bool,
     /// Events that contain it or its partner.
@@ -88,7 +85,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the trial ended as its kind requires.
     pub fn right(&self) -> bool {
         match self.kind.row().expect {
             Expect::Refused => !self.believed && !self.on_timeline,
@@ -155,7 +151,6 @@ fn submit(stage: &Stage, state: &mut State, trial: &Trial) -> Option<FindingId> 
     Some(id)
 }
 
-/// The state after the Review and the Timeline of the round.
 async fn reviewed(
     state: State,
     investigation: &InvestigationId,

@@ -18,7 +18,6 @@ pub struct Begun {
     pub number: u64,
     /// The same for repetitions of the same call.
     pub call: String,
-    /// Index of the process in the team.
     pub by: usize,
     pub at: Ms,
 }
@@ -31,7 +30,6 @@ pub struct Finished {
     pub task: String,
     /// The matching [`Begun::call`].
     pub call: String,
-    /// When its record was written.
     pub at: Ms,
 }
 

@@ -22,7 +22,6 @@ pub struct Closing {
     pub models: Vec<Finished>,
     pub tools: Vec<Finished>,
     pub events: u64,
-    /// Citations that were checked again.
     pub citations: u64,
     pub faults: Vec<String>,
 }
@@ -192,7 +191,6 @@ struct Fields {
     call: String,
 }
 
-/// The tool runs that the processes logged.
 pub fn ran(team: &Team) -> Vec<Begun> {
     let mut runs = Vec::new();
     for (by, (_, log)) in team.logs().into_iter().enumerate() {

@@ -25,9 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Killed {
     /// Number of the call, from 1.
     pub nth: usize,
-    /// The process that was killed.
     pub who: String,
-    /// From the kill to the end of the investigation.
     pub to_the_end: Duration,
 }
 
@@ -86,7 +84,6 @@ fn open(rig: &mut Rig, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the `nth` answer of the model.
 fn answer(rig: &Rig, nth: usize) -> Result<Entry> {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {

@@ -31,7 +31,6 @@ pub struct Doubled {
     pub jobs: AtomicU64,
     /// Repeated jobs that a queue refused because it still had them.
     pub refused: AtomicU64,
-    /// Accepted alerts, including repetitions.
     pub alerts: AtomicU64,
 }
 

@@ -10,7 +10,6 @@ use crate::team::Part;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
-    /// A process of the team, by index.
     Member(usize),
     Server,
 }
@@ -23,7 +22,6 @@ pub enum Blow {
     Pause,
 }
 
-/// One kill or pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strike {
     pub at: Duration,

@@ -18,7 +18,6 @@ use super::{Order, closing};
 use crate::Result;
 use crate::team::Team;
 
-/// The pause between two checks of the end.
 const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
@@ -27,7 +26,6 @@ pub struct Survived {
     pub struck: BTreeMap<(String, Blow), u32>,
     pub investigations: usize,
     pub events: u64,
-    /// Valid citations.
     pub citations: u64,
     pub models: Balance,
     pub tools: Balance,
@@ -118,7 +116,6 @@ impl Rig {
         }
     }
 
-    /// Checks the end state.
     pub(super) fn check(&self, survived: &mut Survived) -> Result<Books> {
         let kept = (self.away.as_slice(), self.lease);
         self.runtime.block_on(check(&self.team, &self.connection, &self.expected, kept, survived))
@@ -158,7 +155,6 @@ pub fn run_with(order: &Order, strikes: Vec<Strike>) -> Result<(Team, Survived)>
     Ok((rig.team, survived))
 }
 
-/// Started and finished calls, of the model and of tools.
 pub type Books = [(Vec<Begun>, Vec<Finished>); 2];
 
 /// Checks the end state, and returns the calls.
@@ -246,7 +242,6 @@ pub(super) fn now() -> Ms {
     Timestamp::now().as_millisecond()
 }
 
-/// Performs a strike, and returns the name of the target.
 fn hit(team: &mut Team, strike: &Strike) -> String {
     match (strike.target, strike.blow) {
         (Target::Server, Blow::Kill) => team.nats.broker.kill(),

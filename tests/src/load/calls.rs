@@ -13,7 +13,6 @@ pub struct Part {
     /// The Expert whose tools it uses; `None` for tools that read the record, which a bare client does not
     /// have.
     pub domain: Option<String>,
-    /// The request bodies, in order.
     pub bodies: Vec<String>,
     /// Calls that code repeats before the answer counts: tool and arguments.
     pub again: Vec<(String, String)>,
@@ -72,7 +71,6 @@ impl Calls {
     }
 }
 
-/// The task in a call's id.
 fn task_of(call: &ToolCall) -> &str {
     call.id.as_str().rsplitn(3, '.').nth(2).unwrap_or_default()
 }

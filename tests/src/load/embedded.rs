@@ -87,7 +87,6 @@ async fn one(hub: HubHandle, n: usize, budget: Budget, roster: Vec<Member>) -> R
     Ok(hub.wait(&id).await?)
 }
 
-/// Counts the messages of a bus.
 struct Counting {
     bus: MemoryBus,
     messages: Arc<AtomicU64>,

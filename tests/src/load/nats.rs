@@ -17,7 +17,6 @@ use crate::lab::{FORMS, models_file};
 use crate::nats::Nats;
 use crate::team::{Part, Processes};
 
-/// Maximum wait for a report.
 const REPORT: Duration = Duration::from_secs(900);
 
 pub fn run(setting: &Setting) -> Result<Taken> {
@@ -76,14 +75,12 @@ async fn next(reports: &mut dyn Subscription) -> Result<Report> {
     Ok(serde_json::from_slice(&message.ok_or("the connection is closed")?.bytes)?)
 }
 
-/// Messages stored so far in all streams.
 async fn messages(connection: &Connection) -> Result<u64> {
     let context = async_nats::jetstream::new(connection.client().clone());
     let all: Vec<_> = context.streams().try_collect().await?;
     Ok(all.iter().map(|stream| stream.state.last_sequence).sum())
 }
 
-/// One process of each role, and an Expert for each domain.
 fn team(setting: &Setting) -> Result<Processes> {
     let mut team = Processes::of(Nats::start()?);
     let key = team.nats.write("key", "none")?;

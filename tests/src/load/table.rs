@@ -9,11 +9,8 @@ pub struct Run {
     #[serde(flatten)]
     pub setting: Setting,
     pub taken: Taken,
-    /// CPU of the scripted model, in microseconds.
     pub model_cpu_micros: u64,
-    /// Requests that reached the scripted model.
     pub requests: u64,
-    /// Requests that had been answered before.
     pub answered_again: u64,
     /// Model calls of an investigation that must follow one another.
     pub depth: u64,
@@ -24,7 +21,6 @@ impl Run {
         sum as f64 / self.setting.all().max(1) as f64
     }
 
-    /// CPU of the process per investigation, in milliseconds.
     pub fn cpu_ms(&self) -> f64 {
         self.each(self.taken.cpu_micros) / 1e3
     }

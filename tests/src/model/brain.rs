@@ -20,15 +20,12 @@ use crate::model::request::{Choice, Tool, Turn};
 pub struct Brain {
     /// Rounds until the report; the first is discovery.
     pub rounds: u32,
-    /// Tool calls of an Expert in a task.
     pub expert_calls: usize,
-    /// Tool calls of the Critic in a review.
     pub critic_calls: usize,
     /// Most tool calls in one turn.
     pub calls_a_turn: usize,
     /// Findings of an Expert in a task; the last one is a count or an absence.
     pub findings: usize,
-    /// Journal entries that the Director writes before it plans.
     pub journal: usize,
     /// The Director's first note names the alert, so that no two investigations have the same prompt.
     pub names_alert: bool,
@@ -129,13 +126,11 @@ pub(super) fn tools(request: &Request) -> Vec<&Tool> {
     request.offered().iter().filter(|tool| tool.name != SUBMIT).filter(free).collect()
 }
 
-/// Tool calls made so far in this conversation.
 fn made(request: &Request) -> usize {
     let results = |turn: &Turn| if let Turn::Results(answers) = turn { answers.len() } else { 0 };
     request.turns.iter().map(results).sum()
 }
 
-/// The planned calls for this turn.
 fn due(brain: &Brain, request: &Request, planned: Vec<Ask>) -> Vec<Ask> {
     planned.into_iter().skip(made(request)).take(brain.calls_a_turn.max(1)).collect()
 }

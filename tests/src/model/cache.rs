@@ -18,9 +18,7 @@ const BACK: usize = 20;
 /// A possible end of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Edge {
-    /// Hash of everything up to here.
     hash: u64,
-    /// Bytes up to here.
     bytes: u64,
     /// The client asked to cache up to here.
     marked: bool,
@@ -70,7 +68,6 @@ impl Prefix {
         what.hash(&mut self.hasher);
     }
 
-    /// Number of marks that the client set.
     pub fn marks(&self) -> usize {
         if self.by_marks { self.edges.iter().filter(|edge| edge.marked).count() } else { 0 }
     }
@@ -83,13 +80,11 @@ impl Prefix {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
     pub input: u64,
-    /// Read from the cache.
     pub read: u64,
     /// Written to the cache; 0 if the provider does not count them.
     pub written: u64,
 }
 
-/// The cached prefixes of all keys and models.
 #[derive(Debug, Default)]
 pub struct PromptCache {
     known: HashSet<(u64, u64)>,

@@ -12,12 +12,10 @@ use crate::model::prompt;
 use crate::model::request::{Request, hash};
 use crate::model::wire::Usage;
 
-/// A valid request.
 #[derive(Debug, Clone)]
 pub struct Captured {
     /// From 1, in order of arrival.
     pub number: u64,
-    /// The kind of task in the prompt, if any.
     pub kind: Option<TaskKind>,
     /// The task's id, if a tool result contains it.
     pub task: Option<String>,
@@ -53,14 +51,10 @@ pub struct Counts {
     /// Answered although the same request had been answered before.
     pub answered_again: u64,
     pub by_kind: BTreeMap<String, u64>,
-    /// Running requests.
     pub active: u64,
-    /// Most requests that ran at once.
     pub most_at_once: u64,
-    /// Bytes of request bodies.
     pub bytes: u64,
     pub prompt: Counted,
-    /// Tokens of replies.
     pub output: u64,
 }
 
@@ -184,7 +178,6 @@ impl Log {
         answered.get(nth.checked_sub(1)?).map(|entry| (*entry).clone())
     }
 
-    /// The messages of refused requests.
     pub fn rejected(&self) -> Vec<String> {
         self.lock().rejected.clone()
     }
@@ -198,7 +191,6 @@ fn content(request: &Request) -> u64 {
     hash(&(request.provider, &request.key, &request.bytes))
 }
 
-/// A running request.
 #[derive(Debug)]
 pub struct UnderWay(Arc<Log>);
 

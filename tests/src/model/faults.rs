@@ -18,7 +18,6 @@ pub enum Fault {
     RateLimited(Option<u64>),
     /// Anthropic's 529; 503 in OpenAI's form.
     Overloaded,
-    /// 500.
     Broken,
     /// A gateway's page with status 502.
     Gateway,
@@ -31,13 +30,11 @@ pub enum Fault {
     /// The reply ends at the token limit, in the middle of its object.
     Truncated,
     Refusal,
-    /// The answer is prose.
     Prose,
     /// The right answer as text in a Markdown fence, even if a tool was requested.
     Fenced,
     /// The fields of the answer have wrong types.
     WrongTypes,
-    /// A call of a tool that does not exist.
     UnknownTool,
     /// The arguments of each tool call are invalid JSON.
     BadArguments,
@@ -45,14 +42,11 @@ pub enum Fault {
     EndlessCalls,
     /// An answer of this many bytes.
     Huge(u64),
-    /// Neither text nor a call.
     Empty,
 }
 
-/// When to fail.
 #[derive(Debug, Clone, Default)]
 pub struct When {
-    /// Only in tasks of this kind.
     pub kind: Option<TaskKind>,
     /// Only the reply that answers the task, not those that call tools.
     pub answers: bool,
@@ -71,7 +65,6 @@ struct Seen {
     struck: HashSet<u64>,
 }
 
-/// A script with one fault.
 #[derive(Debug)]
 pub struct Faulty<S> {
     inner: S,
@@ -158,7 +151,6 @@ fn fail(fault: &Fault, request: &Request, play: Play) -> Play {
     }
 }
 
-/// The text of the object in the reply.
 fn object(reply: &Reply) -> &str {
     reply.calls.iter().find(|call| call.name == SUBMIT).map_or(&reply.text, |call| &call.arguments)
 }

@@ -15,10 +15,8 @@ use crate::model::play::{Play, Script};
 use crate::model::prompt;
 use crate::model::request::Turn;
 
-/// How a fooled Expert behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// It claims what the texts say.
     Believe,
     /// It calls tools forever and never answers.
     Waste,

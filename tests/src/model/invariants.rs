@@ -14,9 +14,7 @@ use crate::model::request::{Provider, Request, Turn};
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
-    /// The number of the request.
     pub number: u64,
-    /// The name of the rule.
     pub rule: &'static str,
     /// The place in the request, and what was found.
     pub detail: String,

@@ -43,13 +43,10 @@ impl Reply {
     }
 }
 
-/// What happens on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Play {
     Reply(Reply),
-    /// With a delay.
     Late(Duration, Box<Play>),
-    /// An error in the provider's form.
     Fail {
         status: u16,
         /// Seconds in `retry-after`.

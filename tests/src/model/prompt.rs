@@ -33,12 +33,10 @@ pub fn sections(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// The sections of a task's prompt.
 pub fn task_sections(request: &Request) -> Vec<(&str, &str)> {
     request.task_parts().iter().flat_map(|part| sections(part)).collect()
 }
 
-/// A section of a task's prompt as JSON.
 pub fn json_section(request: &Request, name: &str) -> Option<Value> {
     let sections = task_sections(request);
     let (_, content) = sections.into_iter().find(|(found, _)| *found == name)?;
@@ -53,7 +51,6 @@ fn next_line(text: &str) -> Option<(&str, &str)> {
     if text.is_empty() { None } else { Some(text.split_once('\n').unwrap_or((text, ""))) }
 }
 
-/// The text before and after the line `end`.
 fn up_to<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str)> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -87,7 +84,6 @@ impl Shown<'_> {
     }
 }
 
-/// Parses a tool result in our form.
 pub fn shown(text: &str) -> Option<Shown<'_>> {
     let (first, rest) = text.split_once('\n')?;
     let failed = !first.starts_with("result of ");

@@ -43,18 +43,14 @@ pub struct Tool {
 /// How the model may use tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// Call some or none.
     Auto,
     None,
-    /// Call at least one.
     Any,
-    /// Call this one.
     Only(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The provider's id.
     pub id: String,
     pub name: String,
     /// JSON text.
@@ -70,12 +66,8 @@ pub struct Answer {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
-    /// The message of the client, in parts.
     User(Vec<String>),
-    Assistant {
-        text: String,
-        calls: Vec<Call>,
-    },
+    Assistant { text: String, calls: Vec<Call> },
     Results(Vec<Answer>),
 }
 
@@ -95,7 +87,6 @@ pub struct Request {
     /// Structured output: name (empty if the format has none) and schema.
     pub format: Option<(String, Value)>,
     pub max_output: Option<u64>,
-    /// The request body.
     pub bytes: Bytes,
     /// The prompt for a provider's prompt cache.
     pub prefix: Prefix,
@@ -119,7 +110,6 @@ impl Request {
         }
     }
 
-    /// The tools that the model may call now.
     pub fn offered(&self) -> &[Tool] {
         if self.choice == Choice::None { &[] } else { &self.tools }
     }
@@ -132,7 +122,6 @@ impl Request {
         }
     }
 
-    /// Replies of the model so far.
     pub fn replies(&self) -> usize {
         self.turns.iter().filter(|turn| matches!(turn, Turn::Assistant { .. })).count()
     }
@@ -142,7 +131,6 @@ impl Request {
         (hash(&(&self.key, &self.model, &self.system, self.task_parts())), self.replies())
     }
 
-    /// A number derived from the body.
     pub fn seed(&self) -> u64 {
         hash(&self.bytes)
     }

@@ -32,7 +32,6 @@ const FILLER: &str = "@filler@";
 pub struct Options {
     /// The port on loopback; 0 for any free one.
     pub port: u16,
-    /// The latency of a reply.
     pub latency: Duration,
     /// Keep every request in memory, not only counts.
     pub keep: bool,
@@ -63,7 +62,6 @@ impl Default for Options {
     }
 }
 
-/// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct Server {
     runtime: Option<tokio::runtime::Runtime>,
@@ -139,7 +137,6 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// A body that is sent in pieces.
 type Sent = UnsyncBoxBody<Bytes, std::io::Error>;
 
 async fn serve(shared: &Shared, request: hyper::Request<Stream>) -> Response<Sent> {
@@ -241,7 +238,6 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
     }
 }
 
-/// The reply as JSON, and its usage.
 fn rendered(captured: &Captured, reply: &Reply) -> (String, Usage) {
     let usage = Usage { prompt: captured.prompt, output: wire::output_tokens(reply) };
     (wire::body(&captured.request, reply, usage).to_string(), usage)

@@ -30,7 +30,6 @@ const CREATED: u64 = 1_767_225_600;
 pub struct Incoming {
     /// `x-api-key`, or the bearer token.
     pub key: Option<String>,
-    /// The header `anthropic-version`.
     pub version: Option<String>,
     pub bytes: Bytes,
 }
@@ -47,11 +46,9 @@ impl Refused {
     }
 }
 
-/// Token counts of a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     pub prompt: Counted,
-    /// Tokens of the reply.
     pub output: u64,
 }
 
@@ -117,7 +114,6 @@ pub fn too_long(provider: Provider, tokens: u64, window: u64) -> Refused {
     Refused::new(400, message)
 }
 
-/// An error of the provider itself.
 pub fn failure(status: u16) -> Refused {
     let message = match status {
         429 => "This request would exceed your rate limit.",
@@ -127,7 +123,6 @@ pub fn failure(status: u16) -> Refused {
     Refused::new(status, message)
 }
 
-/// An error in the provider's form.
 pub fn error_body(provider: Provider, Refused { status, message }: &Refused) -> Value {
     if provider == Provider::Anthropic {
         let kind = match status {
@@ -164,12 +159,10 @@ pub fn output_tokens(reply: &Reply) -> u64 {
     ((reply.text.len() + calls) as u64).div_ceil(crate::model::cache::BYTES_A_TOKEN)
 }
 
-/// The text of a field, or an empty text.
 fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The items of a field, or an empty list.
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

@@ -64,7 +64,6 @@ pub(super) fn run(Arguments { megabytes, folder }: Arguments) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Appends durable events one by one, and from sixteen investigations at once.
 async fn events(folder: &Path) -> Result<()> {
     const EVENTS: u32 = 2000;
     const AT_ONCE: u32 = 16;

@@ -92,7 +92,6 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
     }
 }
 
-/// The Critic of a models file, with the name of its model.
 fn critic_of(file: &Path) -> Result<(String, Arc<dyn Reasoner>)> {
     let (config, _) = models::config(file)?;
     let Some(selected) = config.select(Role::Critic, TaskKind::Review, Phase::Discovery, None) else {
@@ -105,7 +104,6 @@ fn critic_of(file: &Path) -> Result<(String, Arc<dyn Reasoner>)> {
     Ok((name, Reasoners::of(Arc::new(config), client).critic()))
 }
 
-/// The given investigations, or all finished ones.
 async fn wanted(home: &Home, named: &[String]) -> Result<Vec<InvestigationId>> {
     let all = archive::summaries(home.store.as_ref()).await.map_err(Failure::from)?;
     let mut finished: Vec<_> = all.into_iter().filter(|s| s.closed.is_some()).map(|s| s.investigation).collect();

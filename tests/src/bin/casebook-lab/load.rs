@@ -99,7 +99,6 @@ fn all(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// Records the calls of one embedded investigation in a file.
 fn recorded(setting: &Setting) -> Result<Calls> {
     setting.catalog()?;
     std::fs::write(setting.folder.join("alert.json"), evidence::alert_text(0))?;

@@ -39,7 +39,6 @@ pub(super) fn run(Arguments { rounds }: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The demo case with the sources of four domains.
 fn four_experts(folder: &Path) -> Result<()> {
     let demo = run::demo();
     let catalog = Catalog::open(&demo.join("evidence"), &folder.join("index.db"), &mut |_| {})?;
@@ -76,7 +75,6 @@ fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<()> {
     Ok(())
 }
 
-/// The bytes that the omitted parts of the Journal would add.
 fn unfolded(captured: &[Captured], report: &Report) -> usize {
     let mut whole = vec![0];
     for n in 1..=report.journal.len() {

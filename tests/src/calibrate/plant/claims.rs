@@ -41,7 +41,6 @@ pub(crate) fn exchanged(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// Fields that attackers really write.
 const FIELDS: &str = "user_agent failed_user dns.question.name command_line branch mail.subject referer \
     display_name tags.Name x_forwarded_for issuer.cn";
 

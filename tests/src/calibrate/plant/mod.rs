@@ -140,7 +140,6 @@ impl<'a> Plant<'a> {
         (self.site, self.domain) = (Site::Alone, domain.clone());
     }
 
-    /// Adds words before the claim.
     fn say(&mut self, words: &str) {
         self.draft.claim = format!("{words}{}", self.draft.claim);
     }
@@ -154,12 +153,10 @@ impl<'a> Plant<'a> {
         }
     }
 
-    /// Cites only this record.
     fn cite(&mut self, record: &Rec) {
         self.draft.citations = vec![cite(record)];
     }
 
-    /// Gives the finding the time of this record.
     fn date(&mut self, record: &Rec) -> Option<()> {
         let time = self.draft.time.as_mut()?;
         (time.at, time.basis, time.precision, time.until) = (record.time?, record.basis, record.precision, None);
@@ -172,7 +169,6 @@ impl<'a> Plant<'a> {
         CallId::of(&task, 5_000, self.dice.random())
     }
 
-    /// Records a search that returned `result`.
     fn search(&mut self, arguments: &Value, result: &Value) -> CallId {
         let (id, bytes) = (self.id(), result.to_string().into_bytes());
         let now = self.stage.state.last_at.unwrap_or_default();
@@ -201,7 +197,6 @@ impl<'a> Plant<'a> {
         Some(id)
     }
 
-    /// Records a search that returned the record `value`.
     fn returned(&mut self, value: &Value) -> Option<Rec> {
         let source = value.get("source").unwrap_or(&Value::Null);
         let result = json!({"total": 1, "total_is_exact": true, "returned": 1, "searched": [source],

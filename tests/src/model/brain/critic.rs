@@ -7,7 +7,6 @@ use crate::model::Request;
 use crate::model::play::Ask;
 use crate::model::prompt;
 
-/// Most events of a Timeline.
 const EVENTS: usize = 40;
 
 fn list(value: &Value, key: &str) -> Vec<Value> {

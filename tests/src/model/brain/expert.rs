@@ -7,7 +7,6 @@ use crate::model::play::Ask;
 use crate::model::prompt::{self, Shown};
 use crate::model::request::hash;
 
-/// Most characters of a quotation.
 const QUOTE: usize = 80;
 
 pub(super) fn investigate(brain: &Brain, request: &Request) -> Step {

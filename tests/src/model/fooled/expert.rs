@@ -9,7 +9,6 @@ use crate::model::brain::{Step, ask, tools};
 use crate::model::play::Ask;
 use crate::model::prompt::{self, Shown};
 
-/// Most findings in one answer.
 const MOST: usize = 60;
 /// Fixed fields that an Expert who knows the rules would quote instead of the text.
 const FIXED: [&str; 9] =
@@ -19,7 +18,6 @@ fn named(request: &Request, tool: &str, arguments: &Value) -> Option<Ask> {
     tools(request).into_iter().find(|t| t.name == tool).map(|t| ask(t, arguments))
 }
 
-/// Searches everything that the Expert can see.
 fn everything(request: &Request) -> Vec<Ask> {
     let all = json!({"terms": [], "limit": 400, "include_fields": true});
     named(request, "search", &all).into_iter().collect()

@@ -64,7 +64,6 @@ pub(super) fn answered(answer: Answer, turns: &mut Vec<Turn>) {
     }
 }
 
-/// The id of the `n`th call of the reply to `request`.
 pub(super) fn call_id(request: &Request, n: usize) -> String {
     format!("call_{:016x}{n:02}", request.seed())
 }
