@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::nats::Nats;
 use crate::screen::safe;
 
-/// Most candidates to name if an id is ambiguous.
+/// Maximum number of candidates to name if an id is ambiguous.
 const NAMED: usize = 8;
 
 pub struct Home {

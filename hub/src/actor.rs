@@ -25,7 +25,7 @@ const STEPS_WAITING: usize = 1024;
 /// Live steps are collected for this long, because one pass over the log costs the same for one step as for
 /// many.
 const STEPS_GATHER: Duration = Duration::from_millis(50);
-/// Most inputs in one batch.
+/// Maximum number of inputs in one batch.
 const BATCH: usize = 256;
 
 type Ending = Result<Box<Report>, HubError>;

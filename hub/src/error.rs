@@ -24,6 +24,6 @@ pub enum HubError {
     Contended(InvestigationId),
     #[error("the Hub has stopped")]
     Stopped,
-    #[error("{0}; this is a defect of casebook, and recorded results are safe")]
+    #[error("defect in casebook: {0}")]
     Defect(String),
 }

@@ -47,7 +47,7 @@ pub struct Settings {
     pub budget: Budget,
     /// Investigations that run at once. Further alerts wait in order of severity.
     pub at_once: usize,
-    /// Most alerts that wait in this process; more are refused. `None` if the queue has its own limit.
+    /// Maximum number of alerts that wait in this process; more are refused. `None` if the queue has its own limit.
     pub waiting: Option<usize>,
     /// Where the evidence is; empty if the Experts have their own. The same alert with other evidence is
     /// another investigation.

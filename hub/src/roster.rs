@@ -16,7 +16,7 @@ pub const SETTLE: Duration = Duration::from_secs(4);
 /// If a Hub was suspended for longer, its knowledge is out of date.
 pub const ASLEEP: Duration = Duration::from_secs(8);
 
-/// Most instances of one queue that are counted.
+/// Maximum number of instances of one queue that are counted.
 pub const INSTANCES: usize = 1024;
 
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ pub use fault::OpenError;
 use fault::fault;
 use writer::{Job, Named, Request};
 
-/// Most requests that wait for the writer; then senders wait.
+/// Maximum number of requests that wait for the writer; then senders wait.
 const WAITING: usize = 1024;
 const READERS: usize = 4;
 

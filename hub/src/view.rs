@@ -13,7 +13,7 @@ use casebook_protocol::{
 
 use crate::state::{Progress, State};
 
-/// Most earlier findings to show to the Critic because new findings contradict them.
+/// Maximum number of earlier findings to show to the Critic because new findings contradict them.
 const MAX_CONTRADICTED: usize = 20;
 
 /// The view of a task in this round. `None` before the opening, for an unknown domain, and for a Timeline

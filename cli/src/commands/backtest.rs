@@ -18,7 +18,7 @@ use crate::stop;
 use casebook_report::compare::{self, Pair};
 use casebook_report::save;
 
-/// Most changed findings to show; --json writes all.
+/// Maximum number of changed findings to show; --json writes all.
 const SHOWN: usize = 40;
 
 pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Result<Exit, Failure> {

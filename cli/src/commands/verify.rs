@@ -14,7 +14,7 @@ use crate::screen::{GREEN, RED, Screen, paint, safe};
 use crate::stop;
 use casebook_report::words;
 
-/// Most files to name if the folder contains none of them.
+/// Maximum number of files to name if the folder contains none of them.
 const NAMED: usize = 3;
 
 pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Result<Exit, Failure> {

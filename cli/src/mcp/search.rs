@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// Characters to show on each side of a match.
 const AROUND: usize = 120;
-/// Most passages to show of one investigation.
+/// Maximum number of passages to show of one investigation.
 const SHOWN: usize = 5;
 
 /// Words that an investigation must contain, ignoring case.

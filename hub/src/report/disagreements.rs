@@ -11,7 +11,7 @@ use crate::view;
 
 /// The smallest difference between confidence and score that counts.
 pub const DISAGREEMENT: f64 = 0.3;
-/// Most contradictions between Experts to list; more repeat the same.
+/// Maximum number of contradictions between Experts to list; more repeat the same.
 const MAX_CONTRADICTIONS: usize = 20;
 
 pub(super) fn of(state: &State) -> Vec<Disagreement> {

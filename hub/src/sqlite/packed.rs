@@ -23,7 +23,7 @@ const VIEW_WORDS: &[u8] = include_bytes!("words/views-1.txt");
 const SHORTEST: usize = 64;
 /// Rows of at least this length use the dictionary of views.
 const LONG: usize = 4096;
-/// The most bytes to unpack; what we write is far shorter.
+/// Maximum number of bytes to unpack; what we write is far shorter.
 const LONGEST: usize = 1 << 30;
 /// Level 3 takes a third longer and saves 2 %.
 const LEVEL: i32 = 1;

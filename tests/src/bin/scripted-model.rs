@@ -70,7 +70,7 @@ fn serve(arguments: Arguments) -> Result<(), String> {
     };
     let options = Options {
         port: arguments.port,
-        latency: Duration::from_millis(told.latency_ms),
+        latency: Duration::from_millis(arguments.latency_ms),
         keep: false,
         record: arguments.record,
         window: arguments.window,

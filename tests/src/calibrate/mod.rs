@@ -31,7 +31,7 @@ use trial::{Trial, review};
 
 use crate::Result;
 
-/// Most trials in one Review, so that they are few among many real findings.
+/// Maximum number of trials in one Review, so that they are few among many real findings.
 const TOGETHER: usize = 6;
 
 /// The name of the measurement of the mechanical checks alone.

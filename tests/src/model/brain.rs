@@ -22,7 +22,7 @@ pub struct Brain {
     pub rounds: u32,
     pub expert_calls: usize,
     pub critic_calls: usize,
-    /// Most tool calls in one turn.
+    /// Maximum number of tool calls in one turn.
     pub calls_a_turn: usize,
     /// Findings of an Expert in a task; the last one is a count or an absence.
     pub findings: usize,

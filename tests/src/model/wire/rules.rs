@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{STRICT, plain};
 use crate::model::request::{Choice, Provider, Request, Turn};
 
-/// Most cache marks that Anthropic accepts.
+/// Maximum number of cache marks that Anthropic accepts.
 const MARKS: usize = 4;
 /// Deepest nesting of an enforced schema.
 const DEEPEST: usize = 10;
