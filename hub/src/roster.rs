@@ -298,7 +298,7 @@ mod tests {
             roster.see(&expert(&n.to_string(), "x"), at(0)).unwrap();
         }
         let refusal = roster.join(&expert("more", "x"), at(1)).unwrap_err();
-        assert!(!refusal.for_good && refusal.reason.contains("no more than 1024 instances"), "{refusal:?}");
+        assert!(!refusal.for_good && refusal.reason.contains("limit of 1024 instances"), "{refusal:?}");
         roster.see(&expert("7", "x"), at(14)).unwrap();
         roster.awake(true, at(15));
         let there: Vec<_> = roster.seen.values().flat_map(BTreeMap::keys).collect();

@@ -224,7 +224,7 @@ fn what_cannot_start_is_told_before_anything_is_made() {
     check(&["--replay", "kept"], &["kept", "--record"]);
     check(&["--replay", "kept", "--record", "kept"], &["cannot be used with"]);
     place.file("bad.toml", "[models.x]\nprovider = \"nobody\"\n");
-    check(&["--models", "bad.toml"], &["bad.toml:2", "missing field"]);
+    check(&["--models", "bad.toml"], &["bad.toml:2", "expected one of anthropic"]);
     assert!(!place.path().join(".casebook").exists());
 }
 

@@ -186,7 +186,7 @@ mod tests {
         let found = balance(&made, &[finished("a", 3_180)], &[killed], (&BTreeMap::new(), 3_000));
         assert_eq!((found.again, found.late, found.faults), (1, 1, vec![]));
         let told = faults(&made, &[finished("a", 3_500)], &[Away { who: Some(7), ..killed }]);
-        assert_eq!(told, ["call a was made 2 times within 3200 ms, and nothing was struck meanwhile"]);
+        assert_eq!(told, ["call a was made 2 times within 3200 ms without a kill or pause"]);
     }
 
     #[test]
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(balance(&made, &done, &struck, (&tasks, 3_000)).faults, [""; 0]);
         let before = [Away { who: None, from: -9_000, until: -8_000 }];
         let told = balance(&made, &done, &before, (&tasks, 3_000)).faults;
-        assert_eq!(told, ["call b was made 2 times within 40 ms, and nothing was struck meanwhile"]);
+        assert_eq!(told, ["call b was made 2 times within 40 ms without a kill or pause"]);
     }
 
     #[test]
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn what_is_in_one_book_alone_is_a_fault() {
-        assert_eq!(faults(&[], &[finished("a", 1)], &[]), ["call a is recorded and was never begun"]);
-        assert_eq!(faults(&[begun(4, "a", 0, 0)], &[], &[]), ["what was begun as [4] (a) is recorded nowhere"]);
+        assert_eq!(faults(&[], &[finished("a", 1)], &[]), ["call a is recorded but was never started"]);
+        assert_eq!(faults(&[begun(4, "a", 0, 0)], &[], &[]), ["the calls [4] (a) are not recorded"]);
         let told = faults(&[begun(1, "a", 0, 0)], &[finished("a", 1), finished("a", 2)], &[]);
         assert!(told[0].contains("the same request"), "{told:?}");
     }
