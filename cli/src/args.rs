@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use casebook_hub::program::Limits;
 use casebook_runtime::service::common::http;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::embedded::{self, Sources};
 use crate::failure::Failure;
@@ -67,6 +67,9 @@ pub struct Common {
     /// How log lines look on standard error; `CASEBOOK_LOG` says which (`info`, `casebook_hub=debug`)
     #[arg(long, global = true, value_enum, value_name = "FORM", default_value_t = LogForm::Text)]
     pub log: LogForm,
+    /// Show times in the time zone of this machine instead of UTC
+    #[arg(long, global = true)]
+    pub local: bool,
     /// Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); else where `CASEBOOK_OTLP` or
     /// `OTEL_EXPORTER_OTLP_ENDPOINT` says
     #[arg(long, global = true, value_name = "URL")]
@@ -155,9 +158,9 @@ pub struct Investigate {
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Show every call of a tool or a model, not only the first few tool calls of a task
-    #[arg(long, short)]
-    pub verbose: bool,
+    /// Show each step: questions, findings, scores and the first tool calls of a task; twice, every call
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
     /// Who thinks.
     #[command(flatten)]
     pub models: Models,
@@ -172,9 +175,9 @@ pub struct Demo {
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub out: PathBuf,
-    /// Show every call of a tool or a model, not only the first few tool calls of a task
-    #[arg(long, short)]
-    pub verbose: bool,
+    /// Show each step: questions, findings, scores and the first tool calls of a task; twice, every call
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
     /// Who thinks.
     #[command(flatten)]
     pub models: Models,
@@ -231,9 +234,9 @@ pub struct Resume {
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Show every call of a tool or a model, not only the first few tool calls of a task
-    #[arg(long, short)]
-    pub verbose: bool,
+    /// Show each step: questions, findings, scores and the first tool calls of a task; twice, every call
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
     /// Who thinks.
     #[command(flatten)]
     pub models: Models,

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+pub use agents::AgentLines;
 use casebook_protocol::{Event, Finding, JournalEntry, Member, Move, Review, Score, TaskId, Timeline, ToolCall};
 use serde_json::Value;
+pub use summary::Summary;
 use thinking::Thinking;
 
 use crate::screen::{BOLD, CYAN, DIM, RED, YELLOW, of_score, paint, safe};
 
+mod agents;
+mod summary;
 mod thinking;
 
 pub(crate) use thinking::spent;
@@ -129,6 +133,13 @@ fn lines(event: &Event) -> Vec<String> {
         Event::TaskFailed { task, reason, .. } => {
             vec![labelled("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, REASON))))]
         }
+        _ => trouble(event),
+    }
+}
+
+/// What an operator should know, whichever way an investigation is shown.
+fn trouble(event: &Event) -> Vec<String> {
+    match event {
         Event::Attendance { domain, gone } => {
             let text = match gone {
                 Some(reason) => format!("{domain}: {}", safe(reason, WIDTH)),

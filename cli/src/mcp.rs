@@ -32,7 +32,7 @@ pub async fn serve(command: &str, served: Served, http: Option<SocketAddr>, stop
 }
 
 fn announce(command: &str, bound: SocketAddr) {
-    let mut screen = Screen::stdout();
+    let mut screen = Screen::stdout(false);
     screen.line(announcement(command, bound));
     // It does not matter whether anyone reads it.
     let _ = screen.finish();

@@ -2,14 +2,16 @@
 //! `NO_COLOR`); text of others comes through [`safe`] and can never carry an escape sequence.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
-use casebook_protocol::{Score, Verdict, one_line};
+use casebook_protocol::{Score, Timestamp, Verdict, one_line};
+use jiff::tz::TimeZone;
 
 use crate::failure::Failure;
 use casebook_report::visible;
 
+pub const PLAIN: Style = Style::new();
 /// For headings.
 pub const BOLD: Style = Style::new().bold();
 /// For what matters less.
@@ -55,18 +57,44 @@ pub struct Screen {
     out: Box<dyn Write + Send>,
     gone: bool,
     failed: Option<io::Error>,
+    /// Columns of the terminal; none elsewhere, where lines are not wrapped.
+    width: Option<usize>,
+    zone: TimeZone,
 }
+
+/// Lines that are wider than this are hard to read.
+const WIDEST: usize = 120;
 
 impl Screen {
     /// Standard output, with colours where they are wanted.
     #[must_use]
-    pub fn stdout() -> Self {
-        Self::on(Box::new(anstream::AutoStream::auto(io::stdout())))
+    pub fn stdout(local: bool) -> Self {
+        let width = console::Term::stdout().size_checked().map(|(_, columns)| usize::from(columns).min(WIDEST));
+        let zone = if local { TimeZone::system() } else { TimeZone::UTC };
+        let width = width.filter(|_| io::stdout().is_terminal());
+        Self { width, zone, ..Self::on(Box::new(anstream::AutoStream::auto(io::stdout()))) }
     }
 
-    #[must_use]
+    /// Any other place.
     pub fn on(out: Box<dyn Write + Send>) -> Self {
-        Self { out, gone: false, failed: None }
+        Self { out, gone: false, failed: None, width: None, zone: TimeZone::UTC }
+    }
+
+    /// A time to the second, with its zone.
+    pub fn time(&self, at: Timestamp) -> String {
+        let form = if self.zone == TimeZone::UTC { "%Y-%m-%d %H:%M:%S UTC" } else { "%Y-%m-%d %H:%M:%S %:z" };
+        at.to_zoned(self.zone.clone()).strftime(form).to_string()
+    }
+
+    /// Writes `text` after `lead`, wrapped at words and indented by the width of `lead`.
+    pub fn wrapped(&mut self, lead: &str, style: Style, text: &str) {
+        let indent = console::measure_text_width(lead);
+        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(indent).max(20));
+        let mut lead = lead.to_owned();
+        for line in textwrap::wrap(text, room) {
+            self.line(format_args!("{lead}{}", paint(style, line)));
+            lead = " ".repeat(indent);
+        }
     }
 
     pub fn line(&mut self, text: impl Display) {

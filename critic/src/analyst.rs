@@ -1,5 +1,5 @@
-//! The built-in analyst as Critic: deterministic, a function of its view and of what its four tools
-//! returned. It judges the submitted findings and nothing else.
+//! The built-in analyst as Critic. It is deterministic: its answer depends on its view and the results of its
+//! four tools. It judges only the submitted findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,11 @@ mod read;
 mod score;
 mod story;
 
-/// Cited places that the analyst looks at itself.
+/// Cited places to check in total.
 const LOOKS: usize = 72;
-/// Of one finding, at most.
+/// Cited places to check for one finding.
 const LOOKS_EACH: usize = 4;
 
-/// The analyst's next move in a Critic's task.
-#[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     match &task.view {
         View::Review(view) => {
@@ -35,8 +33,7 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     }
 }
 
-/// First who had which tools, then how each cited call was made and whether the cited text stands in
-/// what it returned.
+/// First gets the toolsets, then each cited call and the text at the cited places.
 fn audit(view: &ReviewView, done: &[Done]) -> Vec<CallRequest> {
     if done.is_empty() {
         return vec![call("list_toolsets", &json!({}))];
@@ -57,12 +54,12 @@ fn audit(view: &ReviewView, done: &[Done]) -> Vec<CallRequest> {
     requests
 }
 
-/// The first place that each finding cites, then its others, each place once.
+/// The first place of each finding, followed by other places. Each place occurs once.
 fn looks(view: &ReviewView) -> Vec<CallRequest> {
     let mut requests: Vec<CallRequest> = Vec::new();
     for place in 0..LOOKS_EACH {
         for finding in &view.findings {
-            // The last citation before those in the middle: what was added to make it fit.
+            // Prefer the last citation to those in the middle: it was added to support the claim.
             let citations = &finding.finding.draft.citations;
             let citation = if place == 1 { citations.iter().skip(1).next_back() } else { citations.get(place) };
             if let Some(request) = citation.and_then(look)
@@ -93,7 +90,6 @@ fn look(citation: &Citation) -> Option<CallRequest> {
     }
 }
 
-/// What the audit showed: the tool of each call that was looked up, and the records that were read.
 #[derive(Debug, Default)]
 struct Seen {
     calls: BTreeMap<String, String>,

@@ -1,4 +1,4 @@
-//! What the Critic is told in its two tasks, and what is taken from its answers.
+//! The prompts for the two tasks of the Critic, and the reading of its answers.
 
 use std::sync::{Arc, LazyLock};
 
@@ -28,7 +28,6 @@ static REVIEW_FORM: LazyLock<Arc<AnswerForm>> = LazyLock::new(|| {
 static TIMELINE_FORM: LazyLock<Arc<AnswerForm>> =
     LazyLock::new(|| Arc::new(AnswerForm::of::<TimelineForm>("timeline", "The Timeline, rewritten whole.")));
 
-/// The system texts, the same for every task of their kind.
 static REVIEW_SYSTEM: LazyLock<String> = LazyLock::new(|| system(REVIEW));
 static TIMELINE_SYSTEM: LazyLock<String> = LazyLock::new(|| system(TIMELINE));
 
@@ -63,7 +62,7 @@ impl Brief for CriticBrief {
         let (prompt, system, sections) = match &task.view {
             View::Review(view) => (REVIEW, &REVIEW_SYSTEM, review::sections(view)),
             View::Timeline(view) => (TIMELINE, &TIMELINE_SYSTEM, timeline::sections(view)),
-            // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
+            // Cannot happen, because queues separate the roles. `read` rejects the answer.
             View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
                 (REVIEW, &REVIEW_SYSTEM, Vec::new())
             }
@@ -79,7 +78,7 @@ impl Brief for CriticBrief {
     fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         match &task.view {
             View::Review(view) => review::judged(view, read(object)?),
-            View::Timeline(view) => timeline::told(view, read(object)?),
+            View::Timeline(view) => timeline::answer(view, read(object)?),
             View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
                 Err(vec![format!("a Critic reviews and keeps the Timeline; {} is neither", task.id)])
             }

@@ -1,6 +1,6 @@
-//! The Critic scores every finding (Review) and folds the credible ones into the story (Timeline).
+//! The Critic scores every finding (Review) and adds the credible ones to the Timeline.
 //!
-//! [`tools`] are the four tools with which it audits how an Expert worked, not only what it claims.
+//! [`tools`] are its four tools, with which it checks how an Expert worked.
 
 pub mod actor;
 pub mod analyst;

@@ -1,5 +1,3 @@
-//! The `casebook-critic` program: a Critic as a process of its own, over NATS.
-
 use std::process::ExitCode;
 use std::sync::Arc;
 

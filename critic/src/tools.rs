@@ -1,5 +1,5 @@
-//! The Critic's four tools (seeds). They answer from what was recorded: the arguments of a call, its
-//! whole result, each tool's own documentation, and who had which toolset.
+//! The four tools of the Critic. They answer from the records of the investigation: the arguments of a call, its
+//! whole result, the documentation of each tool, and the toolset of each Expert.
 
 use std::sync::Arc;
 
@@ -20,7 +20,6 @@ pub struct RecordTools {
 }
 
 impl RecordTools {
-    /// The tools over the record of `investigation`, whose Experts had `toolsets`.
     #[must_use]
     pub fn new(investigation: InvestigationId, toolsets: Vec<DomainToolset>, store: Arc<dyn Store>) -> Self {
         Self { investigation, toolsets, store }
@@ -93,9 +92,9 @@ impl Tools for RecordTools {
                 spec(
                     "get_tool_result",
                     "The whole result that a tool call returned, exactly as the Expert had it: a page from `offset`, lines \
-                     `from_line` to `to_line`, the value at a JSON `pointer`, the places at which `search` stands, or, \
+                     `from_line` to `to_line`, the value at a JSON `pointer`, the places where `search` occurs, or, \
                      with `count`, how many items are at `pointer` (`by` the values of a field) or how often `search` \
-                     stands there. With `pointer` and another of these, only the value there is looked into.",
+                     occurs there. With `pointer` and another of these, only the value at that pointer is read.",
                     &format!(
                         r#"{{"type":"object","additionalProperties":false,"required":["call"],"properties":{{"call":{{"type":"string"}},{}}}}}"#,
                         Asked::PROPERTIES
@@ -121,7 +120,7 @@ impl Tools for RecordTools {
             "get_tool_call" => {
                 let wanted: CallArguments = arguments(tool, text)?;
                 let call = call_of(self.store.as_ref(), &self.investigation, &wanted.call).await?;
-                // Without the times of the run: the same investigation gives the same answers.
+                // Omit the times of the run, so that the same investigation gives the same answers.
                 let shown = json!({"id": call.id, "domain": call.domain, "tool": call.tool, "arguments": call.arguments, "status": call.status, "result": call.result, "bytes": call.bytes});
                 Ok(shown.to_string())
             }
@@ -138,7 +137,7 @@ impl Tools for RecordTools {
                 });
                 Ok(json!({"toolsets": all.collect::<Vec<_>>()}).to_string())
             }
-            other => Err(format!("there is no tool {other:?} here")),
+            other => Err(format!("unknown tool {other:?}; use one of the four listed")),
         }
     }
 }

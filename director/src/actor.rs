@@ -1,5 +1,3 @@
-//! The Director as an actor.
-
 use std::sync::Arc;
 
 use actix::Addr;
@@ -12,7 +10,7 @@ use casebook_runtime::process::RoleActor;
 
 use crate::journal::JournalTools;
 
-/// Tasks of one Director at once where the built-in analyst thinks; each belongs to another investigation.
+/// Concurrent tasks with the built-in analyst. Each belongs to another investigation.
 pub const AT_ONCE: usize = 8;
 
 pub fn start(env: Env) -> Addr<RoleActor> {
@@ -20,13 +18,11 @@ pub fn start(env: Env) -> Addr<RoleActor> {
 }
 
 pub fn start_with(env: Env, reasoner: Arc<dyn Reasoner>) -> Addr<RoleActor> {
-    // A reasoner that asks a model waits, whatever it costs to think there.
+    // A reasoner that calls a model mostly waits, so it can do more tasks at once.
     let at_once = if reasoner.models().is_some() { WAITING } else { AT_ONCE };
     RoleActor::start_on(Queue::new(Role::Director, None), Arc::new(worker(env, reasoner)), at_once)
 }
 
-/// What performs a Director's tasks, pulled from the queue or not.
-#[must_use]
 pub fn worker(env: Env, reasoner: Arc<dyn Reasoner>) -> Worker {
     Worker::new(env, reasoner, Arc::new(Fixed(Arc::new(JournalTools))))
 }

@@ -1,5 +1,5 @@
-//! The built-in analyst as Director: deterministic, a function of its view. What it has to remember
-//! it writes into its Journal, as any Director must.
+//! The built-in analyst as Director. It is deterministic: its answer depends on its view. Its memory is the
+//! Journal.
 
 use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{JOURNAL_TOOL, answer, call};
@@ -12,13 +12,10 @@ mod memory;
 
 use memory::{Memory, Note};
 
-/// Trace rounds after which the analyst concludes: what three hops do not reach, a person must.
+/// The analyst concludes after this many trace rounds. A person must do longer traces.
 const TRACE_ROUNDS: u32 = 3;
-/// Names that one question follows.
 const FOLLOW: usize = 8;
 
-/// The analyst's next move in a Director's task.
-#[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let (entries, result) = match &task.view {
         View::Plan(view) => plan(task, view),
@@ -44,8 +41,7 @@ fn plan(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     }
     let follow = Memory::of(view).open_names(FOLLOW);
     let text = if follow.is_empty() {
-        "Nothing new is named by what was found. Is there anything more in your sources on the alerted activity?"
-            .to_owned()
+        "The findings name nothing new. Is there anything more in your sources on the alerted activity?".to_owned()
     } else {
         let names: Vec<String> = follow.iter().map(|n| format!("`{n}`")).collect();
         format!(
@@ -104,7 +100,7 @@ fn decide(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
             "Every Expert on the roster answered or failed: question them on what was found.".to_owned(),
         ),
         _ if telling && !open.is_empty() && rounds_of_trace < TRACE_ROUNDS => {
-            (Move::Stay, format!("What was found names {}: follow them.", open.join(", ")))
+            (Move::Stay, format!("The findings name {}: follow them.", open.join(", ")))
         }
         _ if rounds_of_trace >= TRACE_ROUNDS => {
             (Move::Advance, "Three rounds of tracing are done: conclude, and name what stays open.".to_owned())

@@ -1,4 +1,4 @@
-//! What the Director is told in its three tasks, and what is taken from its answers.
+//! The prompts for the three tasks of the Director, and the reading of its answers.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
@@ -25,13 +25,12 @@ const PLAN: Prompt = Prompt::new(include_str!("../prompts/plan.md"));
 const DECIDE: Prompt = Prompt::new(include_str!("../prompts/decide.md"));
 const REPORT: Prompt = Prompt::new(include_str!("../prompts/report.md"));
 
-/// Bytes of the roster: dozens of Experts with a paragraph each.
+/// In bytes: dozens of Experts with a paragraph each.
 const ROSTER: usize = 16 * 1024;
-/// Characters of an Expert's description when room is short.
+/// Characters of an Expert's description in a short prompt.
 const SHORT: usize = 120;
-/// Characters of why an Expert failed.
+/// Characters of the reason for an Expert's failure.
 const TROUBLE: usize = 240;
-/// Names that a question may follow.
 const FOLLOW: usize = 50;
 
 static PLAN_FORM: LazyLock<Arc<AnswerForm>> =
@@ -41,7 +40,6 @@ static DECIDE_FORM: LazyLock<Arc<AnswerForm>> =
 static REPORT_FORM: LazyLock<Arc<AnswerForm>> =
     LazyLock::new(|| Arc::new(AnswerForm::of::<ReportForm>("report", "The conclusion of the investigation.")));
 
-/// The system texts, the same for every task of their kind.
 static PLAN_SYSTEM: LazyLock<String> = LazyLock::new(|| system(PLAN));
 static DECIDE_SYSTEM: LazyLock<String> = LazyLock::new(|| system(DECIDE));
 static REPORT_SYSTEM: LazyLock<String> = LazyLock::new(|| system(REPORT));
@@ -69,7 +67,7 @@ impl Brief for DirectorBrief {
             View::Plan(view) => (PLAN, &PLAN_SYSTEM, Some(view)),
             View::Decide(view) => (DECIDE, &DECIDE_SYSTEM, Some(view)),
             View::Report(view) => (REPORT, &REPORT_SYSTEM, Some(view)),
-            // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
+            // Cannot happen, because queues separate the roles. `read` rejects the answer.
             View::Investigate(_) | View::Review(_) | View::Timeline(_) => (DECIDE, &DECIDE_SYSTEM, None),
         };
         let sections = view.map(|view| sections(task, view)).unwrap_or_default();
@@ -131,8 +129,8 @@ fn roster(rank: u8, members: &[MemberState]) -> Section<'_> {
     })
 }
 
-/// The limit that is near, and why the investigation must end. Time that was worked is a matter of our
-/// own clock, so it is named without its numbers.
+/// The limit that is near, or the reason to conclude. The time limit has no numbers, because they depend on the
+/// clock and prompts must be reproducible.
 fn budget(view: &DirectorView) -> Option<String> {
     let clockless = |text: &str| match text.split_once("time: ") {
         Some((before, _)) => format!("{before}time"),
@@ -190,7 +188,6 @@ fn report(view: &DirectorView, form: ReportForm) -> Result<Answer, Vec<String>> 
     }))
 }
 
-/// Every finding that the Director has been told of.
 fn known(view: &DirectorView) -> BTreeSet<FindingId> {
     let journal = view.journal.iter().flat_map(|e| &e.entry.citations);
     let timeline = view.timeline.iter().flat_map(|t| t.events.iter().flat_map(|e| &e.findings));

@@ -1,12 +1,12 @@
-//! The Director's journaling tool. It does nothing more than accumulate entries (seeds): the worker
-//! collects the accepted calls, and the Hub stamps them with phase, round and time.
+//! The journaling tool. It only collects entries: the worker takes the accepted calls, and the Hub adds phase,
+//! round and time.
 
 use async_trait::async_trait;
 use casebook_agent::tools::Tools;
 use casebook_agent::worker::JOURNAL_TOOL;
 use casebook_protocol::{EntryDraft, ToolSpec, Toolset};
 
-/// The longest entry, in bytes: the Journal is for short notes.
+/// In bytes, because entries are short notes.
 const LONGEST: usize = 4096;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,7 +31,7 @@ impl Tools for JournalTools {
 
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         if tool != JOURNAL_TOOL {
-            return Err(format!("there is no tool {tool:?}: the Director has {JOURNAL_TOOL}"));
+            return Err(format!("expected the tool {JOURNAL_TOOL}, got {tool:?}"));
         }
         let entry: EntryDraft =
             serde_json::from_str(arguments).map_err(|e| format!("the entry cannot be read: {e}"))?;

@@ -1,5 +1,5 @@
-//! The Director plans and asks, decides when to advance, and concludes. It sees derived text alone:
-//! Journal, Review and Timeline, never the bytes of evidence.
+//! The Director plans, asks, decides when to advance, and concludes. It sees derived text only (Journal, Review,
+//! Timeline), never the evidence.
 
 pub mod actor;
 pub mod analyst;

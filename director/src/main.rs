@@ -1,5 +1,3 @@
-//! The `casebook-director` program: a Director as a process of its own, over NATS.
-
 use std::process::ExitCode;
 use std::sync::Arc;
 

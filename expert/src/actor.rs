@@ -1,4 +1,4 @@
-//! The Expert as an actor: one for each domain; more of them share its work.
+//! The Expert as an actor, one for each domain. Several actors of a domain share its work.
 
 use std::sync::Arc;
 
@@ -12,24 +12,21 @@ use casebook_protocol::{Domain, Role};
 use casebook_runtime::Env;
 use casebook_runtime::process::RoleActor;
 
-/// Tasks of one Expert at once where the built-in analyst thinks.
+/// Concurrent tasks with the built-in analyst.
 pub const AT_ONCE: usize = 4;
 
-/// Starts the Expert of `domain` with its tools, played by the built-in analyst.
+/// Uses the built-in analyst.
 pub fn start(env: Env, domain: &Domain, tools: Arc<dyn Tools>) -> Addr<RoleActor> {
     start_with(env, domain, tools, Arc::new(Analyst(crate::analyst::think)))
 }
 
-/// Starts the Expert of `domain` with its tools, played by `reasoner`.
 pub fn start_with(env: Env, domain: &Domain, tools: Arc<dyn Tools>, reasoner: Arc<dyn Reasoner>) -> Addr<RoleActor> {
-    // A reasoner that asks a model waits, whatever it costs to think there.
+    // A reasoner that calls a model mostly waits, so it can do more tasks at once.
     let at_once = if reasoner.models().is_some() { WAITING } else { AT_ONCE };
     RoleActor::start_on(Queue::new(Role::Expert, Some(domain)), Arc::new(worker(env, tools, reasoner)), at_once)
 }
 
-/// What performs an Expert's tasks with `tools` and those that look into what they returned, pulled from
-/// the queue or not.
-#[must_use]
+/// Adds the tools that read earlier results to `tools`.
 pub fn worker(env: Env, tools: Arc<dyn Tools>, reasoner: Arc<dyn Reasoner>) -> Worker {
     Worker::new(env, reasoner, Arc::new(OwnResults(tools)))
 }

@@ -1,4 +1,4 @@
-//! What an Expert is told, and what is taken from its answer.
+//! The prompt of an Expert, and the reading of its answer.
 
 use std::sync::{Arc, LazyLock};
 
@@ -20,9 +20,9 @@ use form::InvestigateForm;
 
 const INVESTIGATE: Prompt = Prompt::new(include_str!("../prompts/investigate.md"));
 
-/// Bytes of the list of sources; the tools list all of them.
+/// In bytes. The tools list all sources.
 const SOURCES: usize = 8 * 1024;
-/// Characters of what a source holds.
+/// Characters about the content of a source.
 const ABOUT: usize = 300;
 /// Bytes of the question, and characters of a name to follow.
 const QUESTION: usize = 6 * 1024;
@@ -32,7 +32,6 @@ static FORM: LazyLock<Arc<AnswerForm>> = LazyLock::new(|| {
     Arc::new(AnswerForm::of::<InvestigateForm>("investigate", "The findings that answer the question."))
 });
 
-/// The system text, the same for every task.
 static SYSTEM: LazyLock<String> = LazyLock::new(|| {
     let [unsupported, single, threshold] =
         [CAP_UNSUPPORTED, CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD].map(|score| format!("{score:.2}"));
@@ -46,7 +45,7 @@ impl Brief for ExpertBrief {
     fn brief(&self, task: &Task, room: usize) -> Briefing {
         let sections = match &task.view {
             View::Investigate(view) => sections(task, view),
-            // Tasks are handed out by role; a stray one gets a prompt without a view and is refused by `read`.
+            // Cannot happen, because queues separate the roles. `read` rejects the answer.
             _ => Vec::new(),
         };
         let parts = lay_out(&sections, room.saturating_sub(SYSTEM.len()));
@@ -84,7 +83,7 @@ fn sections<'a>(task: &'a Task, view: &'a ExpertView) -> Vec<Section<'a>> {
     ]
 }
 
-/// The sources; in short room those with the most records.
+/// If there is little room, only sources with the most records.
 fn sources(rank: u8, sources: &[SourceInfo]) -> Section<'_> {
     Section::new(rank, SOURCES, move |limit| {
         let items = sources.iter().map(|s| {
@@ -99,7 +98,7 @@ fn sources(rank: u8, sources: &[SourceInfo]) -> Section<'_> {
     })
 }
 
-/// The question, with whose it is and what may be used to answer it. It is never left out.
+/// The question, its author, and the names to follow. It is never left out.
 fn question<'a>(task: &'a Task, view: &'a ExpertView) -> Section<'a> {
     let mut room = QUESTION;
     let text = one_line(&view.question.text, QUESTION / 2);

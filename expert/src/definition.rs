@@ -120,20 +120,17 @@ impl Definition {
     }
 
     /// The JSON Schema of the file.
-    #[must_use]
     pub fn schema() -> serde_json::Value {
         config::schema::<Self>()
     }
 
     /// Its file grants it `tool` of `server`.
-    #[must_use]
     pub fn grants(&self, server: &str, tool: &str) -> bool {
         self.tools.iter().any(|grant| grant.server.matches(server) && grant.tool.matches(tool))
     }
 }
 
 /// The Experts that come with Casebook, in the order of their names.
-#[must_use]
 pub fn presets() -> &'static [Definition] {
     static READ: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         let file = |name: &str| PathBuf::from(format!("<{name}>"));
@@ -144,7 +141,6 @@ pub fn presets() -> &'static [Definition] {
 }
 
 /// The preset of `domain`.
-#[must_use]
 pub fn preset(domain: &Domain) -> Option<&'static Definition> {
     presets().iter().find(|preset| preset.name == *domain)
 }

@@ -1,8 +1,8 @@
-//! The evidence tools for clients that are no Experts of this process: over all sources, or over some.
+//! The evidence tools for MCP clients, over all or some sources.
 //!
-//! Each tool takes one more argument, `only`: domains, or ids of sources. A client whose configuration fixes
-//! it, and hides it from its model, has the very tools that the Expert of these sources has in process: the
-//! same names, documentation, schemas and results.
+//! Each tool has one more argument, `only`: domains or ids of sources. A client that sets this argument, and
+//! hides it from its model, gets the same tools as the Expert of these sources: names, documentation, schemas
+//! and results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +15,16 @@ use serde_json::{Map, Value, json};
 use crate::offloaded::Offloaded;
 use casebook_evidence::{Catalog, EvidenceTools};
 
-/// The argument that holds a call to some of the sources.
+/// The argument that limits a call to some sources.
 pub const ONLY: &str = "only";
 
-/// The evidence tools with the argument [`ONLY`].
 #[derive(Debug, Clone)]
 pub struct EvidenceServer {
     catalog: Arc<Catalog>,
     all: Offloaded,
-    /// The sources that may be seen, by domain.
     domains: BTreeMap<Domain, Vec<String>>,
 }
 
-/// A domain of which the evidence has no source.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the evidence has no sources of domain {asked}; it has {known}")]
 pub struct NoDomain {
@@ -36,10 +33,9 @@ pub struct NoDomain {
 }
 
 impl EvidenceServer {
-    /// The tools over the sources of `catalog` that belong to `only`; over all of them where none is named.
+    /// Limits the tools to sources of the domains in `only`, or to all if it is empty.
     ///
-    /// # Errors
-    /// A domain of `only` has no source.
+    /// Errors: A domain of `only` has no source.
     pub fn new(catalog: &Arc<Catalog>, only: &[Domain]) -> Result<Self, NoDomain> {
         let mut ids: BTreeMap<Domain, Vec<String>> = BTreeMap::new();
         for source in catalog.sources() {
@@ -54,8 +50,6 @@ impl EvidenceServer {
         Ok(Self { catalog: Arc::clone(catalog), all, domains: ids })
     }
 
-    /// What a client is told of this server.
-    #[must_use]
     pub fn instructions(&self) -> String {
         format!(
             "Read-only tools over the recorded log files of a security case. Begin with list_sources. Every record \
@@ -68,15 +62,15 @@ impl EvidenceServer {
     fn offered(&self, spec: ToolSpec) -> ToolSpec {
         let Ok(Value::Object(mut schema)) = serde_json::from_str(&spec.input_schema) else { return spec };
         let only = json!({"type": "array", "items": {"type": "string"},
-            "description": "domains, or ids of sources: nothing else is seen; all where it is left out"});
+            "description": "domains or ids of sources to which the call is limited; default: all"});
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
-            // The last one: whoever takes it off again finds the others in their order.
+            // Added last, so that removing it restores the order of the others.
             properties.insert(ONLY.to_owned(), only);
         }
         ToolSpec { input_schema: Value::Object(schema).to_string(), ..spec }
     }
 
-    /// The tools over the sources that the argument names, which is taken off.
+    /// Removes the argument and limits the tools to the sources that it names.
     fn held(&self, tool: &str, arguments: &mut Map<String, Value>) -> Result<Offloaded, String> {
         let Some(wanted) = arguments.shift_remove(ONLY).filter(|wanted| !wanted.is_null()) else {
             return Ok(self.all.clone());

@@ -1,9 +1,10 @@
-//! Experts investigate: each in one domain, with the tools of its sources, and cite what they saw.
-//!
-//! [`analyst`] is what thinks when no language
-//! model is configured, [`roster`] who there is for a folder, [`actor`] the process shell;
-//! [`profile`] and [`assignments`] are what a process of its own works on, [`scope`] what holds it to what it announced;
-//! [`evidence_server`] is the same toolset for clients of other kinds.
+//! Experts investigate, each in one domain with the tools of its sources, and cite what they saw.
+//! - [`analyst`]: investigates without a language model
+//! - [`roster`]: the Experts for a folder of evidence
+//! - [`actor`]: the Expert as an actor
+//! - [`profile`] and [`assignments`]: the work of a separate process
+//! - [`scope`]: limits an Expert to the sources that it announced
+//! - [`evidence_server`]: the same tools over MCP
 
 pub mod actor;
 pub mod analyst;

@@ -1,5 +1,3 @@
-//! The `casebook-expert` program: Experts as a process of their own, over NATS.
-
 use std::process::ExitCode;
 
 use casebook_expert::assignments::assignments;

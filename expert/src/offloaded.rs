@@ -1,4 +1,4 @@
-//! Evidence tools block on files; here they run where blocking is allowed.
+//! Runs evidence tools, which block on files, on threads that may block.
 
 use async_trait::async_trait;
 use casebook_agent::tools::Tools;
@@ -8,11 +8,10 @@ use tokio::sync::Semaphore;
 
 use casebook_evidence::EvidenceTools;
 
-/// So many searches read evidence at once in the whole process: each may hold many hits, and more of them
-/// than cores only hold more memory.
+/// Concurrent searches in the process. Each may hold many hits in memory, and more searches than cores are not
+/// faster.
 static SEARCHES: Semaphore = Semaphore::const_new(3);
 
-/// Evidence tools for callers that must not block.
 #[derive(Debug, Clone)]
 pub struct Offloaded(pub EvidenceTools);
 
@@ -23,7 +22,7 @@ impl Tools for Offloaded {
     }
 
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
-        // The semaphore is never closed. The search holds its turn, for whoever asked may go away before.
+        // The semaphore is never closed. The search keeps its permit, because its caller may stop waiting.
         let turn = SEARCHES.acquire().await;
         let (tools, tool, arguments) = (self.0.clone(), tool.to_owned(), arguments.to_owned());
         let search = move || {

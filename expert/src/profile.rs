@@ -86,7 +86,6 @@ impl Profile {
     }
 
     /// The JSON Schema of the file.
-    #[must_use]
     pub fn schema() -> serde_json::Value {
         config::schema::<Written>()
     }

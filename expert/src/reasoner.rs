@@ -1,4 +1,4 @@
-//! Who plays an Expert: what its definition says of model, instructions and limits.
+//! Chooses the reasoner of an Expert by its definition: model, instructions and limits.
 
 use std::sync::Arc;
 
@@ -14,9 +14,8 @@ use crate::brief::ExpertBrief;
 use crate::definition::Definition;
 use crate::scope::ScopedToSources;
 
-/// Who plays the Expert of `definition`: what `models` members in its domain, with `prompts` where there are some and
-/// the instructions of the definition. It performs tasks over the evidence of `member` alone, where there is one.
-#[must_use]
+/// The reasoner that `models` has for the Expert's domain, with `prompts` and the instructions of the
+/// definition. If `member` is given, it only performs tasks over the evidence of this member.
 pub fn of(
     definition: Option<&Definition>,
     member: Option<Member>,
@@ -28,7 +27,6 @@ pub fn of(
     Arc::new(ScopedToSources { reasoner, member, limits })
 }
 
-/// What the definition says to its model.
 fn added(definition: Option<&Definition>) -> String {
     match definition.map(|d| d.instructions.trim()) {
         None | Some("") => String::new(),
@@ -47,8 +45,7 @@ pub fn with_expert_models<'d>(
     })
 }
 
-/// The first of `definitions` that names a model; without a models file there is none to play it.
-#[must_use]
+/// The first definition that names a model, so that a missing models file can be reported.
 pub fn wants_model<'d>(definitions: impl IntoIterator<Item = &'d Definition>) -> Option<&'d Definition> {
     definitions.into_iter().find(|d| d.model.as_deref().is_some_and(|model| model != ANALYST))
 }

@@ -1,5 +1,5 @@
-//! The default roster: it follows the evidence. One Expert for each domain that the sources belong
-//! to, each with its own sources alone, so that corroboration means something.
+//! The default roster: one Expert for each domain with sources. Each Expert sees only its own sources, so that
+//! confirmation by another Expert is independent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,28 +13,23 @@ use crate::definition::{Definition, preset};
 use crate::offloaded::Offloaded;
 use casebook_evidence::{Catalog, EvidenceTools, Format, Source};
 
-/// An Expert with its tools.
 pub struct TeamMember {
     pub member: Member,
     pub tools: Arc<dyn Tools>,
-    /// What a file, or a preset, says of it.
     pub definition: Option<Definition>,
 }
 
-/// A source of evidence as `list_sources` tells of it, in process or over MCP.
+/// A source as `list_sources` describes it, in process or over MCP.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Seen {
     pub source: String,
     pub domain: Domain,
     pub format: Format,
     pub sensor: String,
-    /// Ordinary processes of the host that it describes wrote it.
     pub written_on_subject_host: bool,
     pub records: u64,
-    /// Records that are malformed.
     pub malformed: u64,
     pub first_time: Option<Timestamp>,
-    /// The last time in it.
     pub last_time: Option<Timestamp>,
 }
 
@@ -55,8 +50,6 @@ impl From<&Source> for Seen {
 }
 
 impl Seen {
-    /// What the roster says of it.
-    #[must_use]
     pub fn info(&self) -> SourceInfo {
         SourceInfo {
             source: self.source.clone(),
@@ -82,8 +75,7 @@ impl Seen {
     }
 }
 
-/// One Expert for each domain of the catalog's sources, in order of domain.
-#[must_use]
+/// In order of domain.
 pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
     let mut domains: BTreeMap<Domain, Vec<Seen>> = BTreeMap::new();
     for source in catalog.sources() {
@@ -100,13 +92,12 @@ pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
     domains.into_iter().map(team_member).collect()
 }
 
-/// The evidence tools over these sources of a catalog.
 pub(crate) fn over_files(catalog: &Arc<Catalog>, sources: &[Seen]) -> Arc<dyn Tools> {
     let ids: Vec<String> = sources.iter().map(|s| s.source.clone()).collect();
     Arc::new(Offloaded(EvidenceTools::new(Arc::clone(catalog), &ids)))
 }
 
-/// What the Director reads of the Expert of `domain`, which knows what `known` says and sees `sources`.
+/// The text that the Director reads about an Expert. `known` is from its definition.
 pub(crate) fn description(domain: &Domain, known: Option<&str>, sources: &[Seen]) -> String {
     let seen: Vec<String> = sources.iter().map(|s| format!("{} ({})", one_line(&s.source, 80), s.about())).collect();
     let reads = format!("Reads what {domain} sources recorded: {}.", seen.join("; "));
@@ -117,7 +108,6 @@ pub(crate) fn description(domain: &Domain, known: Option<&str>, sources: &[Seen]
     }
 }
 
-/// A moment to the second.
 fn second(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }

@@ -1,6 +1,5 @@
-//! An Expert that is scoped to what it announced and held to the limits of its definition. A task of an
-//! investigation that began when its domain saw something else is not performed, since its citations would
-//! lead elsewhere.
+//! Limits an Expert to the sources that it announced and to its definition. A task of an investigation that
+//! began with other sources is rejected, because its citations would point to other records.
 
 use std::sync::Arc;
 
@@ -12,14 +11,13 @@ use casebook_protocol::{Allowance, FindingDraft, Member, Player, SourceInfo, Tas
 
 pub struct ScopedToSources {
     pub reasoner: Arc<dyn Reasoner>,
-    /// What the roster says of it; none where it performs any task.
+    /// The announced roster entry. Without one, every task is accepted.
     pub member: Option<Member>,
-    /// What its definition allows.
     pub limits: Limits,
 }
 
 impl ScopedToSources {
-    /// Why `task` is not for what this Expert sees.
+    /// Why `task` does not match the sources of this Expert.
     fn astray(&self, task: &Task) -> Option<String> {
         let (View::Investigate(view), Some(member)) = (&task.view, &self.member) else { return None };
         let same = |a: &SourceInfo, b: &SourceInfo| {
@@ -27,7 +25,7 @@ impl ScopedToSources {
         };
         let sources = view.sources.len() == member.sources.len()
             && view.sources.iter().zip(&member.sources).all(|(a, b)| same(a, b));
-        // A tool that is gone for now is a fact that the call finds out; one that is another is not.
+        // A missing tool shows up as a failed call. A changed tool would not.
         let now = &member.toolset.tools;
         let tools = view.toolset.tools.iter().all(|t| now.iter().find(|n| n.name == t.name).is_none_or(|n| n == t));
         if sources && tools {

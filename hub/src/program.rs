@@ -25,8 +25,6 @@ pub const PROGRAM: Program = Program {
 
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    #[command(flatten)]
-    pub limits: Limits,
     /// Investigations that run at once; further alerts wait in order of severity
     #[arg(long, value_name = "N", value_parser = number::<usize>(1, 100_000), default_value = "64")]
     pub at_once: usize,
@@ -40,6 +38,8 @@ pub struct Options {
     /// How often to check for missed notifications
     #[arg(long, value_name = "SECONDS", value_parser = seconds(1, 3600), default_value = "15")]
     pub sweep: Duration,
+    #[command(flatten)]
+    pub limits: Limits,
 }
 
 #[derive(Debug, Clone, Default, Args)]

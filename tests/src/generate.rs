@@ -35,6 +35,14 @@ pub fn write(folder: &Path, bytes: u64, seed: u64) -> io::Result<()> {
     logs.web.flush()
 }
 
+/// A folder with `alert.json` and about 200 kB of logs in `evidence`.
+pub fn case() -> io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    write(&folder.path().join("evidence"), 200_000, 3)?;
+    std::fs::write(folder.path().join("alert.json"), ALERT)?;
+    Ok(folder)
+}
+
 fn clock(ms: u64) -> String {
     let (s, ms) = (ms / 1000, ms % 1000);
     format!("2026-01-15T{:02}:{:02}:{:02}.{ms:03}Z", s / 3600 % 24, s / 60 % 60, s % 60)

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 
 use super::EvidenceArgs;
 
@@ -34,9 +34,9 @@ pub struct Backtest {
     /// Write both reports and their differences as JSON to this file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Show every tool call and model call, not only the first few tool calls of a task
-    #[arg(long, short)]
-    pub verbose: bool,
+    /// Show each step: questions, findings, scores and the first tool calls of a task; twice, every call
+    #[arg(long, short, action = ArgAction::Count)]
+    pub verbose: u8,
 }
 
 #[derive(Debug, Args)]

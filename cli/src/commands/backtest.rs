@@ -36,7 +36,7 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let mut stop = stop::listen()?;
     let mut watcher = Watcher::again(screen, args.verbose, args.from_round);
     let now = embedded::resume(&again, &id, &sources, &reasoners, &mut watcher, &mut stop).await;
-    watcher.bar.end();
+    watcher.end();
     let now = now.map_err(kept_nothing)?;
     show(&then, &now, screen);
     if let Some(file) = &args.json {

@@ -12,7 +12,7 @@ use crate::args::{Investigate, Models, Resume};
 use crate::embedded::{self, Begun, Observer, Options};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
-use crate::live::Teller;
+use crate::live::{AgentLines, Summary, Teller};
 use crate::loading::Loading;
 use crate::models::Opened;
 use crate::progress::Bar;
@@ -29,7 +29,7 @@ pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) ->
     let options = Options { alert, sources, data: data.to_path_buf(), budget: args.budget.budget(), reasoners };
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
-    watcher.bar.end();
+    watcher.end();
     let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
     conclude(&report, args.out.as_deref(), data, &models, screen)
 }
@@ -60,7 +60,7 @@ pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> R
     let mut stop = stop::listen()?;
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::resume(&home, &id, &sources, &models.reasoners, &mut watcher, &mut stop).await;
-    watcher.bar.end();
+    watcher.end();
     let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
     conclude(&report, args.out.as_deref(), data, &models, screen)
 }
@@ -126,21 +126,41 @@ pub(super) fn read_alert(path: &Path) -> Result<(Vec<u8>, Alert), Failure> {
 /// Shows an investigation as it happens.
 pub(super) struct Watcher<'a> {
     screen: &'a mut Screen,
-    pub(super) bar: Bar,
-    teller: Teller,
+    bar: Bar,
+    view: View,
     /// The round from which a past investigation is run again.
     again: Option<u32>,
 }
 
+enum View {
+    /// Each step is a line.
+    Steps(Teller),
+    /// One line for each agent, if they can change in place, and one for each round.
+    Summary(Summary, Option<AgentLines>),
+}
+
 impl<'a> Watcher<'a> {
-    /// One that tells every call if `verbose` says so.
-    pub(super) fn new(screen: &'a mut Screen, verbose: bool) -> Self {
-        Self { screen, bar: Bar::stderr(), teller: Teller::new(verbose), again: None }
+    /// `verbose` counts: 0 shows agents and rounds, 1 each step, 2 every call of a tool or a model.
+    pub(super) fn new(screen: &'a mut Screen, verbose: u8) -> Self {
+        let view = match (verbose, AgentLines::stdout()) {
+            (0, Some(lines)) => View::Summary(Summary::default(), Some(lines)),
+            (0, None) => View::Summary(Summary::plain(), None),
+            _ => View::Steps(Teller::new(verbose > 1)),
+        };
+        Self { screen, bar: Bar::stderr(), view, again: None }
     }
 
     /// One of a past investigation that is run again from `round`.
-    pub(super) fn again(screen: &'a mut Screen, verbose: bool, round: u32) -> Self {
+    pub(super) fn again(screen: &'a mut Screen, verbose: u8, round: u32) -> Self {
         Self { again: Some(round), ..Self::new(screen, verbose) }
+    }
+
+    /// Removes what changes in place.
+    pub(super) fn end(&mut self) {
+        self.bar.end();
+        if let View::Summary(_, Some(lines)) = &mut self.view {
+            lines.end();
+        }
     }
 }
 
@@ -184,8 +204,17 @@ impl Observer for Watcher<'_> {
     }
 
     fn recorded(&mut self, entry: &Recorded) {
-        for line in self.teller.tell(&entry.event) {
-            self.screen.line(line);
+        let screen = &mut *self.screen;
+        match &mut self.view {
+            View::Steps(teller) => teller.tell(&entry.event).into_iter().for_each(|line| screen.line(line)),
+            View::Summary(summary, None) => summary.take(&entry.event).into_iter().for_each(|line| screen.line(line)),
+            View::Summary(summary, Some(lines)) => {
+                let stay = summary.take(&entry.event);
+                if !stay.is_empty() {
+                    lines.above(|| stay.into_iter().for_each(|line| screen.line(line)));
+                }
+                lines.show(summary.agents());
+            }
         }
     }
 }
@@ -195,7 +224,7 @@ pub(super) fn gathered(team: &Team, screen: &mut Screen) {
     if let Some(server) = &team.evidence_server {
         let sources: usize = team.members.iter().map(|team_member| team_member.member.sources.len()).sum();
         screen.line(format_args!(
-            "{} {} from server {}",
+            "{}  {} from server {}",
             paint(BOLD, "Evidence"),
             words::count(sources as u64, "source"),
             safe(server, 80)
@@ -210,7 +239,7 @@ pub(super) fn gathered(team: &Team, screen: &mut Screen) {
 pub(super) fn loaded(catalog: &Catalog, screen: &mut Screen) {
     let records: u64 = catalog.sources().iter().map(|s| s.records).sum();
     screen.line(format_args!(
-        "{} {}, {}",
+        "{}  {}, {}",
         paint(BOLD, "Evidence"),
         words::count(catalog.sources().len() as u64, "source"),
         words::count(records, "record")

@@ -13,10 +13,10 @@ pub(super) async fn run(home: &Home, screen: &mut Screen) -> Result<Exit, Failur
         screen.line(format_args!("no investigations in {}", home.place()));
     }
     for summary in &all {
+        let opened = opened(summary, screen);
         screen.line(format_args!(
-            "{}  {}  {}  {}",
+            "{}  {opened}  {}  {}",
             summary.investigation,
-            opened(summary),
             state(summary),
             safe(&summary.title, 100)
         ));
@@ -48,8 +48,8 @@ fn alert(summary: &Summary) -> String {
     summary.alert.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
 }
 
-fn opened(summary: &Summary) -> String {
-    summary.opened.map_or_else(|| " ".repeat(20), words::second)
+fn opened(summary: &Summary, screen: &Screen) -> String {
+    summary.opened.map_or_else(|| " ".repeat("2026-01-01 00:00:00 UTC".len()), |at| screen.time(at))
 }
 
 fn state(summary: &Summary) -> String {

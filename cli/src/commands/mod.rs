@@ -24,7 +24,7 @@ use crate::screen::Screen;
 pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let data = &cli.common.data;
     let open = async |nats: &Nats| Home::named(data, nats).await;
-    let mut screen = Screen::stdout();
+    let mut screen = Screen::stdout(cli.common.local);
     let exit = match &cli.command {
         Command::Demo(args) => demo::run(data, args, &mut screen).await,
         Command::Investigate(args) => investigate::run(data, args, &mut screen).await,

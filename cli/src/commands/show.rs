@@ -11,7 +11,7 @@ use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, bet
 use crate::args::Show;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
-use crate::screen::{BOLD, DIM, RED, Screen, YELLOW, of_score, of_verdict, paint, safe};
+use crate::screen::{BOLD, DIM, PLAIN, RED, Screen, YELLOW, of_score, of_verdict, paint, safe};
 use casebook_report::{Form, compare, save, words};
 
 /// So many places of evidence are named for an event; the report names all.
@@ -27,14 +27,9 @@ pub(super) async fn run(home: &Home, args: &Show, screen: &mut Screen) -> Result
         paint(BOLD, safe(&report.alert.title, 160)),
         report.alert.severity.name()
     ));
-    screen.line(paint(
-        DIM,
-        format_args!(
-            "investigation {id}, alert {}, opened {}",
-            safe(report.alert.id.as_str(), 80),
-            words::second(report.opened)
-        ),
-    ));
+    let opened = screen.time(report.opened);
+    let alert = safe(report.alert.id.as_str(), 80);
+    screen.line(paint(DIM, format_args!("investigation {id}, alert {alert}, opened {opened}")));
     if state.closed.is_some() {
         verdict(&report, screen);
     } else {
@@ -88,9 +83,9 @@ pub(super) fn verdict(report: &Report, screen: &mut Screen) {
         paint(of_verdict(report.verdict), words::verdict(report.verdict)),
         words::meaning(report.verdict)
     ));
-    screen.line(safe(&report.summary, 2_000));
+    screen.wrapped("", PLAIN, &safe(&report.summary, 2_000));
     if let Some(reason) = &report.stop_reason {
-        screen.line(paint(YELLOW, format_args!("stopped before its end: {}", safe(reason, 300))));
+        screen.wrapped("", YELLOW, &format!("stopped before its end: {}", safe(reason, 300)));
     }
     if report.ruling.proposed != report.ruling.verdict {
         screen.line(format_args!(
@@ -99,7 +94,7 @@ pub(super) fn verdict(report: &Report, screen: &mut Screen) {
         ));
     }
     for missing in &report.ruling.missing {
-        screen.line(format_args!("  - {}", safe(missing, 400)));
+        screen.wrapped("  - ", PLAIN, &safe(missing, 400));
     }
     points("What to do", &report.actions, screen);
     points("Open questions", &report.open_questions, screen);
@@ -110,7 +105,7 @@ fn points(heading: &str, points: &[String], screen: &mut Screen) {
         screen.line(paint(BOLD, heading));
     }
     for (number, point) in (1..).zip(points) {
-        screen.line(format_args!("  {number}. {}", safe(point, 400)));
+        screen.wrapped(&format!("  {number}. "), PLAIN, &safe(point, 400));
     }
 }
 
@@ -127,16 +122,15 @@ fn story(report: &Report, screen: &mut Screen) {
         if event.evidence.len() > PLACES {
             places.push(format!("{} more", event.evidence.len() - PLACES));
         }
-        screen.line(format_args!(
-            "  {} {} {}",
-            words::moment(&event.when),
-            paint(of_score(event.score), event.score),
-            safe(&event.description, 200)
-        ));
-        screen.line(paint(DIM, format_args!("      {}, {}", event.when.basis.meaning(), places.join(", "))));
+        let until = event.when.until.map_or_else(String::new, |until| format!(" to {}", screen.time(until)));
+        let when = format!("{}{until}", screen.time(event.when.at));
+        let lead = format!("  {when} {} ", paint(of_score(event.score), event.score));
+        screen.wrapped(&lead, PLAIN, &safe(&event.description, 200));
+        screen.wrapped("      ", DIM, &format!("{}, {}", event.when.basis.meaning(), places.join(", ")));
     }
     for gap in &timeline.gaps {
-        screen.line(paint(YELLOW, format_args!("  {} gap: {}", gap.kind.name(), safe(&gap.description, 300))));
+        let text = format!("{} gap: {}", gap.kind.name(), safe(&gap.description, 300));
+        screen.wrapped("  ", YELLOW, &text);
     }
     screen.line("");
     screen.line(paint(BOLD, format_args!("Findings ({})", report.findings.len())));
@@ -145,7 +139,8 @@ fn story(report: &Report, screen: &mut Screen) {
             || paint(DIM, "not reviewed yet     "),
             |s| paint(of_score(s), format_args!("{s} {:<16}", found.label.map_or("", |l| l.name()))),
         );
-        screen.line(format_args!("  {score} {} {}", found.finding.id, safe(&found.finding.draft.claim, 200)));
+        let lead = format!("  {score} {} ", found.finding.id);
+        screen.wrapped(&lead, PLAIN, &safe(&found.finding.draft.claim, 200));
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn run(data: &Path, args: &ListSources, screen: &mut Screen) ->
 
 fn describe(source: &Source, screen: &mut Screen) {
     let period = match (source.first_time, source.last_time) {
-        (Some(first), Some(last)) => format!("{} to {}", words::second(first), words::second(last)),
+        (Some(first), Some(last)) => format!("{} to {}", screen.time(first), screen.time(last)),
         _ => "no times".to_owned(),
     };
     screen.line(format_args!(

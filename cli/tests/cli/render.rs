@@ -43,7 +43,7 @@ fn markdown_tells_what_counts_in_its_first_ten_lines() {
         "a person must look",
         "benign positive",
         "**Missing:** two independent",
-        "Stopped before its end",
+        "Stopped early",
         "**Do first:** Ask the owner",
     ] {
         assert!(head.contains(needed), "{needed} is not in\n{head}");

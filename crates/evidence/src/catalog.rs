@@ -1,5 +1,3 @@
-//! A loaded folder of evidence.
-
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -20,10 +18,10 @@ use super::text::Hashing;
 use super::walk::{Found, walk};
 use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
 
-/// Connections that are kept for the next call.
+/// Idle connections to the index.
 const IDLE_MAX: usize = 4;
 
-/// A loaded folder of evidence: its sources, and its records by place. Shared between threads.
+/// A loaded folder of evidence, for use by many threads.
 #[derive(Debug)]
 pub struct Catalog {
     root: PathBuf,
@@ -33,11 +31,10 @@ pub struct Catalog {
     skipped: Vec<Skipped>,
     fingerprint: String,
     idle: Mutex<Vec<Connection>>,
-    /// By file: size and time of change for which the indexed part was found to be unchanged.
+    /// Files found unchanged, with the size and time of change that they had then.
     checked: Mutex<HashMap<usize, (u64, i64)>>,
 }
 
-/// What reading a source takes.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) shape: Arc<Shape>,
@@ -46,20 +43,17 @@ pub(crate) struct Inner {
     evidence: Manifest,
 }
 
-/// The name of the index file of a folder, given by its whole path: the same folder has the same index,
-/// so that it is built once.
-#[must_use]
+/// Names the index after the whole path, so that an index is built once for each folder.
 pub fn index_name(evidence: &Path) -> String {
     let name = sha256_hex(evidence.as_os_str().as_encoded_bytes());
     format!("{}.sqlite", name.get(..16).unwrap_or(&name))
 }
 
 impl Catalog {
-    /// Loads `evidence_dir`, with its index in the file `index_path`: reused when the evidence is
-    /// unchanged, else built anew. Beside it, `<index_path>.cache` holds what had to be decompressed.
+    /// Loads `evidence_dir` with the index `index_path`. The index is built again if the evidence has changed.
+    /// `<index_path>.cache` holds decompressed text.
     ///
-    /// # Errors
-    /// The folder is missing, unreadable or holds nothing usable; the index cannot be written.
+    /// Errors: The folder is missing, unreadable or without usable files; the index cannot be written.
     pub fn open(
         evidence_dir: &Path,
         index_path: &Path,
@@ -83,17 +77,15 @@ impl Catalog {
                 return Ok(there);
             }
         }
-        let told = known.map(|meta| meta.guessed.told).unwrap_or_default();
-        let meta = build(evidence_dir, index_path, found, skipped, hint, &told, progress)?;
+        let looked = known.map(|meta| meta.guessed.told).unwrap_or_default();
+        let meta = build(evidence_dir, index_path, found, skipped, hint, &looked, progress)?;
         Ok(Self::new(evidence_dir, index_path, meta))
     }
 
-    /// The same with the index in `folder`, shared with any other process that keeps it there: one at a
-    /// time builds it, the others wait and find it. Years and zones that a log does not write, and no other evidence
-    /// tells, are taken from `hint`; whoever has none takes the index as it is there.
+    /// Like [`Catalog::open`], with the index in `folder`, which several processes may share: one builds it
+    /// while the others wait. `hint` gives years and zones that the evidence does not. Without it, an existing
+    /// index is used as it is.
     ///
-    /// # Errors
-    /// As [`Catalog::open`], and when the folder cannot be written.
     pub fn open_in(
         evidence_dir: &Path,
         folder: &Path,
@@ -140,60 +132,48 @@ impl Catalog {
         }
     }
 
-    /// The sources in order of file name.
-    #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// Files that hold no records, each with the reason.
-    #[must_use]
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
-    /// SHA-256 over path, size and content of every file: the same evidence has the same fingerprint.
-    #[must_use]
+    /// SHA-256 over path, size and content of every file.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
 
-    /// The record that starts on `line` of `file`; the first of them where several do.
+    /// The record that starts on `line` of `file`; the first one if there are several.
     ///
-    /// # Errors
-    /// There is none; or the file has changed or cannot be read.
+    /// Errors: No record starts there; or the file has changed or cannot be read.
     pub fn record(&self, file: &str, line: u64) -> Result<Record, ReadError> {
         self.record_nth(file, line, 1)
     }
 
-    /// The `nth` record (from 1) of those that start on `line` of `file`.
+    /// The `nth` record (from 1) that starts on `line` of `file`.
     ///
-    /// # Errors
-    /// As [`Catalog::record`].
     pub fn record_nth(&self, file: &str, line: u64, nth: u32) -> Result<Record, ReadError> {
         let entry = self.find(file, line, nth)?;
         let bytes = self.bytes(&entry, 0, kept(&entry))?;
         Ok(self.record_of(&entry, bytes))
     }
 
-    /// All bytes of the first record that starts on `line` of `file`, without its line end.
+    /// All bytes of the first record that starts on `line` of `file`, without the line end.
     ///
-    /// # Errors
-    /// As [`Catalog::record`].
     pub fn raw(&self, file: &str, line: u64) -> Result<Vec<u8>, ReadError> {
         let entry = self.find(file, line, 1)?;
         self.bytes(&entry, 0, u64::try_from(entry.length).unwrap_or(0))
     }
 
-    /// Reads every file that was loaded and compares it with what it was then.
+    /// Reads every loaded file and compares its hash.
     ///
-    /// # Errors
-    /// The first file that changed or cannot be read.
+    /// Errors: The first file that has changed or cannot be read.
     pub fn verify(&self) -> Result<(), ReadError> {
         self.inner.iter().try_for_each(|inner| self.same_bytes(inner))
     }
 
-    /// Where the record stands.
     pub(crate) fn find(&self, file: &str, line: u64, nth: u32) -> Result<Entry, ReadError> {
         let missing = |hint: String| ReadError::NoRecord { file: file.to_owned(), line, hint };
         let Some(source) = self.source_of(file) else {
@@ -223,7 +203,7 @@ impl Catalog {
         })
     }
 
-    /// The place of the source with this file name; a leading `evidence/` or `./` may be left on.
+    /// Accepts a file name with a leading `evidence/` or `./`.
     pub(crate) fn source_of(&self, file: &str) -> Option<usize> {
         let place = |name: &str| self.sources.iter().position(|s| s.file == name);
         let folder = self.root.file_name().map(|n| n.to_string_lossy().into_owned());
@@ -241,8 +221,6 @@ impl Catalog {
             .ok_or_else(|| ReadError::Query("the index names a source that does not exist".into()))
     }
 
-    /// The evidence folder.
-    #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -251,7 +229,6 @@ impl Catalog {
         &self.index
     }
 
-    /// Runs `query` on a connection of the pool.
     pub(crate) fn with_index<T>(
         &self,
         query: impl FnOnce(&Connection) -> Result<T, ReadError>,
@@ -270,14 +247,13 @@ impl Catalog {
         answer
     }
 
-    /// The text of a source, open at its beginning and known to be what was indexed.
+    /// The text of a source, after a check that it is unchanged.
     pub(crate) fn text(&self, source: i64) -> Result<File, ReadError> {
         let (_, inner) = self.inner(source)?;
         self.still_same(usize::try_from(source).unwrap_or(usize::MAX), inner)?;
         File::open(&inner.path).map_err(|e| ReadError::Read { file: inner.evidence.file.clone(), source: e })
     }
 
-    /// Bytes of a record from `offset` in it, at most `length`.
     pub(crate) fn bytes(&self, entry: &Entry, offset: u64, length: u64) -> Result<Vec<u8>, ReadError> {
         let (source, _) = self.inner(entry.source)?;
         let mut file = self.text(entry.source)?;
@@ -308,8 +284,7 @@ impl Catalog {
         }
     }
 
-    /// Whether the evidence file is what was indexed: at once where size and time of change are the same,
-    /// else by reading what was indexed of it.
+    /// Skips the check if size and time of change are the same; otherwise hashes the indexed part of the file.
     fn still_same(&self, place: usize, inner: &Inner) -> Result<(), ReadError> {
         let file = &inner.evidence.file;
         let failed = |source| ReadError::Read { file: file.clone(), source };
@@ -338,7 +313,6 @@ impl Catalog {
     }
 }
 
-/// Bytes that are kept of a record for its text and fields.
 pub(crate) fn kept(entry: &Entry) -> u64 {
     let length = u64::try_from(entry.length).unwrap_or(0);
     if entry.oversize { length.min(OVERSIZE_KEPT as u64) } else { length }
@@ -372,7 +346,6 @@ fn fingerprint(manifest: &[Manifest]) -> String {
     sha256_hex(lines.concat().as_bytes())
 }
 
-/// Whether the index is one of exactly these files.
 fn unchanged(meta: &Meta, found: &[Found], index: &Path) -> bool {
     let cache = cache_folder(index);
     let cached = meta.sources.iter().all(|s| {

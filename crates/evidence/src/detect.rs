@@ -1,24 +1,22 @@
-//! What a file is, by its content.
+//! Detects the format of a file by its content.
 
 use super::fields::{Place, Shape, access, auditd, json, keyvalue, modsec, syslog, table};
 use super::source::Format;
 use super::split::{Cut, Join, JsonPlace, Lines};
 
-/// Lines that are looked at.
 const LINES_MAX: usize = 200;
 
-/// How a file is cut into records, and records into fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Detected {
     pub(crate) cut: Cut,
     pub(crate) shape: Shape,
-    /// Bytes before the text: a byte order mark.
+    /// Bytes of a byte order mark.
     pub(crate) skip: u64,
-    /// Its header says that its times are those of a clock on a wall.
+    /// The header says that times are local.
     pub(crate) local: bool,
 }
 
-/// Looks at the beginning of a file; `whole` where it is all of it.
+/// Looks at the start of a file. `whole` says that `head` is the complete file.
 pub(crate) fn detect(head: &[u8], whole: bool) -> Detected {
     let skip = if head.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let text = String::from_utf8_lossy(head.get(skip..).unwrap_or_default());
@@ -43,7 +41,7 @@ const fn plain_cut() -> Cut {
     Cut::Lines(Lines { header: false, comments: false, join: Join::Never })
 }
 
-/// Zeek and W3C say what they are.
+/// Zeek and W3C logs name their format in a header.
 fn headed(lines: &[&str]) -> Option<(Cut, Shape)> {
     let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never });
     let head: Vec<&&str> = lines.iter().take_while(|l| l.starts_with('#')).collect();
@@ -60,7 +58,7 @@ fn as_json(text: &str, lines: &[&str]) -> Option<(Cut, Shape)> {
     let start = text.trim_start();
     let objects = lines.iter().filter(|l| json::is_object(l)).count();
     if objects * 2 >= lines.len() && objects > 0 {
-        // Each line has to be such an object: a record may well hold a list of its own.
+        // Check several lines, because a single record may contain a list of objects.
         let keys = lines.first().and_then(|line| container(line));
         let keys = keys.filter(|keys| lines.iter().take(20).all(|l| container(l).as_ref() == Some(keys)));
         return match keys {
@@ -76,7 +74,7 @@ fn as_json(text: &str, lines: &[&str]) -> Option<(Cut, Shape)> {
     if !start.starts_with('{') {
         return None;
     }
-    // `{"a": 1` … over several lines: an object must at least have a key.
+    // A pretty-printed object must have a key.
     if !start.trim_start_matches('{').trim_start().starts_with(['"', '}']) {
         return None;
     }
@@ -90,7 +88,7 @@ fn array(keys: Vec<String>) -> (Cut, Shape) {
     (Cut::Json(JsonPlace::Array(keys)), Shape::of(Format::JsonArray))
 }
 
-/// Names that exporters give to the array with the records.
+/// The names of the array of records in common exports.
 const CONTAINERS: [&str; 20] = [
     "records",
     "value",
@@ -114,10 +112,9 @@ const CONTAINERS: [&str; 20] = [
     "messages",
 ];
 
-/// The keys to the one array of objects that an object consists of; none where it is a record itself.
-/// `text` begins with the object and may break off.
+/// The path to the only array of objects in an object; none if the object itself is a record. `text` may be cut
+/// off.
 fn container(text: &str) -> Option<Vec<String>> {
-    // (path to the array, elements, bytes of leaves)
     let mut arrays: Vec<(Vec<String>, usize, usize)> = Vec::new();
     let mut total = 0;
     let _ = json::flatten(text, "", &mut |path, value| {
@@ -125,7 +122,7 @@ fn container(text: &str) -> Option<Vec<String>> {
         total += size;
         let segments: Vec<&str> = path.split('.').collect();
         let at = segments.iter().position(|s| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit()));
-        // An element of an array of objects has a path that goes on behind the position.
+        // Paths of elements in arrays of objects continue after the position.
         let Some(at) = at.filter(|at| (1..=3).contains(at) && segments.len() > at + 1) else { return };
         if arrays.len() >= 256 {
             return;
@@ -156,14 +153,14 @@ fn as_xml(text: &str) -> Option<(Cut, Shape)> {
     (events && start.contains("<System")).then(|| (cut, Shape::of(Format::XmlEvents)))
 }
 
-/// A log of Configuration Manager, whose records may go over lines.
+/// Configuration Manager. Its records may have several lines.
 fn as_trace(lines: &[&str]) -> Option<(Cut, Shape)> {
     let cut = Cut::Lines(Lines { header: false, comments: false, join: Join::Log });
     let ends = lines.iter().filter(|line| line.contains(r#"]LOG]!><time=""#)).count();
     (lines.first()?.starts_with("<![LOG[") && ends * 4 >= lines.len()).then(|| (cut, Shape::of(Format::CmTrace)))
 }
 
-/// ModSecurity's audit log: a record begins with `--ID-A--`, and what follows says who asked.
+/// The audit log of ModSecurity: a record begins with `--ID-A--`.
 fn as_parts(lines: &[&str]) -> Option<(Cut, Shape)> {
     let begins = |line: &&str| modsec::boundary(line.as_bytes()).is_some_and(|(_, part)| part == b'A');
     let at = lines.iter().take(2).position(begins)?;
@@ -171,11 +168,11 @@ fn as_parts(lines: &[&str]) -> Option<(Cut, Shape)> {
     lines.get(at + 1)?.starts_with('[').then(|| (cut, Shape::of(Format::ModSecurity)))
 }
 
-/// The columns of The Sleuth Kit's body file, which has no header.
+/// The body file of The Sleuth Kit has no header.
 const BODYFILE: [&str; 11] =
     ["md5", "name", "inode", "mode", "uid", "gid", "size", "atime", "mtime", "ctime", "crtime"];
 
-/// A list of files with the times of each, as `fls -m` and `mactime` write and read it.
+/// A list of files with times, in the format of `fls -m` and `mactime`.
 fn as_bodyfile(lines: &[&str]) -> Option<(Cut, Shape)> {
     let row = |line: &&&str| {
         let cells: Vec<&str> = line.split('|').collect();
@@ -194,7 +191,6 @@ fn as_bodyfile(lines: &[&str]) -> Option<(Cut, Shape)> {
         .then(|| (cut, Shape { columns, delimiter: b'|', ..Shape::of(Format::Csv) }))
 }
 
-/// A header of names, and rows with as many cells.
 fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
     let header = lines.first()?;
     for (delimiter, least) in [(b',', 2), (b'\t', 2), (b';', 3), (b'|', 3), (b' ', 6)] {
@@ -203,16 +199,16 @@ fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
             continue;
         }
         let (fit, more, all) = rows(lines, delimiter, columns.len());
-        // Blanks separate words too: there every row must fit.
+        // Blanks also separate words of text, so with blanks every row must match.
         let most = if delimiter == b' ' { fit == all && all > 0 } else { fit.max(more) * 10 >= all * 7 };
         if lines.len() == 1 && delimiter != b' ' || most {
             let mut columns = columns;
             if more > fit {
-                // Windows' event viewer has no name for the column with the message.
+                // The Windows event viewer omits the name of the message column.
                 columns.push("Message".to_owned());
             }
             let format = if delimiter == b'\t' { Format::Tsv } else { Format::Csv };
-            // The portal of Azure writes the zone of its times behind the names of columns; without one it is UTC, too.
+            // The Azure portal adds the zone to the names of time columns. Without one, times are UTC as well.
             let named = |column: &String| column.trim().trim_end_matches(" [UTC]").to_owned();
             let columns = columns.iter().map(named).collect();
             let cut = Cut::Lines(Lines { header: true, comments: false, join: Join::Quotes });
@@ -222,7 +218,7 @@ fn as_table(lines: &[&str]) -> Option<(Cut, Shape)> {
     None
 }
 
-/// How many of the first rows have so many cells, how many have one more, and how many there are.
+/// Of the first rows: how many have this number of cells, how many have one more, and how many there are.
 fn rows(lines: &[&str], delimiter: u8, columns: usize) -> (usize, usize, usize) {
     let (mut fit, mut more, mut all) = (0, 0, 0);
     let mut row = String::new();
@@ -265,7 +261,6 @@ fn as_lines(lines: &[&str]) -> Shape {
     Shape { time, ..Shape::of(format) }
 }
 
-/// The format that at least half of the lines follow.
 fn by_lines(lines: &[&str]) -> Format {
     let dated = |line: &str, dated: bool| syslog::header(line).is_some_and(|h| h.dated == dated && has_host(&h));
     type Follows<'f> = &'f dyn Fn(&str) -> bool;

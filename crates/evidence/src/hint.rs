@@ -1,32 +1,26 @@
-//! What is known of a matter before its evidence is read.
-
 use casebook_protocol::Timestamp;
 
-/// What an alert says of when it happened, for logs that do not say it themselves.
+/// What an alert says about time, for logs without years or zones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
-    /// When the alerted activity happened. A log that writes no year lies in the year that brings it nearest.
+    /// When the alerted activity happened. A log without years gets the year that brings it nearest.
     pub at: Timestamp,
-    /// The record that the alert points to, by its file and line, and its time as the alert itself tells it. Where that
-    /// log writes no zone, and the record is a zone away from that time to the second, it is in that zone.
+    /// The record that the alert points to, with its time in the alert. If the log has no zone and the two times
+    /// differ by exactly a zone offset, the log is in that zone.
     pub record: Option<PointedRecord>,
 }
 
-/// A record and when it happened, as an alert tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointedRecord {
-    /// The file, as the alert writes it.
     pub file: String,
-    /// The line, from 1.
     pub line: u64,
-    /// When it happened.
     pub at: Timestamp,
-    /// The alert says the zone of that time; else it may be a copy of what the record says.
+    /// The alert gives a zone. Without one, it may only repeat the text of the record.
     pub zoned: bool,
 }
 
 impl Hint {
-    /// Nanoseconds; none outside the years that they reach.
+    /// Nanoseconds; none if out of range.
     pub(crate) fn ns(&self) -> Option<i64> {
         nanoseconds(self.at)
     }
@@ -42,7 +36,8 @@ fn nanoseconds(at: Timestamp) -> Option<i64> {
     i64::try_from(at.as_nanosecond()).ok()
 }
 
-/// Which of `known` an alert means by `named`: that file, or the one whose path ends so, or the only one of that name.
+/// The file of `known` that `named` means: an exact match, a path with this end, or the only file with this
+/// name.
 pub fn pointed<'f>(known: &[&'f str], named: &str) -> Option<&'f str> {
     let ends = |known: &&&str| named.ends_with(&format!("/{known}"));
     let base = |p: &str| p.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();

@@ -1,7 +1,7 @@
-//! The index: one SQLite file that says where each record stands and when it happened.
+//! The index: one SQLite file with place and time of each record.
 //!
-//! It can always be built again from the evidence, so that it is written without a journal, under another
-//! name, and renamed when it is whole.
+//! It can always be built again. It is therefore written without a journal, under another name, and renamed when
+//! complete.
 
 use std::path::{Path, PathBuf};
 
@@ -16,80 +16,76 @@ use super::source::{Skipped, Source};
 use super::time::clock::{Offset, zone};
 use super::time::year;
 
-/// Raised with every change of what is stored or of how it is found out.
+/// Raise it when the stored data or the way to find it changes.
 pub(crate) const VERSION: u32 = 11;
 
-/// One source as stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {
     pub(crate) source: Source,
     pub(crate) shape: Shape,
-    /// The fields that times were read from; `Entry::field` counts here.
+    /// The fields that times come from. `Entry::field` is an index into this list.
     pub(crate) names: Vec<String>,
-    /// The name of its cache file; none where the text is the evidence file itself.
+    /// None if the text is the evidence file itself.
     pub(crate) cache: Option<String>,
 }
 
-/// A file of the evidence as it was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) file: String,
     pub(crate) size: u64,
     pub(crate) mtime: i64,
-    /// Empty where the file was skipped unread.
+    /// Empty if the file was skipped without reading it.
     pub(crate) sha256: String,
 }
 
-/// All that the index says apart from records.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Meta {
     pub(crate) version: u32,
     pub(crate) manifest: Vec<Manifest>,
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) sources: Vec<Stored>,
-    /// What rests on nothing in the evidence.
     pub(crate) guessed: Guess,
 }
 
-/// What was chosen where no evidence says.
+/// Choices that the evidence does not determine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Guess {
-    /// There are times without years.
+    /// Some times have no year.
     pub(crate) years: bool,
-    /// The moment by which years were chosen, in nanoseconds; none where files' times of change had to do.
+    /// The time that years were chosen by, in nanoseconds. Without it, file modification times were used.
     pub(crate) near: Option<i64>,
-    /// The files whose times say no zone, and by nothing in the evidence.
+    /// Files whose zone nothing in the evidence determines.
     pub(crate) zoneless: Vec<String>,
-    /// Those of them that are in the zone that they state at their beginning.
+    /// Of these, the files that state a zone at their start.
     pub(crate) stated: Vec<String>,
-    /// What alerts told of such files: each was looked at once, and stays.
+    /// What alerts said about such files. Each is used once and kept.
     pub(crate) told: Vec<Looked>,
 }
 
-/// A record that an alert pointed to, when it happened by the alert, and the zone that follows.
+/// A record that an alert pointed to, its time in the alert, and the zone that follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Looked {
     pub(crate) file: String,
     pub(crate) line: u64,
     pub(crate) at: i64,
-    /// The alert said the zone of that time.
+    /// The alert gave a zone.
     pub(crate) zoned: bool,
     pub(crate) zone: Option<Offset>,
 }
 
 impl Guess {
-    /// Whether `hint` would lead to the same times. `files` are those of the index, `time` says when a record happened
-    /// by it.
+    /// Whether an index built with `hint` would have the same times. `time` gives the time of a record in this
+    /// index.
     pub(crate) fn holds(&self, hint: Option<&Hint>, files: &[&str], time: impl Fn(&str, u64) -> Option<i64>) -> bool {
-        let told = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
-            let file = pointed(files, &told.file).filter(|file| self.zoneless.iter().any(|z| z == file))?;
-            Some((file, told.line, told.ns()?))
+        let pointed_at = hint.and_then(|hint| hint.record.as_ref()).and_then(|record| {
+            let file = pointed(files, &record.file).filter(|file| self.zoneless.iter().any(|z| z == file))?;
+            Some((file, record.line, record.ns()?))
         });
-        // What was looked at once makes no difference any more, nor does what is no zone away.
-        let new = told.is_some_and(|(file, line, at)| {
+        // A record that was already used changes nothing, nor does a difference that is not a zone offset.
+        let new = pointed_at.is_some_and(|(file, line, at)| {
             !self.told.iter().any(|l| (l.file.as_str(), l.line, l.at) == (file, line, at))
                 && time(file, line).is_some_and(|local| {
-                    // What the log states may be what is to be taken off.
+                    // The stated zone may be wrong and have to be removed.
                     zone(at, local).is_some() || self.stated.iter().any(|s| s == file) && zone(local, at).is_some()
                 })
         });
@@ -103,11 +99,10 @@ impl Guess {
     }
 }
 
-/// Where a record stands and when it happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) id: i64,
-    /// Place of its source in [`Meta::sources`].
+    /// Index into [`Meta::sources`].
     pub(crate) source: i64,
     pub(crate) line: i64,
     pub(crate) nth: i64,
@@ -123,7 +118,6 @@ pub(crate) struct Entry {
     pub(crate) oversize: bool,
 }
 
-/// Records that stand one after another in a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Block {
     pub(crate) entries: Vec<Entry>,
@@ -141,7 +135,6 @@ const SCHEMA: &str = "
 
 pub(crate) const ENTRY: &str = "id, source, line, nth, start, length, time, basis, precision, field, ingested, flags";
 
-/// Writes a new index.
 #[derive(Debug)]
 pub(crate) struct Writer {
     db: Connection,
@@ -204,7 +197,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Completes the index and puts it in its place.
+    /// Completes the index and renames it.
     pub(crate) fn finish(self, meta: &Meta) -> Result<(), LoadError> {
         let json = serde_json::to_string(meta).unwrap_or_default();
         let done = || -> rusqlite::Result<()> {
@@ -220,21 +213,19 @@ impl Writer {
     }
 }
 
-/// Opens a finished index for reading.
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.execute_batch("PRAGMA query_only=ON; PRAGMA mmap_size=1073741824; PRAGMA cache_size=-8192;")?;
     Ok(db)
 }
 
-/// What a finished index says; none where it is of another version or no index.
+/// None if it has another version or is not an index.
 pub(crate) fn meta(path: &Path) -> Option<Meta> {
     let db = open(path).ok()?;
     let json: String = db.query_row("SELECT value FROM meta", [], |row| row.get(0)).ok()?;
     serde_json::from_str::<Meta>(&json).ok().filter(|meta| meta.version == VERSION)
 }
 
-/// Reads the columns of [`ENTRY`].
 pub(crate) fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     let flags: i64 = row.get(11)?;
     Ok(Entry {

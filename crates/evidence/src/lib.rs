@@ -1,12 +1,11 @@
-//! The evidence: a folder of log files, and the tools over it.
+//! The evidence: a folder of log files, and tools to search it.
 //!
-//! [`Catalog::open`] walks the folder once, finds out what each file is by its content, and writes an
-//! index: where each record stands and when it happened. The bytes stay in the files, and every answer is
-//! checked against them, so that a hit is never an artefact of the index. [`EvidenceTools`] is what an
-//! Expert may ask of the sources it is allowed to see.
+//! [`Catalog::open`] reads the folder once, detects the format of each file, and writes an index with the place
+//! and time of each record. The bytes stay in the files, and every answer is checked against them.
+//! [`EvidenceTools`] are the tools of an Expert for the sources that it may see.
 //!
-//! Nothing is skipped in silence: a file that holds no records is listed with the reason, a line that
-//! does not follow its format is kept, marked and counted.
+//! Every file is accounted for: a file without records is listed with the reason. A line that does not follow
+//! the format is kept, marked and counted.
 
 mod catalog;
 mod classify;

@@ -1,4 +1,4 @@
-//! Loading: one thread cuts and reads the files, the other writes the index.
+//! Loads files: one thread reads and splits them, another writes the index.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -21,46 +21,39 @@ use super::time::plan::Resolver;
 use super::walk::{self, Found};
 use super::{LoadError, TimeRole};
 
-/// A block ends with the record that makes it this large.
+/// A block ends when it has at least this many bytes.
 const BLOCK_BYTES: usize = 64 << 10;
 const BLOCK_RECORDS: usize = 512;
-/// Blocks that wait for the writer.
 const QUEUE: usize = 16;
 const EXAMPLES: usize = 5;
 
-/// What the reading thread says.
 enum Said {
     Block(Batch),
     Source(Box<(Stored, Manifest)>),
 }
 
-/// A block before its filter is made.
 struct Batch {
     entries: Vec<Entry>,
-    /// The records' bytes, one after another.
     raw: Vec<u8>,
     ends: Vec<usize>,
     shape: Arc<Shape>,
     file: Arc<str>,
-    /// Bytes of the file up to here.
     position: u64,
 }
 
-/// Where the cache of an index is.
 pub(crate) fn cache_folder(index: &Path) -> PathBuf {
     let mut name = index.as_os_str().to_owned();
     name.push(".cache");
     PathBuf::from(name)
 }
 
-/// Builds the index of these files.
 pub(crate) fn build(
     root: &Path,
     index: &Path,
     found: Vec<Found>,
     mut skipped: Vec<Skipped>,
     hint: Option<&Hint>,
-    told: &[Looked],
+    looked: &[Looked],
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
@@ -91,7 +84,7 @@ pub(crate) fn build(
     if prepared.is_empty() {
         return Err(nothing(root, &skipped));
     }
-    let guessed = prepare::share(&mut prepared, hint, told);
+    let guessed = prepare::share(&mut prepared, hint, looked);
     let sources = run(prepared, &writer, &mut manifest, progress)?;
     if sources.iter().all(|s| s.source.records == 0) {
         return Err(nothing(root, &skipped));
@@ -116,7 +109,6 @@ fn nothing(root: &Path, skipped: &[Skipped]) -> LoadError {
     LoadError::NothingUsable { folder: root.to_path_buf(), why }
 }
 
-/// Runs both threads to the end.
 fn run(
     prepared: Vec<Prepared>,
     writer: &Writer,
@@ -128,7 +120,7 @@ fn run(
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || read_all(prepared, &say));
         let written = write_all(&hear, writer, manifest, total, progress);
-        // A writer that failed hangs up, which ends the reader.
+        // If the writer fails, the channel closes, which ends the reader.
         drop(hear);
         let read = reader.join().map_err(|_| LoadError::Stopped)?;
         let sources = written?;
@@ -195,7 +187,6 @@ fn read_all(prepared: Vec<Prepared>, say: &SyncSender<Said>) -> Result<(), LoadE
     Ok(())
 }
 
-/// One source while it is read.
 struct Reading {
     prepared: Prepared,
     source: Source,
@@ -208,11 +199,9 @@ struct Reading {
     entries: Vec<Entry>,
     raw: Vec<u8>,
     ends: Vec<usize>,
-    /// Line and place of the last record.
     last: (u64, i64),
     earliest: Option<i64>,
     latest: Option<i64>,
-    /// Records by field and basis of their time.
     times: std::collections::BTreeMap<(Option<u8>, TimeBasis), u64>,
 }
 
@@ -264,12 +253,12 @@ impl Reading {
         })
     }
 
-    /// Reads the file to its end; none where nobody listens any more.
+    /// Reads the whole file. None if the writer has ended.
     fn run(mut self, say: &SyncSender<Said>) -> Result<Option<(Stored, Manifest)>, LoadError> {
         let path = self.prepared.body.path.clone();
         let failed = |source| LoadError::Read { path: path.clone(), source };
         let file = File::open(&path).map_err(failed)?;
-        // What a file grows by while it is loaded is not read.
+        // Data appended during loading is not read.
         let mut hashing = Hashing::new(file.take(self.prepared.body.size));
         let skip = self.prepared.detected.skip;
         io::copy(&mut hashing.by_ref().take(skip), &mut io::sink()).map_err(failed)?;
@@ -341,7 +330,7 @@ impl Reading {
         self.ends.push(self.raw.len());
     }
 
-    /// Hands over what has gathered; false where nobody listens any more.
+    /// Sends the collected block. False if the writer has ended.
     fn send(&mut self, say: &SyncSender<Said>, position: u64) -> bool {
         let batch = Batch {
             entries: std::mem::take(&mut self.entries),
@@ -360,7 +349,7 @@ impl Reading {
         source.first_time = self.earliest.and_then(stamp);
         source.last_time = self.latest.and_then(stamp);
         let names = self.resolver.names().to_vec();
-        // Lines that take the time of the one before say nothing of the source's own.
+        // Ignore lines that take the time of the line before.
         let most = self.times.iter().max_by_key(|((field, _), n)| (field.is_some(), **n));
         if let Some(((field, basis), _)) = most {
             source.time_basis = *basis;
@@ -368,7 +357,7 @@ impl Reading {
         }
         if self.resolver.disbelieved > 0 {
             source.notes.push(format!(
-                "in {} records {} is minutes or more out of line with the clock that the other records agree on: there the clock is used",
+                "in {} records {} differs by minutes or more from the clock that the other records agree on: the clock is used there",
                 self.resolver.disbelieved,
                 names.first().map_or("the UTC time", String::as_str)
             ));

@@ -1,4 +1,4 @@
-//! A first look at each source: a sample of its records decides how the rest is read.
+//! Takes a sample of each source. It decides how the rest is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -25,11 +25,10 @@ mod zone;
 type Fields = Vec<(String, String)>;
 
 const HEAD: u64 = 1 << 20;
-/// Records and bytes of the sample: from the beginning, and from each of two other places.
+/// Records and bytes of the sample: from the start, and from each of two other places.
 const FIRST: (usize, usize) = (1_500, 3 << 20);
 const LATER: (usize, usize) = (500, 1 << 20);
 
-/// What is known of a source before it is loaded.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) found: Found,
@@ -40,22 +39,20 @@ pub(crate) struct Prepared {
     pub(crate) hosts: Vec<String>,
     pub(crate) belongs: Belongs,
     pub(crate) notes: Vec<String>,
-    /// All hosts of the sample, in lower case.
+    /// All hosts in the sample, in lower case.
     machines: BTreeSet<String>,
-    /// Earliest and latest time in the sample, where times have a year.
+    /// Earliest and latest time in the sample, if times have years.
     range: Option<(i64, i64)>,
-    /// Dates with a year inside the texts of a log whose times have none.
+    /// Range of complete dates in messages, for a log whose times have no year.
     hints: Option<(i64, i64)>,
-    /// First and last time in the sample, where they have none.
     yearless: Option<(i64, i64)>,
-    /// Its times say no zone, and nothing in it does.
+    /// Nothing in the source gives a zone.
     zoneless: bool,
-    /// The zone that it states in words.
+    /// The zone that the source states at its start.
     stated: Option<Offset>,
 }
 
 impl Prepared {
-    /// Looks at one file.
     pub(crate) fn new(found: Found, body: Text) -> Result<Self, LoadError> {
         let read = |source| LoadError::Read { path: body.path.clone(), source };
         let start = head(&body.path, HEAD.min(body.size)).map_err(read)?;
@@ -78,7 +75,7 @@ impl Prepared {
         let of_record: Vec<String> = sample.iter().map(|fields| plan.host_of(fields)).collect();
         plan.offsets = clock::offsets(&candidates, &of_record);
         notes.extend(sums.map(|why| format!("{why}: its times are those of the period, not of an event")));
-        // The extended log format of the W3C is in UTC, but for the firewall of Windows.
+        // The W3C format is in UTC, except in the Windows firewall log.
         let zoneless = (detected.shape.format != Format::W3c || detected.local) && zone::open(&plan, &candidates);
         let belongs = Belongs::of(&Facts::new(detected.shape.format, &sample));
         let stated = (detected.shape.format == Format::Plain).then(|| zone::stated(&sample, &plan)).flatten();
@@ -100,7 +97,7 @@ impl Prepared {
         })
     }
 
-    /// What wrote the source, with the host where it is only one.
+    /// What wrote the source, with the host if there is only one.
     pub(crate) fn sensor(&self) -> String {
         match self.hosts.as_slice() {
             [host] => format!("{}@{host}", self.belongs.sensor),
@@ -109,9 +106,9 @@ impl Prepared {
     }
 }
 
-/// Shares among all sources what only some of them show: clocks of hosts, and the year. What nothing in the evidence
-/// tells is taken from `hint`, and from what earlier alerts `told`; what that is.
-pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked]) -> Guess {
+/// Applies clock offsets and the year that some sources show to all sources. `hint` and `looked` (from earlier
+/// alerts) give what the evidence does not. Returns those choices.
+pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, looked: &[Looked]) -> Guess {
     let near = hint.and_then(Hint::ns);
     let mut guessed = Guess { near, ..Guess::default() };
     let mut offsets: Vec<Offset> = Vec::new();
@@ -150,11 +147,10 @@ pub(crate) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked]) 
             prepared.notes.push(format!("its times have no year: {year} for the first record, by {from}"));
         }
     }
-    zone::share(all, hint, told, &mut guessed);
+    zone::share(all, hint, looked, &mut guessed);
     guessed
 }
 
-/// The year that most of the other sources speak for.
 fn vote(first: i64, last: i64, ranges: &[(i64, i64)]) -> Option<i16> {
     let mut votes: BTreeMap<i16, usize> = BTreeMap::new();
     for near in ranges {
@@ -169,7 +165,7 @@ fn sample(body: &Text, detected: &Detected) -> io::Result<Vec<Fields>> {
     let mut file = File::open(&body.path)?;
     file.seek(SeekFrom::Start(detected.skip))?;
     let mut all = take(&mut file, &detected.cut, &detected.shape, FIRST)?;
-    // A file of lines can be entered anywhere; JSON over many lines only from its beginning.
+    // Lines can be read from any place; JSON over several lines only from the start.
     if matches!(detected.cut, Cut::Lines(_)) && body.size > 8 << 20 {
         for place in [body.size / 2, body.size - (2 << 20)] {
             file.seek(SeekFrom::Start(place))?;
@@ -197,7 +193,7 @@ fn take(file: &mut File, cut: &Cut, shape: &Shape, most: (usize, usize)) -> io::
     Ok(all)
 }
 
-/// Lines without a time belong to the line before them where only some lines have one.
+/// If only some lines have a time, the others belong to the line before.
 fn carries(format: Format, candidates: &[Candidate], records: usize) -> bool {
     let timed = candidates.first().map_or(0, |c| c.filled);
     matches!(format, Format::Plain | Format::Syslog | Format::SyslogIso)
@@ -219,7 +215,6 @@ fn yearless(candidates: &[Candidate]) -> Option<(i64, i64)> {
     Some((first, times.next_back().unwrap_or(first)))
 }
 
-/// Dates such as `2024-01-31` inside messages.
 fn hints(sample: &[Fields]) -> Option<(i64, i64)> {
     let mut found: Vec<i64> = Vec::new();
     for (_, value) in sample.iter().flatten().filter(|(path, _)| path == "message") {
@@ -242,7 +237,7 @@ fn time_fields(candidates: &[Candidate], plan: &TimePlan) -> Vec<TimeField> {
         let own = plan.own.iter().find(|o| o.path == field.name);
         if own.is_some_and(|o| o.basis == casebook_protocol::TimeBasis::Aggregation) {
             field.role = super::TimeRole::Aggregation;
-            "a time of the period that the record sums up".clone_into(&mut field.note);
+            "a time of the period that the record covers".clone_into(&mut field.note);
         }
         if field.name == PAIR
             && let Some(pair) = &plan.pair

@@ -1,4 +1,4 @@
-//! What the fields of a source hold, counted while it is loaded, in bounded memory.
+//! Counts the values of each field during loading, in bounded memory.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,13 @@ use super::fields::json::is_number;
 use super::source::{FieldProfile, ValueCount};
 
 const FIELDS_MAX: usize = 1_500;
-/// Values of one field that are counted.
+/// Values counted for one field.
 const VALUES_MAX: usize = 1_000;
-/// Values of all fields that are counted.
+/// Values counted for all fields.
 const TOTAL_MAX: usize = 60_000;
 const VALUE_BYTES: usize = 200;
 const TOP: usize = 10;
 
-/// The counts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Profile {
     fields: HashMap<String, Stat>,
@@ -24,11 +23,11 @@ pub(crate) struct Profile {
 #[derive(Debug, Default)]
 struct Stat {
     filled: u64,
-    /// The record in which the field was last seen: a list fills it once.
+    /// The last record with the field, so that a list counts once.
     last: u64,
     values: HashMap<String, u64>,
     full: bool,
-    /// Every value so far was new, and there were too many: counting on would tell nothing.
+    /// Too many values, all different: counting stopped.
     unique: bool,
     numbers: bool,
     booleans: bool,
@@ -36,7 +35,7 @@ struct Stat {
 }
 
 impl Profile {
-    /// Counts the fields of record number `record`, from 1. A field that is always empty is listed too.
+    /// Counts the fields of record number `record` (from 1), including empty ones.
     pub(crate) fn add(&mut self, record: u64, fields: &[(String, String)]) {
         for (path, value) in fields {
             if has_position(path) {
@@ -80,7 +79,7 @@ impl Profile {
         }
     }
 
-    /// What was counted, in order of name; `times` names the fields with times. Whether there are more.
+    /// The counts in order of name, and whether there are more. `times` are the names of time fields.
     pub(crate) fn finish(self, times: &[String]) -> (Vec<FieldProfile>, bool) {
         let mut fields: Vec<FieldProfile> = self
             .fields
@@ -118,7 +117,6 @@ impl Stat {
     }
 }
 
-/// `text` up to `most` bytes.
 pub(crate) fn cut(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {
@@ -135,7 +133,7 @@ fn has_position(path: &str) -> bool {
     path.bytes().any(|b| b.is_ascii_digit()) && path.split('.').any(is_position)
 }
 
-/// A path with `*` for each position in a list.
+/// Replaces positions in lists by `*`.
 pub(crate) fn folded(path: &str) -> String {
     path.split('.').map(|s| if is_position(s) { "*" } else { s }).collect::<Vec<_>>().join(".")
 }

@@ -1,7 +1,7 @@
-//! The texts that one record can be read as, and whether they hold a term.
+//! Searches terms in all readings of a record.
 //!
-//! A person searches for `C:\Windows` or `"cmd" /c`, while the file may hold `C:\\Windows` inside JSON,
-//! `&quot;cmd&quot;` inside XML or `""cmd""` inside CSV. A term is found where any reading holds it.
+//! A person searches for `C:\Windows` or `"cmd" /c`, but the file may hold `C:\\Windows` (JSON),
+//! `&quot;cmd&quot;` (XML) or `""cmd""` (CSV). A term matches if any reading contains it.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use memchr::memmem::Finder;
 use super::fields::{Shape, json, parse, xml};
 use super::source::Format;
 
-/// What is searched for, in lower case.
+/// Lower case.
 #[derive(Debug, Clone)]
 pub(crate) struct Term {
     finder: Finder<'static>,
@@ -26,22 +26,19 @@ impl Term {
         Self { finder: Finder::new(lower.as_bytes()).into_owned(), grams }
     }
 
-    /// Whether `lower`, a text in lower case, holds the term.
+    /// `lower` must be in lower case.
     fn is_in(&self, lower: &[u8]) -> bool {
         self.finder.find(lower).is_some()
     }
 }
 
-/// Texts that a record must hold: all of them, or any.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Terms {
     each: Vec<Term>,
     any: bool,
-    /// Of many terms, one pass for all of them.
     many: Option<AhoCorasick>,
 }
 
-/// So many terms are sought one by one.
 const ONE_BY_ONE: usize = 8;
 
 impl Terms {
@@ -59,12 +56,10 @@ impl Terms {
         self.each.len()
     }
 
-    /// Any of several is enough.
     pub(crate) const fn is_choice(&self) -> bool {
         self.any && self.each.len() > 1
     }
 
-    /// Whether a record holds them.
     pub(crate) fn held(&self, shape: &Shape, raw: &[u8]) -> bool {
         let Some(many) = &self.many else { return holds(shape, raw, &self.each, self.any) };
         let mut found = false;
@@ -75,7 +70,6 @@ impl Terms {
         found
     }
 
-    /// Marks those of them that a record holds.
     pub(crate) fn mark(&self, shape: &Shape, raw: &[u8], held: &mut [bool]) {
         each(shape, raw, &mut |lower| {
             match &self.many {
@@ -92,7 +86,6 @@ impl Terms {
         });
     }
 
-    /// Whether a block with this filter may hold them.
     pub(crate) fn may_be_in(&self, filter: &[u8]) -> bool {
         match (self.each.is_empty(), self.any) {
             (true, _) => true,
@@ -101,8 +94,7 @@ impl Terms {
         }
     }
 
-    /// Whether none of the records in `block` can hold them, seen at once: only where their bytes are their
-    /// only reading.
+    /// True if no record of `block` can contain the terms. Applies only if the bytes are the only reading.
     pub(crate) fn cannot_be_in(&self, block: &[u8]) -> bool {
         let packed = memchr::memchr2(b'\\', b'&', block).is_some()
             || ["\"\"", "audit("].iter().any(|mark| memchr::memmem::find(block, mark.as_bytes()).is_some());
@@ -118,7 +110,6 @@ impl Terms {
     }
 }
 
-/// Which of `terms` a record holds: all of them, or any.
 pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> bool {
     if terms.is_empty() {
         return true;
@@ -133,12 +124,12 @@ pub(crate) fn holds(shape: &Shape, raw: &[u8], terms: &[Term], any: bool) -> boo
     if any { found.contains(&true) } else { !found.contains(&false) }
 }
 
-/// Gives each reading of a record in lower case, the bytes themselves first, until `enough` says so.
+/// Passes each reading in lower case to `enough`, the bytes first, until it returns true.
 pub(crate) fn each(shape: &Shape, raw: &[u8], enough: &mut dyn FnMut(&[u8]) -> bool) {
     if enough(&raw.to_ascii_lowercase()) {
         return;
     }
-    // Most records are UTF-8, which is seen at once faster than piece by piece.
+    // Checking the whole text first is faster, because most records are UTF-8.
     let mut text = match std::str::from_utf8(raw) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(raw),
@@ -146,7 +137,7 @@ pub(crate) fn each(shape: &Shape, raw: &[u8], enough: &mut dyn FnMut(&[u8]) -> b
     if matches!(text, Cow::Owned(_)) && enough(text.to_ascii_lowercase().as_bytes()) {
         return;
     }
-    // JSON inside a string inside JSON: two levels are what logs have.
+    // Logs contain at most two levels of JSON inside strings.
     for _ in 0..2 {
         if !text.contains('\\') {
             break;
@@ -190,8 +181,8 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// Which four-byte sequences occur in a block of records: a Bloom filter with one hash, so that most
-/// blocks without a term are passed over. It never says no where the term is.
+/// A Bloom filter with one hash over the four-byte sequences of a block. It skips most blocks without a term and
+/// never skips a block that contains one.
 #[derive(Debug)]
 pub(crate) struct Grams {
     words: Vec<u64>,
@@ -214,7 +205,7 @@ impl Grams {
         });
     }
 
-    /// The filter in as few bytes as keep it sparse, and an empty one for what follows.
+    /// Returns the filter, as small as possible while still sparse, and starts an empty one.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let mut words = std::mem::take(&mut self.words);
         self.words = vec![0; BITS / 64];
@@ -230,7 +221,6 @@ impl Grams {
     }
 }
 
-/// Whether a block with this filter may hold the term.
 pub(crate) fn may_hold(filter: &[u8], term: &Term) -> bool {
     let bits = filter.len() * 8;
     if !bits.is_power_of_two() {

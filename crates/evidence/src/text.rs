@@ -1,5 +1,5 @@
-//! Where the text of an evidence file can be read: in the file itself, or in a cache file beside the
-//! index where it had to be decompressed or decoded first.
+//! Provides the text of an evidence file: the file itself, or a cache file with the decompressed or decoded
+//! text.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
@@ -12,32 +12,26 @@ use super::LoadError;
 use super::walk::Found;
 use casebook_protocol::hash::hex;
 
-/// A cache file ends here: one small file of evidence must not fill the disk.
+/// In bytes, so that a small compressed file cannot fill the disk.
 const CACHE_MAX: u64 = 64 << 30;
 
-/// The text of one file.
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
-    /// Where it can be read.
     pub(crate) path: PathBuf,
-    /// Bytes of text.
     pub(crate) size: u64,
-    /// SHA-256 of the evidence file, where it was read to its end already.
+    /// Of the evidence file, if it was already read to the end.
     pub(crate) sha256: Option<String>,
-    /// The text lies in the cache.
     pub(crate) cached: bool,
-    /// What a reader has to know about it.
     pub(crate) notes: Vec<String>,
 }
 
-/// A file as seen by its first bytes.
 pub(crate) enum Look {
     Text(Text),
-    /// It holds no text for us, and why.
+    /// Not a text, with the reason.
     Skip(String),
 }
 
-/// Looks at a file, and caches it to `cache` where that is needed.
+/// Writes the text to `cache` if the file must be decoded.
 pub(crate) fn look(found: &Found, cache: &Path) -> Result<Look, LoadError> {
     if found.size == 0 {
         return Ok(Look::Skip("empty".into()));
@@ -70,14 +64,12 @@ pub(crate) fn look(found: &Found, cache: &Path) -> Result<Look, LoadError> {
     Ok(Look::Text(body))
 }
 
-/// The first `most` bytes of a file.
 pub(crate) fn head(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// What a file is that is no text, with what to do about it.
 fn binary(head: &[u8]) -> Option<String> {
     const MAGIC: [(&[u8], &str); 11] = [
         (b"ElfFile\0", "Windows event log (evtx): export it as XML, JSON or CSV"),
@@ -149,7 +141,7 @@ fn utf16(found: &Found, cache: &Path) -> Result<Text, LoadError> {
             let read = hashing.read(&mut chunk).map_err(read)?;
             held.extend_from_slice(chunk.get(..read).unwrap_or_default());
             let big = *big.get_or_insert_with(|| held.first() == Some(&0xfe));
-            // A pair of surrogates may be cut by the end of the chunk: the last unit waits for more.
+            // A chunk may end inside a surrogate pair, so keep the last unit for the next chunk.
             let keep = if read == 0 { 0 } else { 2 + held.len() % 2 };
             let ready = held.len().saturating_sub(keep);
             let units = held.get(..ready).unwrap_or_default().chunks(2).map(|pair| match pair {
@@ -192,7 +184,6 @@ fn flush(mut out: BufWriter<File>, path: &Path) -> Result<(), LoadError> {
     out.flush().map_err(|source| LoadError::Write { path: path.to_path_buf(), source })
 }
 
-/// Hashes what is read through it.
 #[derive(Debug)]
 pub(crate) struct Hashing<R> {
     inner: R,
@@ -204,7 +195,7 @@ impl<R: Read> Hashing<R> {
         Self { inner, hash: Sha256::new() }
     }
 
-    /// Reads what is left; the hash of everything.
+    /// Reads the rest and returns the hash of everything.
     pub(crate) fn finish(mut self) -> io::Result<String> {
         let mut chunk = vec![0u8; 128 << 10];
         while self.read(&mut chunk)? > 0 {}

@@ -1,5 +1,3 @@
-//! The files of an evidence folder.
-
 use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +8,6 @@ use super::{LoadError, Skipped};
 /// Deeper folders are listed as skipped.
 const DEPTH_MAX: usize = 32;
 
-/// A regular file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Relative to the folder, with `/`.
@@ -21,9 +18,8 @@ pub(crate) struct Found {
     pub(crate) mtime: i64,
 }
 
-/// All regular files below `root` in order of their relative paths, and what else is there. Symbolic
-/// links are not followed: what they point to inside the folder is found anyway, and what is outside is
-/// no part of the evidence.
+/// All regular files below `root` in order of path, and what else was found. Symbolic links are not followed: a
+/// target inside the folder is found anyway, and a target outside does not belong to the evidence.
 pub(crate) fn walk(root: &Path, own: &Path) -> Result<(Vec<Found>, Vec<Skipped>), LoadError> {
     match fs::metadata(root) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -66,7 +62,6 @@ pub(crate) fn walk(root: &Path, own: &Path) -> Result<(Vec<Found>, Vec<Skipped>)
 enum Entry {
     File(Found),
     Folder,
-    /// The index and what lies beside it.
     Own,
 }
 
@@ -85,7 +80,7 @@ fn look(root: &Path, path: &Path, own: &Path) -> Result<Entry, String> {
         return Ok(Entry::Folder);
     }
     if !meta.is_file() {
-        return Err("no regular file".into());
+        return Err("not a regular file".into());
     }
     let mtime = meta
         .modified()
@@ -105,7 +100,7 @@ fn relative(root: &Path, path: &Path) -> String {
     inner.components().map(|c| c.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-/// The ids of these files: the path without extensions, or with them where two would be the same.
+/// The path without extensions, or with them if two files would have the same id.
 pub(crate) fn ids(files: &[String]) -> Vec<String> {
     let short: Vec<String> = files.iter().map(|f| stem(f)).collect();
     let unique = |id: &String| short.iter().filter(|other| *other == id).count() == 1;

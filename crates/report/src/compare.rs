@@ -1,5 +1,4 @@
-//! How two runs of the same investigation differ: verdict, scores, Timeline, who played, and what it
-//! cost. Pure: two reports go in.
+//! Compares two reports of the same investigation: verdict, scores, Timeline, players and cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,16 +8,13 @@ use serde_json::{Value, json};
 
 use crate::words;
 
-/// The bands of credibility, the best first.
 fn bands() -> impl Iterator<Item = Credibility> {
     Credibility::BANDS.into_iter().rev()
 }
 
-/// What is compared of one run.
 struct Side {
-    /// The average score of the reviewed findings.
     average: Option<f64>,
-    /// Findings in each band, the best first, then those that were not reviewed.
+    /// Findings in each band, best first, followed by those without a Review.
     bands: [usize; 6],
     players: BTreeMap<String, BTreeSet<String>>,
     failed: usize,
@@ -38,8 +34,7 @@ impl Side {
     }
 }
 
-/// Who played each role. Experts are one role here.
-#[must_use]
+/// The models or analysts that played each role. All Experts count as one role.
 pub fn players(report: &Report) -> BTreeMap<String, BTreeSet<String>> {
     let mut players: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for task in &report.usage.tasks {
@@ -51,7 +46,6 @@ pub fn players(report: &Report) -> BTreeMap<String, BTreeSet<String>> {
     players
 }
 
-#[must_use]
 pub fn used_by_role(report: &Report) -> BTreeMap<&'static str, Usage> {
     let mut roles: BTreeMap<&'static str, Usage> = BTreeMap::new();
     for task in &report.usage.tasks {
@@ -60,8 +54,8 @@ pub fn used_by_role(report: &Report) -> BTreeMap<&'static str, Usage> {
     roles
 }
 
-/// A finding of the same id in both runs. It may be about something else: ids count up within a round
-/// and a domain.
+/// Findings with the same id in both runs. They may differ in content, because ids count up within a round and a
+/// domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Pair<'a> {
     pub then: &'a ReportFinding,
@@ -69,21 +63,17 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Both runs claim the same.
-    #[must_use]
     pub fn same_claim(&self) -> bool {
         self.then.finding.draft.claim == self.now.finding.draft.claim
     }
 
-    /// By how much the score rose; none when one was not reviewed.
-    #[must_use]
+    /// None if one of them was not reviewed.
     pub fn rose(&self) -> Option<f64> {
         Some(self.now.score?.get() - self.then.score?.get())
     }
 }
 
-/// The findings of two runs by id: in both, only then, only now.
-#[must_use]
+/// Matches the findings by id: in both runs, only in `then`, only in `now`.
 pub fn findings<'a>(then: &'a Report, now: &'a Report) -> (Vec<Pair<'a>>, Vec<&'a FindingId>, Vec<&'a FindingId>) {
     let by_id = |report: &'a Report| -> BTreeMap<&'a FindingId, &'a ReportFinding> {
         report.findings.iter().map(|f| (&f.finding.id, f)).collect()
@@ -96,11 +86,9 @@ pub fn findings<'a>(then: &'a Report, now: &'a Report) -> (Vec<Pair<'a>>, Vec<&'
     (pairs.collect(), only(then, &after), only(now, &before))
 }
 
-/// A line of the comparison: what, then, now.
+/// Label, value then, value now.
 pub type Row = (String, String, String);
 
-/// Everything but the single findings, line by line.
-#[must_use]
 pub fn rows(then: &Report, now: &Report) -> Vec<Row> {
     let (a, b) = (Side::of(then), Side::of(now));
     let row = |name: &str, then: String, now: String| (name.to_owned(), then, now);
@@ -129,7 +117,7 @@ pub fn rows(then: &Report, now: &Report) -> Vec<Row> {
     ]);
     let roles: BTreeSet<&String> = a.players.keys().chain(b.players.keys()).collect();
     let named = |side: &Side, role: &String| {
-        side.players.get(role).map_or_else(|| "nobody".into(), |all| all.iter().cloned().collect::<Vec<_>>().join(", "))
+        side.players.get(role).map_or_else(|| "none".into(), |all| all.iter().cloned().collect::<Vec<_>>().join(", "))
     };
     rows.extend(roles.into_iter().map(|role| row(role, named(&a, role), named(&b, role))));
     rows.extend([
@@ -143,8 +131,6 @@ pub fn rows(then: &Report, now: &Report) -> Vec<Row> {
     rows
 }
 
-/// The comparison with both reports, for a program.
-#[must_use]
 pub fn json(then: &Report, now: &Report, from_round: u32) -> Value {
     let (pairs, gone, new) = findings(then, now);
     let pairs: Vec<Value> = pairs
@@ -163,9 +149,7 @@ pub fn json(then: &Report, now: &Report, from_round: u32) -> Value {
         "findings": {"in_both": pairs, "only_then": gone, "only_now": new}})
 }
 
-/// The report as JSON without what alone may differ between two runs on the same input: the id and
-/// the times of the run itself.
-#[must_use]
+/// The report as JSON, without the id and the times of the run, which differ between two runs on the same input.
 pub fn stable(report: &Report) -> Value {
     let mut value = serde_json::to_value(report).unwrap_or_default();
     let blank = |value: Option<&mut Value>| {

@@ -1,6 +1,6 @@
-//! A report as one self-contained page: nothing is loaded from anywhere, no script runs, and every
-//! statement leads to findings, every finding to citations, every citation to a record and to the
-//! tool call that returned it. The page itself is `templates/report.html`, with the files that it includes.
+//! Renders a report as one self-contained page (`templates/report.html`): it loads nothing and runs no script.
+//! Statements link to findings, findings to citations, and citations to the record and to the tool call that
+//! returned it.
 
 use askama::Template;
 use askama::filters::HtmlSafe;
@@ -12,14 +12,12 @@ use crate::words::{self, Piece, cut, pieces};
 
 const STYLE: &str = include_str!("../templates/style.css");
 
-/// Nothing may be loaded or run, and no style applies but the one with this hash: hostile
-/// text that got past all escaping would still find nothing to start.
+/// Allows only the style with this hash. Even text that escaping missed could not load or run anything.
 const POLICY: &str = "default-src 'none'; style-src 'sha256-84D9CNN/Dj3/h/JnNN4e0d+z/dOcXlBynGdG3SSeu9w='; base-uri 'none'; form-action 'none'";
 
-/// Longer texts are cut, and say so; the report as JSON has them whole.
+/// In characters. Longer texts are cut, with a note; the JSON report has them whole.
 const MOST: usize = 6_000;
 
-#[must_use]
 pub fn render(report: &Report) -> String {
     finished(&Page { report }.to_string())
 }
@@ -30,14 +28,13 @@ struct Page<'a> {
     report: &'a Report,
 }
 
-/// A sentence or a list of findings: names from the evidence set apart, findings linked.
+/// A sentence or a list of findings, with evidence names marked and findings linked.
 #[derive(Template)]
 #[template(path = "text.html")]
 struct Text<'a> {
     pieces: Vec<Piece<'a>>,
 }
 
-/// A score with its label.
 #[derive(Template)]
 #[template(ext = "html", source = r#"<span class="chip s{{ step }}"><b>{{ score }}</b> {{ label }}</span>"#)]
 struct Chip {
@@ -46,7 +43,7 @@ struct Chip {
     label: &'static str,
 }
 
-/// How the time of something is known, with the field that it was read from.
+/// How a time is known, with its field.
 #[derive(Template)]
 #[template(
     ext = "html",
@@ -57,7 +54,6 @@ struct Basis<'a> {
     field: &'a str,
 }
 
-/// Text as it stands in the evidence.
 #[derive(Template)]
 #[template(
     ext = "html",
@@ -68,7 +64,7 @@ struct Quoted {
     more: u64,
 }
 
-/// A record, with the anchor of the citation that holds it.
+/// A record with a link to its citation.
 #[derive(Template)]
 #[template(
     ext = "html",
@@ -79,7 +75,7 @@ struct Place {
     anchor: Option<String>,
 }
 
-/// An entry of the Journal by its number, linked if the report has it.
+/// The number of a Journal entry, linked if the report has the entry.
 #[derive(Template)]
 #[template(
     ext = "html",
@@ -98,7 +94,7 @@ impl HtmlSafe for Place {}
 impl HtmlSafe for Entry {}
 
 impl<'a> Page<'a> {
-    /// The class that gives the verdict its colour.
+    /// The CSS class for the colour of the verdict.
     const fn tone(&self) -> &'static str {
         match self.report.verdict {
             Verdict::TruePositive => "bad",
@@ -125,7 +121,7 @@ impl<'a> Page<'a> {
         Text { pieces: all }
     }
 
-    /// A word, with the id of a finding at its beginning linked.
+    /// Links the id of a finding at the start of a word.
     fn word<'t>(&self, word: &'t str) -> impl Iterator<Item = Piece<'t>> {
         let (id, rest) = word.split_at(word.trim_end_matches(|c| !in_id(c)).len());
         if self.knows(id) {
@@ -145,7 +141,6 @@ impl<'a> Page<'a> {
         self.links(std::slice::from_ref(id))
     }
 
-    /// Links to findings. One that the report does not have is named without a link.
     fn links<'t>(&self, ids: &'t [FindingId]) -> Text<'t> {
         let link = |id: &'t FindingId| {
             let id = id.as_str();
@@ -172,20 +167,18 @@ impl<'a> Page<'a> {
         Quoted { shown: shown.to_owned(), more: more as u64 }
     }
 
-    /// JSON over several lines. Other text is shown as it is.
     fn json(&self, text: &str) -> Quoted {
         let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
         let pretty = value.and_then(|value| serde_json::to_string_pretty(&value).ok());
         self.quoted(pretty.as_deref().unwrap_or(text))
     }
 
-    /// A record, leading to the citation among these findings that holds it.
     fn place(&self, ids: &[FindingId], record: &RecordRef) -> Place {
         let mut among = self.report.findings.iter().filter(|f| ids.contains(&f.finding.id));
         Place { place: words::record(record), anchor: among.find_map(|found| citation(found, record)) }
     }
 
-    /// The findings, those that may carry the Timeline first.
+    /// Findings that may support the Timeline come first.
     fn findings(&self) -> Vec<&'a ReportFinding> {
         let (mut credible, others): (Vec<_>, Vec<_>) = self.report.findings.iter().partition(|f| words::credible(f));
         credible.extend(others);
@@ -196,19 +189,16 @@ impl<'a> Page<'a> {
         self.report.findings.iter().filter(|f| words::credible(f)).count()
     }
 
-    /// The numbers of the events on the Timeline that rest on a finding.
     fn events(&self, id: &FindingId) -> Vec<usize> {
         let events = (1..).zip(&self.report.timeline.events);
         events.filter(|(_, event)| event.findings.contains(id)).map(|(n, _)| n).collect()
     }
 }
 
-/// A character that an id of a finding may have.
 const fn in_id(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'
 }
 
-/// The anchor of the citation of `record`.
 fn citation(found: &ReportFinding, record: &RecordRef) -> Option<String> {
     let holds = |r: &RecordRef| r.file == record.file && r.line == record.line;
     let n = found.citations.iter().position(|c| c.holds && c.records.iter().any(holds))?;

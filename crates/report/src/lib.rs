@@ -1,10 +1,8 @@
-//! A finished case in the forms that people read: [`markdown`] and [`html`]. Pure functions of the
-//! [`Report`]: the same report gives the same text, byte for byte. [`compare`] shows how two reports differ, and
-//! [`save`] writes them.
+//! Renders a finished investigation for people: [`markdown`] and [`html`]. The same report gives the same bytes.
+//! [`compare`] compares two reports, and [`save`] writes them.
 //!
-//! Both are templates in `templates/`, each with a struct as its typed input. Evidence is hostile (rule 3.7): a
-//! template escapes every text for the syntax of its form, and every finished text passes [`visible`] as a whole, so
-//! that no part of it can forget to.
+//! Both forms are templates in `templates/` with a struct as typed input. Evidence is hostile: templates escape
+//! every text for their syntax, and every finished text passes [`visible`] as a whole.
 
 pub mod compare;
 pub mod html;
@@ -16,22 +14,17 @@ use std::fmt::Write;
 
 use casebook_protocol::{Report, alert};
 
-/// The forms in which a report can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The report itself: all there is, for programs.
     Json,
-    /// Markdown, for reading anywhere.
     Md,
-    /// One self-contained page.
     Html,
 }
 
 impl Form {
-    /// All of them, in the order in which they are written.
     pub const ALL: [Self; 3] = [Self::Json, Self::Md, Self::Html];
 
-    /// The name on a command line, which is also the extension of the file.
+    /// The name on the command line and the file extension.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +34,6 @@ impl Form {
         }
     }
 
-    /// The name of the file that holds this form.
     #[must_use]
     pub const fn file_name(self) -> &'static str {
         match self {
@@ -51,10 +43,9 @@ impl Form {
         }
     }
 
-    /// The report in this form, with a line end at its end.
+    /// Ends with a line break.
     ///
-    /// # Errors
-    /// The report cannot be written as JSON, which is a defect.
+    /// Errors: The report cannot be written as JSON, which is a bug.
     pub fn render(self, report: &Report) -> Result<String, serde_json::Error> {
         match self {
             Self::Json => serde_json::to_string_pretty(report).map(|json| json + "\n"),
@@ -64,14 +55,12 @@ impl Form {
     }
 }
 
-/// The text of a template as a file: nothing in it is hidden, and it ends with one line end.
+/// Makes hidden characters visible and ends the text with one line break.
 fn finished(text: &str) -> String {
     visible(text.trim_end()) + "\n"
 }
 
-/// `text` with every character that shows nothing, or changes how others are shown, written out as
-/// `⟨U+202E⟩`. Line ends and tabs stay.
-#[must_use]
+/// Writes characters that are invisible, or change how others appear, as `⟨U+202E⟩`. Line breaks and tabs stay.
 pub fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -85,8 +74,8 @@ pub fn visible(text: &str) -> String {
     out
 }
 
-/// What [`alert::hidden`] names, and besides: line separators, fillers that look like nothing, and
-/// variation selectors, in which whole messages can be hidden.
+/// What [`alert::hidden`] lists, and also line separators, blank fillers and variation selectors, which can hide
+/// whole messages.
 fn deceives(c: char) -> bool {
     alert::hidden(c)
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

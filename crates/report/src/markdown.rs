@@ -1,5 +1,5 @@
-//! A report as Markdown: what an on-call engineer needs comes in the first lines, what it rests on
-//! after it. The page itself is `templates/report.md`, in which every text is escaped by [`Sentence`].
+//! Renders a report as Markdown (`templates/report.md`), with what an on-call engineer needs first. [`Sentence`]
+//! escapes every text.
 
 mod escape;
 
@@ -13,10 +13,9 @@ pub(crate) use escape::Sentence;
 
 use crate::{finished, words};
 
-/// How many reasons the head of the page has. The rest follows further down.
+/// Reasons at the top of the page. The others follow below.
 const REASONS: usize = 2;
 
-#[must_use]
 pub fn render(report: &Report) -> String {
     finished(&Page { report }.to_string())
 }
@@ -36,7 +35,7 @@ impl Page<'_> {
         self.links(std::slice::from_ref(id))
     }
 
-    /// Links to findings: their ids are plain letters, digits and dashes by type.
+    /// Finding ids need no escaping: they are letters, digits and dashes.
     fn links(&self, ids: &[FindingId]) -> Safe<String> {
         let links: Vec<String> = ids.iter().map(|id| format!("[{id}](#{id})")).collect();
         Safe(links.join(", "))
@@ -47,7 +46,6 @@ impl Page<'_> {
         Safe(records.join(" · "))
     }
 
-    /// Who did a task, for a table.
     fn player(&self, task: &TaskUsage) -> Safe<String> {
         let player = task.player.as_ref().map_or_else(String::new, |p| format!(", {} {}", p.name, p.version));
         Safe(cell(&format!("{}{player}", words::role(task))))

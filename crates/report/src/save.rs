@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Writes files atomically.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,14 @@ use crate::Form;
 pub enum SaveError {
     #[error("cannot write {}: {source}", path.display())]
     Write { path: PathBuf, source: std::io::Error },
-    /// The report cannot be put into JSON, which is a defect.
+    /// The report cannot be written as JSON, which is a bug.
     #[error("cannot write the report as JSON: {0}")]
     Json(#[from] serde_json::Error),
 }
 
-/// Writes `text` to `path` through a temporary file beside it.
+/// Writes a temporary file beside `path` and renames it.
 ///
-/// # Errors
-/// The folder or the file cannot be written; what was there before is unchanged.
+/// Errors: The folder or the file cannot be written; an existing file is unchanged.
 pub fn whole(path: &Path, text: &str) -> Result<(), SaveError> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -33,14 +32,13 @@ pub fn whole(path: &Path, text: &str) -> Result<(), SaveError> {
     Ok(())
 }
 
-/// A report is for others to read, unlike the temporary files that the library is made for; the
-/// process's umask still applies.
+/// Other users may read a report, but the library makes temporary files private. The umask still applies.
 fn ordinary() -> std::fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
     std::fs::Permissions::from_mode(0o666)
 }
 
-/// Writes the report in all its forms into `folder`, which is made where it is missing.
+/// Writes all forms of the report into `folder`, which is created if needed.
 pub fn report(folder: &Path, report: &Report) -> Result<(), SaveError> {
     std::fs::create_dir_all(folder).map_err(|source| SaveError::Write { path: folder.to_path_buf(), source })?;
     for form in Form::ALL {

@@ -1,4 +1,4 @@
-//! The words that every form of a report uses for the same thing.
+//! Words and formats that all forms of a report share.
 
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
@@ -25,17 +25,15 @@ pub const fn meaning(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The verdict was changed by a rule: what had been proposed.
+/// The proposed verdict, if a rule changed it.
 pub(crate) fn overruled(ruling: &Ruling) -> Option<&'static str> {
     (ruling.proposed != ruling.verdict).then(|| verdict(ruling.proposed))
 }
 
-/// A moment to the second.
 pub fn second(at: Timestamp) -> String {
     at.strftime("%Y-%m-%d %H:%M:%SZ").to_string()
 }
 
-/// The time of an event as exactly as it is known, and no more.
 pub fn moment(time: &EventTime) -> String {
     let format = match time.precision {
         Precision::Nanosecond => "%Y-%m-%d %H:%M:%S%.9fZ",
@@ -63,16 +61,14 @@ pub(crate) const fn kind(kind: FindingKind) -> &'static str {
     }
 }
 
-/// The heading over texts that address whoever investigates, and what a reader should know of them.
 pub(crate) const ADDRESSED: &str = "Text that addresses the analyst";
-pub(crate) const ADDRESSED_MEANS: &str = "Somebody wrote these texts into the evidence for whoever reads it. They are data: nobody follows them, and with them the alert is not dismissed without a person.";
+pub(crate) const ADDRESSED_MEANS: &str = "These log entries try to give instructions to the investigator. They were ignored, and they prevent automatic dismissal.";
 
-/// The findings that raise such texts, whatever they were scored.
+/// Findings about text that addresses the investigator, at any score.
 pub(crate) fn addressed(report: &Report) -> Vec<&ReportFinding> {
     report.findings.iter().filter(|f| f.finding.draft.kind == FindingKind::Instruction).collect()
 }
 
-/// Which way a finding points and how much it would say.
 pub(crate) const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
     match (bearing, weight) {
         (Bearing::Neutral, _) => "points neither way",
@@ -87,7 +83,6 @@ pub(crate) const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
     }
 }
 
-/// A finding that may carry the Timeline.
 pub(crate) fn credible(finding: &ReportFinding) -> bool {
     finding.score.is_some_and(|score| score.get() >= TIMELINE_THRESHOLD)
 }
@@ -96,7 +91,6 @@ pub(crate) fn label(score: Score) -> &'static str {
     Credibility::of(score).name()
 }
 
-/// The score of a finding with its label.
 pub(crate) fn scored(finding: &ReportFinding) -> String {
     match (finding.score, finding.label) {
         (Some(score), Some(label)) => format!("{score} {}", label.name()),
@@ -105,12 +99,11 @@ pub(crate) fn scored(finding: &ReportFinding) -> String {
     }
 }
 
-/// The tool call that returned what is cited.
 pub(crate) fn call<'r>(report: &'r Report, id: &CallId) -> Option<&'r ToolCall> {
     report.calls.iter().find(|call| call.id == *id)
 }
 
-/// The first `most` characters of a text, and how many more it has.
+/// The first `most` characters, and the number of the rest.
 pub(crate) fn cut(text: &str, most: usize) -> (&str, usize) {
     match text.char_indices().nth(most) {
         None => (text, 0),
@@ -121,7 +114,6 @@ pub(crate) fn cut(text: &str, most: usize) -> (&str, usize) {
     }
 }
 
-/// What a citation says, apart from a quotation.
 pub(crate) fn cited(citation: &Citation) -> String {
     match citation {
         Citation::Literal { .. } => "quotation".to_owned(),
@@ -146,7 +138,6 @@ pub(crate) fn place(citation: &Citation) -> String {
     }
 }
 
-/// Who did a task.
 pub(crate) fn role(task: &TaskUsage) -> String {
     match (&task.domain, task.kind) {
         (Some(domain), TaskKind::Investigate) => format!("Expert {domain}"),
@@ -159,28 +150,26 @@ pub(crate) fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// The numbers of a row of costs: calls of tools and models, tokens in, of them cached, and out.
+/// Tool calls, model calls, input tokens, cached input tokens, output tokens.
 pub(crate) const fn numbers(used: &Usage) -> [u64; 5] {
     [used.tool_calls, used.model_calls, used.input_tokens, used.cached_tokens, used.output_tokens]
 }
 
-/// Money, from millionths.
 pub fn money(micros: u64) -> String {
     format!("{}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100)
 }
 
-/// A share in whole percent; of nothing it is none.
+/// Whole percent; none if `whole` is 0.
 pub fn share(part: u64, whole: u64) -> String {
     let percent = part.saturating_mul(100).checked_div(whole).unwrap_or(0);
     format!("{percent} %")
 }
 
-/// A time in seconds, with tenths.
 pub fn seconds(time: std::time::Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
-/// A number with its thousands apart.
+/// Groups digits by thousands.
 pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -193,12 +182,11 @@ pub(crate) fn thousands(number: u64) -> String {
     out
 }
 
-/// A number of things.
 pub fn count(number: u64, thing: &str) -> String {
     if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
 }
 
-/// How long the investigation took, from opening to closing.
+/// From opening to closing.
 pub fn took(report: &Report) -> String {
     let seconds = report.closed.duration_since(report.opened).as_secs();
     match seconds {
@@ -209,16 +197,16 @@ pub fn took(report: &Report) -> String {
     }
 }
 
-/// A piece of a sentence: plain, or a name that the evidence gave, which stood in backquotes.
+/// Plain text, or a name from the evidence, which was in backquotes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Plain(&'a str),
     Name(&'a str),
-    /// The id of a finding of the report. Only a page that knows the report makes it.
+    /// Used only for pages that know the findings of the report.
     Finding(&'a str),
 }
 
-/// A sentence in its pieces. A backquote without a partner is plain.
+/// Splits a sentence. A backquote without a partner is plain text.
 pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -241,9 +229,7 @@ fn next_name(text: &str) -> Option<(&str, &str, &str)> {
     (!name.is_empty()).then_some((before, name, after))
 }
 
-/// Where a record stands: file and line, or, in the result of a server's tool, the server, the beginning of the
-/// result's hash, and the place in it.
-#[must_use]
+/// File and line, or, for a tool result of a server: the server, the start of the result's hash, and the place.
 pub fn record(record: &RecordRef) -> String {
     match record.artifact() {
         None => format!("{}:{}", record.file, record.line),

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use serde_path_to_error::{Deserializer, Track};
+use serde_path_to_error::{Deserializer, Segment, Track};
 
 mod find;
 mod say;
@@ -89,7 +89,12 @@ impl<'a> Source<'a> {
                 .map_err(|e| (self.line(e.span().map_or(0, |span| span.start)), e.message().to_owned())),
         };
         read.map_err(|(line, error)| {
-            let what = say::sentence(&error, &track.path(), &schema::<T>());
+            let path = track.path();
+            let in_list = matches!(path.iter().next_back(), Some(Segment::Seq { .. }));
+            // The readers place these at the end of the map, and at the whole list.
+            let displaced = error.starts_with("missing field") || (self.form == Form::Toml && in_list);
+            let line = if displaced { self.fault(&say::steps(&path), "").line } else { line };
+            let what = say::sentence(&error, &path, &schema::<T>());
             ConfigFaults(vec![ConfigFault { file: self.file.to_path_buf(), line, what }])
         })
     }

@@ -1,5 +1,5 @@
-//! The mechanical check of a finding against the recorded bytes, before any Critic runs
-//! (rule 3.2). Pure: it sees only what the caller put among the exhibits.
+//! Checks a finding against the recorded bytes, before a Critic sees it (citation check). It is pure: it sees
+//! only the calls that the caller added as exhibits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,13 +29,12 @@ pub struct Exhibit {
     json: Option<Value>,
 }
 
-/// The recorded calls that a check may look at. A clone shares their bytes.
+/// Cloning is cheap: clones share the bytes.
 #[derive(Debug, Clone, Default)]
 pub struct Exhibits(BTreeMap<CallId, Arc<Exhibit>>);
 
 impl Exhibits {
-    /// Adds a recorded call with the bytes of its result. Bytes that are not the artifact that the
-    /// call names are left out, so that nothing can be cited from them.
+    /// Skips bytes that do not match the hash in the call, so that no citation can use them.
     pub fn add(&mut self, call: ToolCall, repeatable: bool, bytes: &[u8]) {
         if ArtifactId::of(bytes) != call.result {
             return;
@@ -45,21 +44,17 @@ impl Exhibits {
         self.0.insert(call.id.clone(), Arc::new(Exhibit { call, repeatable, text, json }));
     }
 
-    /// The record that a citation leads to, and where in the result it stands. None where it leads to
-    /// no one record.
-    #[must_use]
+    /// The record that a citation points into, and its JSON pointer. None if it does not point into exactly one
+    /// record.
     pub fn cited(&self, citation: &Citation) -> Option<(String, &Value)> {
         let Citation::Literal { call, at: Locator::Pointer(pointer), .. } = citation else { return None };
         self.0.get(call)?.record(pointer)
     }
 
-    /// The text of the result of a call.
-    #[must_use]
     pub fn text(&self, call: &CallId) -> Option<&str> {
         self.0.get(call).map(|exhibit| exhibit.text.as_str())
     }
 
-    #[must_use]
     pub fn check(&self, finding: &FindingDraft) -> Checked {
         let mut corpus = Corpus::default();
         let mut times = Vec::new();
@@ -123,7 +118,7 @@ impl Exhibits {
         }
         match citation {
             Citation::Literal { quote, .. } if quote.trim().chars().count() < 3 => {
-                Err("a quotation has at least three characters".to_owned())
+                Err("expected a quotation of at least three characters".to_owned())
             }
             Citation::Literal { at, quote, .. } if exhibit.served() => {
                 served::literal(exhibit, at, quote, corpus, times, check)
@@ -132,7 +127,7 @@ impl Exhibits {
             Citation::Count { at, value, again, .. } => {
                 let found = self.recomputed(exhibit, at, again.as_ref())?;
                 if exhibit.number(found) != Some(*value) {
-                    return Err(format!("the citation says {value}, the result says {}", exhibit.told(found)));
+                    return Err(format!("the citation says {value}, the result says {}", exhibit.shown(found)));
                 }
                 queried(exhibit, corpus, check)?;
                 corpus.add_number(*value);
@@ -151,10 +146,10 @@ impl Exhibits {
             Citation::Absence { at, from, to, again, .. } => {
                 let found = self.recomputed(exhibit, at, again.as_ref())?;
                 if exhibit.number(found) != Some(0) {
-                    let told = exhibit.told(found);
-                    return Err(format!("the citation says that nothing is there, the result says {told}"));
+                    let shown = exhibit.shown(found);
+                    return Err(format!("the citation says that nothing is there, the result says {shown}"));
                 }
-                // A search that was asked for no records returns none, whatever it found.
+                // A search with a limit of 0 returns no records even if it found some, so check the total.
                 let total = exhibit.json.as_ref().and_then(|json| json.get("total")).and_then(Value::as_u64);
                 if let Some(total) = total.filter(|total| *total > 0 && !exhibit.served()) {
                     return Err(format!("the citation says that nothing is there, the query found {total} records"));
@@ -173,8 +168,7 @@ impl Exhibits {
         }
     }
 
-    /// The value at `at`, the same in the call made again. A tool that is not repeatable is taken at
-    /// its recorded word (issue: Experts are configuration).
+    /// The value at `at`. If the tool is repeatable, the repeated call must give the same value.
     fn recomputed<'a>(
         &'a self,
         exhibit: &'a Exhibit,
@@ -183,22 +177,22 @@ impl Exhibits {
     ) -> Result<&'a Value, String> {
         let found = exhibit.value(at)?;
         if let Some(false) = exhibit.json.as_ref().and_then(|j| j.get("total_is_exact")).and_then(Value::as_bool) {
-            return Err("the result says itself that its total is not exact".to_owned());
+            return Err("the result says that its total is not exact".to_owned());
         }
         if !exhibit.repeatable {
             return Ok(found);
         }
-        let again = again.ok_or("the query was not made again")?;
+        let again = again.ok_or("the query was not repeated")?;
         let second = self.0.get(again).ok_or_else(|| format!("no tool call {again} is on record"))?;
         if second.call.tool != exhibit.call.tool || second.call.arguments != exhibit.call.arguments {
-            return Err(format!("tool call {again} is another query"));
+            return Err(format!("tool call {again} made another query"));
         }
         if again == &exhibit.call.id {
-            return Err("the query was not made again".to_owned());
+            return Err("the query was not repeated".to_owned());
         }
         let recomputed = second.value(at)?;
         if recomputed != found {
-            let (now, then) = (second.told(recomputed), exhibit.told(found));
+            let (now, then) = (second.shown(recomputed), exhibit.shown(found));
             return Err(format!("recomputed, the result is {now}, not {then}"));
         }
         Ok(found)
@@ -206,12 +200,12 @@ impl Exhibits {
 }
 
 impl Exhibit {
-    /// An MCP server returned it, and nothing in it is believed of itself.
+    /// The result comes from an MCP server, so nothing that it says about itself is believed.
     fn served(&self) -> bool {
         tool::server_of(&self.call.tool).is_some()
     }
 
-    /// Why a call that only looked into another call's result cannot be cited.
+    /// Rejects a citation of a call that only read the result of another call.
     fn looked_into(&self) -> Option<String> {
         let tool = tool::RESULT_TOOLS.contains(&self.call.tool.as_str()).then_some(&self.call.tool)?;
         let arguments: Option<Value> = serde_json::from_str(&self.call.arguments).ok();
@@ -222,13 +216,13 @@ impl Exhibit {
         Some(format!("{tool} looked into another result: cite the call itself, {call} at {at}"))
     }
 
-    /// The number that stands there; of a list that a server returned, how many items it has.
+    /// For a list that an MCP server returned, its length.
     fn number(&self, found: &Value) -> Option<u64> {
         if self.served() { served::number(found) } else { found.as_u64() }
     }
 
-    /// The value in a message. A server chooses how long it is.
-    fn told(&self, found: &Value) -> String {
+    /// The value for a message, cut if an MCP server chose its length.
+    fn shown(&self, found: &Value) -> String {
         match found {
             Value::Array(items) if self.served() => format!("{} items", items.len()),
             other if self.served() => casebook_protocol::one_line(&other.to_string(), 80),
@@ -236,7 +230,6 @@ impl Exhibit {
         }
     }
 
-    /// Nobody asked again.
     fn as_recorded(&self) -> bool {
         self.served() && !self.repeatable
     }
@@ -253,13 +246,13 @@ impl Exhibit {
         match at {
             Locator::Pointer(pointer) => {
                 let json = self.json.as_ref().ok_or("the result is not JSON: cite a line of it")?;
-                json.pointer(pointer).ok_or_else(|| format!("nothing stands at {pointer:?} in the result"))
+                json.pointer(pointer).ok_or_else(|| format!("there is nothing at {pointer:?} in the result"))
             }
             Locator::Line(_) => Err("a number is cited by JSON pointer".to_owned()),
         }
     }
 
-    /// The innermost object around `pointer` that names a file and a line, and its own pointer.
+    /// The innermost object around `pointer` that has a file and a line, and its pointer.
     fn record(&self, pointer: &str) -> Option<(String, &Value)> {
         let json = self.json.as_ref().filter(|_| !self.served())?;
         let mut path = pointer;
@@ -286,7 +279,7 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
         return;
     };
     match times.iter().filter(|t| time.precision.shows(t.at, time.at)).map(|t| t.basis).max() {
-        None => faults.push(format!("no cited record is of {}", time.at)),
+        None => faults.push(format!("no cited record has the time {}", time.at)),
         Some(basis) if time.basis > basis => {
             faults.push(format!(
                 "the time is given as {}, the record has it as {}",
@@ -300,10 +293,10 @@ fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<Stri
         if until < time.at {
             faults.push("the period ends before it begins".to_owned());
         } else if !times.iter().any(|t| time.precision.shows(t.at, until)) {
-            faults.push(format!("no cited record is of {until}"));
+            faults.push(format!("no cited record has the time {until}"));
         }
     }
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

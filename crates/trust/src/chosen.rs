@@ -1,16 +1,16 @@
-//! Which texts in a record are chosen by whoever the record is about: a user agent, a command line, a
-//! name that is looked up, a title. A sensor writes such a text down faithfully, and all that it proves
-//! is that somebody wrote it; so it is no ground for a dismissal (rule 3.5).
+//! Knows which texts in a record the recorded party chooses: a user agent, a command line, a looked-up name, a
+//! title. A sensor records such a text correctly, but the text proves only that it was written. It therefore
+//! cannot support a dismissal (verdict rule).
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What is said of a quotation whose field is not known: a text as a whole.
+/// Used instead of a field name if the field is not known.
 pub const WHOLE: &str = "text of a record without fields";
 
-/// Fields whose text the acting side chooses, by the last part of their path in small letters, without
-/// anything but letters and digits. Kept by hand; a field that is not here is judged by its value.
+/// Compared with the last part of a path, in lower case, letters and digits only. Fields that are not in this
+/// list are judged by their value.
 const NAMES: &[&str] = &[
     "useragent",
     "agent",
@@ -100,10 +100,8 @@ const NAMES: &[&str] = &[
     "invaliduser",
 ];
 
-/// The field of `record` (as our tools show it: `raw`, and `fields` where they were asked for) that
-/// `quote` touches and whose text whoever is recorded chose; none when it touches no such field.
-/// Without known fields every text counts as chosen.
-#[must_use]
+/// The field that `quote` touches and whose text the recorded party chose. `record` has the form of our tools:
+/// `raw`, and `fields` if they were requested. Without known fields, every text counts as chosen.
 pub fn field(record: &Value, quote: &str) -> Option<String> {
     let raw = record.get("raw").and_then(Value::as_str).unwrap_or_default();
     match record.get("fields").filter(|f| f.as_object().is_some_and(|map| !map.is_empty())) {
@@ -115,8 +113,6 @@ pub fn field(record: &Value, quote: &str) -> Option<String> {
     }
 }
 
-/// The same of a JSON object that is a record itself.
-#[must_use]
 pub fn within(fields: &Value, quote: &str) -> Option<String> {
     let mut leaves = Vec::new();
     collect("", fields, 4, &mut leaves);
@@ -149,7 +145,7 @@ fn collect(path: &str, value: &Value, depth: u8, leaves: &mut Vec<(String, Strin
         Value::Object(map) => {
             for (key, inner) in map {
                 collect(&below(key), inner, depth, leaves);
-                // Whoever sends JSON may choose the keys, too.
+                // The sender of JSON may choose the keys as well.
                 if key.split_whitespace().count() >= WORDS {
                     leaves.push((below("key"), key.clone()));
                 }
@@ -171,17 +167,15 @@ fn collect(path: &str, value: &Value, depth: u8, leaves: &mut Vec<(String, Strin
     }
 }
 
-/// As the value stands inside a JSON text.
 fn escaped(value: &str) -> String {
     let json = Value::from(value).to_string();
     json.get(1..json.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
 
-/// The end of one is the beginning of the other, over eight characters or more.
+/// True if the end of one text is the start of the other, over at least eight characters.
 fn overlaps(value: &str, quote: &str) -> bool {
     const LEAST: usize = 8;
     let ends = |a: &str, b: &str| {
-        // An end that is longer than the other text cannot be its beginning.
         let ends = a.char_indices().rev().map(|(at, _)| a.get(at..).unwrap_or_default());
         let fitting = ends.take_while(|end| end.len() <= b.len());
         fitting.skip(LEAST - 1).any(|end| b.starts_with(end))
@@ -189,13 +183,11 @@ fn overlaps(value: &str, quote: &str) -> bool {
     ends(value, quote) || ends(quote, value)
 }
 
-/// So many words make a sentence, which no sensor's fixed field holds.
+/// No fixed field of a sensor holds a sentence of this many words.
 const WORDS: usize = 3;
-/// The longest single word of a fixed field, in characters; hashes and ARNs are longer and say nothing.
+/// In characters. Longer words are hashes and ARNs, which carry no message.
 const LONGEST: usize = 64;
 
-/// Whoever is recorded chooses the text of the field at `path`, by its name.
-#[must_use]
 pub fn by_name(path: &str) -> bool {
     let last = path.rsplit('.').find(|p| !p.chars().all(|c| c.is_ascii_digit())).unwrap_or(path);
     let name: String = last.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
@@ -207,7 +199,6 @@ fn chooses(path: &str, value: &str) -> bool {
     by_name(path) || words(value) >= WORDS || !plain || value.chars().count() > LONGEST
 }
 
-/// Words of letters, also where something else than a blank parts them.
 fn words(text: &str) -> usize {
     text.split(|c: char| !c.is_alphabetic()).filter(|w| w.chars().count() >= 3).count()
 }

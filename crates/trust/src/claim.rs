@@ -1,5 +1,5 @@
-//! What a claim states in so many words (times, addresses, hashes, quoted names, numbers) and
-//! whether its evidence states it, too (rule 3.2).
+//! Compares what a claim states (times, addresses, hashes, quoted names, numbers) with its evidence (citation
+//! check).
 
 use std::net::IpAddr;
 
@@ -12,17 +12,16 @@ mod count;
 
 pub use corpus::Corpus;
 
-/// How the built-in Expert's claim of another product's alert begins: what that says is a judgement and no record. Text of
-/// the evidence stands behind it, in backquotes.
+/// A claim about an alert of another product begins like this. Such a claim is a judgement, not a record; text
+/// of the evidence follows in backquotes.
 pub const JUDGEMENT: &str = "Alert `";
 
-/// Characters of a claim that the built-in Director notes in its Journal, and by which the built-in Expert knows it again:
-/// more than that Expert's claims have, which end with what their records amount to.
+/// The built-in Director writes at most this many characters of a claim to the Journal, and the built-in Expert
+/// recognises the claim by them. Its claims are shorter than this.
 pub const NOTED: usize = 800;
 
-/// What `claim` states and `corpus` does not, one sentence each. `times` are the times of the cited
-/// records; a duration has to lie between two of them, or to stand in a record in any unit.
-#[must_use]
+/// Lists what `claim` states and `corpus` does not. A duration must lie between two of the cited `times`, or a
+/// record must state it, in any unit.
 pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> {
     let (names, rest) = quoted(claim);
     let mut faults: Vec<String> = names
@@ -50,7 +49,7 @@ pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> 
     faults
 }
 
-/// The words between commas; a comma within a number such as `1,204` parts nothing.
+/// Splits at commas, except inside a number such as `1,204`.
 fn listed(word: &str) -> Vec<&str> {
     let groups: Vec<&str> = word.trim_end_matches(',').split(',').collect();
     let whole = |g: &str, most: usize| g.len() <= most && g.bytes().all(|b| b.is_ascii_digit()) && !g.is_empty();
@@ -66,8 +65,8 @@ fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) 
     if !word.contains(|c: char| c.is_ascii_digit()) && !word.contains("::") {
         return None;
     }
-    if let Some(stands) = address(word, corpus) {
-        return stated(stands, "the address");
+    if let Some(found) = address(word, corpus) {
+        return stated(found, "the address");
     }
     if is_hash(word) {
         return stated(corpus.has_hash(word), "the hash");
@@ -83,10 +82,10 @@ fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) 
     match unit {
         Some(unit) => {
             let of_query = matches!(unit, amount::Unit::Time(_)) && whole.is_some_and(|n| corpus.was_asked(n));
-            let stands = as_written || of_query || amount::stands(value, decimals, unit, corpus, times);
-            stated(stands, if matches!(unit, amount::Unit::Time(_)) { "the duration" } else { "the amount" })
+            let found = as_written || of_query || amount::is_stated(value, decimals, unit, corpus, times);
+            stated(found, if matches!(unit, amount::Unit::Time(_)) { "the duration" } else { "the amount" })
         }
-        // A number with a point and no unit may be a version.
+        // It may be a version.
         None => {
             let whole = whole?;
             match count::counted(ahead) {
@@ -97,8 +96,8 @@ fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) 
     }
 }
 
-/// Whether the address that the word is, alone, with a port or as a network, occurs; none for what is
-/// no address.
+/// Whether the address occurs in the corpus. None if the word is not an address, with or without port or prefix
+/// length.
 fn address(word: &str, corpus: &Corpus) -> Option<bool> {
     let bare = word.trim_matches(['[', ']']);
     if let Ok(address) = bare.parse::<IpAddr>() {
@@ -125,13 +124,11 @@ fn within(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     }
 }
 
-/// A hash, or the beginning of one as people shorten them.
 fn is_hash(word: &str) -> bool {
     let mixed = word.contains(|c: char| c.is_ascii_digit()) && word.contains(|c: char| c.is_ascii_alphabetic());
     word.bytes().all(|b| b.is_ascii_hexdigit()) && (word.len() >= 32 || (word.len() >= 7 && mixed))
 }
 
-/// The names in `backquotes`, and the rest of the text.
 fn quoted(claim: &str) -> (Vec<String>, String) {
     let mut names = Vec::new();
     let mut rest = String::new();

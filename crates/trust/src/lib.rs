@@ -1,8 +1,10 @@
-//! What may be believed. Pure rules over what the agents propose and the recorded bytes: the check of every
-//! citation ([`check`]) and claim ([`claim`]), score caps, the Timeline and the verdict ([`rule`]), fields whose
-//! text the recorded party chooses ([`chosen`]), and text that addresses the investigator ([`injection`]).
+//! What may be believed. Pure rules check what the agents propose against the recorded bytes:
+//! - citations ([`check`]) and claims ([`claim`])
+//! - score caps, the Timeline and the verdict ([`rule`])
+//! - fields whose text the recorded party chooses ([`chosen`])
+//! - text that addresses the investigator ([`injection`])
 //!
-//! No clock, no IO, no async: the same input gives the same answer in a Hub, in a test and in a replay.
+//! Nothing here uses a clock, IO or async: a Hub, a test and a replay give the same answer for the same input.
 
 pub mod check;
 pub mod chosen;

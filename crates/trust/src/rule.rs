@@ -1,5 +1,5 @@
-//! The rules of the design, section 3: what the Hub does to a proposal before it becomes state.
-//! Pure functions; each answer names the rule that it applied.
+//! The rules of `docs/rules.md`. The Hub applies them to a proposal before it becomes state. Each answer names
+//! the rule that was applied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +18,15 @@ fn guard(rule: Rule, subject: impl Into<String>, effect: impl Into<String>) -> G
     Guard { rule, subject: subject.into(), effect: effect.into() }
 }
 
-/// The highest score for a finding that has no valid evidence (rule 3.3).
+/// The highest score of a finding without valid evidence.
 pub const CAP_UNSUPPORTED: f64 = 0.29;
-/// The highest score for a finding that rests on one source (rule 3.3).
+/// The highest score of a finding with a single source.
 pub const CAP_SINGLE_SOURCE: f64 = 0.89;
-/// The lowest score for the Timeline unless configured otherwise (rule 3.4).
+/// The default threshold for the Timeline.
 pub const TIMELINE_THRESHOLD: f64 = 0.5;
 
-/// The sensors behind sources. Of a source that is not on the roster nobody says what wrote it: all of
-/// them count as one sensor.
+/// The sensors behind the sources. The origin of a source that is not on the roster is unknown, so all such
+/// sources count as one sensor.
 fn sensors<'a>(
     sources: impl IntoIterator<Item = &'a str>,
     known: &'a BTreeMap<String, SourceInfo>,
@@ -34,8 +34,7 @@ fn sensors<'a>(
     sources.into_iter().map(|source| known.get(source).map(|info| info.sensor.as_str())).collect()
 }
 
-/// Rule 3.3: the Review that counts, from the proposed one. Every submitted finding is in it.
-#[must_use]
+/// Score caps: turns a proposed Review into the valid one, which has every submitted finding.
 pub fn review(
     round: u32,
     draft: ReviewDraft,
@@ -56,7 +55,7 @@ pub fn review(
             guards.push(guard(
                 Rule::NotSubmitted,
                 judgement.finding.as_str(),
-                "the Review judges the finding a second time: the first judgement stands",
+                "the Review judges the finding twice: the first judgement counts",
             ));
         } else {
             judgements.insert(judgement.finding.clone(), judgement);
@@ -84,7 +83,7 @@ fn reviewed(
     let mut capped_by = Vec::new();
     let judgement = judgement.unwrap_or_else(|| {
         capped_by.push(Rule::NotReviewed);
-        guards.push(guard(Rule::NotReviewed, finding.id.as_str(), "the Review says nothing of it: 0.00"));
+        guards.push(guard(Rule::NotReviewed, finding.id.as_str(), "the Review does not mention it: 0.00"));
         Judgement {
             finding: finding.id.clone(),
             score: Score::ZERO,
@@ -117,7 +116,7 @@ fn reviewed(
         cap(Rule::ClaimNotInEvidence, CAP_UNSUPPORTED, fault.clone());
     }
     let from = supporting.iter().filter_map(|id| checks.get(id)).flat_map(|c| c.sources()).chain(checked.sources());
-    // A source of which nobody says what wrote it may be any of the others.
+    // A source of unknown origin may be the same as any of the others.
     if sensors(from, sources).iter().flatten().count() < 2 {
         cap(Rule::SingleSource, CAP_SINGLE_SOURCE, "all of its evidence comes from one source".into());
     }
@@ -134,15 +133,12 @@ fn reviewed(
     }
 }
 
-/// A finding may carry an event of the Timeline (rule 3.4).
-#[must_use]
 pub fn credible(finding: &Reviewed, threshold: Score) -> bool {
     finding.score >= threshold && finding.checked.valid()
 }
 
-/// Rule 3.4: the Timeline that counts, from the proposed one. `known` holds every finding reviewed so
-/// far, with its latest score.
-#[must_use]
+/// Timeline membership: turns a proposed Timeline into the valid one. `known` has every reviewed finding with
+/// its latest score.
 pub fn timeline(
     round: u32,
     version: u32,
@@ -161,13 +157,13 @@ pub fn timeline(
             guards.push(guard(
                 Rule::NotCredible,
                 subject,
-                format!("no finding of it has {threshold} or more and valid evidence: dropped"),
+                format!("none of its findings has {threshold} or more and valid evidence: dropped"),
             ));
             continue;
         }
         let fresh: Vec<&Reviewed> = standing.into_iter().filter(|f| placed.insert(f.finding.id.clone())).collect();
         if fresh.is_empty() {
-            guards.push(guard(Rule::Duplicate, subject, "its findings stand in an earlier event: dropped"));
+            guards.push(guard(Rule::Duplicate, subject, "its findings are in an earlier event: dropped"));
             continue;
         }
         let Some(time) = best_time(&fresh) else {
@@ -176,7 +172,7 @@ pub fn timeline(
         };
         let mut description = event.description;
         if let Some(fault) = new_fact(&description, &fresh) {
-            guards.push(guard(Rule::NewFact, subject, format!("{fault}: the finding's own words stand instead")));
+            guards.push(guard(Rule::NewFact, subject, format!("{fault}: replaced by the claim of the finding")));
             description = fresh.first().map(|f| f.finding.draft.claim.clone()).unwrap_or_default();
         }
         events.push(make_event(time, description, &fresh));
@@ -200,7 +196,7 @@ pub fn timeline(
     (Timeline { version, round, narrative: draft.narrative, events, gaps, score, label: Coherence::of(score) }, guards)
 }
 
-/// On conflicting times the stronger basis wins, then the finer clock, then the earlier moment.
+/// If times conflict, the stronger basis wins, then the more precise time, then the earlier one.
 fn best_time(findings: &[&Reviewed]) -> Option<EventTime> {
     let times = findings.iter().filter_map(|f| f.finding.draft.time.as_ref());
     times.max_by(|a, b| a.basis.cmp(&b.basis).then(b.precision.cmp(&a.precision)).then(b.at.cmp(&a.at))).cloned()
@@ -231,12 +227,12 @@ fn make_event(time: EventTime, description: String, findings: &[&Reviewed]) -> T
     }
 }
 
-/// The same moment, of which one may be known less exactly.
+/// True if both are the same moment, with different precision.
 fn one_moment(a: &EventTime, b: &EventTime) -> bool {
     a.at == b.at || a.precision.shows(b.at, a.at) || b.precision.shows(a.at, b.at)
 }
 
-/// Two events of one moment that rest on the same record are one occurrence.
+/// Two events at one moment with the same record are one occurrence.
 fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<TimelineEvent> {
     let mut merged: Vec<TimelineEvent> = Vec::new();
     for event in events {
@@ -249,11 +245,7 @@ fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<Timeli
             continue;
         };
         let subject = event.findings.first().map(ToString::to_string).unwrap_or_default();
-        guards.push(guard(
-            Rule::Duplicate,
-            subject,
-            "the same record at the same time stands in another event: merged",
-        ));
+        guards.push(guard(Rule::Duplicate, subject, "another event has the same record at the same time: merged"));
         first.findings.extend(event.findings);
         for record in event.evidence {
             if !first.evidence.contains(&record) {

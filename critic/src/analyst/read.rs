@@ -1,15 +1,15 @@
-//! What the cited records themselves say, as the analyst reads them: which field a value stands in,
-//! when the record was written, and who could have written that field.
+//! Reads the cited records: the role of the field with a value, the time of the record, and who could write the
+//! field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{Bearing, CheckedFinding, Citation, EntityKind, Locator, Timestamp};
 use serde_json::Value;
 
-/// What a finding tells happened within so many seconds of the time that it gives.
+/// Seconds between the time of a finding and its records.
 const MOMENT: i64 = 60;
 
-/// The part that a field plays in a record.
+/// The role of a field in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Source,
@@ -20,7 +20,7 @@ enum Part {
     Host,
 }
 
-/// Words between two names, and the parts that the names then play.
+/// Words between two names in a claim, and the roles of the first and the second name.
 const READINGS: [(&str, &[Part], &[Part]); 4] = [
     ("` to `", &[Part::Source], &[Part::Target]),
     ("` started `", &[Part::Parent], &[Part::Program]),
@@ -28,7 +28,7 @@ const READINGS: [(&str, &[Part], &[Part]); 4] = [
     ("` on `", &[Part::Program, Part::User], &[Part::Host]),
 ];
 
-/// Fields whose text is chosen by whoever is being recorded.
+/// Fields whose text the recorded party chooses.
 const WRITTEN_BY_OTHERS: [&str; 12] = [
     "user_agent",
     "useragent",
@@ -44,19 +44,17 @@ const WRITTEN_BY_OTHERS: [&str; 12] = [
     "uri",
 ];
 
-/// The records that were looked at, by call and pointer.
+/// By call and pointer.
 pub(super) type Records = BTreeMap<(String, String), Record>;
 
 #[derive(Debug, Default)]
 pub(super) struct Record {
     time: Option<Timestamp>,
     text: String,
-    /// Each value with the path of its field, both in lower case.
     fields: Vec<(String, String)>,
 }
 
 impl Record {
-    /// The record in `value`; none where it is no record.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let raw = value.get("raw")?.as_str()?;
         let mut record = Self {
@@ -72,7 +70,7 @@ impl Record {
         Some(record)
     }
 
-    /// The name stands, whole, in a field that plays one of `parts`.
+    /// True if a field in one of `parts` has exactly this name as its value.
     fn plays(&self, name: &str, parts: &[Part]) -> bool {
         let is = |value: &str| match name.strip_suffix('…') {
             Some(beginning) => value.starts_with(beginning),
@@ -97,7 +95,6 @@ fn flatten(path: &str, value: &Value, fields: &mut Vec<(String, String)>) {
     }
 }
 
-/// The part that a field plays, by the words in its name.
 fn part(path: &str) -> Option<Part> {
     let last = path.rsplit('.').next().unwrap_or(path);
     let named = |words: &[&str]| words.iter().any(|w| last.contains(w));
@@ -112,7 +109,7 @@ fn part(path: &str) -> Option<Part> {
     is.into_iter().find(|(_, it_is)| *it_is).map(|(part, _)| part)
 }
 
-/// The records that a finding cites, of those that were looked at.
+/// The cited records that were read.
 fn cited<'a>(finding: &CheckedFinding, records: &'a Records) -> Vec<&'a Record> {
     let of = |citation: &Citation| match citation {
         Citation::Literal { call, at: Locator::Pointer(pointer), .. } => {
@@ -127,8 +124,7 @@ fn names(claim: &str) -> Vec<String> {
     claim.split('`').skip(1).step_by(2).filter(|n| !n.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// Two values that the claim has in each other's place: each stands in the record only where the
-/// other is told.
+/// Finds two values that the claim confuses: in the record, each has the role of the other.
 pub(super) fn exchanged(finding: &CheckedFinding, records: &Records) -> Option<String> {
     let claim = finding.finding.draft.claim.to_lowercase();
     let claim = claim.split("; with it").next().unwrap_or_default();
@@ -142,7 +138,7 @@ pub(super) fn exchanged(finding: &CheckedFinding, records: &Records) -> Option<S
     })
 }
 
-/// What the claim names stands in records of another time than it gives, and not in that of its time.
+/// Finds a claim whose names occur only in records of another time than it gives.
 pub(super) fn borrowed(finding: &CheckedFinding, records: &Records) -> Option<String> {
     let draft = &finding.finding.draft;
     let at = draft.time.as_ref()?.at.as_second();
@@ -157,7 +153,7 @@ pub(super) fn borrowed(finding: &CheckedFinding, records: &Records) -> Option<St
         .then(|| format!("`{first}` is recorded at another time than the finding gives"))
 }
 
-/// All that an exonerating claim names stands in fields that whoever acted could fill as they liked.
+/// Finds an exonerating claim whose names all come from fields that the attacker could choose.
 pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> Option<String> {
     let draft = &finding.finding.draft;
     let cited = cited(finding, records);
@@ -173,15 +169,15 @@ pub(super) fn written_by_others(finding: &CheckedFinding, records: &Records) -> 
         let keys = within(name.trim_end_matches('…'));
         !keys.is_empty() && keys.iter().all(|key| others(key))
     });
-    all.then(|| "it rests on a field that whoever acted could fill as they liked".to_owned())
+    all.then(|| "it rests on a field that the acting party could fill freely".to_owned())
 }
 
-/// A name that other findings know stands in the claim's plain words and in none of its records.
+/// Finds a name that other findings know, in the plain text of the claim but in none of its records.
 pub(super) fn unmarked(finding: &CheckedFinding, known: &BTreeSet<String>, records: &Records) -> Option<String> {
     let cited = cited(finding, records);
     let literal = |c: &Citation| matches!(c, Citation::Literal { .. });
     let draft = &finding.finding.draft;
-    // Only where every record that it cites was read can a name be missing.
+    // A name is missing only if all cited records were read.
     if cited.is_empty() || cited.len() < draft.citations.len() || !draft.citations.iter().all(literal) {
         return None;
     }
@@ -192,7 +188,6 @@ pub(super) fn unmarked(finding: &CheckedFinding, known: &BTreeSet<String>, recor
     Some(format!("it speaks of {missing}, which none of its records names"))
 }
 
-/// The names that findings know as users, hosts, programs and files, in lower case.
 pub(super) fn known_names<'a>(findings: impl Iterator<Item = &'a CheckedFinding>) -> BTreeSet<String> {
     let telling = |k: EntityKind| {
         matches!(k, EntityKind::User | EntityKind::Host | EntityKind::Process | EntityKind::File | EntityKind::Name)
@@ -201,7 +196,7 @@ pub(super) fn known_names<'a>(findings: impl Iterator<Item = &'a CheckedFinding>
     entities.filter(|e| telling(e.kind) && e.value.len() >= 4).map(|e| e.value.to_lowercase()).collect()
 }
 
-/// The claim says in words that something happened more often than it cites records of it.
+/// Finds a claim that says "several times" but cites fewer records.
 pub(super) fn too_often(finding: &CheckedFinding) -> Option<String> {
     const NUMBERS: [(&str, usize); 14] = [
         ("twice", 2),

@@ -1,5 +1,5 @@
-//! The analyst's Review: a score for each finding from what its citations show, from other sources
-//! that show the same, and from what speaks against it.
+//! The Review of the analyst: scores each finding by its citations, by confirmation from other sources, and by
+//! contradictions.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use casebook_protocol::{
 
 use super::{Seen, read};
 
-/// Records of one occurrence in two sources lie at most so many seconds apart: clocks differ, and many
-/// logs know whole seconds only.
+/// Two sources may record one occurrence this many seconds apart: clocks differ, and many logs have whole
+/// seconds.
 const SAME_SECONDS: f64 = 2.0;
 
 pub(super) fn review(view: &ReviewView, seen: &Seen) -> ReviewDraft {
@@ -28,7 +28,7 @@ fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen, known: &BTree
     let corroborated_by = others(&|o| corroborates(finding, o));
     let contradicted_by = others(&|o| contradicts(finding, o));
     let (mut score, mut reasons) = score(finding, !corroborated_by.is_empty(), !contradicted_by.is_empty());
-    // What the record itself shows against the claim outweighs whatever else there is.
+    // A contradiction in the cited record counts more than anything else.
     let readings = [
         (read::exchanged(finding, &seen.records), 0.2),
         (read::borrowed(finding, &seen.records), 0.4),
@@ -90,7 +90,7 @@ fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f
         reasons.push(why.to_owned());
     };
     if draft.kind == FindingKind::Aggregate {
-        lower(0.72, "it sums up a period, so it does not say when");
+        lower(0.72, "it covers a period, so it does not say when");
     }
     if matches!(basis, Some(TimeBasis::Inferred | TimeBasis::Ingestion)) {
         lower(0.75, "its time is not the record's own");
@@ -98,7 +98,7 @@ fn score(finding: &CheckedFinding, corroborated: bool, contradicted: bool) -> (f
     if !draft.about_alert && draft.confidence.get() < 0.7 {
         lower(
             if corroborated { 0.78 } else { 0.68 },
-            "it lies near the alerted activity and is not tied to it by more than host, user or address",
+            "it is near the alerted activity but linked to it only by host, user or address",
         );
     }
     if contradicted {
@@ -116,12 +116,12 @@ fn entities(finding: &CheckedFinding) -> BTreeSet<String> {
     finding.finding.draft.entities.iter().filter(|e| telling(e.kind)).map(|e| base(&e.value)).collect()
 }
 
-/// `C:\Windows\a.exe` and `a.exe`, `CORP\mara` and `mara` are the same to two sources.
+/// Makes `C:\Windows\a.exe` equal to `a.exe`, and `CORP\mara` to `mara`.
 fn base(value: &str) -> String {
     value.rsplit(['/', '\\']).next().unwrap_or(value).to_ascii_lowercase()
 }
 
-/// The same occurrence, or the same explanation, from a source that the finding does not itself cite.
+/// True if the other finding shows the same occurrence or explanation from another source.
 fn corroborates(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
     let own = finding.checked.sources();
     if other.checked.sources().iter().all(|s| own.contains(s)) {
@@ -135,8 +135,7 @@ fn corroborates(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
     apart <= SAME_SECONDS && shared >= 1
 }
 
-/// One says that something is not there which the other saw; or they explain the same record in
-/// opposite ways.
+/// True if one finding saw what the other says is absent, or if they explain the same record in opposite ways.
 fn contradicts(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
     let opposite = |a: Bearing, b: Bearing| {
         matches!(
@@ -150,7 +149,6 @@ fn contradicts(finding: &CheckedFinding, other: &CheckedFinding) -> bool {
     same_record && (opposite(finding.finding.draft.bearing, other.finding.draft.bearing) || outcome)
 }
 
-/// The claim tells in its own words that something had no success.
 fn fails(claim: &str) -> bool {
     let own: String = claim.split('`').step_by(2).collect::<String>().to_lowercase();
     ["failed", "denied", "refused", "blocked", "unsuccessful"].iter().any(|w| own.contains(w))
@@ -175,7 +173,7 @@ fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {
         Credibility::HighlyPlausible,
         Credibility::Trustworthy,
     ];
-    let told: Vec<String> = names
+    let parts: Vec<String> = names
         .iter()
         .zip(counts)
         .rev()
@@ -188,5 +186,5 @@ fn summary(view: &ReviewView, judgements: &[Judgement]) -> String {
     } else {
         format!("{invalid} did not pass the mechanical check.")
     };
-    format!("{} findings: {}. {checks}", judgements.len(), told.join(", "))
+    format!("{} findings: {}. {checks}", judgements.len(), parts.join(", "))
 }

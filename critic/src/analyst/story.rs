@@ -1,5 +1,5 @@
-//! The analyst's Timeline: the fold of the previous one with this round's Review. It keeps what is
-//! credible, tells each occurrence once, and names at most three gaps.
+//! The Timeline of the analyst: adds the findings of this Review to the previous Timeline. It keeps credible
+//! findings, describes each occurrence once, and names at most three gaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,26 +10,23 @@ use casebook_protocol::{
 };
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
-/// Two findings of one occurrence from different sources lie at most so many seconds apart.
+/// Findings from different sources at most this many seconds apart may be one occurrence.
 const SAME_SECONDS: f64 = 0.05;
-/// Clocks of two sensors differ by at most so many seconds.
+/// The clocks of two sensors may differ by this many seconds.
 const CLOCKS_APART: f64 = 120.0;
-/// A silence of at least so many seconds between events is worth a gap.
+/// Seconds without events that count as a gap.
 const SILENCE: f64 = 120.0;
 
-/// An event under construction.
 struct Scene {
     at: Timestamp,
     description: String,
     findings: Vec<FindingId>,
     records: BTreeSet<RecordRef>,
     names: BTreeSet<String>,
-    /// How much it says: decides whose words describe the event.
+    /// The scene with the highest weight gives the description.
     weight: (Weight, Score),
     time: Option<EventTime>,
-    /// It points to an attack and says something.
     grave: bool,
-    /// It is the alerted activity.
     alerted: bool,
 }
 
@@ -39,8 +36,8 @@ pub(super) fn tell(view: &TimelineView) -> TimelineDraft {
     let threshold = Score::clamped(TIMELINE_THRESHOLD);
     let fresh = view.review.findings.iter().filter(|f| credible(f, threshold) && !known.contains(&f.finding.id));
     for finding in fresh {
-        // Texts that address the analyst have a place of their own in the report: whoever writes many of them
-        // would else drown the story.
+        // Text that addresses the investigator has its own section in the report. An attacker could otherwise
+        // flood the Timeline.
         if finding.finding.draft.kind != FindingKind::Occurrence {
             continue;
         }
@@ -78,8 +75,7 @@ fn earlier(view: &TimelineView) -> Vec<Scene> {
         .collect()
 }
 
-/// The Director noted one of these findings, in such an entry: what earlier rounds made of an event
-/// stands in the Journal.
+/// True if the Journal has an entry of this kind about one of the findings. It is the memory of earlier rounds.
 fn noted(view: &TimelineView, findings: &[FindingId], such: fn(&EntryDraft) -> bool) -> bool {
     let entries = view.journal.iter().map(|e| &e.entry).filter(|e| e.kind == EntryKind::Finding);
     entries.filter(|e| such(e)).any(|e| e.citations.iter().any(|id| findings.contains(id)))
@@ -101,7 +97,8 @@ fn scene(finding: &Reviewed) -> Option<Scene> {
     })
 }
 
-/// The names by which a finding may be told of the same event as another. Everything on one host shares its name.
+/// Names that two findings about one event may share. Host names are left out, because all findings on a host
+/// share them.
 fn names(draft: &FindingDraft) -> BTreeSet<String> {
     let (hosts, telling): (Vec<_>, Vec<_>) = draft.entities.iter().partition(|e| e.kind == EntityKind::Host);
     let hosts: BTreeSet<String> = hosts.into_iter().map(|e| base(&e.value)).collect();
@@ -121,12 +118,11 @@ fn seconds(a: Timestamp, b: Timestamp) -> f64 {
     (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
 }
 
-/// The same record in both, at one moment.
 fn same_record(a: &Scene, b: &Scene) -> bool {
     seconds(a.at, b.at).abs() <= 1.0 && a.records.iter().any(|r| b.records.contains(r))
 }
 
-/// The same record in both; or the same instant, in other sources, with a name in common.
+/// The same record; or the same instant in different sources, with a common name.
 fn same(a: &Scene, b: &Scene) -> bool {
     let apart = seconds(a.at, b.at).abs();
     if same_record(a, b) {
@@ -136,15 +132,15 @@ fn same(a: &Scene, b: &Scene) -> bool {
     if !sources(a).is_disjoint(&sources(b)) {
         return false;
     }
-    // A log that knows whole seconds only cannot tell more; then the name has to say more.
+    // A log with whole seconds is less exact, so require more of the names.
     let whole = |s: &Scene| s.time.as_ref().is_some_and(|t| t.precision >= Precision::Second);
     let close = if whole(a) || whole(b) { 1.0 } else { SAME_SECONDS };
     let least = if close > SAME_SECONDS { 8 } else { 1 };
     apart <= close && a.names.intersection(&b.names).any(|n| n.len() >= least)
 }
 
-/// The one event of other sources that has the very same names, where it is the only one of them and
-/// the new one is the only one of its own source: then their clocks differ.
+/// An event from other sources with exactly the same names, if both are the only such event. Then the clocks
+/// differ.
 fn twin(scenes: &[Scene], scene: &Scene, view: &TimelineView) -> Option<usize> {
     let names = quoted(&scene.description);
     let telling = |n: &String| n.len() >= 8 && n.chars().any(char::is_alphabetic);
@@ -194,7 +190,7 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
         gaps.push(Gap {
             kind: GapKind::Logical,
             description: format!(
-                "{} does not fit with {}: which of them holds has to be settled.",
+                "{} does not fit with {}: decide which of them is right.",
                 finding.finding.id,
                 against.join(", ")
             ),
@@ -209,7 +205,7 @@ fn gaps(view: &TimelineView, scenes: &[Scene]) -> Vec<Gap> {
         gaps.push(Gap {
             kind: GapKind::Temporal,
             description: format!(
-                "No credible finding tells what was done from {} to {} ({}).",
+                "No credible finding shows what happened from {} to {} ({}).",
                 clock(before.at),
                 clock(after.at),
                 words(silence)
@@ -239,7 +235,7 @@ fn words(seconds: f64) -> String {
     }
 }
 
-/// By the coherence rubric: how many sources carry the story, and how much of it is missing.
+/// The coherence rubric: how many sources support the story, and how much is missing.
 fn coherence(scenes: &[Scene], gaps: &[Gap], view: &TimelineView) -> f64 {
     if scenes.is_empty() {
         return 0.1;
@@ -271,10 +267,10 @@ fn narrative(scenes: &[Scene]) -> String {
     let (Some(first), Some(last)) = (scenes.first(), scenes.last()) else {
         return "No credible event is known.".into();
     };
-    let mut told: BTreeMap<&str, ()> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, ()> = BTreeMap::new();
     let mut telling: Vec<&Scene> = scenes.iter().filter(|s| s.grave || s.alerted).collect();
     telling.sort_by_key(|s| (std::cmp::Reverse((s.grave && s.alerted, s.alerted)), s.at));
-    telling.retain(|s| told.insert(&s.description, ()).is_none());
+    telling.retain(|s| seen.insert(&s.description, ()).is_none());
     telling.truncate(4);
     telling.sort_by_key(|s| s.at);
     let span = if first.at == last.at {
@@ -286,8 +282,8 @@ fn narrative(scenes: &[Scene]) -> String {
     let mut text = format!("{many} established, {span}.");
     for scene in telling {
         let ids: Vec<&str> = scene.findings.iter().take(3).map(FindingId::as_str).collect();
-        let told = one_sentence(&scene.description, 220);
-        text.push_str(&format!(" {}: {told} ({}).", clock(scene.at), ids.join(", ")));
+        let description = one_sentence(&scene.description, 220);
+        text.push_str(&format!(" {}: {description} ({}).", clock(scene.at), ids.join(", ")));
     }
     text
 }

@@ -1,5 +1,3 @@
-//! The task `review`: its sections, and the judgements in its answer.
-
 use std::collections::BTreeSet;
 
 use casebook_agent::model::data::section;
@@ -13,12 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::form::ReviewForm;
 
-/// Bytes of this round's findings, twice what a diligent round of four Experts submits: beyond it
-/// their quotations are shortened, and then their other texts.
+/// Bytes of this round's findings, twice what a thorough round of four Experts needs. Beyond it, quotations are
+/// shortened first, then other texts.
 const FINDINGS: usize = 64 * 1024;
-/// Bytes of the earlier findings that are contradicted.
+/// Bytes of contradicted findings from earlier rounds.
 const CONTRADICTED: usize = 12 * 1024;
-/// Characters of each text, quotation and note, longest first; each finding is always there.
+/// Characters of each text, and of each quotation and note, longest first.
 const DETAIL: [(usize, usize); 4] = [(1000, 1000), (600, 240), BRIEFLY, (240, 0)];
 const BRIEFLY: (usize, usize) = (400, 80);
 
@@ -50,7 +48,7 @@ fn contradicted(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
     })
 }
 
-/// The findings of the round. None is left out, since each is to be judged; their texts get shorter.
+/// Shortens texts but keeps every finding, because the Critic must judge each one.
 fn findings(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
     Section::new(rank, FINDINGS, move |limit| {
         let mut written = Written::default();
@@ -97,7 +95,6 @@ fn shown(checked: &CheckedFinding, (texts, quotes): (usize, usize)) -> Value {
     shown
 }
 
-/// A citation in the form in which the Expert gave it.
 fn cited(citation: &Citation, quotes: usize) -> Value {
     let place = |at: &Locator| match at {
         Locator::Pointer(pointer) => one_line(pointer, 200),

@@ -1,5 +1,3 @@
-//! The task `timeline`: its sections, and the Timeline that its answer tells.
-
 use std::collections::BTreeSet;
 
 use casebook_agent::model::form::Faults;
@@ -8,18 +6,18 @@ use casebook_protocol::{Answer, EventDraft, FindingId, Gap, Score, TimelineDraft
 
 use super::form::TimelineForm;
 
-/// What becomes of the events that the prompt leaves out.
+/// A note for the events that the prompt omits.
 const FATE: &str = "; they stay on the Timeline as they are, do not write them again";
 
 pub(super) fn sections(view: &TimelineView) -> Vec<Section<'_>> {
     let mut sections = vec![channels::journal(2, JOURNAL_READ, &view.journal).cached()];
-    // It is not shrunk further when room is short: what is not shown has to be known to `told`.
+    // Not shrunk later, because `answer` must know which events were shown.
     sections.extend(view.previous.as_ref().map(|previous| channels::timeline(u8::MAX, previous, FATE).whole()));
     sections.push(channels::review(1, channels::REVIEW, &view.review));
     sections
 }
 
-pub(super) fn told(view: &TimelineView, form: TimelineForm) -> Result<Answer, Vec<String>> {
+pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, Vec<String>> {
     let known = known(view);
     let mut faults = Faults::default();
     let mut events: Vec<EventDraft> = Vec::new();
@@ -27,7 +25,7 @@ pub(super) fn told(view: &TimelineView, form: TimelineForm) -> Result<Answer, Ve
         let place = format!("/events/{i}");
         let description = faults.text(format!("{place}/description"), &event.description);
         if event.findings.is_empty() {
-            faults.add(format!("{place}/findings"), "is empty: every event stands on findings");
+            faults.add(format!("{place}/findings"), "is empty: every event needs a finding");
         }
         let findings = faults.findings(&format!("{place}/findings"), &event.findings, &known);
         events.push(EventDraft { description, findings });
@@ -39,20 +37,19 @@ pub(super) fn told(view: &TimelineView, form: TimelineForm) -> Result<Answer, Ve
     faults.or(Answer::Timeline(TimelineDraft { narrative, events, gaps, score: Score::clamped(form.score) }))
 }
 
-/// The events of the previous Timeline that the prompt left out and that the answer does not tell
-/// either: what the Critic could not see it did not mean to drop.
-fn not_shown(view: &TimelineView, told: &[EventDraft]) -> Vec<EventDraft> {
+/// Previous events that neither the prompt nor the answer has. The Critic did not see them, so it did not drop
+/// them.
+fn not_shown(view: &TimelineView, answered: &[EventDraft]) -> Vec<EventDraft> {
     let Some(previous) = &view.previous else { return Vec::new() };
-    let told: BTreeSet<&FindingId> = told.iter().flat_map(|e| &e.findings).collect();
+    let answered: BTreeSet<&FindingId> = answered.iter().flat_map(|e| &e.findings).collect();
     let shown = channels::kept_events(previous, channels::TIMELINE);
     let unseen = previous.events.iter().zip(shown).filter(|(_, shown)| !shown).map(|(event, _)| event);
     unseen
-        .filter(|event| !event.findings.iter().any(|id| told.contains(id)))
+        .filter(|event| !event.findings.iter().any(|id| answered.contains(id)))
         .map(|event| EventDraft { description: event.description.clone(), findings: event.findings.clone() })
         .collect()
 }
 
-/// The findings that an event may stand on: those of the previous Timeline and of this Review.
 fn known(view: &TimelineView) -> BTreeSet<FindingId> {
     let previous = view.previous.iter().flat_map(|t| t.events.iter().flat_map(|e| &e.findings));
     previous.chain(view.review.findings.iter().map(|f| &f.finding.id)).cloned().collect()

@@ -92,7 +92,7 @@ impl Tools for Shop {
                 let orders: Vec<Value> = (0..60_000).map(|n| order(n, &format!("customer-{n}"))).collect();
                 Ok(json!({"orders": orders}).to_string())
             }
-            other => Err(format!("there is no tool {other:?} here")),
+            other => Err(format!("unknown tool {other:?}; use one of the four listed")),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The analyst's conclusion. It accuses on evidence that is seldom or never legitimate, it proposes a
-//! dismissal only where the activity is explained and nothing grave stands against it, and else it
-//! says `inconclusive` and names what a person should look at. The rules of the Hub come after it.
+//! The conclusion of the analyst. It accuses if the evidence is rarely or never legitimate. It proposes a
+//! dismissal only if the activity is explained and no serious finding contradicts that. Otherwise it answers
+//! `inconclusive` and lists what a person should check. The Hub then applies its rules.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     notes.sort_by_key(|n| (std::cmp::Reverse(n.weight), !n.about_alert, n.finding.clone()));
     let (verdict, mut because) = judge(&notes);
     if let (Verdict::Inconclusive, Some(reason)) = (verdict, &view.stop_reason) {
-        because = format!("It was stopped before it was at its end ({reason}). {because}");
+        because = format!("The investigation was stopped early ({reason}). {because}");
     }
     let against: Vec<&Note> = notes.iter().filter(|n| n.against && n.weight >= Weight::Moderate).collect();
     let explaining: Vec<&Note> = notes.iter().filter(|n| !n.against && n.about_alert).collect();
@@ -43,19 +43,17 @@ fn techniques<'a>(notes: impl Iterator<Item = &'a Note>) -> BTreeSet<&'a str> {
     notes.map(|n| n.technique.split('.').next().unwrap_or_default()).filter(|t| *t != "-").collect()
 }
 
-/// The first findings of `notes`, by their ids.
 fn ids(notes: &[&Note]) -> String {
     notes.iter().take(3).map(|n| n.finding.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The kind of behaviour that the Expert says a record shows, which ends its claim. What the evidence says stands in
-/// backquotes, and a claim that was cut has no such end.
+/// The kind of behaviour, which the Expert puts at the end of a claim. Text in backquotes comes from the
+/// evidence and is ignored. A claim that was cut has no kind.
 fn kind(note: &Note) -> Option<&str> {
     let (_, kind) = note.claim.rsplit_once(": ")?;
     (!kind.contains(['`', '…'])).then_some(kind)
 }
 
-/// The verdict and the reason for it.
 fn judge(notes: &[Note]) -> (Verdict, String) {
     let of = |weight: Weight| notes.iter().filter(move |n| n.against && n.weight == weight);
     let decisive: Vec<&Note> = of(Weight::Decisive).collect();
@@ -66,21 +64,21 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         let because = format!("Behaviour was recorded that is practically never legitimate ({}).", ids(&decisive));
         return (Verdict::TruePositive, because);
     }
-    // Judgements of other products are no records: three kinds of them have to agree.
+    // Judgements of other products are not records, so three kinds must agree.
     let records: Vec<&Note> = strong.iter().copied().filter(|n| !n.claim.starts_with(JUDGEMENT)).collect();
     let several = distinct.len() >= if records.is_empty() { 3 } else { 2 } && (on_alert || strong.len() >= 2);
-    // A record of it and a count of how often say of one technique what two techniques around it say.
+    // A record and a count of one technique are as strong as two techniques.
     let on_it = |counted: bool| -> BTreeSet<&str> {
         let those = records.iter().filter(|n| n.about_alert && n.counted == counted && n.technique != "-");
         those.map(|n| n.technique.as_str()).collect()
     };
     let signs = !on_it(true).is_disjoint(&on_it(false));
-    // And so do three findings that show two kinds of behaviour, however the book sorts them.
+    // The same holds for three findings with two kinds of behaviour.
     let kinds: BTreeSet<&str> = records.iter().filter_map(|n| kind(n)).collect();
     let often = records.len() >= 3 && kinds.len() >= 2 && records.iter().any(|n| n.about_alert);
     if !strong.is_empty() && (several || signs || often) {
         let because = format!(
-            "Several kinds of behaviour that are seldom legitimate were recorded together around the alerted activity \
+            "Several kinds of behaviour that are rarely legitimate were recorded together around the alerted activity \
              ({}).",
             ids(&strong)
         );
@@ -100,12 +98,12 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
         } else {
             (
                 Verdict::BenignPositive,
-                "The alerted activity has an ordinary explanation, and nothing grave was recorded with it.".into(),
+                "The alerted activity has an ordinary explanation, and nothing serious was recorded with it.".into(),
             )
         };
     }
     let because = if grave {
-        "Unusual behaviour was recorded, but none that settles the matter: whether it was meant takes a person's judgement."
+        "Unusual behaviour was recorded, but none that settles the matter: a person must judge whether it was intended."
     } else {
         "Nothing in the evidence settles whether the alerted activity was harmful."
     };
@@ -113,7 +111,8 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
 }
 
 fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> String {
-    let first = |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| told(n));
+    let first =
+        |notes: &[&Note]| notes.iter().find(|n| n.about_alert).or_else(|| notes.first()).map(|n| claim_with_id(n));
     match verdict {
         Verdict::TruePositive => first(against),
         Verdict::BenignPositive | Verdict::FalsePositive => earliest(explaining),
@@ -122,16 +121,15 @@ fn root_cause(verdict: Verdict, against: &[&Note], explaining: &[&Note]) -> Stri
     .unwrap_or_else(|| "Not established.".into())
 }
 
-/// The explanation that began first: an Expert's findings are numbered in order of time.
+/// The explanation with the earliest start: findings of an Expert are numbered in order of time.
 fn earliest(explaining: &[&Note]) -> Option<String> {
     let number =
         |n: &Note| n.finding.as_str().rsplit('-').next().and_then(|n| n.parse::<u32>().ok()).unwrap_or(u32::MAX);
     let round = |n: &Note| n.finding.as_str().split('-').next().unwrap_or_default().to_owned();
-    explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| told(n))
+    explaining.iter().min_by_key(|n| (round(n), number(n), n.finding.clone())).map(|n| claim_with_id(n))
 }
 
-/// What it claims, and where that can be followed.
-fn told(note: &Note) -> String {
+fn claim_with_id(note: &Note) -> String {
     format!("{} ({})", note.claim, note.finding)
 }
 
@@ -146,7 +144,7 @@ fn actions(verdict: Verdict, against: &[&Note]) -> Vec<String> {
             "Narrow the rule so that it tests for the operation itself and not for a name that goes with it.".into(),
         ],
         Verdict::BenignPositive => {
-            vec!["Confirm with whoever owns the activity, and record the exception with an end date.".into()]
+            vec!["Confirm with the owner of the activity, and record the exception with an end date.".into()]
         }
         Verdict::Inconclusive => {
             vec!["Have a person look at the open questions below before this alert is closed.".into()]

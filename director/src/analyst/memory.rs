@@ -1,5 +1,4 @@
-//! What the analyst remembers: its own Journal, read back. A note of a finding is written in one form,
-//! so that it can be read again without any other memory.
+//! The memory of the analyst: it reads its notes back from the Journal, so they have a fixed form.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,30 +9,26 @@ use casebook_protocol::{
 use casebook_trust::claim::NOTED;
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
-/// A finding as the Director remembers it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Note {
     pub(super) finding: FindingId,
     /// It points to an attack; otherwise it explains the activity.
     pub(super) against: bool,
-    /// It is about the alerted activity itself.
     pub(super) about_alert: bool,
     pub(super) weight: Weight,
     pub(super) technique: String,
-    /// It says that something is not there.
     pub(super) absence: bool,
-    /// It says how often something was done.
+    /// It gives a count.
     pub(super) counted: bool,
     pub(super) claim: String,
 }
 
-/// Findings of one round that are worth a note.
 const REMEMBERED: usize = 16;
 const AGAINST: &str = "points to an attack";
 const EXPLAINS: &str = "explains it";
 
 impl Note {
-    /// What is worth remembering of a reviewed finding: a credible one that points somewhere.
+    /// None unless the finding is credible and points in a direction.
     fn of(reviewed: &Reviewed) -> Option<Self> {
         let draft = &reviewed.finding.draft;
         if !credible(reviewed, Score::clamped(TIMELINE_THRESHOLD)) || draft.bearing == Bearing::Neutral {
@@ -51,7 +46,6 @@ impl Note {
         })
     }
 
-    /// The Journal entry that says it.
     pub(super) fn entry(&self) -> EntryDraft {
         let what = if self.against { AGAINST } else { EXPLAINS };
         let about = if self.about_alert { "alerted activity" } else { "nearby" };
@@ -101,7 +95,6 @@ impl Note {
     }
 }
 
-/// What the Journal holds for the analyst.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     pub(super) notes: Vec<Note>,
@@ -127,7 +120,6 @@ impl Memory {
         memory
     }
 
-    /// Takes in the latest Review and gives what is new in it.
     pub(super) fn take_in(&mut self, review: Option<&Review>) -> Vec<Note> {
         let known: BTreeSet<(String, bool)> = self.notes.iter().map(|n| (n.claim.clone(), n.against)).collect();
         let mut new: Vec<Note> = review.into_iter().flat_map(|r| &r.findings).filter_map(Note::of).collect();
@@ -139,11 +131,10 @@ impl Memory {
         new
     }
 
-    /// Names in findings that point to an attack, by how much they say.
+    /// Collects names from findings that point to an attack, the strongest first.
     fn name(&mut self, review: Option<&Review>) {
         let threshold = Score::clamped(TIMELINE_THRESHOLD);
-        // What points to an attack is followed to where it leads; what explains the alert, to where it
-        // must have left traces, too.
+        // Follow an attack to see where it leads, and an explanation to find its other traces.
         let grave = review.into_iter().flat_map(|r| &r.findings).filter(|f| {
             let draft = &f.finding.draft;
             let explains = draft.bearing == Bearing::Exonerating && draft.about_alert;
@@ -170,7 +161,7 @@ impl Memory {
         }
     }
 
-    /// The names to follow next: not in the alert, not asked before.
+    /// Names to ask for: not in the alert and not asked before.
     pub(super) fn open_names(&self, most: usize) -> Vec<String> {
         let mut open: Vec<(&String, u32)> = self
             .names
@@ -184,7 +175,7 @@ impl Memory {
         open.into_iter().take(most).map(|(name, _)| name.clone()).collect()
     }
 
-    /// How many rounds of trace there were, the present one counted.
+    /// Includes the current round.
     pub(super) fn trace_rounds(&self, task: &Task) -> u32 {
         let mut rounds = self.trace.clone();
         if task.phase == Phase::Trace {

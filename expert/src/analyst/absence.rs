@@ -1,6 +1,5 @@
-//! What is not there: for alerts that claim an operation, whether the evidence shows the operation
-//! itself. An absence counts only over a window that was searched, and only in sources that would
-//! have recorded it.
+//! For an alert that claims an operation: checks whether the evidence shows the operation itself. An absence
+//! counts only for the searched window, and only in sources that would record the operation.
 
 use casebook_agent::reasoner::{CallRequest, Done};
 use casebook_agent::worker::call;
@@ -12,17 +11,15 @@ use serde_json::{Value, json};
 use super::Case;
 use super::link::moved;
 
-/// An operation that alerts claim, and the records that it leaves.
 struct Operation {
-    /// Programs that do it, or only look as if they did.
+    /// Programs that do it or look as if they do.
     done_by: &'static [&'static str],
-    /// Words in the alert's title or description, all of one line.
+    /// Words in the title or description; one line must match completely.
     claimed_by: &'static [&'static str],
-    /// What it is called.
     name: &'static str,
-    /// What a sensor that watches it records, in lower case.
+    /// What a sensor records about it, in lower case.
     leaves: &'static [&'static str],
-    /// What a source has to record at all for its silence to mean something.
+    /// What a source must record in general, so that a missing record means something.
     watched_by: &'static str,
 }
 
@@ -50,7 +47,7 @@ const OPERATIONS: &[Operation] = &[
     },
 ];
 
-/// Half of the window that is searched, in seconds.
+/// Half of the searched window, in seconds.
 const AROUND: i64 = 3600;
 
 fn claimed(alert: &Alert) -> Option<&'static Operation> {
@@ -62,12 +59,10 @@ fn claimed(alert: &Alert) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|o| o.claimed_by.iter().any(|w| said.contains(w)))
 }
 
-/// The programs that do what the alert claims, or only look as if they did.
 pub(super) fn programs(alert: &Alert) -> &'static [&'static str] {
     claimed(alert).map_or(&[], |o| o.done_by)
 }
 
-/// The searches for the operation that the alert claims.
 pub(super) fn search(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallRequest> {
     let (Some(operation), Some(at)) = (claimed(alert), anchor) else { return Vec::new() };
     let edge = |by: i64| moved(at, by);
@@ -78,7 +73,6 @@ pub(super) fn search(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallReques
     ]
 }
 
-/// The first and the last records of the programs that do what the alert claims.
 pub(super) fn traces(alert: &Alert, anchor: Option<Timestamp>) -> Vec<CallRequest> {
     let (Some(operation), Some(at)) = (claimed(alert), anchor) else { return Vec::new() };
     let edge = |by: i64| moved(at, by);

@@ -1,13 +1,13 @@
-//! Names of accounts: what is one account under several notations, and which are nobody in particular.
+//! Names of accounts: which notations mean the same account, and which accounts belong to no person.
 
-/// The account without its domain, in lower case: `CORP\\mara`, `mara@corp.example` and `mara` are one.
+/// Without the domain, in lower case: `CORP\\mara`, `mara@corp.example` and `mara` are the same.
 pub(crate) fn bare(name: &str) -> String {
     let name = name.rsplit('\\').next().unwrap_or(name);
     name.split('@').next().unwrap_or(name).trim().to_lowercase()
 }
 
-/// An account under which a Windows system itself and all its services run, or the account of a machine:
-/// that two records share it does not say that they belong together.
+/// An account of a Windows system and its services, or of a machine. Two records with it need not belong
+/// together.
 pub(crate) fn of_system(name: &str) -> bool {
     let domain = name.rsplit_once('\\').map(|(domain, _)| domain.to_ascii_lowercase()).unwrap_or_default();
     let bare = bare(name);

@@ -1,5 +1,5 @@
-//! What the analyst knows: behaviours that point to an attack, that explain one away, or that are
-//! worth a look, as data in `behaviours.toml`. The knowledge is of the field, never of a case.
+//! The knowledge of the analyst (`behaviours.toml`): behaviours that point to an attack, explain one away, or
+//! are worth a look. It is general and must not contain knowledge of an evaluation case.
 
 use memchr::memmem::Finder;
 use std::sync::OnceLock;
@@ -89,7 +89,7 @@ enum Test {
     Present,
 }
 
-/// A regular expression that is compiled when it is first needed: most of the book never is.
+/// A regular expression, compiled on first use, because most are never used.
 #[derive(Debug)]
 struct Pattern {
     text: String,
@@ -104,7 +104,6 @@ impl Pattern {
     }
 }
 
-/// One behaviour.
 #[derive(Debug)]
 pub(crate) struct Behaviour {
     pub(crate) id: String,
@@ -113,7 +112,7 @@ pub(crate) struct Behaviour {
     pub(crate) bearing: Bearing,
     pub(crate) weight: Weight,
     pub(crate) terms: Vec<String>,
-    /// The terms, prepared: every record is searched for each of them.
+    /// Prepared, because every record is searched for every term.
     needles: Vec<Finder<'static>>,
     pub(crate) look_next: Option<String>,
     class: Vec<Class>,
@@ -122,7 +121,6 @@ pub(crate) struct Behaviour {
 }
 
 impl Behaviour {
-    /// The record shows this behaviour.
     pub(crate) fn matches(&self, facets: &Facets, lower_text: &str) -> bool {
         (self.class.is_empty() || facets.class.is_some_and(|c| self.class.contains(&c)))
             && (self.terms.is_empty() || self.needles.iter().any(|n| n.find(lower_text.as_bytes()).is_some()))
@@ -132,7 +130,7 @@ impl Behaviour {
 }
 
 impl Behaviour {
-    /// The name of the file by whose writing alone it is known.
+    /// The file name, if writing the file is enough to match.
     pub(crate) fn file_name(&self) -> Option<&str> {
         if self.class != [Class::FileCreate] {
             return None;
@@ -147,7 +145,7 @@ impl Behaviour {
 impl Condition {
     fn holds(&self, facets: &Facets, bearing: Bearing) -> bool {
         let value = facets.get(self.facet);
-        // Forms send in the body what links have in the address. It excuses nothing.
+        // Forms send in the body what links send in the address. A body never explains anything away.
         let accuses = self.facet == Facet::Url && bearing == Bearing::Incriminating && !self.not;
         let body = accuses.then(|| facets.get(Facet::Body)).flatten();
         let holds = match (&self.test, value) {
@@ -163,7 +161,6 @@ impl Condition {
     }
 }
 
-/// Every behaviour, in the order of the book.
 pub(crate) fn all() -> &'static [Behaviour] {
     static BOOK: OnceLock<Vec<Behaviour>> = OnceLock::new();
     BOOK.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! What sort of thing a record is about, by well-known event numbers first and by its facets else.
+//! The kind of a record, by well-known event numbers or else by its facets.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                 } else if any(&["qtypename", "qtype", "queryname", "rrname"]) {
                     Class::DnsQuery
                 } else if any(&["cipher"]) && any(&["requesttype"]) || any(&["authsuccess"]) {
-                    // A Kerberos ticket, which names its cipher as sessions of TLS do, or a session of SSH.
+                    // A Kerberos ticket (which names a cipher, as TLS sessions do) or an SSH session.
                     match values.get(&Facet::Outcome).map(String::as_str) {
                         Some("failure") => Class::LogonFailure,
                         _ => Class::Authentication,
@@ -42,14 +42,14 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                 } else if any(&["ja3", "cipher", "validationstatus"]) {
                     Class::TlsSession
                 } else if any(&["facility"]) && any(&["message"]) {
-                    // A message of syslog, in whatever it was sent.
+                    // A syslog message, in any transport.
                     return worded(text);
                 } else if any(&["certificateserial", "certificatesubject"])
                     || fields.keys().any(|path| last(path, 2) == "certificate.subject")
                 {
                     Class::Certificate
                 } else if has(Facet::HttpMethod) && has(Facet::Url) || any(&["transdepth"]) && has(Facet::HttpStatus) {
-                    // A capture of one side has the answer alone.
+                    // A capture of one direction has only the response.
                     Class::HttpRequest
                 } else if has(Facet::Command)
                     && (has(Facet::Parent) || has(Facet::ParentCommand) || any(&["ppid", "argc", "execid"]))
@@ -62,7 +62,7 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
                 },
             )
         })
-        // An event of Windows has fields with names such as `Post Clean Status`.
+        // Windows events have fields with names such as `Post Clean Status`.
         .or_else(|| worded(text).filter(|class| *class != Class::HttpRequest || event_id(fields).is_none()))
         .unwrap_or(Class::Other)
 }
@@ -70,7 +70,7 @@ pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str)
 fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
     let id = event_id(fields)?;
     let head = text.get(..text.len().min(4096)).unwrap_or(text);
-    // Another log may name the sensor's program: its own numbers have two digits at most.
+    // Another log may name the Sysmon program. Sysmon event ids have at most two digits.
     if id.len() <= 2 && head.to_ascii_lowercase().contains("sysmon") {
         return Some(match id {
             "1" => Class::ProcessStart,
@@ -89,7 +89,7 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
             _ => Class::Other,
         });
     }
-    // Small numbers are used by many providers.
+    // Many providers use small event ids.
     if head.contains("TerminalServices") && matches!(id, "21" | "22" | "23" | "24" | "25" | "39" | "40" | "1149") {
         return Some(Class::Authentication);
     }
@@ -109,13 +109,13 @@ fn numbered(fields: &BTreeMap<String, String>, text: &str) -> Option<Class> {
         "4103" | "4104" | "24577" => Class::Script,
         "800" if head.contains("PowerShell") => Class::Script,
         "1102" | "104" | "4719" | "4616" | "33205" => Class::ConfigChange,
-        // A port was bound, and nobody connected.
+        // A port was bound, without a connection.
         "5158" => Class::Other,
         _ => return None,
     })
 }
 
-/// The system call is one that starts a program, by name or by its number on x86-64, ARM and x86.
+/// True if the system call starts a program, by name or by number on x86-64, ARM and x86.
 fn starts(arch: &str, call: &str) -> bool {
     match arch {
         "c000003e" | "x86_64" => matches!(call, "59" | "322" | "execve" | "execveat"),
@@ -125,20 +125,20 @@ fn starts(arch: &str, call: &str) -> bool {
     }
 }
 
-/// It names an alert, and mostly how grave whoever raised it took it to be.
+/// An alert: it has a name and usually a severity.
 fn judged(fields: &BTreeMap<String, String>) -> bool {
     let names: Vec<String> = fields.keys().filter(|path| outer(path)).map(|path| last(path, 1)).collect();
     let any = |wanted: &[&str]| names.iter().any(|name| wanted.contains(&name.as_str()));
     let graded = any(&["alertseverity", "severity", "alertseveritylevel"])
         && any(&["alertname", "alerttitle", "systemalertid", "alertid", "alerttype", "vendororiginalid"]);
-    // What Zeek's scripts take notice of has no grade. A call of an interface that names an alert is a call.
+    // Notices of Zeek have no severity. An API call with the name of an alert is still a call.
     let called = any(&["auditid", "eventsource", "objectref", "protopayload", "eventname", "operationname", "channel"]);
-    // Snort and Suricata, also in a field of a collector.
+    // Snort and Suricata, maybe in a field of a collector.
     let signed = fields.keys().any(|path| last(path, 2) == "alert.signature");
     (graded || signed || any(&["note"]) && any(&["suppressfor"])) && !called
 }
 
-/// By the name that Tetragon puts around the whole of a record.
+/// By the name that Tetragon puts around a record.
 fn traced(path: &str) -> Option<Class> {
     Some(match path.split('.').next()? {
         "process_exec" => Class::ProcessStart,
@@ -149,7 +149,7 @@ fn traced(path: &str) -> Option<Class> {
     })
 }
 
-/// By the type of a record of the kernel's audit system.
+/// By the type of a Linux audit record.
 fn audited(values: &Values, fields: &BTreeMap<String, String>) -> Option<Class> {
     let prefix = audit_prefix(fields)?;
     let field = |name: &str| fields.get(&format!("{prefix}{name}")).map(String::as_str);
@@ -173,7 +173,7 @@ fn audited(values: &Values, fields: &BTreeMap<String, String>) -> Option<Class> 
     })
 }
 
-/// What actions are called, those that say most first.
+/// Names of actions, the most specific first.
 const ACTIONS: &[(&[&str], Class)] = &[
     (
         &[
@@ -242,14 +242,14 @@ const ACTIONS: &[(&[&str], Class)] = &[
 ];
 
 fn named(action: &str, text: &str) -> Option<Class> {
-    // The kernel reads modules as it reads other files.
+    // The kernel reads modules like other files.
     if action.contains("security_kernel_read_file") && text.contains(".ko") {
         return Some(Class::KernelModule);
     }
     ACTIONS.iter().find(|(words, _)| words.iter().any(|word| action.contains(word))).map(|(_, class)| *class)
 }
 
-/// For logs of sentences: the words that the well-known programs write.
+/// For text logs: the wording of well-known programs.
 fn worded(text: &str) -> Option<Class> {
     let text = text.to_ascii_lowercase();
     let any = |wanted: &[&str]| wanted.iter().any(|w| text.contains(w));

@@ -1,5 +1,5 @@
-//! From records to findings: which of them matter, which are one occurrence, and what can be said of
-//! them that the record itself says.
+//! Turns records into findings: decides which records matter, groups those of one occurrence, and states what
+//! they show.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,28 +23,26 @@ use super::link::{Kin, flow_keys, process_keys, seconds};
 use super::rec::Rec;
 use super::{Case, account, describe, logon};
 
-/// Findings of one Expert in one round, the most telling first.
+/// Findings of one Expert in one round, the strongest first.
 const MOST: usize = 40;
-/// Records of one kind of activity that are told one by one; of more, only the first and the last.
+/// Records of one kind of activity that are described one by one. Of more, only the first and the last are
+/// described.
 const ONE_BY_ONE: usize = 8;
-/// So many bytes sent in one connection set it apart from its like.
+/// Bytes sent in one connection that make it stand out.
 const MUCH: u64 = 1_000_000;
-/// How much the first and the last record of the alerted activity matter.
+/// The rank of the first and the last record of the alerted activity.
 const END: u32 = 350;
-/// Citations of one finding.
 const CITED: usize = 6;
 
-/// A record that matters, and why.
 struct Pick<'a> {
     rec: &'a Rec,
     kin: Kin,
-    /// How much it matters; higher is more.
     rank: u32,
-    /// It is one of the few that were looked for beside the alert.
+    /// One of the few records that were searched for in addition to the alert.
     end: bool,
 }
 
-/// Records that are one occurrence, the telling one first.
+/// Records of one occurrence, the main one first.
 struct Group<'a>(Vec<Pick<'a>>);
 
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
@@ -63,7 +61,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         mark_networks(&mut findings, &groups, case);
         mark_taken_roles(&mut findings, &groups, case);
     }
-    findings.retain(|f| !case.told.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
+    findings.retain(|f| !case.journal.iter().any(|t| t.contains(&one_line(&f.claim, claim::NOTED))));
     findings
 }
 
@@ -71,7 +69,7 @@ fn picks(case: &Case) -> Vec<Pick<'_>> {
     let mut picks: Vec<Pick<'_>> = Vec::new();
     for (index, rec) in case.recs.iter().enumerate() {
         let Some(kin) = case.links.kin(index).or_else(|| instruction(rec).then_some(Kin::Near)) else { continue };
-        // Where it began and where it ended, whatever sort of record that is.
+        // Keep the first and the last record of any kind.
         let end = case.links.is_end(index).then_some(END);
         if let Some(rank) = rank(rec, kin, case).max(end).filter(|_| case.asked_for(rec)) {
             picks.push(Pick { rec, kin, rank, end: end.is_some() });
@@ -83,7 +81,7 @@ fn picks(case: &Case) -> Vec<Pick<'_>> {
     few_around(picks, case)
 }
 
-/// Of what is only near, the few of each source that are nearest: context, not a copy of the log.
+/// Of records that are only near the alert, keeps the nearest few of each source.
 fn few_around<'a>(picks: Vec<Pick<'a>>, case: &Case) -> Vec<Pick<'a>> {
     const FEW: usize = 4;
     let distance = |p: &Pick<'_>| match (p.rec.time, case.anchor) {
@@ -114,8 +112,7 @@ fn is_instruction(behaviour: &Behaviour) -> bool {
     behaviour.id.contains("instruction") || behaviour.id.contains("prompt-injection")
 }
 
-/// The last record of the subject before its burst of activity and the first after it: what came
-/// before, and whether anything followed.
+/// The last record of the subject before its burst of activity and the first after it.
 fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
     let close: Vec<&Rec> = picked.iter().filter(|p| p.kin <= Kin::Named).map(|p| p.rec).collect();
     let times = || close.iter().filter_map(|r| r.time);
@@ -145,8 +142,8 @@ fn around_the_burst<'a>(case: &'a Case, picked: &[Pick<'a>]) -> Vec<Pick<'a>> {
         .collect()
 }
 
-/// Of many records that say the same, keeps the first and the last; then the same for records of one
-/// kind, whatever their details. What is grave or alerted stays.
+/// Of many equal records, keeps the first and the last, and then the same for records of one kind. Serious and
+/// alerted records stay.
 fn thin_out(picks: Vec<Pick<'_>>) -> Vec<Pick<'_>> {
     let same = thin_by(picks, describe::kind_of_activity, false);
     thin_by(same, describe::family, true)
@@ -173,8 +170,8 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
                     || p.kin <= Kin::Core
                     || p.kin == Kin::Ancestor
                     || p.end
-                    // The family of a request has what it shows in its name. Of the rest, what shows the same is enough
-                    // where it was told so often: a file that is written by a hundred commands is one act.
+                    // The family of a request contains what the request shows. Other behaviours are repeated
+                    // only a few times: a file that a hundred commands write is one action.
                     || (keep_grave && grave(p.rec) && *times <= ONE_BY_ONE && p.rec.class() != Class::HttpRequest)
             });
             same.extend(last);
@@ -184,8 +181,7 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
     kept
 }
 
-/// The most that was sent, where it sets its connections apart from their like: a whole megabyte, or many times what
-/// is usual among them.
+/// The largest amounts sent, if they stand out: at least a megabyte, or many times the usual amount.
 pub(super) fn much(same: &[&Rec]) -> Vec<u64> {
     let mut sorted: Vec<u64> = same.iter().map(|rec| sent(rec)).collect();
     sorted.sort_unstable();
@@ -194,7 +190,7 @@ pub(super) fn much(same: &[&Rec]) -> Vec<u64> {
     sorted.into_iter().rev().take(2).filter(apart).collect()
 }
 
-/// Bytes that left with a connection.
+/// Bytes sent over a connection.
 pub(super) fn sent(rec: &Rec) -> u64 {
     rec.facets.get(Facet::BytesOut).and_then(|b| b.parse().ok()).unwrap_or(0)
 }
@@ -203,8 +199,8 @@ fn grave(rec: &Rec) -> bool {
     rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
 }
 
-/// Puts together what is one occurrence: the same connection or the same command recorded by two
-/// sensors, and what one actor did in the same instant.
+/// Groups records of one occurrence: a connection or command that two sensors recorded, and the actions of one
+/// actor in the same instant.
 fn group(mut picks: Vec<Pick<'_>>) -> Vec<Group<'_>> {
     picks.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -221,7 +217,8 @@ fn group(mut picks: Vec<Pick<'_>>) -> Vec<Group<'_>> {
     groups
 }
 
-/// The record is of the same occurrence. Of commands of sudo one session is opened after the other: it joins no two of them.
+/// True if the record belongs to the group. Sessions of sudo follow each other, so a session never joins two
+/// commands.
 fn joins(group: &Group<'_>, rec: &Rec) -> bool {
     let starts = |rec: &Rec| rec.class() == Class::ProcessStart;
     let session = |a: &Rec, b: &Rec| its_session(a, b) || its_session(b, a);
@@ -230,7 +227,6 @@ fn joins(group: &Group<'_>, rec: &Rec) -> bool {
     group.0.iter().any(|p| one_occurrence(p.rec, rec) || free && alone && session(p.rec, rec))
 }
 
-/// The session that a command of sudo opens.
 fn its_session(ran: &Rec, opened: &Rec) -> bool {
     ran.class() == Class::ProcessStart
         && ran.field(&["targetuser"]).is_some()
@@ -261,29 +257,29 @@ fn one_occurrence(a: &Rec, b: &Rec) -> bool {
     };
     let flow = || flow_keys(a).iter().any(|k| flow_keys(b).contains(k));
     let command = || a.class() == Class::ProcessStart && b.class() == Class::ProcessStart && same(Facet::Command);
-    // A network sensor names itself as the host: there only the address says who acted.
-    let nobody = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
-    // A session is opened once, and what is done in it are other occurrences.
+    // A network sensor names itself as the host, so only the address identifies the actor.
+    let no_user = a.facets.get(Facet::User).is_none() || b.facets.get(Facet::User).is_none();
+    // Opening a session and the actions in it are separate occurrences.
     let opens = logon::of_session(a) != logon::of_session(b);
     let actor = || {
         if opens {
             return false;
         }
         same(Facet::SrcIp)
-            || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || nobody))
+            || (same(Facet::Host) && !on_the_wire(a) && !on_the_wire(b) && (same(Facet::User) || no_user))
             || (same(Facet::User) && a.facets.get(Facet::Host).is_none())
     };
     let whole_seconds = a.source != b.source && apart <= 1.0;
-    // `sudo x` and the `x` that it becomes are told once.
+    // `sudo x` and the resulting `x` are one occurrence.
     let (keys_a, keys_b) = (process_keys(a), process_keys(b));
     let below =
         |above: &Rec, own: &[String], parents: &[String]| wraps(above) && own.iter().any(|k| parents.contains(k));
     let becomes = || below(a, &keys_a.0, &keys_b.1) || below(b, &keys_b.0, &keys_a.1);
-    // And so are `cmd /c x` and its `x`.
+    // The same holds for `cmd /c x` and its `x`.
     let started = |own: &[String], parents: &[String]| own.iter().any(|k| parents.contains(k));
     let handed = || started(&keys_a.0, &keys_b.1) && hands_on(a, b) || started(&keys_b.0, &keys_a.1) && hands_on(b, a);
-    // The audit writes whole seconds, and names the creator's account where another sensor names the new
-    // process's; a program loads its libraries one after the other.
+    // Audit times have whole seconds. Windows audit names the account of the creator, another sensor that of the
+    // new process. A program loads its libraries one after the other.
     let once = || {
         a.class() == b.class()
             && matches!(a.class(), Class::ProcessStart | Class::ImageLoad)

@@ -1,4 +1,4 @@
-//! Sentences about a record, made of what it says of itself.
+//! Sentences about a record, from its own values.
 
 use casebook_protocol::{Bearing, one_line};
 
@@ -9,10 +9,10 @@ use super::rec::Rec;
 
 mod windows;
 
-/// So many bytes sent in one connection are worth their number.
-const TOLD_BYTES: u64 = 100_000;
+/// From this many bytes on, a claim gives the number of bytes sent.
+const SHOWN_BYTES: u64 = 100_000;
 
-/// Records with the same text here are the same kind of activity, done again.
+/// Records with the same text repeat an activity.
 pub(super) fn kind_of_activity(rec: &Rec) -> String {
     let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
     let shape = |text: String| -> String {
@@ -44,7 +44,7 @@ pub(super) fn kind_of_activity(rec: &Rec) -> String {
     format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
 }
 
-/// Records with the same text here are of one kind, whatever their details.
+/// Records with the same text are of one kind, with different details.
 pub(super) fn family(rec: &Rec) -> String {
     let facet = |f: Facet| rec.facets.get(f).unwrap_or("").to_ascii_lowercase();
     let what = match rec.class() {
@@ -60,7 +60,7 @@ pub(super) fn family(rec: &Rec) -> String {
         | Class::RegistryChange
         | Class::FileRead => facet(Facet::Process),
         Class::DnsQuery => facet(Facet::SrcIp),
-        // Looks at settings that show nothing by themselves are one kind for each service, whatever they look at.
+        // Harmless reads of settings are one kind for each service.
         Class::ApiCall if !rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating) => {
             let action = facet(Facet::Action);
             let looks = ["describe", "list", "getbucket", "head"].iter().any(|verb| action.starts_with(verb));
@@ -72,7 +72,7 @@ pub(super) fn family(rec: &Rec) -> String {
     format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
 }
 
-/// The words of a sentence without what changes from one to the next.
+/// The words of a sentence without the parts that vary.
 pub(super) fn words(rec: &Rec) -> String {
     let text = rec.field(&["message"]).unwrap_or(&rec.raw);
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | ',' | ';' | '='));
@@ -80,43 +80,43 @@ pub(super) fn words(rec: &Rec) -> String {
     words.take(24).collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// What happened, with what it amounts to. `stands` says whether the evidence states all that a text
-/// states; what it does not is left out.
+/// What happened, and what it means. `supported` says whether the evidence states everything in a text. Parts
+/// without support are left out.
 pub(super) fn claim(
     main: &Rec,
     others: &[&Rec],
     shown: Option<&Behaviour>,
     aggregate: bool,
-    stands: &dyn Fn(&str) -> bool,
+    supported: &dyn Fn(&str) -> bool,
 ) -> String {
     let mut text = sentence(main);
-    // A sensor that writes a program and its arguments apart has the command nowhere as one text.
-    if !stands(&text)
+    // Some sensors store program and arguments separately, so the command does not occur as one text.
+    if !supported(&text)
         && main.class() == Class::ProcessStart
         && let Some(what) = apart(main)
     {
         text = started(main, what);
     }
     let answers = answers(main, others);
-    if answers.len() > 1 && stands(&text) {
+    if answers.len() > 1 && supported(&text) {
         text = format!("{text}, then {}", answers.get(1..).unwrap_or_default().join(", "));
     }
-    if !stands(&text) || text.is_empty() {
+    if !supported(&text) || text.is_empty() {
         let raw = quote(&main.raw, 160);
         text = format!("recorded: {raw}");
-        if !stands(&text) {
+        if !supported(&text) {
             "a record of the alerted activity".clone_into(&mut text);
         }
     }
     if aggregate {
-        text = format!("over the period that the record sums up, {text}");
+        text = format!("over the period that the record covers, {text}");
     }
     let mut seen = vec![label(main)];
     for other in others {
         let label = label(other);
         if !label.is_empty() && !seen.contains(&label) && seen.len() < 4 {
             let more = format!("{text}; with it {label}");
-            if stands(&more) && more.len() <= 600 {
+            if supported(&more) && more.len() <= 600 {
                 text = more;
             }
             seen.push(label);
@@ -124,14 +124,13 @@ pub(super) fn claim(
     }
     if let Some(behaviour) = shown {
         let more = format!("{text}: {}", behaviour.title);
-        if stands(&more) {
+        if supported(&more) {
             text = more;
         }
     }
     capital(&text)
 }
 
-/// How a request was answered, each answer once, where it was made again.
 fn answers(main: &Rec, others: &[&Rec]) -> Vec<String> {
     let same = |rec: &&Rec| {
         [Facet::HttpMethod, Facet::Url, Facet::DstIp].iter().all(|f| rec.facets.get(*f) == main.facets.get(*f))
@@ -150,7 +149,7 @@ fn capital(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// A value in backquotes: on one line, without marks of its own, cut with `…` so that a reader sees it.
+/// Puts a value in backquotes, on one line and without backquotes of its own. A cut value ends with `…`.
 fn quote(value: &str, max: usize) -> String {
     let clean = value.split('`').next().unwrap_or_default();
     let line = one_line(clean, max);
@@ -161,7 +160,6 @@ fn named(rec: &Rec, facet: Facet, max: usize) -> Option<String> {
     rec.facets.get(facet).filter(|v| !v.is_empty()).map(|v| quote(v, max))
 }
 
-/// The main object of a record in a few words.
 fn label(rec: &Rec) -> String {
     if !matches!(rec.class(), Class::ProcessStart | Class::NetworkConnection)
         && let Some(words) = windows::words(rec)
@@ -175,22 +173,22 @@ fn label(rec: &Rec) -> String {
         Class::DnsQuery => &[Facet::DomainName],
         _ => &[Facet::Action, Facet::Object, Facet::Command],
     };
-    // The number of an event says nothing beside another record.
+    // An event number says nothing beside another record.
     let number = |f: Facet| rec.facets.get(f).is_some_and(|v| v.bytes().all(|b| b.is_ascii_digit()));
     order.iter().filter(|f| !number(**f)).chain(order).find_map(|f| named(rec, *f, 120)).unwrap_or_default()
 }
 
-/// The record says that what it tells of was not allowed: that is no command that ran.
+/// The record says that the action was refused, so the command did not run.
 fn denied(rec: &Rec) -> bool {
     const SO: &[&str] = &["not in sudoers", "not allowed", "incorrect password", "password is required", "denied"];
     let said = rec.field(&["outcome"]).map(str::to_ascii_lowercase);
-    // The kernel's audit has the call of a start that was refused.
+    // Linux audit also records refused starts.
     let refused = rec.class() == Class::ProcessStart && audit_prefix(&rec.fields).is_some();
     said.is_some_and(|outcome| SO.iter().any(|so| outcome.contains(so)))
         || refused && rec.facets.get(Facet::Outcome) == Some("failure")
 }
 
-/// A program and its arguments, each as written.
+/// The program and the arguments, each as written.
 fn apart(rec: &Rec) -> Option<String> {
     let program = named(rec, Facet::Process, 160)?;
     let own = |path: &&String| last(path, 2) == "process.arguments";
@@ -198,7 +196,6 @@ fn apart(rec: &Rec) -> Option<String> {
     Some(if arguments.is_empty() { program } else { format!("{program} with {}", quote(arguments, 160)) })
 }
 
-/// Who started `what`, as whom and where.
 fn started(rec: &Rec, what: String) -> String {
     let get = |facet| named(rec, facet, 160);
     let above = get(Facet::Parent).or_else(|| get(Facet::ParentCommand));
@@ -210,7 +207,7 @@ fn started(rec: &Rec, what: String) -> String {
     };
     let by = match (get(Facet::User), rec.field(&["targetuser"])) {
         (Some(user), Some(other)) => format!(" by {user} as {}", quote(other, 160)),
-        // Who signed in, whatever it became since.
+        // The account that signed in, not the one it changed to.
         (Some(user), _) if audit_prefix(&rec.fields).is_some() => format!(" by {user}"),
         (user, _) => user.map(|u| format!(" as {u}")).unwrap_or_default(),
     };
@@ -237,7 +234,7 @@ fn sentence(rec: &Rec) -> String {
     };
     let object = get(Facet::Object);
     let action = get(Facet::Action);
-    // Where the name of an event is all that it has, it is told once.
+    // If the event name is the only value, use it once.
     let on_object = object.as_ref().filter(|o| action.as_ref() != Some(o));
     let on_object = on_object.map(|o| format!(" on {o}")).unwrap_or_default();
     let outcome = match rec.facets.get(Facet::Outcome) {
@@ -247,9 +244,9 @@ fn sentence(rec: &Rec) -> String {
     match rec.class() {
         Class::ProcessStart => started(rec, get(Facet::Command).or_else(|| get(Facet::Process)).unwrap_or_default()),
         Class::NetworkConnection => {
-            // A capture has each packet, also those of the answer: none of them says who connected.
+            // A capture also has the packets of the response, so a packet does not show who connected.
             let what = if rec.field(&["tcpflags"]).is_some() { "packet" } else { "connection" };
-            let much = get(Facet::BytesOut).filter(|_| super::compose::sent(rec) >= TOLD_BYTES);
+            let much = get(Facet::BytesOut).filter(|_| super::compose::sent(rec) >= SHOWN_BYTES);
             let much = much.map(|bytes| format!(", sending {bytes} bytes")).unwrap_or_default();
             format!("{}{what}{from}{to}{on}{much}", get(Facet::Process).map(|p| format!("{p}: ")).unwrap_or_default())
         }
@@ -294,14 +291,14 @@ fn sentence(rec: &Rec) -> String {
             if action.is_some() =>
         {
             let agent = get(Facet::UserAgent).map(|a| format!(" with {a}")).unwrap_or_default();
-            // Kubernetes names the kind of an object beside it.
+            // Kubernetes has the kind of an object beside its name.
             let kind =
                 rec.fields.iter().find(|(path, _)| last(path, 2) == "objectref.resource").map(|(_, v)| quote(v, 80));
             let kind = kind.filter(|kind| object.as_ref() != Some(kind)).map(|kind| format!(" of {kind}"));
             let kind = kind.unwrap_or_default();
             format!("{}{kind}{on_object}{by}{from}{on}{agent}{outcome}", action.unwrap_or_default())
         }
-        // What watches the network sees that somebody signed in, and not always who.
+        // Network sensors see a sign-in but not always the account.
         Class::Authentication | Class::LogonFailure if get(Facet::SrcIp).is_some() && !to.is_empty() => {
             let of = get(Facet::User).map(|u| format!(" of {u}")).unwrap_or_default();
             let outcome = if rec.facets.get(Facet::Outcome) == Some("success") { ", which succeeded" } else { outcome };

@@ -1,6 +1,5 @@
-//! What a record says in the few terms that all kinds of log share: who did what, to what, from
-//! where. Read from the names of its fields, so that a log of any make is understood as far as its
-//! names are.
+//! Reads a record in terms that all logs share (facets): who did what, to what, from where. The names of fields
+//! decide, so that unknown products can be read.
 
 pub(crate) mod makes;
 mod names;
@@ -14,7 +13,6 @@ use serde::Deserialize;
 
 use casebook_evidence::is_message;
 
-/// One of the terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Facet {
@@ -30,7 +28,7 @@ pub(crate) enum Facet {
     DstPort,
     DomainName,
     Url,
-    /// What a client sent behind the head of its request.
+    /// The body of a request.
     Body,
     HttpMethod,
     HttpStatus,
@@ -47,7 +45,6 @@ pub(crate) enum Facet {
     Class,
 }
 
-/// What sort of thing was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Class {
@@ -77,19 +74,17 @@ pub(crate) enum Class {
     ConfigChange,
     Usb,
     Certificate,
-    /// Another product's alert: a judgement about what happened, not the happening.
+    /// An alert of another product: a judgement, not an event.
     Alert,
     Other,
 }
 
-/// What a record says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facets {
     values: BTreeMap<Facet, String>,
     pub(crate) class: Option<Class>,
 }
 
-/// Characters of the name of an action.
 const ACTION_MAX: usize = 120;
 
 impl Facets {
@@ -97,7 +92,6 @@ impl Facets {
         self.values.get(&facet).map(String::as_str)
     }
 
-    /// Puts a value in the place of what was read, or of nothing.
     pub(crate) fn set(&mut self, facet: Facet, value: Option<&str>) {
         match value {
             Some(value) => self.values.insert(facet, value.to_owned()),
@@ -105,20 +99,19 @@ impl Facets {
         };
     }
 
-    /// Leaves what `other` says, too.
+    /// Keeps only values that `other` also has.
     pub(crate) fn only(&mut self, other: &Self) {
         self.values.retain(|facet, value| *facet == Facet::Text || other.get(*facet) == Some(value.as_str()));
     }
 
-    /// The field that a facet was read from, and what stands there.
-    pub(crate) fn stands_in(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
+    pub(crate) fn field_of(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
         let wanted = names::of(facet);
         let known = self.get(facet)?;
         let rank = |path: &str| wanted.iter().position(|w| *w == last(path, 1) || *w == last(path, 2));
-        // An outcome is kept as one of two words, whatever stands in the field.
+        // An outcome is stored as one of two words, not as the value of the field.
         let same = |value: &str| facet == Facet::Outcome || value.trim() == known;
         let ranked = fields.iter().filter_map(|(path, value)| Some((rank(path)?, path, value)));
-        // A field of the record itself goes before one that was read out of its text.
+        // Prefer a field of the record to one that was read from its text.
         let inside = |path: &str| {
             path.match_indices('.').any(|(at, _)| path.get(..at).is_some_and(|outer| fields.contains_key(outer)))
         };
@@ -128,13 +121,11 @@ impl Facets {
         Some((first.1.clone(), first.2.clone()))
     }
 
-    /// Reads the facets of a record from its fields and its text.
     pub(crate) fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
         let mut best: BTreeMap<Facet, ((bool, usize), &str)> = BTreeMap::new();
         let mut paths: Vec<(&String, &String)> = fields.iter().collect();
-        // What a record says in a field of its own goes before what is read out of the text of one.
         paths.sort_by_key(|(path, _)| path.matches('.').count());
-        // What watches processes runs as the system, and its records name that account beside the actor's.
+        // Process sensors run as the system, and their records name that account beside the actor.
         let watched = text.contains("Microsoft-Windows-Sysmon");
         let writer =
             |path: &str| path.starts_with("winlog.user.") || matches!(last(path, 1).as_str(), "userid" | "accountname");
@@ -143,44 +134,44 @@ impl Facets {
         let names = named(paths.into_iter());
         let heard: Vec<&Named<'_>> =
             names.iter().zip(&above).filter(|(_, (_, spoken))| !spoken).map(|(n, _)| n).collect();
-        // The tables of Azure Monitor have their own name in a column of each record.
+        // Tables of Azure Monitor have the table name in a column.
         let table =
             names.iter().any(|(one, ..)| one == "tenantid") && names.iter().any(|(one, ..)| one == "timegenerated");
         for (facet, wanted) in names::all() {
             let parents = matches!(facet, Facet::Parent | Facet::ParentCommand);
             for ((one, two, value), (above, spoken)) in names.iter().zip(&above) {
                 let value = value.trim();
-                // As whom a task will run is not who made it, and the program of a client is nobody.
-                let nobody = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
-                // What a parameter is called is not what was acted on, nor is who wrote the record.
+                // The account that a task will run as did not create the task. The client program is not a user.
+                let no_user = two.starts_with("principal") || (one == "client" && value.starts_with("SSH-"));
+                // The name of a parameter is not the object, and neither is the writer of the record.
                 let called = matches!(
                     two.as_str(),
                     "parameters.name" | "extendedproperties.name" | "attributes.name" | "provider.name"
                 );
-                if *above && !parents || (*facet == Facet::User && nobody) || (*facet == Facet::Object && called) {
+                if *above && !parents || (*facet == Facet::User && no_user) || (*facet == Facet::Object && called) {
                     continue;
                 }
-                // Windows writes `LOCAL` where a session has no address.
+                // Windows writes `LOCAL` for a session without an address.
                 let nowhere = matches!(*facet, Facet::SrcIp | Facet::DstIp)
                     && matches!(value, "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" | "LOCAL");
-                // How a collector came by a record is not what was done.
+                // The way of collection is not the action.
                 if *facet == Facet::Action && (table && one == "type" || two == "input.type") {
                     continue;
                 }
-                // Some call a part of a program a system, and agents are not only those of users.
+                // `system` may be a part of a program, and an agent may be other than a user agent.
                 let part = *facet == Facet::Host && value.contains([' ', '\t', ',']);
                 if part || *facet == Facet::UserAgent && value.starts_with('{') {
                     continue;
                 }
-                // A sentence tells of an action and is none.
+                // A sentence is not the name of an action.
                 let sentence = *facet == Facet::Action && value.len() > ACTION_MAX;
                 if !usable(value) || nowhere || sentence {
                     continue;
                 }
                 let Some(rank) = wanted.iter().position(|w| w == one || w == two) else { continue };
-                // A field of the record goes before what somebody wrote into one.
+                // Prefer fields of the record to text that the recorded party wrote.
                 let rank = (*spoken, rank);
-                // Whoever asks may put addresses before the last one.
+                // The client may add addresses before the last one.
                 let later = one == "sourceips";
                 if best.get(facet).is_none_or(|(known, _)| rank < *known || later && rank == *known) {
                     best.insert(*facet, (rank, value));
@@ -192,7 +183,7 @@ impl Facets {
         let mut values: BTreeMap<Facet, String> =
             best.into_iter().map(|(facet, (_, value))| (facet, value.to_owned())).collect();
         join_arguments(&mut values, &heard);
-        // What is typed into a honeypot: who types a path means the program that lies there.
+        // Input in a honeypot. A typed path means the program at that path.
         if let Some(typed) = makes::typed(fields) {
             values.insert(Facet::Command, typed.to_owned());
             if let Some(program) = typed.split_whitespace().next().filter(|word| word.starts_with(['/', '.'])) {
@@ -236,17 +227,18 @@ impl Facets {
     }
 }
 
-/// The last part of a path, its last two parts, and what stands there.
+/// The last part of a path, its last two parts, and the value.
 type Named<'a> = (String, String, &'a str);
 
 fn named<'a>(fields: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<Named<'a>> {
     fields.map(|(path, value)| (last(path, 1), last(path, 2), value.as_str())).collect()
 }
 
-/// It was read out of a text that whoever is recorded may have written, such as the name of a browser or of a user: the
-/// texts of programs stand in fields of messages.
+/// True if the field was read from a text that the recorded party may have written, such as a user agent or a
+/// user name. Programs write their texts to message fields.
 fn spoken(path: &str, fields: &BTreeMap<String, String>) -> bool {
-    /// Parts of the names of fields that a client fills; collectors put records of other makes into fields of any name.
+    /// Parts of the names of fields that a client fills. Collectors store records of other products in fields of
+    /// any name.
     const CHOSEN: &[&str] =
         &["agent", "url", "uri", "query", "refer", "cookie", "header", "username", "commandline", "cmdline"];
     const CLIENTS: &[&str] = &["user", "login", "acct", "account", "accountname", "command", "cmd", "path"];
@@ -271,21 +263,20 @@ fn spoken(path: &str, fields: &BTreeMap<String, String>) -> bool {
     false
 }
 
-/// It stands below what tells of the program above, such as `process.parent.arguments`.
 fn of_parent(path: &str) -> bool {
     let mut parts = path.split('.').rev().skip(1);
     parts.any(|part| matches!(part.to_ascii_lowercase().as_str(), "parent" | "ancestors" | "parent_process"))
 }
 
-/// It says something, and is no text that only the host that wrote the record could have filled in.
+/// True unless the value is empty or a placeholder that only the recording host could fill in.
 fn usable(value: &str) -> bool {
     let unfilled = value.strip_prefix("%%").is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
-    // The kernel's audit writes `(null)`.
+    // Linux audit writes `(null)`.
     !(value.is_empty() || value == "-" || value == "null" || value.starts_with("(null") || unfilled)
 }
 
-/// The whole record as text for conditions: as written, and with the escapes of its fields undone. A row of a table, or a
-/// line of a web server, says nowhere what its parts are, so there each stands behind its name, as it would in JSON.
+/// The whole record as text for conditions, as written and with escapes undone. For tables and web logs, each
+/// value has its name in front, as in JSON.
 fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
     const CELL_MAX: usize = 512;
     let mut out = text.to_owned();
@@ -293,9 +284,9 @@ fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
         out.push('\n');
         out.push_str(value);
     }
-    let told = |path: &&String| text.contains(path.rsplit('.').next().unwrap_or_default());
+    let in_text = |path: &&String| text.contains(path.rsplit('.').next().unwrap_or_default());
     let top = || fields.iter().filter(|(path, _)| !path.contains('.'));
-    if top().count() >= 4 && top().filter(|(path, _)| told(path)).count() * 4 < top().count() {
+    if top().count() >= 4 && top().filter(|(path, _)| in_text(path)).count() * 4 < top().count() {
         for (path, value) in top().filter(|(_, value)| !value.is_empty() && value.len() <= CELL_MAX) {
             out.push('\n');
             out.push_str(path);
@@ -306,7 +297,7 @@ fn unescaped(text: &str, fields: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// Some sensors give the program and its arguments apart.
+/// For sensors that store program and arguments separately.
 fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[&Named<'_>]) {
     let find = |wanted: &str| names.iter().find(|(_, two, _)| two == wanted).map(|(_, _, value)| *value);
     if let (Some(binary), Some(arguments)) = (find("process.binary"), find("process.arguments")) {
@@ -317,14 +308,14 @@ fn join_arguments(values: &mut BTreeMap<Facet, String>, names: &[&Named<'_>]) {
     }
 }
 
-/// The address in the first line of a request: `GET /a HTTP/1.1`.
+/// The path in a request line: `GET /a HTTP/1.1`.
 fn path_of(request: &str) -> Option<&str> {
     let (_, rest) = request.split_once(' ').filter(|(method, _)| method.bytes().all(|b| b.is_ascii_uppercase()))?;
     let (path, version) = rest.rsplit_once(' ')?;
     (version.starts_with("HTTP/") && !path.is_empty()).then_some(path)
 }
 
-/// What a command of Exchange was given as the object to act on.
+/// The object of an Exchange command.
 fn identity(fields: &BTreeMap<String, String>) -> Option<&str> {
     let named = |(path, name): &(&String, &String)| last(path, 2) == "parameters.name" && *name == "Identity";
     let (path, _) = fields.iter().find(named)?;
@@ -332,26 +323,24 @@ fn identity(fields: &BTreeMap<String, String>) -> Option<&str> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The name of the field of this rank among those that tell an outcome.
 fn outcome_field(rank: usize) -> &'static str {
     names::of(Facet::Outcome).get(rank).copied().unwrap_or_default()
 }
 
-/// The number of an event of Windows, under the names that its collectors give it.
 pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
     let is = |path: &String, wanted: &str, n| last(path, n) == wanted && !spoken(path, fields);
     let named = |wanted: &str, n| fields.iter().find(|(path, _)| is(path, wanted, n)).map(|(_, id)| id.as_str());
     let local = || {
-        let told = |path: &str| path.rsplit('.').next().is_some_and(|name| EVENT_IDS.contains(&name.trim()));
+        let is_event_id = |path: &str| path.rsplit('.').next().is_some_and(|name| EVENT_IDS.contains(&name.trim()));
         fields
             .iter()
-            .find(|(path, id)| told(path) && !spoken(path, fields) && id.bytes().all(|b| b.is_ascii_digit()))
+            .find(|(path, id)| is_event_id(path) && !spoken(path, fields) && id.bytes().all(|b| b.is_ascii_digit()))
             .map(|(_, id)| id.as_str())
     };
     named("eventid", 1).or_else(|| named("eventid.text", 2)).or_else(|| named("event.code", 2)).or_else(local)
 }
 
-/// What Windows calls that number where it speaks another language.
+/// The event id in Windows of other languages.
 const EVENT_IDS: [&str; 11] = [
     "Ereignis-ID",
     "Ereignis ID",
@@ -366,8 +355,7 @@ const EVENT_IDS: [&str; 11] = [
     "이벤트 ID",
 ];
 
-/// The last `n` parts of a path in lower case, without positions in arrays and without everything but
-/// letters and digits.
+/// The last `n` parts of a path, without list positions, in lower case, letters and digits only.
 pub(crate) fn last(path: &str, n: usize) -> String {
     let parts: Vec<String> = path
         .split('.')

@@ -1,5 +1,4 @@
-//! How records hang together with the alert: by process, by connection, by session, and by the rare
-//! names that they share.
+//! Links records to the alert: by process, connection, session, and shared rare names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,45 +14,41 @@ mod keys;
 pub(crate) use keys::{brought, flow_keys, process_keys, session_keys};
 use keys::{code_in, moved_into};
 
-/// How a record hangs together with the alert, closest first.
+/// How a record is linked to the alert, closest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kin {
-    /// The record that the alert is about.
     Core,
     /// The same process, connection or session.
     Same,
-    /// A process above it.
     Ancestor,
-    /// A process below it.
     Descendant,
-    /// The same done again by the same actor, at the beginning or the end of it.
+    /// The first or last repetition by the same actor.
     Again,
-    /// It goes on between two machines that are both under suspicion.
+    /// Activity between two suspicious machines.
     Between,
     /// It shares a rare name with the alert.
     Named,
-    /// It shares host, user or address with the alert, near it in time.
+    /// It shares host, user or address with the alert and is near it in time.
     Near,
 }
 
-/// Process ids are used again: past this they say nothing.
+/// After this many seconds, a process id may be reused.
 const PID_SECONDS: f64 = 3600.0;
-/// What counts as near the alert in time.
+/// Seconds that count as near the alert.
 pub(crate) const NEAR_SECONDS: f64 = 3600.0;
-/// What counts as near for a name that the Director asks to follow.
+/// Seconds that count as near for a name in the Director's question.
 pub(crate) const FOLLOWED_SECONDS: f64 = 24.0 * 3600.0;
 
 pub(crate) fn seconds(a: Timestamp, b: Timestamp) -> f64 {
     (a.as_nanosecond() - b.as_nanosecond()) as f64 / 1e9
 }
 
-/// The whole second that is `by` seconds after `at`; none outside the years that times reach.
+/// Moves `at` by `by` seconds and cuts fractions. None if out of range.
 pub(crate) fn moved(at: Timestamp, by: i64) -> Option<Timestamp> {
     Timestamp::from_second(at.as_second().saturating_add(by)).ok()
 }
 
-/// A process id is used again: of the processes that had it, the one above is the last that started
-/// before the alert.
+/// A process id may be reused. The parent is the last process with the id that started before the alert.
 fn latest_before(recs: &[Rec], keys: &[(Vec<String>, Vec<String>)], index: usize, anchor: Option<Timestamp>) -> bool {
     let (Some(rec), Some((own, _))) = (recs.get(index), keys.get(index)) else { return false };
     let (Some(at), Some(anchor)) = (rec.time, anchor) else { return true };
@@ -65,14 +60,14 @@ fn latest_before(recs: &[Rec], keys: &[(Vec<String>, Vec<String>)], index: usize
     at <= anchor && !later
 }
 
-/// A program's own log has its process id in every line: there it ties nothing together.
+/// The log of a program has its process id on every line, so the id links nothing there.
 fn forget_own(recs: &[Rec], keys: &mut [(Vec<String>, Vec<String>)]) {
     const MANY: usize = 40;
     let mut often: BTreeMap<String, usize> = BTreeMap::new();
     for (_, (own, _)) in recs.iter().zip(keys.iter()).filter(|(rec, _)| rec.is_sentence()) {
         own.iter().for_each(|key| *often.entry(key.clone()).or_default() += 1);
     }
-    // What tells of the process itself is tied to its lines, however many they are.
+    // A record about the process itself is linked to all of its lines.
     for (_, (own, _)) in recs.iter().zip(keys.iter()).filter(|(rec, _)| !rec.is_sentence()) {
         for key in own {
             often.remove(key);
@@ -83,7 +78,6 @@ fn forget_own(recs: &[Rec], keys: &mut [(Vec<String>, Vec<String>)]) {
     }
 }
 
-/// The record that the alert is about, and what hangs together with it.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     kin: BTreeMap<usize, Kin>,
@@ -126,8 +120,8 @@ impl Links {
         links
     }
 
-    /// What started the programs that share a name with the alert, where that shows something against it, too: a chain
-    /// that begins anew has no other tie.
+    /// Adds the parents of programs that share a name with the alert, if they are suspicious: a new process
+    /// chain has no other link.
     fn above_named(&mut self, recs: &[Rec], keys: &[(Vec<String>, Vec<String>)]) {
         let starts = |i: &usize| recs.get(*i).is_some_and(|r| r.class() == Class::ProcessStart);
         let named: Vec<usize> =
@@ -159,8 +153,7 @@ impl Links {
         }
     }
 
-    /// What tells of the logon session itself belongs to the alerted record; what else was done in it
-    /// shares no more than the account.
+    /// Links the records about the logon session itself. Other activity in the session only shares the account.
     fn sessions(&mut self, recs: &[Rec], core: &BTreeSet<usize>) {
         let of_core: BTreeSet<String> = core.iter().filter_map(|i| recs.get(*i)).flat_map(logon::keys).collect();
         for (index, rec) in recs.iter().enumerate() {
@@ -191,7 +184,7 @@ impl Links {
         let mut below: BTreeSet<usize> = BTreeSet::new();
         let mut above = pick(core, true);
         let mut reach = own.clone();
-        // Who starts a thread in a process acts in it from then on.
+        // A process that starts a thread in another process continues to act there.
         let before_it = |rec: &Rec| !matches!((rec.time, anchor), (Some(at), Some(anchor)) if at > anchor);
         let moved: Vec<(usize, String)> = recs
             .iter()
@@ -228,7 +221,7 @@ impl Links {
                 break;
             }
         }
-        // Of what else a process above did, that which shows something against it.
+        // Of other activity of a parent process, add only suspicious records.
         for (index, (mine, _)) in keys.iter().enumerate() {
             let Some(rec) = recs.get(index).filter(|r| in_time(r)) else { continue };
             let against = |b: &&'static Behaviour| b.bearing == Bearing::Incriminating && b.weight >= Weight::Moderate;
@@ -238,12 +231,11 @@ impl Links {
         }
     }
 
-    /// It is where the series of the alerted activity begins or ends, or tells how that went.
+    /// True for the first and last records of the alerted series, and for its outcome.
     pub(crate) fn is_end(&self, index: usize) -> bool {
         self.ends.contains(&index)
     }
 
-    /// Marks the records at these places.
     pub(crate) fn again(&mut self, recs: &[Rec], places: &BTreeSet<(String, u64)>) {
         for (index, rec) in recs.iter().enumerate() {
             if places.iter().any(|(file, line)| rec.key() == (file.as_str(), *line)) {
@@ -253,8 +245,8 @@ impl Links {
         }
     }
 
-    /// The names of close programs, and of the libraries and scripts that they were given, that lie where any user may
-    /// write: what brought them there names them.
+    /// Names of close programs, and of their libraries and scripts, in folders where any user may write. The
+    /// record that brought them there has the name.
     pub(crate) fn brought(&self, recs: &[Rec]) -> BTreeSet<String> {
         let close = recs.iter().enumerate().filter(|(i, _)| self.kin(*i).is_some_and(|k| k <= Kin::Ancestor));
         let close: Vec<&Rec> = close.map(|(_, rec)| rec).collect();
@@ -268,9 +260,9 @@ impl Links {
             .collect()
     }
 
-    /// Marks what brought the programs of these names to the host.
+    /// Marks the records that brought these programs to the host.
     pub(crate) fn arrived(&mut self, recs: &[Rec], names: &BTreeSet<String>, anchor: Option<Timestamp>) {
-        // A name that is everywhere, such as that of an interpreter, says nothing of one program.
+        // A frequent name, such as that of an interpreter, identifies no program.
         let few = |name: &&String| recs.iter().filter(|r| r.names(name)).count() * 4 <= recs.len();
         let names: Vec<&String> = names.iter().filter(few).collect();
         let brings = |rec: &Rec| {
@@ -284,7 +276,7 @@ impl Links {
         }
     }
 
-    /// Marks what shares host, user or address with the core and is near it in time.
+    /// Marks records that share host, user or address with the core and are near it in time.
     pub(crate) fn near(&mut self, recs: &[Rec], subjects: &BTreeSet<String>, anchor: Option<Timestamp>, within: f64) {
         for (index, rec) in recs.iter().enumerate() {
             let (Some(at), Some(anchor)) = (rec.time, anchor) else { continue };
@@ -294,7 +286,7 @@ impl Links {
         }
     }
 
-    /// Marks what programs did around the alert in a log that names no host at all: it is that of one host.
+    /// Marks program activity around the alert in a log without hosts, which is the log of one host.
     pub(crate) fn beside(&mut self, recs: &[Rec], core: &BTreeSet<usize>, anchor: Option<Timestamp>, within: f64) {
         let nameless = |rec: &&Rec| rec.facets.get(Facet::Host).is_none();
         let files: BTreeSet<&str> =
@@ -314,8 +306,8 @@ impl Links {
         }
     }
 
-    /// Marks what joins a name to follow with the alert's own addresses, or two names to follow: what
-    /// goes on between machines that are both under suspicion matters whatever it looks like.
+    /// Marks records that connect a followed name with the alert's addresses or with another followed name.
+    /// Activity between two suspicious machines of any kind matters.
     pub(crate) fn between(
         &mut self,
         recs: &[Rec],

@@ -1,5 +1,5 @@
-//! Logon sessions of Windows: what one account did on one host between a sign-in and a sign-out, and the
-//! sign-in from which it came.
+//! Logon sessions of Windows: the activity of an account on a host between sign-in and sign-out, and the sign-in
+//! itself.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,12 @@ use super::facet::{Class, Facet, event_id, last};
 use super::link::{moved, seconds};
 use super::rec::Rec;
 
-/// How long before the alert a sign-in over the network still says where its actor came from.
+/// Seconds before the alert in which a network sign-in may be that of the actor.
 const NETWORK_SECONDS: i64 = 120;
-/// The same of a remote desktop, in which people stay.
+/// The same for a remote desktop, which stays open longer.
 const DESKTOP_SECONDS: i64 = 3600;
 
-/// The logon ids that a record names, as numbers and as written. Those of the system's own accounts
-/// are the same on every host and belong to no session.
+/// Logon ids as numbers and as written, without those of system accounts, which are the same on every host.
 fn ids(rec: &Rec) -> impl Iterator<Item = (u64, &str)> {
     const SYSTEM: [u64; 4] = [0, 0x3e7, 0x3e4, 0x3e5];
     let named = |path: &str| {
@@ -35,7 +34,7 @@ fn ids(rec: &Rec) -> impl Iterator<Item = (u64, &str)> {
         .filter(|(id, _)| !SYSTEM.contains(id))
 }
 
-/// A number as Windows writes it, in hexadecimal or not.
+/// A decimal or hexadecimal number.
 pub(super) fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
@@ -44,30 +43,29 @@ pub(super) fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// The host without its domain: one sensor writes it with, another without.
+/// Without the domain, because only some sensors write it.
 fn host(rec: &Rec) -> Option<String> {
     let host = rec.facets.get(Facet::Host)?.to_ascii_lowercase();
     let address = host.parse::<std::net::IpAddr>().is_ok();
     Some(if address { host } else { host.split('.').next().unwrap_or_default().to_owned() })
 }
 
-/// The keys of the logon sessions that a record belongs to: an id is unique on one host only.
+/// Includes the host, because an id is unique only on one host.
 pub(super) fn keys(rec: &Rec) -> Vec<String> {
     let Some(host) = host(rec) else { return Vec::new() };
     ids(rec).map(|(id, _)| format!("{host}#logon#{id:x}")).collect()
 }
 
-/// The logon ids of a record as it writes them, to search for.
 pub(super) fn terms(rec: &Rec) -> Vec<String> {
     ids(rec).map(|(_, written)| written.to_owned()).filter(|id| id.len() >= 4).collect()
 }
 
-/// It tells of a session itself: who opened it, with which rights, when it ended.
+/// True for records about a session: start, rights, end.
 pub(super) fn of_session(rec: &Rec) -> bool {
     rec.class() == Class::Authentication && !ids(rec).collect::<Vec<_>>().is_empty()
 }
 
-/// Handles closed and copied, privileges switched on and off: what any program does all the time.
+/// Routine activity of any program: handles closed and copied, privileges changed.
 pub(super) fn upkeep(rec: &Rec) -> bool {
     matches!(event(rec), "4658" | "4690" | "4703")
 }
@@ -85,11 +83,11 @@ fn desktop(rec: &Rec) -> bool {
     }
 }
 
-/// An account signed in to this host from another, at the alert or shortly before.
+/// A sign-in from another host, at the alert or shortly before.
 pub(super) fn arrival(rec: &Rec, alerted: &[&Rec], anchor: Option<Timestamp>) -> bool {
     let (Some(at), Some(anchor), Some(user)) = (rec.time, anchor, rec.facets.get(Facet::User)) else { return false };
     let network = event(rec) == "4624" && rec.field(&["logontype"]) == Some("3");
-    // The domain controller writes of the ticket, and names the account of the host it is for.
+    // The domain controller records a ticket, with the account of the destination host.
     let ticket = event(rec) == "4769";
     if rec.class() != Class::Authentication || !(network || ticket || desktop(rec)) || account::of_system(user) {
         return false;
@@ -97,7 +95,7 @@ pub(super) fn arrival(rec: &Rec, alerted: &[&Rec], anchor: Option<Timestamp>) ->
     let from = rec.facets.get(Facet::SrcIp).and_then(|a| a.parse::<std::net::IpAddr>().ok());
     let remote = from.is_some_and(|a| !a.is_loopback());
     let longest = if desktop(rec) { DESKTOP_SECONDS } else { NETWORK_SECONDS };
-    // A log that writes whole seconds may put the sign-in after what it led to.
+    // In a log with whole seconds, the sign-in may appear after the actions that followed it.
     let before = (-1.0..=longest as f64).contains(&seconds(anchor, at));
     let for_host = |h: &str| rec.field(&["servicename"]).is_some_and(|s| account::bare(s) == format!("{h}$"));
     let same = |core: &&Rec| {
@@ -107,7 +105,7 @@ pub(super) fn arrival(rec: &Rec, alerted: &[&Rec], anchor: Option<Timestamp>) ->
     remote && before && alerted.iter().any(same)
 }
 
-/// The searches for what opened the sessions of the alerted records.
+/// Searches for the start of the sessions of the alerted records.
 pub(super) fn searches(alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
     let Some(anchor) = anchor else { return Vec::new() };
     let edge = |by: i64| moved(anchor, by);

@@ -1,7 +1,7 @@
-//! The built-in analyst: what investigates when no language model is configured. It is
-//! deterministic: a function of the task and of what its own tool calls returned. It follows what the
-//! alert names through the sources, knows behaviours of the field, and cites every record that it
-//! speaks of. It judges nothing that takes judgement.
+//! The built-in analyst: investigates if no language model is configured. It is deterministic: its answer
+//! depends on the task and the results of its tool calls. It follows names from the alert through the sources,
+//! recognises known behaviours, and cites every record that it describes. Questions that need judgement stay
+//! open.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,26 +30,23 @@ use plan::{Search, Sources};
 use rec::Rec;
 use seed::{Seed, Seeds};
 
-/// Makes what is made once: the book of behaviours and the patterns.
 pub(crate) fn ready() {
     behaviour::all();
     seed::patterns();
     casebook_trust::injection::known();
 }
 
-/// When the alerted activity happened, as the alert says, before when the alert itself was made; and its record.
-#[must_use]
+/// When the alerted activity happened (or else when the alert was made), and the record that the alert points
+/// to.
 pub fn when(alert: &Alert) -> Option<Hint> {
     let seeds = seed::of(alert);
-    // Only what the alert itself says of the event, at its top, is told of the record: the record's own fields may be copied
-    // into it, and when the alert was made is another time.
+    // Only a time at the top of the alert applies to the record: copied fields and the time of the alert itself
+    // do not.
     let record = seeds.records.first().zip(seed::event_time(alert));
     let record = record.map(|((file, line), (at, zoned))| PointedRecord { file: file.clone(), line: *line, at, zoned });
     Some(Hint { at: *seeds.times.first()?, record })
 }
 
-/// The analyst's next move in an `investigate` task.
-#[must_use]
 pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     let View::Investigate(view) = &task.view else {
         return Action::GiveUp(format!("an Expert investigates; this is a {} task", task.view.kind().name()));
@@ -104,12 +101,10 @@ fn turn_of(id: &str) -> Option<u32> {
     id.rsplit('.').nth(1)?.strip_prefix('t')?.parse().ok()
 }
 
-/// Everything that the analyst knows at a point of its work.
 struct Case {
     alert: Alert,
     sources: Sources,
     seeds: Seeds,
-    /// What the Director asks to follow, in later rounds.
     follow: Vec<Seed>,
     recs: Vec<Rec>,
     core: BTreeSet<usize>,
@@ -117,10 +112,9 @@ struct Case {
     links: Links,
     /// Users and addresses of the alerted activity.
     actors: BTreeSet<String>,
-    /// The programs that do what the alert claims.
     programs: &'static [&'static str],
-    /// What the Journal says already.
-    told: Vec<String>,
+    /// Texts of the Journal.
+    journal: Vec<String>,
     round: u32,
 }
 
@@ -133,14 +127,13 @@ impl Case {
         self.actors.iter().any(|a| rec.names(a))
     }
 
-    /// The program of the record, or the one that started it, is one to follow.
     fn follows_program_of(&self, rec: &Rec) -> bool {
         let programs = [facet::Facet::Process, facet::Facet::Parent].into_iter().filter_map(|f| rec.facets.get(f));
         let is = |program: &str| self.follow.iter().any(|seed| seed.text.eq_ignore_ascii_case(program));
         programs.into_iter().any(is)
     }
 
-    /// In a later round only what is asked for is answered: the record names something to follow.
+    /// In later rounds, only records with a followed name answer the question.
     fn asked_for(&self, rec: &Rec) -> bool {
         self.round == 1 || self.follow.iter().any(|seed| rec.names(&seed.text))
     }
@@ -150,7 +143,7 @@ impl Case {
     fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
         let sources = plan::sources_of(done);
         let seeds = seed::of(&view.alert);
-        // Everything on a host runs as its system: to follow that account is to copy the log.
+        // Everything on a host runs as its system account, so following it would copy the log.
         let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
         let follow: Vec<Seed> = follow.map(|text| Seed { text: text.clone(), kind: EntityKind::Other }).collect();
         let recs = rec::collect(done);
@@ -185,7 +178,7 @@ impl Case {
             .filter(|s| !hosts.contains(s) && s != "root" && !account::of_system(s))
             .collect();
         let programs = absence::programs(&view.alert);
-        let told = view.journal.iter().map(|e| e.entry.text.clone()).collect();
+        let journal = view.journal.iter().map(|e| e.entry.text.clone()).collect();
         let mut case = Self {
             alert: view.alert.clone(),
             sources,
@@ -197,7 +190,7 @@ impl Case {
             links,
             actors,
             programs,
-            told,
+            journal,
             round,
         };
         if round == 1 {
@@ -218,11 +211,11 @@ impl Case {
     }
 }
 
-/// What very many records of the activity show sets none of them apart: it is kept on the first, the last and the
-/// alerted one, so that what was done once is seen among it.
+/// A behaviour that many records of the activity show does not distinguish them. Keep it on the first, the last
+/// and the alerted record, so that rare ones remain visible.
 fn settle(case: &mut Case) {
     const MANY: usize = 8;
-    // That it was raised is no evidence for what an alert says.
+    // An alert is not evidence for its own claim.
     for index in &case.core {
         if let Some(rec) = case.recs.get_mut(*index).filter(|rec| rec.class() == facet::Class::Alert) {
             rec.shows.retain(|b| b.bearing != Bearing::Incriminating);
@@ -230,7 +223,7 @@ fn settle(case: &mut Case) {
     }
     let mut showing: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, rec) in case.recs.iter().enumerate().filter(|(i, _)| case.links.kin(*i).is_some()) {
-        // Alerts are of one kind in nothing but that they are alerts.
+        // Different alerts are not repetitions of one kind.
         let alert = rec.class() == facet::Class::Alert;
         for behaviour in rec.shows.iter().filter(|b| b.bearing == Bearing::Incriminating && !alert) {
             showing.entry(behaviour.id.as_str()).or_default().push(index);
@@ -247,30 +240,30 @@ fn settle(case: &mut Case) {
     }
 }
 
-/// The names of the alert that few records share: these tell its activity from the rest.
+/// Names of the alert in few records: they distinguish its activity.
 fn specific(seeds: &Seeds, done: &[Done], sources: &Sources) -> Vec<String> {
     let telling = |s: &&Seed| {
-        let nobody = s.kind == EntityKind::User && account::of_system(&s.text);
-        !matches!(s.kind, EntityKind::Host) && !nobody && !s.text.chars().all(|c| c.is_ascii_digit())
+        let system_account = s.kind == EntityKind::User && account::of_system(&s.text);
+        !matches!(s.kind, EntityKind::Host) && !system_account && !s.text.chars().all(|c| c.is_ascii_digit())
     };
     seeds.names.iter().filter(telling).filter(|s| rare(done, &s.text, sources)).map(|s| s.text.clone()).collect()
 }
 
-/// Few enough records name it for them to belong together.
+/// True if so few records have the name that they probably belong together.
 fn rare(done: &[Done], name: &str, sources: &Sources) -> bool {
     let few = (sources.records / 50).clamp(30, 200);
     plan::total_of(done, name)
         .is_some_and(|total| total > 0 && total <= few && (total * 3 <= sources.records * 2 || sources.records < 12))
 }
 
-/// Values of the alerted record itself that few of the collected records share.
+/// Values of the alerted record that few collected records share.
 fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
     use facet::Facet::{DstIp, SrcIp, UserAgent};
     let inside = |v: &str| v.parse::<std::net::Ipv4Addr>().is_ok_and(|a| a.is_private());
     let values = core
         .iter()
         .filter_map(|i| recs.get(*i))
-        // On a host of one's own many things go on: its address says as little as its name.
+        // Many things happen on an internal host, so its address says as little as its name.
         .flat_map(|r| {
             let near = r.facets.get(SrcIp).filter(|v| !inside(v));
             [UserAgent, DstIp].into_iter().filter_map(|f| r.facets.get(f)).chain(near)
@@ -282,7 +275,7 @@ fn rare_values(recs: &[Rec], core: &BTreeSet<usize>) -> Vec<String> {
     values.filter(rare).chain(made.filter(few)).map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// What an account, a service or a task was made as: what else is done with it names it.
+/// The name of a created account, service or task. Records of its use contain the name.
 fn made(rec: &Rec) -> Option<&str> {
     use facet::Class::{AccountChange, ScheduledTask, ServiceChange};
     let name = match rec.class() {
@@ -293,7 +286,7 @@ fn made(rec: &Rec) -> Option<&str> {
     name.filter(|name| name.len() >= 4 && !account::of_system(name))
 }
 
-/// The account that was put into a group and that only its number names, where another record made it.
+/// The account that was added to a group by number only, if another record created it.
 fn member<'r>(recs: &'r [Rec], rec: &Rec) -> Option<&'r str> {
     let sid = rec.field(&["membersid"]).filter(|sid| sid.starts_with("S-1-5-21-"))?;
     let of = |other: &&Rec| other.field(&["targetsid", "targetusersid"]) == Some(sid);
@@ -313,8 +306,8 @@ fn subjects(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> BTreeSet<Str
         .iter()
         .filter(|s| matches!(s.kind, EntityKind::Host | EntityKind::User | EntityKind::Address))
         .map(|s| s.text.as_str());
-    let somebody = |v: &&str| v.len() >= 3 && !account::of_system(v);
-    own.chain(called).chain(named).filter(somebody).map(str::to_owned).collect()
+    let specific_name = |v: &&str| v.len() >= 3 && !account::of_system(v);
+    own.chain(called).chain(named).filter(specific_name).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

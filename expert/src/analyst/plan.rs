@@ -1,5 +1,4 @@
-//! What the analyst asks of its tools, turn by turn. Each turn follows from the results of those
-//! before it and from nothing else.
+//! Plans the tool calls, turn by turn. Each turn depends only on the results of the turns before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,31 +15,26 @@ use super::rec::Rec;
 use super::seed::{Seed, Seeds};
 use casebook_evidence::pointed;
 
-/// Evidence of at most so many records is searched whole; larger evidence around the alert.
+/// Evidence with at most this many records is searched whole; larger evidence only around the alert.
 const SMALL: u64 = 20_000;
-/// So few records are no whole log of a host.
+/// Fewer records than this are not a complete log of a host.
 const FEW: u64 = 100;
-/// How far around the alert larger evidence is searched, in seconds.
+/// Seconds searched around the alert in larger evidence.
 const WINDOW: i64 = 12 * 3600;
-/// Records that one search asks for.
 const LIMIT: u64 = 120;
-/// Records that a search for a name to follow asks for.
 const FOLLOWED: u64 = 400;
-/// A term that more records hold is looked at around the alert only.
+/// A term in more records than this is searched only around the alert.
 const RARE: u64 = 40;
-/// Searches for terms that are rare, and for those that are not.
+/// Number of searches for rare terms and for common terms.
 const RARE_SEARCHES: usize = 14;
 const COMMON_SEARCHES: usize = 14;
-/// Searches for files by the whole of their names.
 const FILE_SEARCHES: usize = 6;
-/// Records that a search for a common term asks for.
 const NEAREST: u64 = 40;
-/// Terms that one search of behaviours counts.
+/// Behaviour terms counted by one search.
 const TERMS: usize = 450;
-/// Records that a search for a file, or for what one process did, asks for.
+/// Records in a search for a file or for the activity of a process.
 const AGAIN: u64 = 30;
 
-/// What was learned of the sources.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
     pub(crate) records: u64,
@@ -48,7 +42,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// So little evidence was put together for the alert: it needs less to belong to it.
+    /// So few records were probably collected for the alert, so weaker links are enough.
     pub(crate) const fn few(&self) -> bool {
         self.records <= FEW
     }
@@ -68,7 +62,6 @@ pub(crate) fn sources_of(done: &[Done]) -> Sources {
     }
 }
 
-/// The number of records that name `term`, if it was searched for.
 pub(crate) fn total_of(done: &[Done], term: &str) -> Option<u64> {
     done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered).find_map(|d| {
         let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
@@ -80,7 +73,6 @@ pub(crate) fn total_of(done: &[Done], term: &str) -> Option<u64> {
     })
 }
 
-/// The terms of the book, those of the gravest behaviours first.
 fn book() -> Vec<&'static str> {
     let mut book: Vec<_> = behaviour::all().iter().collect();
     book.sort_by_key(|b| std::cmp::Reverse(b.weight));
@@ -118,7 +110,6 @@ impl Search<'_> {
         call("search", &Value::Object(arguments))
     }
 
-    /// The records that name `term`, those nearest the alert first.
     fn nearest(&self, term: &str, anchor: Timestamp, limit: u64) -> CallRequest {
         let mut arguments = self.window(Some(anchor));
         arguments.insert("terms".into(), json!([term]));
@@ -134,7 +125,7 @@ impl Search<'_> {
         requests.into_iter().filter(|r| asked.insert((r.tool.clone(), r.arguments.clone()))).take(most).collect()
     }
 
-    /// The records that the alert points to, and one search for each thing that it names.
+    /// Gets the records that the alert points to, and searches for each name in it.
     pub(crate) fn begin(&self, follow: &[Seed]) -> Vec<CallRequest> {
         let mut requests: Vec<CallRequest> = Vec::new();
         let files: Vec<&str> = self.sources.files.iter().map(String::as_str).collect();
@@ -148,7 +139,6 @@ impl Search<'_> {
         self.unasked(requests, 24)
     }
 
-    /// Everything around the alert, and every behaviour that the analyst knows.
     pub(crate) fn scan(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let mut requests = Vec::new();
         if let Some(at) = anchor {
@@ -158,7 +148,7 @@ impl Search<'_> {
             ));
         }
         if let Some(at) = anchor {
-            // What a name is most often seen with, lies anywhere; what matters of it, near the alert.
+            // For a common name, the records near the alert matter.
             let common = self.seeds.names.iter().filter(|s| s.kind != EntityKind::Host);
             let common = common.filter(|s| total_of(self.done, &s.text).is_some_and(|total| total > LIMIT));
             requests.extend(common.take(6).map(|seed| self.nearest(&seed.text, at, LIMIT)));
@@ -168,8 +158,7 @@ impl Search<'_> {
         self.unasked(requests, 20)
     }
 
-    /// What the tally of the book says is there: what is rare whole, and of what is everywhere that which lies
-    /// nearest the alert.
+    /// Searches for behaviours that occur: rare ones everywhere, common ones near the alert.
     pub(crate) fn look(&self, anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let counted = self.tally();
         let (rare, common): (Vec<_>, Vec<_>) =
@@ -195,7 +184,6 @@ impl Search<'_> {
         self.unasked(requests, RARE_SEARCHES + COMMON_SEARCHES + FILE_SEARCHES)
     }
 
-    /// How many records hold each term of the book.
     fn tally(&self) -> BTreeMap<String, u64> {
         let counts = self.done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered);
         let by_term = counts.filter_map(|d| {
@@ -205,7 +193,7 @@ impl Search<'_> {
         by_term.filter_map(|by_term| serde_json::from_value::<BTreeMap<String, u64>>(by_term).ok()).flatten().collect()
     }
 
-    /// A file is known by the whole of its name: a kind of file is in many more records than are of one.
+    /// Searches for the whole file name, because its extension occurs in many more records.
     fn by_file(&self, behaviour: &behaviour::Behaviour, anchor: Option<Timestamp>) -> Option<CallRequest> {
         let mut arguments = self.window(anchor);
         let condition = json!([{"field": "TargetFilename", "op": "regex", "value": behaviour.file_name()?}]);
@@ -217,8 +205,8 @@ impl Search<'_> {
         Some(call("search", &Value::Object(arguments)))
     }
 
-    /// What the processes of grave records reached and wrote, which nothing else ties to the alert: they
-    /// run as the system where it is the system that was made to start them.
+    /// Searches for the connections and files of processes in serious records. Such a process may run as the
+    /// system and have no other link to the alert.
     pub(crate) fn of_the_grave(&self, recs: &[Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let grave = |rec: &&Rec| {
             rec.class() == Class::ProcessStart
@@ -237,13 +225,13 @@ impl Search<'_> {
         self.unasked(requests.collect(), 18)
     }
 
-    /// What opened the sessions of the alerted records, and what else their processes did.
+    /// Searches for the start of the alerted sessions and for other activity of their processes.
     pub(crate) fn origin(&self, alerted: &[&Rec], anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let mut requests = logon::searches(alerted, anchor);
         let Some(anchor) = anchor else { return self.unasked(requests, 12) };
         let edge = |by: i64| moved(anchor, by);
         for rec in alerted {
-            // The Security log and other sensors of one host write the same id in two notations.
+            // Sensors of one host write the same id in decimal or hexadecimal.
             let Some(id) = rec.field(&["processid"]).filter(|id| id.starts_with("0x")) else { continue };
             let Some(plain) = logon::number(id).filter(|n| *n > 4) else { continue };
             for (written, field) in [(plain.to_string(), "ProcessId"), (id.to_owned(), "NewProcessId")] {
@@ -259,7 +247,7 @@ impl Search<'_> {
         self.unasked(requests, 12)
     }
 
-    /// The processes, connections, sessions and rare values of what hangs together with the alert.
+    /// Searches for processes, connections, sessions and rare values of the linked records.
     pub(crate) fn expand(&self, recs: &[Rec], links: &Links, anchor: Option<Timestamp>) -> Vec<CallRequest> {
         let mut close: Vec<(usize, &Rec)> = recs
             .iter()
@@ -290,8 +278,7 @@ impl Search<'_> {
         self.unasked(requests, 16)
     }
 
-    /// The process above and those below, by process id. Such a number is used again, so only records
-    /// near this one count.
+    /// Parent and child processes, by process id. Ids are reused, so only records near this one count.
     fn process(&self, rec: &Rec) -> Vec<CallRequest> {
         let Some(at) = rec.time else { return Vec::new() };
         let field = |wanted: &[&str]| {
@@ -323,7 +310,7 @@ impl Search<'_> {
         vec![search(own_field, ppid, from, next, "time_desc", 6), search(parent_field, pid, at, to, "time", 30)]
     }
 
-    /// The processes above those that are known, one step up.
+    /// Searches for the parents of known processes.
     pub(crate) fn climb(&self, recs: &[Rec], links: &Links) -> Vec<CallRequest> {
         let above = recs
             .iter()
@@ -334,8 +321,8 @@ impl Search<'_> {
     }
 }
 
-/// The records that the alert is about: those that it points to; failing these, what names the most
-/// of it at its time.
+/// The alerted records: those that the alert points to, or else those with most names of the alert near its
+/// time.
 pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet<usize> {
     let files: Vec<&str> = recs.iter().map(|r| r.file.as_str()).collect::<BTreeSet<_>>().into_iter().collect();
     let meant: Vec<(&str, u64)> =
@@ -345,24 +332,24 @@ pub(crate) fn core(recs: &[Rec], seeds: &Seeds, specific: &[String]) -> BTreeSet
     }
     let Some(time) = seeds.times.first() else { return BTreeSet::new() };
     let apart = |rec: &Rec| rec.time.map_or(f64::INFINITY, |at| seconds(at, *time).abs());
-    // Of two records that name as much of the alert, the one nearer to its time is meant.
+    // If two records have the same names of the alert, choose the nearer one.
     let best = |within: f64| -> BTreeSet<usize> {
         let close = recs.iter().enumerate().filter(|(_, rec)| apart(rec) <= within);
         let mut close: Vec<_> = close.map(|(i, rec)| (telling(rec, seeds, specific), apart(rec), i)).collect();
         close.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.total_cmp(&b.1)).then(a.2.cmp(&b.2)));
-        let Some((most, nearest, _)) = close.first().copied().filter(|(told, ..)| *told >= NAMED) else {
+        let Some((most, nearest, _)) = close.first().copied().filter(|(named, ..)| *named >= NAMED) else {
             return BTreeSet::new();
         };
-        let meant = close.iter().filter(|(told, apart, _)| *told == most && *apart <= nearest + 0.05);
+        let meant = close.iter().filter(|(named, apart, _)| *named == most && *apart <= nearest + 0.05);
         meant.map(|(.., i)| *i).take(4).collect()
     };
     [2.0, 90.0].into_iter().map(best).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// What a record has to name of an alert that points to none: more than its host.
+/// Without a pointer in the alert, a record needs names that weigh this much: more than a host.
 const NAMED: usize = 3;
 
-/// How much of the alert a record names: what is rare tells most, a host least.
+/// How well a record matches the names of the alert: rare names count most, a host least.
 fn telling(rec: &Rec, seeds: &Seeds, specific: &[String]) -> usize {
     let tells = |seed: &&Seed| match seed.kind {
         EntityKind::Host => 1,
@@ -372,11 +359,11 @@ fn telling(rec: &Rec, seeds: &Seeds, specific: &[String]) -> usize {
     seeds.names.iter().filter(|seed| rec.names(&seed.text)).map(|seed| tells(&seed)).sum()
 }
 
-/// The moment of the alert on the true clock, as well as it is known here.
+/// The time of the alert on a correct clock, as far as known.
 pub(crate) fn anchor(recs: &[Rec], core: &BTreeSet<usize>, seeds: &Seeds) -> Option<Timestamp> {
     let own = core.iter().filter_map(|i| recs.get(*i)?.time).min();
     own.or_else(|| {
-        // Without a record of it, a time that the evidence has records around is the better witness.
+        // Without an alerted record, prefer a time with records around it.
         let near =
             |t: &Timestamp| recs.iter().filter(|r| r.time.is_some_and(|at| seconds(at, *t).abs() <= 300.0)).count();
         let best = seeds.times.iter().map(near).max()?;

@@ -1,4 +1,4 @@
-//! The records that the tools returned, each once, with what they say.
+//! The records in tool results, without duplicates.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ use super::behaviour::{self, Behaviour};
 use super::facet::makes::of_honeypot;
 use super::facet::{Class, Facet, Facets, last};
 
-/// One record.
 #[derive(Debug)]
 pub(crate) struct Rec {
     pub(crate) call: CallId,
@@ -35,12 +34,11 @@ impl Rec {
         self.facets.class.unwrap_or(Class::Other)
     }
 
-    /// The name stands in the record.
     pub(crate) fn names(&self, name: &str) -> bool {
         contains_word(&self.lower, &name.to_lowercase())
     }
 
-    /// The value of a field by the last part of its path.
+    /// The value of a field with this last path part.
     pub(crate) fn field(&self, wanted: &[&str]) -> Option<&str> {
         self.fields
             .iter()
@@ -48,13 +46,12 @@ impl Rec {
             .map(|(_, v)| v.as_str())
     }
 
-    /// A line of text without fields of its own, but for what was read out of the text.
+    /// A line of text without fields, except those read from the text.
     pub(crate) fn is_sentence(&self) -> bool {
         let own = self.fields.keys().filter(|path| !path.starts_with("message.")).count();
         self.class() == Class::Other && own <= 2 && self.fields.contains_key("message")
     }
 
-    /// A record of these fields, for tests.
     #[cfg(test)]
     pub(crate) fn of(call: CallId, fields: BTreeMap<String, String>, facets: Facets) -> Self {
         Self {
@@ -75,7 +72,6 @@ impl Rec {
         }
     }
 
-    /// A record with nothing but these fields, for tests.
     #[cfg(test)]
     pub(crate) fn with(fields: &[(&str, &str)]) -> Self {
         let fields: BTreeMap<String, String> =
@@ -85,14 +81,12 @@ impl Rec {
         Self::of(call, fields, facets)
     }
 
-    /// Gives the record its text, for tests.
     #[cfg(test)]
     pub(crate) fn says(&mut self, text: &str) {
         text.clone_into(&mut self.raw);
         self.lower = text.to_lowercase();
     }
 
-    /// A call of a tool that answered with `result`, for tests.
     #[cfg(test)]
     pub(crate) fn answered(id: &str, tool: &str, arguments: &str, result: &str) -> Done {
         let call = ToolCall {
@@ -114,7 +108,7 @@ impl Rec {
     }
 }
 
-/// `word` stands in `text` and neither end of it goes on as a number or a name.
+/// True if `word` occurs in `text` and is not part of a longer number or name.
 pub(crate) fn contains_word(text: &str, word: &str) -> bool {
     if word.is_empty() {
         return false;
@@ -133,8 +127,8 @@ pub(crate) fn contains_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Every record in the results of `done`, in order of source, file and line. What an MCP server returned
-/// may call itself a record and is none, and what was seen in a look into a result stands in the result.
+/// Every record in the results, in order of source, file and line. Results of MCP servers are not trusted to be
+/// records, and a partial read of a result adds nothing to the result itself.
 pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
     let mut all: BTreeMap<(String, u64), Rec> = BTreeMap::new();
     let ours = |call: &ToolCall| server_of(&call.tool).is_none() && !RESULT_TOOLS.contains(&call.tool.as_str());
@@ -161,8 +155,8 @@ pub(crate) fn collect(done: &[Done]) -> Vec<Rec> {
     all.into_values().collect()
 }
 
-/// The text of a field. One that stands in a record more than once says something only where it says the same each time:
-/// into the text of a message whoever is recorded may have written lines of his own.
+/// The text of a field. A repeated field counts only if all values are equal, because the recorded party may
+/// have written lines into a message.
 fn text_of(value: &Value) -> String {
     let same = |all: &Vec<Value>| all.windows(2).all(|two| two.first() == two.last());
     let one = value.as_array().filter(|all| same(all)).and_then(|all| all.first()).unwrap_or(value);

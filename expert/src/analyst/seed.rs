@@ -1,4 +1,4 @@
-//! What the alert names: the things by which its activity can be found in the evidence.
+//! The names in the alert by which its activity can be found in the evidence.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,25 +9,21 @@ use serde_json::Value;
 
 use super::facet::last;
 
-/// A thing that the alert names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seed {
     pub(crate) text: String,
     pub(crate) kind: EntityKind,
 }
 
-/// What an alert gives to begin with.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seeds {
-    /// Names to follow, the most telling kinds first.
     pub(crate) names: Vec<Seed>,
-    /// Moments that it names, as written: the clock may be off.
+    /// Times in the alert, as written. The clock may be wrong.
     pub(crate) times: Vec<Timestamp>,
-    /// Records that it points to.
     pub(crate) records: Vec<(String, u64)>,
 }
 
-/// Parts of an alert that speak of the rule or of the alert itself, not of what happened.
+/// Parts of an alert about the rule or the alert itself.
 const ABOUT_THE_RULE: &[&str] = &[
     "rule",
     "datasources",
@@ -61,9 +57,9 @@ pub(crate) fn of(alert: &Alert) -> Seeds {
     seeds
 }
 
-/// When the event happened, as the alert says at its top, and whether it says in which zone.
+/// The time of the event at the top of the alert, and whether it has a zone.
 pub(super) fn event_time(alert: &Alert) -> Option<(Timestamp, bool)> {
-    // A bare `timestamp` is as often that of the alert.
+    // `timestamp` is missing, because it is often the time of the alert.
     const NAMES: &[&str] =
         &["eventtime", "eventtimestamp", "eventtimeepoch", "eventtimeutc", "occurredat", "timeutc", "utctime"];
     let body = alert.json();
@@ -75,7 +71,7 @@ pub(super) fn event_time(alert: &Alert) -> Option<(Timestamp, bool)> {
     times.into_values().flatten().next().map(|at| (at, zoned))
 }
 
-/// The kinds that tell most come first: a session is one, a host is many.
+/// Specific kinds first: a session identifies more than a host.
 const fn rank(kind: EntityKind) -> u8 {
     match kind {
         EntityKind::Session => 0,
@@ -133,7 +129,7 @@ fn walk(
     }
 }
 
-/// The event's own time before the alert's.
+/// Prefers the time of the event to that of the alert.
 fn time_rank(name: &str) -> u8 {
     match name {
         n if n.contains("created") || n.contains("received") || n.contains("ingest") => 3,
@@ -207,13 +203,12 @@ fn text_seeds(
     }
 }
 
-/// The name of a host without its domain, as other hosts call it.
+/// A host name without its domain, as other hosts write it.
 pub(super) fn short(host: &str) -> Option<&str> {
     let (name, _) = host.split_once('.')?;
     (name.len() >= 4 && host.parse::<std::net::IpAddr>().is_err()).then_some(name)
 }
 
-/// Words that are in every log.
 const COMMON: &[&str] = &[
     "root",
     "system",
@@ -261,7 +256,7 @@ fn kind_by_name(name: &str) -> Option<EntityKind> {
         | "serial" => EntityKind::Session,
         "domain" | "dnsname" | "query" | "sni" | "url" | "uri" | "servername" => EntityKind::Name,
         "command" | "commandline" | "cmdline" | "arguments" | "sub" | "name" | "useragent" => EntityKind::Other,
-        // Sensors that name several of a kind put before it whose it is.
+        // Sensors with several fields of a kind put a prefix before them.
         _ => {
             let ends: [(&[&str], EntityKind); 5] = [
                 (&["accountname", "username", "accountupn", "principalemail"], EntityKind::User),
@@ -275,7 +270,7 @@ fn kind_by_name(name: &str) -> Option<EntityKind> {
     })
 }
 
-/// It is more than two words written together: it has a mark between them, or begins with what was done.
+/// True if it has a separator or begins with a verb, so that it is more specific than two joined words.
 fn says_what(name: &str) -> bool {
     const VERBS: &[&str] = &[
         "Add",
@@ -308,7 +303,7 @@ fn says_what(name: &str) -> bool {
     name.contains(['-', '_']) || VERBS.iter().any(|verb| name.starts_with(verb))
 }
 
-/// What was done, as interfaces and logs call it: `Set-Mailbox`, `DAEMON_END`, `PutBucketPolicy`.
+/// Names of actions in APIs and logs: `Set-Mailbox`, `DAEMON_END`, `PutBucketPolicy`.
 #[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
 fn done() -> &'static Regex {
     static DONE: OnceLock<Regex> = OnceLock::new();

@@ -1,5 +1,5 @@
-//! The alerted activity as a series: the same actor doing the same again. When it began and ended, how often
-//! it was done, and whether it succeeded in the end say more than the one record that raised the alert.
+//! The alerted activity as a series: the same actor repeats an action. Start, end, count and final success say
+//! more than the single alerted record.
 
 use std::collections::BTreeSet;
 
@@ -25,44 +25,36 @@ pub(super) use around::installed;
 pub(super) use beside::{beside_it, changed, led_to, named, sentences, sharing, spread};
 use judged::{Judged, Kind, judge, pursued};
 
-/// Records of each end of a series.
 const ENDS: u64 = 2;
-/// Sign-ins that are told one by one; of more, none stands out.
+/// Sign-ins described one by one. If there are more, no single one stands out.
 const FEW: u64 = 8;
 /// Half of the window in which accounts are counted, in seconds.
 const AROUND: i64 = 600;
-/// So many failures before a sign-in are more than somebody who mistypes makes.
+/// More failures before a sign-in than mistyping explains.
 const GUESSES: u64 = 5;
-/// Words that sign-ins that succeeded have in them, in logs of several makes.
+/// Words in records of successful sign-ins of various products.
 const SIGNED_IN: &[&str] = &["Accepted", "UserLoggedIn", "4624", "ConsoleLogin", "user.session.start"];
-/// What sshd writes when it lets somebody in.
 const ACCEPTED: &[&str] = &["Accepted password", "Accepted publickey", "Accepted keyboard"];
 
-/// A condition: a field and its value.
 type Is = (String, String);
 
-/// What the alerted record is one of.
 struct Series {
     kind: Kind,
-    /// Who does it, and to whom.
+    /// Conditions for the actor and the target.
     actor: Vec<Is>,
-    /// What is counted.
     act: Vec<Is>,
-    /// The field with a name, and the domain that it lies below.
     below: Option<Is>,
-    /// The field with the account.
     user: Option<String>,
     address: Option<String>,
-    /// What the records of sign-ins that succeeded have where these say that they failed.
+    /// The value of a successful sign-in, in the field that says that these failed.
     succeeded: Option<Is>,
-    /// What is done again, in words.
     again: String,
     sshd: bool,
     at: Option<Timestamp>,
 }
 
 fn of(rec: &Rec) -> Option<Series> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let all = |facets: &[Facet]| facets.iter().map(|f| is(*f)).collect::<Option<Vec<Is>>>();
     let mut act: Vec<Is> = Vec::new();
     let mut below = None;
@@ -98,7 +90,7 @@ fn of(rec: &Rec) -> Option<Series> {
             all.extend([Facet::Host, Facet::User].into_iter().filter_map(is));
             (Kind::Repeat, all)
         }
-        // What a web application firewall said of a request: whose page it is sees the same day by day.
+        // Alerts of a web application firewall: a page triggers the same ones every day.
         Class::Alert => (Kind::Repeat, all(&[Facet::SrcIp, Facet::Url])?),
         _ => return None,
     };
@@ -132,7 +124,7 @@ fn of(rec: &Rec) -> Option<Series> {
     })
 }
 
-/// What a field says of success that says this of failure.
+/// The value for success that corresponds to this one for failure.
 fn opposite(failed: &str) -> Option<&'static str> {
     Some(match failed {
         "false" => "true",
@@ -146,13 +138,13 @@ fn opposite(failed: &str) -> Option<&'static str> {
     })
 }
 
-/// Zeek's states of connections that nobody took, and the words of firewalls.
+/// Connection states of Zeek without an answer, and words of firewalls.
 fn refused(path: &str, state: &str) -> bool {
     super::facet::last(path, 1) == "connstate" && matches!(state, "REJ" | "S0" | "RSTOS0" | "RSTRH" | "SH")
 }
 
-/// The domain below which a name lies, with its dot: the last two parts, or three where the last two are what
-/// everybody in a country has. None for the names of addresses.
+/// The registered domain of a name, with a leading dot: the last two parts, or three below a public suffix such
+/// as `co.uk`. None for reverse lookups.
 fn domain(name: &str) -> Option<String> {
     let name = name.trim_end_matches('.');
     let parts: Vec<&str> = name.rsplit('.').collect();
@@ -183,7 +175,6 @@ impl Series {
         call("count_by", &json!({"field": "$minute", "where": self.conditions(&self.act), "top": 1000}))
     }
 
-    /// The accounts that were tried, or the names that were asked for, around the alert.
     fn accounts(&self) -> Option<CallRequest> {
         let field = match self.kind {
             Kind::Guess => self.user.as_ref(),
@@ -197,13 +188,12 @@ impl Series {
         Some(call("count_by", &arguments))
     }
 
-    /// How many accounts or names that were, as far as it was counted.
     fn tried(&self, done: &[Done]) -> u64 {
         let counted = self.accounts().and_then(|request| answer(&request, done)?.number("distinct"));
         counted.unwrap_or(1)
     }
 
-    /// Whether the address that guessed signed in.
+    /// Whether the guessing address signed in.
     fn signed_in(&self) -> Option<CallRequest> {
         (self.kind == Kind::Guess).then(|| {
             let (limit, order) = (FEW, "time");
@@ -211,7 +201,7 @@ impl Series {
                 let mut all = self.actor.clone();
                 all.push(succeeded.clone());
                 let mut arguments = json!({"where": self.conditions(&all), "order": order, "limit": limit, "include_fields": true});
-                // Earlier ones are of others that come from there, or of before the guesses.
+                // Earlier sign-ins belong to other users of the address or came before the guesses.
                 if let Some(from) = self.at.and_then(|at| moved(at, -3600)) {
                     arguments.as_object_mut().and_then(|all| all.insert("from".into(), json!(from)));
                 }
@@ -225,7 +215,6 @@ impl Series {
         })
     }
 
-    /// Who signed in at all.
     fn others(&self) -> Option<CallRequest> {
         (self.kind == Kind::Guess && self.sshd)
             .then(|| call("search", &json!({"terms": ACCEPTED, "mode": "any", "limit": FEW, "include_fields": true})))
@@ -238,14 +227,13 @@ impl Series {
     }
 }
 
-/// What is asked of the series that the alerted record belongs to.
 pub(super) fn ask(case: &Case) -> Vec<CallRequest> {
     let mut all = alerted(case).map_or_else(Vec::new, |series| series.asked());
     all.extend(case.core.iter().filter_map(|i| beside::signed_in_before(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::reached(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| beside::changes(case.recs.get(*i)?)).take(1));
     all.extend(case.core.iter().filter_map(|i| Some(beside::commands(case.recs.get(*i)?))).take(1).flatten());
-    all.extend(case.core.iter().filter_map(|i| beside::told(case.recs.get(*i)?)).take(1));
+    all.extend(case.core.iter().filter_map(|i| beside::sentences_near(case.recs.get(*i)?)).take(1));
     all.extend(around::packages(case));
     all.extend(used::request(case));
     all.extend(case.core.iter().filter_map(|i| around::sent_to(case.recs.get(*i)?)).take(1));
@@ -262,7 +250,7 @@ fn alerted(case: &Case) -> Option<Series> {
         .or_else(|| alerts().find_map(of))
 }
 
-/// The records that tell of the series: its first and last, and the sign-ins that matter beside guesses.
+/// Records of the series: first, last, and sign-ins that matter with the guesses.
 pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     let Some(series) = alerted(case) else { return BTreeSet::new() };
     let ends = ["time", "time_desc"].into_iter().filter_map(|order| answer(&series.end(order), done)?.places().next());
@@ -274,7 +262,6 @@ pub(super) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     ends.chain(signed.flat_map(|a| a.places().collect::<Vec<_>>())).chain(through).collect()
 }
 
-/// The records of sign-ins from an address that had guessed before them.
 pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     let Some(series) = alerted(case).filter(|s| s.kind == Kind::Guess) else { return BTreeSet::new() };
     let counted = answer(&series.count(), done).filter(|c| pursued(c.densest(), series.tried(done)));
@@ -282,7 +269,7 @@ pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64
         return BTreeSet::new();
     };
     let places: BTreeSet<(String, u64)> = found.places().collect();
-    // A session that ends, or a credential that is given back, is no sign-in.
+    // The end of a session or the return of a credential is not a sign-in.
     let ends = |rec: &Rec| {
         let words = [rec.facets.get(Facet::Action), rec.field(&["type"])].into_iter().flatten();
         words.map(str::to_ascii_lowercase).any(|w| {
@@ -294,7 +281,6 @@ pub(super) fn after_guesses(case: &Case, done: &[Done]) -> BTreeSet<(String, u64
     case.recs.iter().filter(after).map(of).filter(|place| places.contains(place)).collect()
 }
 
-/// How often it was done, what that amounts to, and whether it succeeded.
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let Some(series) = alerted(case) else { return Vec::new() };
     let Some(counted) = answer(&series.count(), done) else { return Vec::new() };
@@ -317,10 +303,10 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
         claim.push_str(&format!(", {tried} {of} around the alert"));
         citations.push(cited);
     }
-    let nobody = never_let_in(&series, done);
-    if nobody.is_some() {
+    let never = never_let_in(&series, done);
+    if never.is_some() {
         claim.push_str("; no record of it says `Accepted`");
-        citations.extend(nobody);
+        citations.extend(never);
     }
     if !amounts_to.is_empty() {
         claim.push_str(&format!(": {amounts_to}"));
@@ -342,7 +328,7 @@ pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     }]
 }
 
-/// Nobody was let in from the address, as far as sshd's log goes.
+/// The address never signed in, according to sshd.
 fn never_let_in(series: &Series, done: &[Done]) -> Option<Citation> {
     let searched = series.signed_in().filter(|_| series.sshd).and_then(|r| answer(&r, done))?;
     let at = Locator::Pointer("/total".into());

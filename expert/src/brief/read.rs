@@ -1,5 +1,4 @@
-//! From an Expert's answer to its findings. What is refused here cannot be used at all; whether a
-//! citation holds is for the Hub's check.
+//! Turns an Expert's answer into findings. It rejects only what cannot be used; the Hub checks the citations.
 
 use casebook_agent::model::data::recorded_quote;
 use casebook_agent::model::form::{Faults, moment};
@@ -11,10 +10,9 @@ use casebook_protocol::{
 
 use super::form::{CitationForm, CitationKind, FindingForm, InvestigateForm};
 
-/// The shortest quotation that says anything, in characters.
+/// The shortest useful quotation, in characters.
 const QUOTE: usize = 3;
 
-/// The findings in `form`, whose citations lead to `done`.
 pub(super) fn findings(done: &[Done], form: InvestigateForm) -> Result<Answer, Vec<String>> {
     let mut faults = Faults::default();
     let drafts: Vec<FindingDraft> = form
@@ -73,14 +71,14 @@ fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults)
         CitationKind::Literal => {
             let quote = form.quote.filter(|q| q.trim().chars().count() >= QUOTE);
             if quote.is_none() {
-                let what = format!("a literal citation needs the text that stands there, at least {QUOTE} characters");
+                let what = format!("a literal citation needs the text at that place, at least {QUOTE} characters");
                 faults.add(format!("{place}/quote"), what);
             }
             quote
         }
         CitationKind::Count | CitationKind::Aggregate => {
             if value.is_none() {
-                faults.add(format!("{place}/value"), "a count or aggregate needs the value that stands there");
+                faults.add(format!("{place}/value"), "a count or aggregate needs the value at that place");
             }
             value.map(str::to_owned)
         }
@@ -96,7 +94,7 @@ fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults)
         CitationKind::Count => match text.parse() {
             Ok(value) => Citation::Count { call, at, value, again },
             Err(_) => {
-                let what = format!("{:?} is no number of records: write digits alone", one_line(&text, 40));
+                let what = format!("{:?} is not a number of records; write digits alone", one_line(&text, 40));
                 faults.add(format!("{place}/value"), what);
                 return None;
             }
@@ -106,7 +104,6 @@ fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults)
     })
 }
 
-/// The finished call of this task with the id in `text`.
 fn called<'d>(done: &'d [Done], place: &str, text: &str, faults: &mut Faults) -> Option<&'d Done> {
     let place = format!("{place}/call");
     let Some(cited) = done.iter().find(|d| d.call.id.as_str() == text.trim()) else {
@@ -140,13 +137,13 @@ fn located(place: &str, text: &str, faults: &mut Faults) -> Option<Locator> {
     };
     if read.is_none() {
         let what =
-            format!("{:?} is no place: write a JSON pointer such as /records/0/raw, or line 3", one_line(text, 80));
+            format!("{:?} is not a place; write a JSON pointer such as /records/0/raw, or line 3", one_line(text, 80));
         faults.add(format!("{place}/at"), what);
     }
     read
 }
 
-/// An edge of the window of an absence; of no interest for other citations.
+/// An edge of the window of an absence. Other citations ignore it.
 fn edge(place: &str, form: &CitationForm, text: Option<&str>, faults: &mut Faults) -> Option<Timestamp> {
     let text = text.map(str::trim).filter(|t| !t.is_empty() && form.kind == CitationKind::Absence)?;
     moment(place, text, faults)

@@ -159,13 +159,13 @@ fn what_makes_an_answer_unusable_is_named_with_its_place() {
     };
     check(with("call", json!("r1.investigate.endpoint.t1.0")), "/call: you made no call \"r1.investigate");
     check(with("call", json!("r2.investigate.endpoint.t1.1")), "/call: call r2.investigate.endpoint.t1.1 failed");
-    check(with("at", json!("records")), "/at: \"records\" is no place");
-    check(with("at", json!("/a~2b")), "/at: \"/a~2b\" is no place");
-    check(with("at", json!("line 0")), "/at: \"line 0\" is no place");
+    check(with("at", json!("records")), "/at: \"records\" is not a place");
+    check(with("at", json!("/a~2b")), "/at: \"/a~2b\" is not a place");
+    check(with("at", json!("line 0")), "/at: \"line 0\" is not a place");
     check(with("quote", Value::Null), "/quote: a literal citation needs");
     check(with("kind", json!("count")), "/value: a count or aggregate needs");
     let count = |value: &str, at: &str| json!({"kind": "count", "call": CALL, "at": at, "value": value});
-    check(count("many", "/total"), "/value: \"many\" is no number");
+    check(count("many", "/total"), "/value: \"many\" is not a number");
     check(count("1", "line 1"), "/at: a number is cited by JSON pointer");
     check(json!({"kind": "absence", "call": CALL, "at": "/total", "from": "noon"}), "/from: \"noon\" is no time");
 

@@ -16,7 +16,6 @@ pub fn read(dir: &Path) -> Result<Vec<Definition>, ConfigFaults> {
 }
 
 /// The Experts in `dir` that hold, as [`read`] finds them, and all faults of the others.
-#[must_use]
 pub fn each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
     let files = match files(dir) {
         Ok(files) => files,

@@ -5,11 +5,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use casebook_agent::reasoner::Analyst;
+use casebook_agent::reasoner::{Action, Analyst, Done};
 use casebook_agent::tools::{NoTools, Tools};
 use casebook_agent::worker::{Fixed, Worker};
 use casebook_protocol::subject::Queue;
-use casebook_protocol::{ArtifactId, Domain, Recorded, Role, Toolset, subject};
+use casebook_protocol::{ArtifactId, Domain, Recorded, Role, Task, Toolset, subject};
 use casebook_runtime::bus::Bus;
 use casebook_runtime::bus::memory::{Faults, MemoryBus};
 use casebook_runtime::clock::TickingClock;
@@ -61,16 +61,22 @@ pub(crate) fn begin(world: &World) -> HubHandle {
 }
 
 fn begin_with(world: &World, sweep: Duration) -> HubHandle {
-    let worker =
-        |tools: Arc<dyn Tools>| Worker::new(world.env.clone(), Arc::new(Analyst(think)), Arc::new(Fixed(tools)));
-    for role in [Role::Director, Role::Critic] {
-        let _ = RoleActor::start_on(Queue::new(role, None), Arc::new(worker(Arc::new(NoTools))), 2);
-    }
-    for name in ROSTER {
-        let tools = Arc::new(Search(domain(name)));
-        let _ = RoleActor::start_on(Queue::new(Role::Expert, Some(&domain(name))), Arc::new(worker(tools)), 2);
-    }
+    team(&world.env, think, &ROSTER);
     HubHandle::start(world.env.clone(), sweep)
+}
+
+/// Starts a team that thinks so; must be called in a system.
+pub(crate) fn team(env: &Env, reasoner: fn(&Task, &[Done], bool) -> Action, roster: &[&str]) {
+    let start = |queue, tools| {
+        let worker = Worker::new(env.clone(), Arc::new(Analyst(reasoner)), Arc::new(Fixed(tools)));
+        drop(RoleActor::start_on(queue, Arc::new(worker), 2));
+    };
+    for role in [Role::Director, Role::Critic] {
+        start(Queue::new(role, None), Arc::new(NoTools));
+    }
+    for name in roster {
+        start(Queue::new(Role::Expert, Some(&domain(name))), Arc::new(Search(domain(name))));
+    }
 }
 
 pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
@@ -100,7 +106,7 @@ fn undisturbed() -> Value {
 }
 
 #[test]
-fn an_investigation_runs_to_its_report_and_can_be_verified() {
+fn investigation_runs_to_its_report_and_can_be_verified() {
     let world = world(Arc::new(MemoryStore::default()), Faults::default());
     let report = investigate(&world).unwrap();
     assert_eq!(report.verdict, casebook_protocol::Verdict::TruePositive);
@@ -114,7 +120,7 @@ fn an_investigation_runs_to_its_report_and_can_be_verified() {
 }
 
 #[test]
-fn the_embedded_home_gives_the_same_report_and_keeps_it() {
+fn sqlite_store_gives_the_same_report_and_keeps_it() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Arc::new(crate::SqliteStore::open(folder.path()).unwrap());
     let report = investigate(&world(open(), Faults::default())).unwrap();
@@ -156,7 +162,7 @@ pub(crate) fn alert(id: &str) -> casebook_protocol::Alert {
 }
 
 #[test]
-fn a_stop_goes_to_the_report_and_a_suspension_can_be_resumed() {
+fn stopped_and_suspended_investigations_can_be_resumed() {
     let world = world(Arc::new(MemoryStore::default()), Faults::default());
     let (stopped, suspended) = run(async {
         // Without a team every task waits: the Hub decides alone what happens.
@@ -192,7 +198,7 @@ fn a_stop_goes_to_the_report_and_a_suspension_can_be_resumed() {
 }
 
 #[test]
-fn everything_is_told_in_order_and_whole() {
+fn everything_is_published_in_order() {
     let world = world(Arc::new(MemoryStore::default()), Faults::default());
     run(async {
         let mut heard = world.bus.subscribe("casebook.>").await.unwrap();
@@ -251,7 +257,7 @@ impl Store for Failing {
 }
 
 #[test]
-fn a_store_that_fails_stops_the_investigation_with_the_cause_and_loses_nothing() {
+fn failing_store_stops_the_investigation_without_loss() {
     let expect = undisturbed();
     for appends in [1, 2, 5, 9] {
         let memory = MemoryStore::default();

@@ -1,34 +1,19 @@
-use casebook_agent::reasoner::{Action, Analyst, Done};
-use casebook_agent::tools::{NoTools, Tools};
-use casebook_agent::worker::{Fixed, Worker};
-use casebook_protocol::subject::Queue;
-use casebook_protocol::{Answer, Conclusion, Domain, Report, Role, Task, Toolset, Verdict};
+use casebook_agent::reasoner::{Action, Done};
+use casebook_protocol::{Answer, Conclusion, Report, Task, Verdict};
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
 use casebook_runtime::clock::TickingClock;
-use casebook_runtime::process::{RoleActor, run};
+use casebook_runtime::process::run;
 
 use super::*;
 use crate::actor::HubHandle;
+use crate::actor::tests::{soon, team};
 use crate::intake::investigation_id;
-use crate::tests::script::{case, domain, member, search, think};
+use crate::tests::script::{case, think};
 use crate::verify::verify;
 use casebook_report::compare::stable;
 
 const ROSTER: [&str; 2] = ["endpoint", "network"];
-
-struct Search(Domain);
-
-#[async_trait]
-impl Tools for Search {
-    fn toolset(&self) -> Toolset {
-        member(self.0.as_str()).toolset
-    }
-
-    async fn call(&self, _: &str, arguments: &str) -> Result<String, String> {
-        Ok(search(arguments))
-    }
-}
 
 /// The team that thinks so on `store`; resumes `id`, or opens the case of the script.
 async fn worked(
@@ -38,14 +23,7 @@ async fn worked(
 ) -> Report {
     let bus = MemoryBus::default();
     let env = Env { bus: Arc::new(bus.clone()), store, clock: Arc::new(TickingClock::default()) };
-    let worker = |tools: Arc<dyn Tools>| Worker::new(env.clone(), Arc::new(Analyst(reasoner)), Arc::new(Fixed(tools)));
-    for role in [Role::Director, Role::Critic] {
-        let _ = RoleActor::start_on(Queue::new(role, None), Arc::new(worker(Arc::new(NoTools))), 2);
-    }
-    for name in ROSTER {
-        let tools = Arc::new(Search(domain(name)));
-        let _ = RoleActor::start_on(Queue::new(Role::Expert, Some(&domain(name))), Arc::new(worker(tools)), 2);
-    }
+    team(&env, reasoner, &ROSTER);
     let hub = HubHandle::start(env, std::time::Duration::from_millis(30));
     let id = match id {
         Some(id) => {
@@ -58,7 +36,7 @@ async fn worked(
             id
         }
     };
-    let report = tokio::time::timeout(std::time::Duration::from_secs(60), hub.wait(&id)).await.expect("stuck").unwrap();
+    let report = soon(hub.wait(&id)).await.unwrap();
     bus.close();
     report
 }
@@ -77,7 +55,7 @@ fn doubting(task: &Task, done: &[Done], last: bool) -> Action {
 }
 
 #[test]
-fn a_branch_goes_another_way_and_the_original_stays_as_it_is() {
+fn branch_leaves_the_original_unchanged() {
     run(async {
         let original = MemoryStore::default();
         let before = worked(Arc::new(original.clone()), think, None).await;
@@ -102,7 +80,7 @@ fn a_branch_goes_another_way_and_the_original_stays_as_it_is() {
 }
 
 #[test]
-fn the_same_team_comes_to_the_same_report() {
+fn same_team_on_a_branch_gives_the_same_report() {
     run(async {
         let original = MemoryStore::default();
         let before = worked(Arc::new(original.clone()), think, None).await;
@@ -114,7 +92,7 @@ fn the_same_team_comes_to_the_same_report() {
 }
 
 #[tokio::test]
-async fn only_what_was_recorded_before_it_parts_is_shared() {
+async fn branch_shares_only_records_from_before_its_start() {
     let original = MemoryStore::default();
     let log = crate::tests::script::Driver::honest().log;
     let id = crate::tests::script::investigation();
@@ -140,7 +118,7 @@ async fn only_what_was_recorded_before_it_parts_is_shared() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_named() {
+async fn unknown_round_or_investigation_is_named() {
     let original = MemoryStore::default();
     let id = crate::tests::script::investigation();
     original.append(&id, 0, &crate::tests::script::Driver::honest().log).await.unwrap();

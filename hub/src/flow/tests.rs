@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::report;
 use crate::state::{Case, State};
-use crate::tests::script::{Driver, case, domain, findings, think};
+use crate::tests::script::{Driver, case, domain, findings, honest};
 
 const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 
@@ -29,7 +29,7 @@ fn kinds(log: &[Recorded]) -> String {
 fn check(failing: &str, expect: &str) {
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     driver.run(
-        &|task, done| if task.id.as_str() == failing { Action::GiveUp("no".into()) } else { think(task, done, false) },
+        &|task, done| if task.id.as_str() == failing { Action::GiveUp("no".into()) } else { honest(task, done) },
         |_| 0,
     );
     assert_eq!(kinds(&driver.log), expect);
@@ -60,26 +60,25 @@ fn no_failure_hangs_the_flow() {
 }
 
 #[test]
-fn a_stop_waits_for_what_is_under_way() {
+fn stop_waits_for_tasks_under_way() {
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     let plan = driver.waiting.remove(&TaskId::new("r1.plan").unwrap()).unwrap();
-    let (outcome, _) = crate::tests::script::perform(&plan, &|t, d| think(t, d, false));
-    let command = driver.outcome(outcome, &[]);
-    driver.take(&[command]);
+    let (outcome, _) = crate::tests::script::perform(&plan, &honest);
+    driver.answer(outcome, &[]);
     driver.take(&[crate::decide::Command::Stop { reason: "asked to".into() }]);
     assert_eq!(next(&driver.state), []);
-    driver.run(&|task, done| think(task, done, false), |_| 0);
+    driver.run(&honest, |_| 0);
     assert_eq!(kinds(&driver.log), format!("| discovery plan investigate:endpoint investigate:network STOP {END}"));
     assert_eq!(report::build(&driver.state).unwrap().stop_reason.as_deref(), Some("asked to"));
 }
 
 #[test]
-fn a_round_without_findings_has_an_empty_review_and_no_critic() {
+fn round_without_findings_asks_no_critic() {
     let mut driver = Driver::open(&case(&["endpoint"]));
     driver.run(
         &|task, done| match &task.view {
             View::Investigate(_) => Action::Answer(Box::new(Answer::Investigate(vec![]))),
-            _ => think(task, done, false),
+            _ => honest(task, done),
         },
         |_| 0,
     );
@@ -118,7 +117,7 @@ fn wild(seed: u64, task: &Task, done: &[Done]) -> Action {
         (5..=7, View::Investigate(_)) if !done.is_empty() => {
             Answer::Investigate(findings(task, &done[0])[..1].to_vec())
         }
-        _ => return think(task, done, false),
+        _ => return honest(task, done),
     };
     Action::Answer(Box::new(answer))
 }
@@ -184,7 +183,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn whatever_agents_do_it_ends_and_the_rules_of_the_flow_hold(seed in any::<u64>(), order in any::<u64>()) {
+    fn flow_ends_and_keeps_its_rules_with_any_answers(seed in any::<u64>(), order in any::<u64>()) {
         let driver = run_wild(seed, order);
         prop_assert!(driver.state.conclusion.is_some());
         invariants(&driver.log);
@@ -193,13 +192,13 @@ proptest! {
     }
 
     #[test]
-    fn the_report_does_not_depend_on_who_ended_first(seed in any::<u64>(), a in any::<u64>(), b in any::<u64>()) {
+    fn report_does_not_depend_on_the_order_of_answers(seed in any::<u64>(), a in any::<u64>(), b in any::<u64>()) {
         let [one, two] = [a, b].map(|order| stable(&report::build(&run_wild(seed, order).state).unwrap()));
         prop_assert_eq!(one, two);
     }
 
     #[test]
-    fn a_hub_that_comes_back_at_any_append_ends_in_the_same_report(seed in any::<u64>()) {
+    fn hub_restarted_at_any_append_gives_the_same_report(seed in any::<u64>()) {
         let whole = run_wild(seed, 1);
         let expect = stable(&report::build(&whole.state).unwrap());
         for cut in &whole.cuts {

@@ -3,10 +3,10 @@ use casebook_protocol::{Answer, Bearing, Entity, EntityKind, FindingId, Recorded
 use casebook_report::compare::stable;
 
 use super::*;
-use crate::tests::script::{Driver, case, think};
+use crate::tests::script::{Driver, case, honest};
 
 #[test]
-fn a_report_is_whole_in_order_and_says_what_nobody_saw() {
+fn report_is_complete_ordered_and_lists_blind_spots() {
     let mut narrow = case(&["endpoint", "network"]);
     narrow.roster[0].sources[0].records = 0;
     let mut driver = Driver::open(&narrow);
@@ -14,7 +14,7 @@ fn a_report_is_whole_in_order_and_says_what_nobody_saw() {
         &|task, done| match task.id.as_str() {
             "r2.investigate.network" => Action::GiveUp("the tool is away".into()),
             "r3.review" => Action::GiveUp("confused".into()),
-            _ => think(task, done, false),
+            _ => honest(task, done),
         },
         |n| n - 1,
     );
@@ -50,18 +50,18 @@ fn a_report_is_whole_in_order_and_says_what_nobody_saw() {
 }
 
 #[test]
-fn calls_stand_in_order_of_turn_and_place_as_numbers() {
+fn calls_are_sorted_by_turn_and_place_as_numbers() {
     let task = TaskId::new("r1.plan").unwrap();
     let at = |turn, n| place(&task, &CallId::of(&task, turn, n));
     assert!(at(2, 0) < at(10, 0) && at(10, 2) < at(10, 11));
 }
 
 #[test]
-fn expert_and_critic_may_disagree_and_the_reader_knows() {
+fn disagreement_of_expert_and_critic_is_reported() {
     let mut driver = Driver::open(&case(&["network"]));
     driver.run(
         &|task, done| {
-            let Action::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
+            let Action::Answer(mut answer) = honest(task, done) else { return honest(task, done) };
             if let (Answer::Review(draft), 1, View::Review(_)) = (answer.as_mut(), task.round, &task.view) {
                 let other = draft.judgements[1].finding.clone();
                 draft.judgements[0].score = Score::clamped(0.4);
@@ -81,11 +81,11 @@ fn expert_and_critic_may_disagree_and_the_reader_knows() {
 }
 
 #[test]
-fn experts_that_contradict_each_other_are_told_though_the_critic_is_silent() {
+fn contradiction_between_experts_is_reported_without_critic() {
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
     driver.run(
         &|task, done| {
-            let Action::Answer(mut answer) = think(task, done, false) else { return think(task, done, false) };
+            let Action::Answer(mut answer) = honest(task, done) else { return honest(task, done) };
             if let (Answer::Investigate(drafts), 1) = (answer.as_mut(), task.round) {
                 let network = task.domain.as_ref().is_some_and(|d| d.as_str() == "network");
                 drafts[0].bearing = if network { Bearing::Exonerating } else { Bearing::Incriminating };
@@ -102,7 +102,7 @@ fn experts_that_contradict_each_other_are_told_though_the_critic_is_silent() {
 }
 
 #[test]
-fn what_is_not_finished_says_so() {
+fn unfinished_report_says_so() {
     let driver = Driver::open(&case(&["network"]));
     let report = build(&driver.state).unwrap();
     assert_eq!(report.verdict, Verdict::Inconclusive);
@@ -111,22 +111,22 @@ fn what_is_not_finished_says_so() {
 }
 
 #[test]
-fn two_runs_differ_in_ids_and_times_of_the_run_alone() {
+fn two_runs_differ_only_in_ids_and_times() {
     let one = Driver::honest();
     let mut two = Driver::open(&case(&["endpoint", "identity", "network"]));
     two.seconds += 1_000_000;
-    two.run(&|task, done| think(task, done, false), |n| n - 1);
+    two.run(&honest, |n| n - 1);
     let [one, two] = [one, two].map(|driver| build(&driver.state).unwrap());
     assert_ne!(one, two);
     assert_eq!(stable(&one).to_string(), stable(&two).to_string());
 }
 
 #[test]
-fn what_the_rules_did_stands_in_order_of_the_tasks_whoever_ended_first() {
+fn guards_are_in_order_of_tasks_not_of_their_end() {
     let guards = |pick: fn(usize) -> usize| {
         let mut driver = Driver::open(&case(&["endpoint", "network"]));
         let reasoner = |task: &casebook_protocol::Task, done: &[casebook_agent::reasoner::Done]| match (
-            think(task, done, false),
+            honest(task, done),
             task.round,
         ) {
             (Action::Answer(answer), 1) => match *answer {

@@ -24,7 +24,7 @@ use casebook_runtime::wire;
 
 use crate::memory::MemoryStore;
 use crate::tests::away::Away;
-use crate::tests::script::{Driver, case, member, perform, player, search, think};
+use crate::tests::script::{Driver, case, member, player, search, think};
 
 /// The search of the script, and how often it was made.
 #[derive(Default)]
@@ -49,7 +49,7 @@ fn worker(bus: &Arc<Away>, tools: Arc<dyn Tools>) -> Worker {
 }
 
 #[tokio::test]
-async fn a_job_is_not_done_before_its_dead_letter_is_written() {
+async fn job_is_not_done_before_its_dead_letter_is_written() {
     let critic = Queue::new(Role::Critic, None);
     let bus = Arc::new(Away::new("casebook.dead.", 1));
     let mut letters = bus.subscribe("casebook.dead.>").await.unwrap();
@@ -186,16 +186,11 @@ impl Model for Asks {
 
 /// The first task of an Expert, as it goes out.
 fn investigate() -> Task {
-    let mut driver = Driver::open(&case(&["network"]));
-    let (_, plan) = driver.waiting.pop_first().unwrap();
-    let (outcome, results) = perform(&plan, &|task, done| think(task, done, false));
-    let command = driver.outcome(outcome, &results);
-    driver.take(&[command]);
-    driver.waiting.pop_first().unwrap().1
+    Driver::open(&case(&["network"])).until("r1.investigate.network")
 }
 
 #[tokio::test]
-async fn a_task_that_comes_again_takes_what_is_recorded() {
+async fn repeated_task_uses_recorded_calls() {
     let (bus, tools) = (Arc::new(Away::new("", 0)), Arc::new(Search::default()));
     let worker = worker(&bus, tools.clone());
     let ran = || tools.0.load(Ordering::SeqCst);
@@ -214,7 +209,7 @@ async fn a_task_that_comes_again_takes_what_is_recorded() {
 }
 
 #[tokio::test]
-async fn a_step_that_could_not_be_told_fails_no_task() {
+async fn step_that_cannot_be_published_fails_no_task() {
     let task = investigate();
     let bus = Arc::new(Away::new("casebook.hub.steps.", u32::MAX));
     let tools = Arc::new(Search::default());

@@ -9,11 +9,11 @@ use casebook_runtime::store::{Once, Store};
 use super::*;
 use crate::archive;
 use crate::memory::MemoryStore;
-use crate::tests::script::{Driver, SEARCH, case, investigation, perform, think};
+use crate::tests::script::{Driver, SEARCH, case, honest, investigation, perform};
 
 /// An honest investigation in a store.
 async fn stored() -> (MemoryStore, Driver) {
-    stored_of(&|task, done| think(task, done, false)).await
+    stored_of(&honest).await
 }
 
 /// An investigation of a team that thinks so, in a store.
@@ -26,8 +26,7 @@ async fn stored_of(reasoner: &dyn Fn(&Task, &[Done]) -> Action) -> (MemoryStore,
         for bytes in &results {
             store.put(bytes).await.unwrap();
         }
-        let command = driver.outcome(outcome, &results);
-        driver.take(&[command]);
+        driver.answer(outcome, &results);
     }
     store.append(&investigation(), 0, &driver.log).await.unwrap();
     archive::keep(&store, &report::build(&driver.state).unwrap()).await.unwrap();
@@ -40,7 +39,7 @@ async fn problems(store: &MemoryStore) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_intact_investigation_has_no_problems_and_is_checked_whole() {
+async fn intact_investigation_is_verified_completely() {
     let (store, driver) = stored().await;
     let found = verify(&store, &investigation()).await.unwrap();
     assert_eq!(found.problems, []);
@@ -52,14 +51,14 @@ async fn an_intact_investigation_has_no_problems_and_is_checked_whole() {
 }
 
 #[tokio::test]
-async fn a_finding_of_what_its_expert_does_not_see_is_verified_as_one_that_does_not_hold() {
+async fn finding_from_a_hidden_source_is_verified_as_invalid() {
     // The Expert for network asks for what is endpoint's, and gets it.
     let astray = |task: &Task, done: &[Done]| match (task.domain.as_ref().map(Domain::as_str), done) {
         (Some("network"), []) => {
             let arguments = serde_json::json!({"domain": "endpoint", "round": task.round}).to_string();
             Action::Call(vec![CallRequest { tool: SEARCH.into(), arguments }])
         }
-        _ => think(task, done, false),
+        _ => honest(task, done),
     };
     let (store, driver) = stored_of(&astray).await;
     let (astray, honest): (Vec<_>, Vec<_>) =
@@ -83,7 +82,7 @@ async fn changed_evidence_is_found() {
 }
 
 #[tokio::test]
-async fn a_changed_log_is_found() {
+async fn changed_log_is_found() {
     let (_, driver) = stored().await;
     let store = Arc::new(MemoryStore::default());
     let mut log = driver.log.clone();
@@ -144,7 +143,7 @@ impl Store for Ending {
 }
 
 #[tokio::test]
-async fn an_investigation_that_ends_while_it_is_verified_is_no_problem() {
+async fn investigation_that_ends_during_verification_is_valid() {
     let (inner, _) = stored().await;
     let found = verify(&Ending { inner, read: AtomicBool::new(false) }, &investigation()).await.unwrap();
     assert_eq!((found.problems.len(), found.report), (0, false), "{:?}", found.problems);

@@ -4,7 +4,7 @@ use casebook_agent::reasoner::Done;
 use casebook_protocol::{Event, FindingDraft, Outcome, Phase};
 
 use super::*;
-use crate::tests::script::{Driver, case, domain, perform, think};
+use crate::tests::script::{Driver, case, domain, honest, perform};
 
 const ROSTER: [&str; 3] = ["endpoint", "identity", "network"];
 
@@ -16,7 +16,7 @@ fn tasks() -> Vec<(Task, String)> {
         if done.is_empty() {
             seen.borrow_mut().push((task.clone(), serde_json::to_string(&task.view).unwrap()));
         }
-        think(task, done, false)
+        honest(task, done)
     };
     driver.run(&reasoner, |_| 0);
     seen.into_inner()
@@ -50,7 +50,7 @@ const RAW: &str = "did thing";
 const TOOLS: &str = "searches";
 
 #[test]
-fn the_director_sees_the_channels_and_never_bytes_of_evidence() {
+fn director_sees_no_bytes_of_evidence() {
     let director = [TaskKind::Plan, TaskKind::Decide, TaskKind::Report];
     check(
         &director,
@@ -60,7 +60,7 @@ fn the_director_sees_the_channels_and_never_bytes_of_evidence() {
 }
 
 #[test]
-fn a_quotation_that_does_not_hold_does_not_reach_the_director_in_the_words_of_its_check() {
+fn director_does_not_see_quotation_that_failed_its_check() {
     let mut driver = Driver::open(&case(&["network"]));
     let lie = |f: FindingDraft| FindingDraft {
         citations: vec![Citation::Literal {
@@ -75,12 +75,11 @@ fn a_quotation_that_does_not_hold_does_not_reach_the_director_in_the_words_of_it
         if matches!(task.view, View::Plan(_) | View::Decide(_) | View::Report(_)) {
             seen.push((id, serde_json::to_string(&task.view).unwrap()));
         }
-        let (mut outcome, results): (Outcome, _) = perform(&task, &|t, d| think(t, d, false));
+        let (mut outcome, results): (Outcome, _) = perform(&task, &honest);
         if let Ok(casebook_protocol::Answer::Investigate(found)) = &mut outcome.result {
             *found = found.drain(..).map(lie).collect();
         }
-        let command = driver.outcome(outcome, &results);
-        driver.take(&[command]);
+        driver.answer(outcome, &results);
     }
     let noted = |e: &casebook_protocol::Recorded| matches!(&e.event, Event::FindingChecked { checked, .. } if checked.citations[0].note.contains("IGNORE"));
     assert!(driver.log.iter().any(noted), "the log has the check in full");
@@ -88,13 +87,13 @@ fn a_quotation_that_does_not_hold_does_not_reach_the_director_in_the_words_of_it
 }
 
 #[test]
-fn an_expert_sees_neither_review_nor_timeline_nor_other_findings() {
+fn expert_sees_no_review_no_timeline_no_other_findings() {
     let absent = [RATIONALE, REVIEW_SUMMARY, "story", CLAIM, RAW, "endpoint", "identity"];
     check(&[TaskKind::Investigate], &[ALERT, JOURNAL, "what happened in round", TOOLS, "network-log"], &absent);
 }
 
 #[test]
-fn the_reviewing_critic_sees_this_round_alone() {
+fn reviewing_critic_sees_only_this_round() {
     for (task, view) in tasks().iter().filter(|(t, _)| t.view.kind() == TaskKind::Review) {
         let earlier = (1..task.round).map(|round| format!("\"r{round}-"));
         assert!(earlier.clone().all(|id| !view.contains(&id)), "{view}");
@@ -108,7 +107,7 @@ fn the_reviewing_critic_sees_this_round_alone() {
 }
 
 #[test]
-fn the_critic_that_tells_the_story_has_review_and_timeline_and_no_tools() {
+fn timeline_critic_sees_review_and_timeline_but_no_tools() {
     check(&[TaskKind::Timeline], &[JOURNAL, REVIEW_SUMMARY, RATIONALE, "story "], &[ALERT, TOOLS, "toolset"]);
     let (_, second) = tasks().into_iter().find(|(t, _)| t.id.as_str() == "r2.timeline").unwrap();
     assert!(second.contains(NARRATIVE) && !second.contains("\"finding\":{\"id\":\"r1-"), "{second}");
@@ -116,25 +115,23 @@ fn the_critic_that_tells_the_story_has_review_and_timeline_and_no_tools() {
 
 fn contradicting(change_old: impl Fn(&mut FindingDraft), change_new: impl Fn(&mut FindingDraft)) -> usize {
     let mut driver = Driver::open(&case(&["network"]));
-    let reasoner = |task: &Task, done: &[Done]| think(task, done, false);
     loop {
         let (id, task) = driver.waiting.pop_first().unwrap();
         if id.as_str() == "r2.review" {
             let View::Review(view) = task.view else { panic!() };
             return view.contradicted.len();
         }
-        let (mut outcome, results) = perform(&task, &reasoner);
+        let (mut outcome, results) = perform(&task, &honest);
         if let Ok(casebook_protocol::Answer::Investigate(found)) = &mut outcome.result {
             found.truncate(1);
             if task.phase == Phase::Discovery { change_old(&mut found[0]) } else { change_new(&mut found[0]) }
         }
-        let command = driver.outcome(outcome, &results);
-        driver.take(&[command]);
+        driver.answer(outcome, &results);
     }
 }
 
 #[test]
-fn the_critic_sees_an_earlier_finding_only_if_one_of_this_round_contradicts_it() {
+fn critic_sees_earlier_finding_only_if_contradicted() {
     let exonerates = |f: &mut FindingDraft| f.bearing = Bearing::Exonerating;
     let absent = |f: &mut FindingDraft| (f.kind, f.claim) = (FindingKind::Absence, "no `THING1` anywhere".into());
     let of_host = |f: &mut FindingDraft| f.entities[0].kind = EntityKind::Host;
@@ -158,14 +155,14 @@ fn tasks_of_one_step_share_what_is_left_of_the_tool_calls() {
                 TaskKind::Review if task.round == 1 => assert_eq!(granted, 4),
                 _ => {}
             }
-            think(task, done, false)
+            honest(task, done)
         },
         |n| n - 1,
     );
 }
 
 #[test]
-fn what_does_not_exist_has_no_view() {
+fn unknown_task_has_no_view() {
     let driver = Driver::open(&case(&ROSTER));
     assert_eq!(build(&State::default(), TaskKind::Plan, None), None);
     assert_eq!(build(&driver.state, TaskKind::Investigate, Some(&domain("moon"))), None);

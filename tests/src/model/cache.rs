@@ -35,7 +35,6 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    #[must_use]
     pub fn new(by_marks: bool) -> Self {
         Self { edges: Vec::new(), bytes: 0, by_marks, hasher: DefaultHasher::new() }
     }
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_mark_nothing_is_cached_and_a_short_prefix_never_is() {
+    fn unmarked_or_short_prefix_is_not_cached() {
         let mut cache = PromptCache::default();
         for blocks in [&[("s", 8000, false)], &[("s", 4000, true)]] {
             cache.count(1, &prompt(true, blocks));

@@ -78,7 +78,6 @@ pub struct Log {
 
 impl Log {
     /// Keeps requests in memory if `keep`, and writes them into `folder` if it is given.
-    #[must_use]
     pub fn new(keep: bool, folder: Option<PathBuf>) -> Self {
         Self { inner: Mutex::default(), keep, folder }
     }
@@ -88,7 +87,6 @@ impl Log {
     }
 
     /// Counts a request. Dropping the guard ends it, also if the client left.
-    #[must_use]
     pub fn begin(self: &Arc<Self>) -> UnderWay {
         let mut inner = self.lock();
         let counts = &mut inner.counts;

@@ -75,7 +75,6 @@ pub struct Faulty<S> {
 
 impl<S: Script> Faulty<S> {
     /// `inner` with `fault` in the cases of `when`.
-    #[must_use]
     pub fn new(inner: S, fault: Fault, when: When) -> Self {
         Self { inner, fault, when, seen: Mutex::default() }
     }

@@ -32,12 +32,10 @@ pub struct Reply {
 }
 
 impl Reply {
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), calls: Vec::new(), stop: Stop::Done }
     }
 
-    #[must_use]
     pub const fn calls(calls: Vec<Ask>) -> Self {
         Self { text: String::new(), calls, stop: Stop::Done }
     }

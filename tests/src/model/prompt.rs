@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_says_whose_it_is() {
+    fn result_says_whose_it_is() {
         let text =
             "result of call r1.investigate.endpoint.t1.0 (search), 9 bytes, whole\n<data-0f>\n{\"a\":1}\n</data-0f>";
         let found = shown(text).unwrap();

@@ -21,7 +21,6 @@ pub enum Provider {
 impl Provider {
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::Chat, Self::Responses];
 
-    #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Anthropic => "/v1/messages",

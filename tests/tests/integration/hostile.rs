@@ -148,7 +148,7 @@ fn with_each_role_fooled_and_all_at_once_no_alert_is_dismissed_and_every_attempt
         fooled(batch, form, None, false, closing);
         let report = fooled(batch, form, Some(Way::Believe), true, Some(Verdict::FalsePositive));
         let missing = report.ruling.missing.join("\n");
-        for reason in ["whose text whoever is recorded chooses", "addresses the analyst"] {
+        for reason in ["whose text the recorded party chooses", "addresses the analyst"] {
             assert!(missing.contains(reason), "{reason}: {missing}");
         }
     }

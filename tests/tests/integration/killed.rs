@@ -25,10 +25,7 @@ struct Case(tempfile::TempDir);
 
 impl Case {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        generate::write(&folder.path().join("evidence"), 200_000, 3).unwrap();
-        std::fs::write(folder.path().join("alert.json"), generate::ALERT).unwrap();
-        Self(folder)
+        Self(generate::case().unwrap())
     }
 
     fn path(&self) -> &Path {
@@ -69,7 +66,7 @@ fn kill_after(mut command: Command, lines: usize) -> bool {
 }
 
 #[test]
-fn killed_after_any_line_it_resumes_to_the_same_report() {
+fn kill_after_any_line_resumes_to_the_same_report() {
     let case = Case::new();
     let folder = case.path();
     let lines = casebook(folder, &arguments(&investigate("whole"))).lines().count();
@@ -94,7 +91,7 @@ fn killed_after_any_line_it_resumes_to_the_same_report() {
 }
 
 #[test]
-fn a_second_process_on_a_data_folder_is_refused_with_advice() {
+fn second_process_on_a_data_folder_is_refused() {
     let case = Case::new();
     let mut first = case.process("data").spawn().unwrap();
     let mut line = String::new();
@@ -124,7 +121,7 @@ fn survived((team, survived): (Team, Survived)) -> Survived {
 }
 
 #[test]
-fn a_team_killed_and_paused_at_random_loses_and_repeats_nothing() {
+fn team_killed_and_paused_at_random_loses_nothing() {
     let seed = seed();
     eprintln!("chaos with seed {seed}: CASEBOOK_CHAOS_SEED={seed} does the same again");
     let survived = survived(run(&Order::small(seed)).unwrap());
@@ -132,7 +129,7 @@ fn a_team_killed_and_paused_at_random_loses_and_repeats_nothing() {
 }
 
 #[test]
-fn killed_after_each_model_call_only_calls_in_flight_are_repeated() {
+fn kill_after_each_model_call_repeats_only_calls_in_flight() {
     let found = each(&Order::of_one_each(1), super::kills(8)).unwrap();
     let (calls, took) = found.whole;
     eprintln!("{calls} model calls, {took:?} undisturbed; then killed: {:#?}\n{}", found.killed, found.survived);
@@ -143,7 +140,7 @@ fn killed_after_each_model_call_only_calls_in_flight_are_repeated() {
 
 /// Longer than a Hub waits for a sign of life of an Expert.
 #[test]
-fn an_outage_of_the_server_or_of_a_hub_costs_no_task() {
+fn outage_of_server_or_hub_fails_no_task() {
     let mut order = Order::of_one_each(2);
     order.investigations = 5;
     order.length = Duration::from_secs(40);
@@ -159,7 +156,7 @@ fn an_outage_of_the_server_or_of_a_hub_costs_no_task() {
 /// The server stands still while the Hub's next append is on its way to it, the Hub is killed, and the
 /// server goes on with what reached it. Nothing else dies, so no call may be made twice.
 #[test]
-fn one_of_two_hubs_dies_in_the_middle_of_an_append() {
+fn hub_killed_during_an_append_loses_nothing() {
     let order = Order::small(11);
     let mut shape = order.shape.clone();
     shape.parts = vec![(Part::Hub, 2), (Part::Director, 1), (Part::Critic, 1), (Part::Expert, 1)];

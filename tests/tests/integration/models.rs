@@ -14,13 +14,8 @@ use casebook_tests::lab::{FORMS, KEY, Lab};
 use casebook_tests::model::Request;
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::faults::{Fault, Faulty, When};
-use casebook_tests::model::play::Script;
 use casebook_tests::model::server::Options;
-use casebook_tests::run;
-
-fn demo() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
-}
+use casebook_tests::run::{self, demo};
 
 fn brain() -> Brain {
     Brain { rounds: 2, ..Brain::default() }
@@ -37,7 +32,7 @@ fn credible(report: &Report) -> usize {
 }
 
 #[test]
-fn in_every_wire_format_and_both_ways_of_answering_an_investigation_comes_to_its_end() {
+fn investigation_ends_in_each_wire_format_and_answer_mode() {
     for form in FORMS {
         let lab = Lab::start_with(
             brain(),
@@ -78,7 +73,7 @@ fn with(form: (&str, &str), fault: Fault, when: When) -> (Lab, Report) {
 const ONCE: When = When { kind: None, answers: false, nth: Some(2), attempts: Some(1) };
 
 #[test]
-fn what_passes_is_tried_again_and_the_report_is_what_it_would_have_been() {
+fn temporary_fault_is_retried_without_effect_on_the_report() {
     for form in [FORMS[0], FORMS[2], FORMS[5]] {
         for fault in [Fault::RateLimited(Some(1)), Fault::Overloaded, Fault::Broken, Fault::Cut, Fault::Gateway] {
             let (lab, report) = with(form, fault.clone(), ONCE);
@@ -92,7 +87,7 @@ fn what_passes_is_tried_again_and_the_report_is_what_it_would_have_been() {
 }
 
 #[test]
-fn a_bad_answer_is_repaired_once() {
+fn bad_answer_is_repaired_once() {
     let answer = When { kind: Some(TaskKind::Plan), answers: true, nth: Some(1), attempts: None };
     for form in [FORMS[0], FORMS[1], FORMS[2], FORMS[3], FORMS[4]] {
         for fault in [Fault::Prose, Fault::WrongTypes, Fault::Truncated, Fault::Empty] {
@@ -109,7 +104,7 @@ fn a_bad_answer_is_repaired_once() {
 }
 
 #[test]
-fn what_never_works_is_a_recorded_failure_and_the_flow_goes_on() {
+fn permanent_fault_fails_its_task_and_the_flow_goes_on() {
     let always = |kind| When { kind: Some(kind), ..When::default() };
     let faults = [
         (Fault::Prose, "after one repair"),
@@ -138,7 +133,7 @@ fn what_never_works_is_a_recorded_failure_and_the_flow_goes_on() {
 }
 
 #[test]
-fn mistakes_with_tools_are_told_to_the_model_and_cost_it_a_turn() {
+fn model_learns_of_a_wrong_tool_call_and_goes_on() {
     let once = When { kind: Some(TaskKind::Investigate), answers: false, nth: Some(1), attempts: None };
     for form in FORMS {
         for fault in [Fault::UnknownTool, Fault::BadArguments] {
@@ -154,7 +149,7 @@ fn mistakes_with_tools_are_told_to_the_model_and_cost_it_a_turn() {
 }
 
 #[test]
-fn a_director_that_fails_ends_in_inconclusive_and_never_in_an_all_clear() {
+fn failing_director_ends_in_inconclusive() {
     for kind in [TaskKind::Plan, TaskKind::Decide, TaskKind::Report] {
         let script = Brain { verdict: Verdict::FalsePositive, ..brain() };
         let always = When { kind: Some(kind), ..When::default() };
@@ -166,7 +161,7 @@ fn a_director_that_fails_ends_in_inconclusive_and_never_in_an_all_clear() {
 }
 
 #[test]
-fn limits_are_hard_and_the_report_is_still_written() {
+fn limits_are_kept_and_the_report_is_still_written() {
     let long = Brain { rounds: 30, ..Brain::default() };
     let priced = "price = { input = 3.0, output = 15.0 }\n";
     let lab = || Lab::start_with(long.clone(), FORMS[0], priced, Options::default()).unwrap();
@@ -198,7 +193,7 @@ fn limits_are_hard_and_the_report_is_still_written() {
 }
 
 #[test]
-fn a_window_that_is_small_is_kept_to_and_what_was_left_out_is_said() {
+fn prompt_is_cut_to_a_small_window_and_says_so() {
     let in_window = |window: u64| {
         let more = format!("window = {window}\nmax_output = 1500\n");
         let options = Options { window: Some(window), ..Options::default() };
@@ -226,15 +221,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_key_is_in_no_request_body_no_store_no_report_and_no_error() {
-    // A provider that echoes the key in its error is the worst case.
-    struct Echo(Brain);
-    impl Script for Echo {
-        fn reply(&self, request: &Request) -> casebook_tests::model::play::Play {
-            self.0.reply(request)
-        }
-    }
-    let fault = Faulty::new(Echo(brain()), Fault::Broken, When { kind: Some(TaskKind::Review), ..When::default() });
+fn key_is_not_in_requests_store_report_or_errors() {
+    let fault = Faulty::new(brain(), Fault::Broken, When { kind: Some(TaskKind::Review), ..When::default() });
     let lab = Lab::start_with(fault, FORMS[0], "timeout_seconds = 1\n", Default::default()).unwrap();
     let report = lab.investigate(&demo(), Budget::default()).unwrap();
     assert!(!failures(&report).is_empty(), "the Review failed");
@@ -256,7 +244,7 @@ fn the_key_is_in_no_request_body_no_store_no_report_and_no_error() {
 }
 
 #[test]
-fn a_recorded_run_is_replayed_without_a_network_into_the_same_report() {
+fn recorded_run_replays_to_the_same_report_without_network() {
     let recording = tempfile::tempdir().unwrap();
     let lab = Lab::start(brain(), FORMS[4]).unwrap();
     let config = lab.config().unwrap();

@@ -15,16 +15,12 @@ use casebook_runtime::nats::{self, Connection};
 use casebook_runtime::process;
 use casebook_runtime::wire::WIRE_VERSION;
 use casebook_tests::nats::Nats;
-use casebook_tests::run;
+use casebook_tests::run::{self, demo};
 
 mod cluster;
 mod reference;
 mod schema;
 mod service;
-
-fn demo() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
-}
 
 fn join(role: Role, member: Option<&Member>) -> Join {
     Join {
@@ -115,7 +111,7 @@ fn users(evidence: &Path) -> Vec<User> {
 }
 
 #[test]
-fn over_nats_an_investigation_ends_in_the_same_report_as_embedded() {
+fn investigation_over_nats_gives_the_embedded_report() {
     let alert = std::fs::read(demo().join("alert.json")).unwrap();
     let evidence = demo().join("evidence");
     let embedded = run::investigate(&demo().join("alert.json"), &evidence).unwrap();
@@ -178,7 +174,7 @@ fn allowed(patterns: &[String], subject: &str) -> bool {
 }
 
 #[test]
-fn each_forbidden_publish_and_subscribe_of_each_role_is_refused_by_the_server() {
+fn server_refuses_each_forbidden_subject_of_each_role() {
     let domains = ["network", "endpoint"].map(|d| Domain::new(d).unwrap());
     let mut users = vec![User::Hub, User::Publisher, User::Reader];
     users.extend([Role::Director, Role::Critic].map(|role| User::Worker(Queue::new(role, None))));

@@ -49,12 +49,12 @@ async fn kill_before_writes(world: &World, kills: usize) {
 }
 
 #[test]
-fn killed_at_any_write_the_report_is_the_same() {
+fn kill_before_any_write_gives_the_same_report() {
     process::run(async { kill_before_writes(&World::new(None), super::kills(60)).await }).unwrap();
 }
 
 #[test]
-fn killed_at_any_write_with_models_the_report_is_the_same() {
+fn kill_before_any_write_with_models_gives_the_same_report() {
     process::run(async {
         let world = World::new(Some(Brain { rounds: 2, ..Brain::default() }));
         kill_before_writes(&world, super::kills(15)).await;
@@ -72,7 +72,7 @@ async fn whole(kept: &MemoryStore, report: &Report) {
 }
 
 #[test]
-fn killed_after_each_recorded_model_call_none_is_repeated() {
+fn kill_after_each_recorded_model_call_repeats_none() {
     process::run(async {
         let world = World::benchmark();
         let kept = MemoryStore::default();
@@ -108,7 +108,7 @@ fn killed_after_each_recorded_model_call_none_is_repeated() {
 }
 
 #[test]
-fn killed_at_each_answer_only_calls_in_flight_are_repeated() {
+fn kill_at_each_answer_repeats_only_calls_in_flight() {
     process::run(async {
         let world = World::benchmark();
         let kept = MemoryStore::default();
@@ -136,7 +136,7 @@ fn killed_at_each_answer_only_calls_in_flight_are_repeated() {
 }
 
 #[test]
-fn a_bus_that_loses_doubles_and_reorders_changes_nothing() {
+fn lost_doubled_and_reordered_messages_change_nothing() {
     process::run(async {
         let world = World::new(None);
         let expected = world.stable(&world.undisturbed(&MemoryStore::default()).await.0);
@@ -151,11 +151,9 @@ fn a_bus_that_loses_doubles_and_reorders_changes_nothing() {
 }
 
 #[test]
-fn the_same_input_through_the_library_gives_the_same_report() {
-    let folder = tempfile::tempdir().unwrap();
+fn same_input_gives_the_same_report() {
+    let folder = generate::case().unwrap();
     let [alert, evidence, one, two] = ["alert.json", "evidence", "one", "two"].map(|name| folder.path().join(name));
-    generate::write(&evidence, 100_000, 1).unwrap();
-    std::fs::write(&alert, generate::ALERT).unwrap();
     let [first, second] = [one, two].map(|data| run::investigate_in(&alert, &evidence, &data).unwrap());
     assert_eq!(stable(&first), stable(&second));
 }

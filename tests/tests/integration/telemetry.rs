@@ -16,10 +16,6 @@ use collector::{Collector, attribute, points};
 
 mod collector;
 
-fn demo(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod").join(name)
-}
-
 /// A scripted model that plays two rounds, and the models file that leads to it.
 fn lab(folder: &Path) -> (Lab, PathBuf) {
     let price = "price = { input = 3.0, cached = 0.3, output = 15.0 }\n";
@@ -35,7 +31,7 @@ fn casebook(folder: &Path, how: &[&str]) -> Command {
 }
 
 fn with(mut command: Command, folder: &Path, how: &[&str]) -> Command {
-    command.args(how).arg(demo("alert.json")).arg("--evidence").arg(demo("evidence"));
+    command.args(how).arg(run::demo().join("alert.json")).arg("--evidence").arg(run::demo().join("evidence"));
     command.arg("--data").arg(folder.join("data")).arg("--out").arg(folder.join("report")).stdin(Stdio::null());
     for other in
         ["CASEBOOK_MODELS", "CASEBOOK_NATS", "CASEBOOK_TEAM", "CASEBOOK_LOG", "CASEBOOK_OTLP", "OTEL_SERVICE_NAME"]
@@ -109,7 +105,7 @@ fn measured(collector: &Collector) -> BTreeMap<String, (u64, f64)> {
 }
 
 #[test]
-fn a_collector_gets_a_trace_of_each_task_and_what_was_measured_and_no_text() {
+fn collector_gets_traces_and_measurements_but_no_text() {
     let (folder, collector) = (tempfile::tempdir().unwrap(), Collector::start());
     let (lab, models) = lab(folder.path());
     let mut command = casebook(folder.path(), &["investigate", "--models", models.to_str().unwrap()]);
@@ -164,7 +160,7 @@ fn a_collector_gets_a_trace_of_each_task_and_what_was_measured_and_no_text() {
 }
 
 #[test]
-fn the_processes_of_a_team_each_send_their_own_part() {
+fn each_process_of_a_team_sends_its_own_spans() {
     let (folder, collector) = (tempfile::tempdir().unwrap(), Collector::start());
     let (_lab, models) = lab(folder.path());
     let mut command = with(run::cluster().unwrap(), folder.path(), &["--models", models.to_str().unwrap()]);
@@ -188,7 +184,7 @@ fn the_processes_of_a_team_each_send_their_own_part() {
 }
 
 #[test]
-fn what_failed_is_told_by_its_sort_alone() {
+fn failed_call_is_traced_by_its_error_type_only() {
     let (folder, collector) = (tempfile::tempdir().unwrap(), Collector::start());
     let (lab, models) = lab(folder.path());
     // Every task of a model fails, and the flow comes to its end all the same.
@@ -211,7 +207,7 @@ fn what_failed_is_told_by_its_sort_alone() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_stops_nothing() {
+fn missing_collector_stops_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = casebook(folder.path(), &["investigate"]).args(["--otlp", "http://127.0.0.1:9"]).output().unwrap();
     let told = said(&output);
@@ -221,7 +217,7 @@ fn a_collector_that_is_not_there_stops_nothing() {
 }
 
 #[test]
-fn what_was_set_for_us_is_refused_where_it_is_wrong_and_what_was_set_for_others_is_told() {
+fn wrong_setting_is_refused_standard_variable_is_only_warned() {
     let folder = tempfile::tempdir().unwrap();
     let list = |flag: &[&str], variables: &[(&str, &str)]| {
         let mut command = Command::new(run::program("casebook"));

@@ -1,4 +1,4 @@
-//! What a sample of a source holds, as the rules ask for it.
+//! What a sample of a source contains. The rules decide by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,11 @@ use crate::source::Format;
 
 type Fields = Vec<(String, String)>;
 
-/// What a sample of a source holds.
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) format: Format,
     pub(crate) sample: &'a [Fields],
-    /// Paths and their ends from each part on, in lower case without `_`, `-` and blanks.
+    /// Paths and each of their ends, in lower case without `_`, `-` and blanks.
     names: BTreeSet<String>,
 }
 
@@ -19,7 +18,7 @@ pub(crate) fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// The path is this name, or ends with it as with a part of its own.
+/// True if the path is this name or ends with it, at a boundary.
 fn ends_with(path: &str, name: &str) -> bool {
     plain(path).strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('.'))
 }
@@ -29,7 +28,7 @@ impl<'a> Facts<'a> {
         let mut names = BTreeSet::new();
         for (path, _) in sample.iter().take(400).flatten() {
             let path = plain(path);
-            // A product's fields may stand inside a field of a collector.
+            // A collector may wrap the fields of a product in a field.
             for (at, _) in path.match_indices('.') {
                 names.insert(path.get(at + 1..).unwrap_or_default().to_owned());
             }
@@ -38,49 +37,46 @@ impl<'a> Facts<'a> {
         Self { format, sample, names }
     }
 
-    /// All of these fields occur.
     pub(crate) fn all(&self, names: &[&str]) -> bool {
         names.iter().all(|name| self.names.contains(*name))
     }
 
-    /// All of these fields occur in one record of three.
+    /// All of these fields occur, in at least a third of the records.
     pub(crate) fn often(&self, names: &[&str]) -> bool {
         let has = |fields: &&Fields| names.iter().all(|name| fields.iter().any(|(path, _)| ends_with(path, name)));
         let looked = self.sample.iter().take(400);
         looked.clone().filter(has).count() * 3 >= looked.count()
     }
 
-    /// One of these fields occurs.
     pub(crate) fn any(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|name| self.names.get(*name)).map(String::as_str)
     }
 
-    /// How many of these fields occur; `names` are separated by blanks.
+    /// How many of these fields occur. `names` are separated by blanks.
     pub(crate) fn some(&self, names: &str) -> usize {
         names.split_whitespace().filter(|name| self.names.contains(*name)).count()
     }
 
-    /// How many fields speak of processes, under whatever name the sensor gives them.
+    /// How many fields describe processes, in the terms of any sensor.
     pub(crate) fn of_processes(&self) -> usize {
         const WHAT: [&str; 6] = ["commandline", "name", "id", "path", "filename", "accountname"];
         let of = |n: &&String| n.contains("process") && !n.contains('.') && WHAT.iter().any(|what| n.ends_with(what));
         self.names.iter().filter(of).count()
     }
 
-    /// The values of a field, by its plain path or the end of it: each record's first.
+    /// The first value in each record of the field with this plain path, or path end.
     pub(crate) fn values<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
         self.sample.iter().filter_map(move |fields| {
             fields.iter().find(|(path, value)| !value.is_empty() && ends_with(path, name)).map(|(_, v)| v.as_str())
         })
     }
 
-    /// The share of records in which the field has a value for which `wanted` holds, from 0 to 1.
+    /// The share (0 to 1) of records with a value that `wanted` accepts.
     pub(crate) fn share(&self, name: &str, wanted: impl Fn(&str) -> bool) -> f64 {
         let hits = self.values(name).filter(|v| wanted(v)).count();
         crate::time::roles::share(hits, self.sample.len())
     }
 
-    /// The most frequent value of a field.
     pub(crate) fn most(&self, name: &str) -> Option<String> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for value in self.values(name) {
@@ -90,7 +86,6 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The field that names the host a record comes from, and its values, most frequent first.
 pub(crate) fn hosts(sample: &[Fields]) -> (Option<String>, Vec<String>) {
     const NAMES: [&str; 21] = [
         "system.computer",
@@ -117,7 +112,7 @@ pub(crate) fn hosts(sample: &[Fields]) -> (Option<String>, Vec<String>) {
     ];
     let mut paths: BTreeMap<&str, usize> = BTreeMap::new();
     for fields in sample.iter().take(400) {
-        // In the record of a request, `host` is whom it went to.
+        // In the record of a request, `host` is the destination.
         let request = fields.iter().any(|(p, _)| matches!(plain(p).as_str(), "uri" | "method" | "url" | "statuscode"));
         for (path, value) in fields {
             if !value.is_empty() && value != "-" && !(request && path == "host") {

@@ -1,11 +1,11 @@
-//! Logs of no known product: by the kinds of things that their fields, programs and words name.
+//! Classifies logs of unknown products by their fields, programs and words.
 
 use super::rules::belongs;
 use super::{Belongs, Facts};
 use crate::source::Format;
 use crate::time::roles::share;
 
-// Names of fields as `facts::plain` gives them.
+// In the form of `facts::plain`.
 const PROCESS: &str = "pid ppid processid parentprocessid parentpid exe image imagefilename cmdline commandline binary parentimage \
     process.pid process.executable process.commandline parentprocess argv args comm processpath filename syscall";
 const FLOW: &str = "src dst srcip dstip destip sourceip destinationip source.ip destination.ip sourceaddress destinationaddress spt dpt sport dport \
@@ -16,10 +16,8 @@ const REQUEST: &str = "method uri url path status statuscode useragent referer h
 const DNS: &str = "queryname qname qtype dnsquery qtypename";
 const ACTION: &str = "action event eventtype operation eventname type activity";
 
-// What an action of an account is called.
 const AUTHENTICATION: &str = "login logon auth signin sign_in password mfa session token user.";
 
-/// By the kinds of things that the fields name.
 pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
     match facts.format {
         Format::Syslog | Format::SyslogIso => return by_program(facts),
@@ -50,11 +48,10 @@ pub(crate) fn by_fields(facts: &Facts<'_>) -> Option<Belongs> {
         AUTHENTICATION.split_whitespace().any(|word| value.contains(word))
     };
     let acts = ACTION.split_whitespace().any(|name| facts.share(name, authenticates) > 0.3);
-    let reason = "its records tell what accounts did: logins and the like";
+    let reason = "its records say what accounts did, such as logins";
     (account >= 1 && acts).then(|| belongs("identity", "identity-log", false, reason))
 }
 
-/// Programs that speak in syslog, and where what they say belongs.
 struct Speakers {
     programs: &'static str,
     domain: &'static str,
@@ -69,7 +66,7 @@ const SPEAKERS: [Speakers; 6] = [
         domain: "identity",
         sensor: "auth",
         on_host: true,
-        what: "logins and changes of privilege (sshd, sudo and the like)",
+        what: "logins and changes of privilege (sshd, sudo and similar programs)",
     },
     Speakers {
         programs: "named dnsmasq unbound dhcpd pf filterlog ufw squid haproxy openvpn charon",
@@ -108,7 +105,6 @@ const SPEAKERS: [Speakers; 6] = [
     },
 ];
 
-/// Syslog by the programs that speak in it.
 fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
     let firewall = facts.sample.iter().filter(|fields| {
         let has = |name: &str| fields.iter().any(|(path, _)| path.rsplit('.').next() == Some(name));
@@ -118,9 +114,9 @@ fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
         let reason = "firewall messages with two ends of connections";
         return Some(belongs("network", "firewall", false, reason));
     }
-    // The journal names the program under `SYSLOG_IDENTIFIER`.
+    // The journal has the program in `SYSLOG_IDENTIFIER`.
     let named = facts.values("program").chain(facts.values("syslogidentifier"));
-    // Tables of syslog have it beside the message.
+    // Tables of syslog have it in a column beside the message.
     let named = named.chain(facts.values("processname").filter(|_| facts.all(&["syslogmessage"])));
     let programs: Vec<String> = named.map(str::to_ascii_lowercase).collect();
     let speaks = |program: &str, names: &str| {
@@ -137,7 +133,6 @@ fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
     Some(belongs("endpoint", "syslog", true, "syslog of a host, of many programs"))
 }
 
-// Words that the lines of a log begin with.
 const DPKG: &str = "status install configure upgrade trigproc startup remove purge conffile";
 const APT: &str = "Start-Date: Commandline: Requested-By: Install: Upgrade: Remove: Purge: End-Date:";
 const PACKAGES: &str = "Installed: Updated: Erased: [ALPM] SUBDEBUG";
@@ -146,7 +141,6 @@ const COMMANDS: &str = "ls cd cat sudo su vi vim nano apt apt-get yum curl wget 
     nc ping ip ifconfig netstat ss crontab useradd passwd clear";
 const WEB_ERRORS: &str = "[error] [warn] [notice] client: [core: [proxy";
 
-/// Plain text by its wording.
 pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
     let messages: Vec<&str> = facts.values("message").collect();
     if messages.is_empty() {
@@ -169,7 +163,7 @@ pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
         return Some(belongs("application", "web-error", true, "a web server's error log"));
     }
     if part(&|m| m.contains("PowerShell transcript start") || m.starts_with(r"PS C:\")) > 0.0 {
-        return Some(belongs("endpoint", "powershell-transcript", true, "what was typed and shown in PowerShell"));
+        return Some(belongs("endpoint", "powershell-transcript", true, "input and output of PowerShell"));
     }
     if timed < 0.2 && part(&is_setting) > 0.7 {
         return Some(belongs("configuration", "settings", true, "settings or a policy, without times"));
@@ -179,7 +173,7 @@ pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
         let word = word.rsplit('/').next().unwrap_or_default();
         m.starts_with('#') || COMMANDS.split_whitespace().any(|c| c == word)
     };
-    (part(&command) > 0.4).then(|| belongs("endpoint", "shell-history", true, "commands as a shell keeps them"))
+    (part(&command) > 0.4).then(|| belongs("endpoint", "shell-history", true, "command history of a shell"))
 }
 
 fn is_setting(line: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Which Expert a source belongs to, and what wrote it: by the fields and values it holds.
+//! Decides by fields and values which Expert gets a source, and what wrote it.
 
 mod facts;
 mod kinds;
@@ -8,19 +8,17 @@ pub(crate) use facts::{Facts, hosts};
 
 use casebook_protocol::Domain;
 
-/// Where a source belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Belongs {
     pub(crate) domain: &'static str,
     pub(crate) reason: String,
-    /// What wrote it, without the host.
+    /// The program or device that wrote it, without the host.
     pub(crate) sensor: String,
-    /// An ordinary process on the host that the records describe wrote them.
+    /// True if an ordinary process on the described host wrote the records.
     pub(crate) on_host: bool,
 }
 
 impl Belongs {
-    /// Sorts a source.
     pub(crate) fn of(facts: &Facts<'_>) -> Self {
         rules::special(facts).or_else(|| kinds::by_fields(facts)).or_else(|| kinds::by_text(facts)).unwrap_or_else(
             || Self {
@@ -32,7 +30,6 @@ impl Belongs {
         )
     }
 
-    /// The domain as the protocol spells it; none never happens for the names above.
     pub(crate) fn domain(&self) -> Option<Domain> {
         Domain::new(self.domain).ok()
     }

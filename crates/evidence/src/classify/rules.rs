@@ -1,4 +1,4 @@
-//! The rules, the most specific first. Each says what it saw.
+//! The rules, most specific first. Each gives its reason.
 
 use super::{Belongs, Facts};
 use crate::source::Format;
@@ -7,7 +7,7 @@ pub(super) fn belongs(domain: &'static str, sensor: &str, on_host: bool, reason:
     Belongs { domain, reason: reason.into(), sensor: sensor.into(), on_host }
 }
 
-/// Signature of a known log: all of `all`, and one of `any` unless that is empty.
+/// A known log has all of `all`, and one of `any` unless `any` is empty.
 struct Known {
     all: &'static [&'static str],
     any: &'static [&'static str],
@@ -28,7 +28,7 @@ const fn known(
 }
 
 const SIGNATURES: &[Known] = &[
-    // What it reports are mostly lines that hosts write.
+    // Most of its content is lines that hosts write.
     Known {
         on_host: true,
         ..known(
@@ -152,10 +152,10 @@ const SIGNATURES: &[Known] = &[
     known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
 ];
 
-/// The same, of which one record in three has to have these fields: what others write may stand in such logs.
+/// A third of the records must have these fields, because such logs also contain records of other kinds.
 const MOSTLY: &[Known] = &[
     Known {
-        // It judges within the web server, which writes the log.
+        // It runs inside the web server, which writes the log.
         on_host: true,
         ..known(
             &["alert.signature", "transactionid"],
@@ -181,9 +181,8 @@ const MOSTLY: &[Known] = &[
     ),
 ];
 
-/// Logs of a known product or format.
 pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
-    // Whoever sends a request chooses what stands in its record.
+    // The client chooses much of the record.
     if facts.format == Format::ModSecurity {
         let what = "requests as ModSecurity judged them in the web server";
         return Some(belongs("application", "web-application-firewall", true, what));
@@ -196,7 +195,7 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         let domain = if directory { "identity" } else { "application" };
         return Some(belongs(domain, "m365-audit", false, "Microsoft 365 audit events (Workload, Operation, UserId)"));
     }
-    // Into a log of text anybody on the host may write a line that looks like a record of something else.
+    // Any process on the host may write a line that looks like a record of another product.
     let text = matches!(facts.format, Format::Plain | Format::Syslog | Format::SyslogIso);
     let fits = |k: &&Known| facts.all(k.all) && (k.any.is_empty() || facts.any(k.any).is_some());
     if let Some(known) = SIGNATURES.iter().find(|k| fits(k) && (!text || facts.often(k.all))) {
@@ -237,7 +236,6 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
     }
 }
 
-/// Sensors in the kernel, and the Windows event log by channel.
 fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
     let mostly = |name: &str, wanted: &dyn Fn(&str) -> bool| facts.share(name, wanted) > 0.5;
     let sysmon = |v: &str| v.to_ascii_lowercase().contains("sysmon");
@@ -266,7 +264,7 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
     if facts.all(&["eventname", "processid", "returnvalue"]) && facts.any(&["hostprocessid", "args"]).is_some() {
         return Some(belongs("endpoint", "tracee", false, "Tracee events: eBPF programs in the kernel"));
     }
-    // Queries leave out what names the channel.
+    // Query results may omit the channel.
     let numbered = |v: &str| v.parse::<u32>().is_ok_and(|id| (4608..=5159).contains(&id));
     let of_security = ["subjectusername", "targetusername", "subjectlogonid", "newprocessname", "subjectusersid"];
     let auditing = mostly("source", &|v| v.contains("Security-Auditing"))

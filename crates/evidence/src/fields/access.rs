@@ -1,12 +1,11 @@
-//! Common and combined web access logs, those of the load balancers of AWS, and the native log of the Squid proxy.
+//! Access logs of web servers, AWS load balancers and the Squid proxy.
 
-/// The fields of an access log line, or none where it is not one. A virtual host before the client is
-/// allowed.
+/// None if it is not an access log line. A virtual host may come before the client.
 pub(crate) fn fields(line: &str) -> Option<Vec<(String, String)>> {
     web(line).or_else(|| balancer(line)).or_else(|| squid(line))
 }
 
-/// `time elapsed client result/status bytes method url user hierarchy/peer type`, as Squid writes it.
+/// `time elapsed client result/status bytes method url user hierarchy/peer type`
 fn squid(line: &str) -> Option<Vec<(String, String)>> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [ts, elapsed, client, result, bytes, method, url, user, hierarchy, kind] = words.as_slice() else {
@@ -44,8 +43,8 @@ fn squid(line: &str) -> Option<Vec<(String, String)>> {
     Some(pairs.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
 }
 
-/// `[type ]time balancer client:port target:port …three times… status target-status received sent "request" "agent" …`, as
-/// the load balancers of AWS write it.
+/// AWS load balancers: `[type ]time balancer client:port target:port …three times… status target-status received
+/// sent "request" "agent" …`
 fn balancer(line: &str) -> Option<Vec<(String, String)>> {
     const NAMES: [&str; 11] = [
         "timestamp",
@@ -139,7 +138,6 @@ fn web(line: &str) -> Option<Vec<(String, String)>> {
     Some(out)
 }
 
-/// What stands in quotes at the beginning of `text`, and what follows.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('"')?;
     let bytes = inner.as_bytes();

@@ -1,10 +1,9 @@
-//! The Linux audit log, raw or as a collector repeats it in a field.
+//! The Linux audit log, raw or inside a field of a collector.
 
 use super::keyvalue::{Pair, Reach, pairs};
 
-/// The fields of an audit record; none where `text` holds no `audit(time:serial)`. The time becomes
-/// `audit.time`, the serial `audit.serial`; hexadecimal values are decoded, their digits kept under
-/// `<name>.hex`; the arguments of an EXECVE also make up `cmdline`.
+/// None if `text` has no `audit(time:serial)`. Hexadecimal values are decoded, with the digits in `<name>.hex`.
+/// The arguments of an EXECVE are also joined to `cmdline`.
 pub(crate) fn fields(text: &str) -> Option<Vec<(String, String)>> {
     let at = text.find("audit(")?;
     let stamp = text.get(at + 6..)?;
@@ -45,8 +44,8 @@ fn is_argument(key: &str) -> bool {
     key.strip_prefix('a').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// A collector that merges SYSCALL into EXECVE writes the registers `a0`…`a3` too: twelve digits or
-/// fewer than two, where an encoded argument has an even number of them.
+/// A collector that merges SYSCALL into EXECVE adds the registers `a0`…`a3`. They have twelve digits, or fewer
+/// than two; an encoded argument has an even number.
 fn looks_like_address(pair: &Pair<'_>) -> bool {
     pair.quote.is_none() && unhex(pair.value).is_none()
 }
@@ -71,7 +70,7 @@ fn add(out: &mut Vec<(String, String)>, pair: &Pair<'_>, argument: bool) -> Stri
     }
 }
 
-/// The text that hexadecimal digits stand for, if it is text; NUL separates arguments.
+/// Decodes hexadecimal digits if they are text. NUL separates arguments.
 fn unhex(digits: &str) -> Option<String> {
     if digits.len() < 4 || !digits.len().is_multiple_of(2) || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
         return None;

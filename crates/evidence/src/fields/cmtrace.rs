@@ -1,11 +1,10 @@
-//! Records of Configuration Manager and Intune, as its reader CMTrace shows them:
+//! Configuration Manager and Intune, in the format of the reader CMTrace:
 //! `<![LOG[text]LOG]!><time="19:33:19.766-330" date="11-28-2014" component="AppEnforce" …>`.
 
 use super::keyvalue::{Reach, pairs};
 
 type Fields = Vec<(String, String)>;
 
-/// The fields of a record: the text, the time of its date and clock, and what else it says of itself.
 pub(crate) fn fields(text: &str) -> Option<Fields> {
     let (message, rest) = text.trim_end().strip_prefix("<![LOG[")?.rsplit_once("]LOG]!><")?;
     let about = pairs(rest.trim_end_matches('>'), Reach::Word);
@@ -19,13 +18,13 @@ pub(crate) fn fields(text: &str) -> Option<Fields> {
     Some(fields)
 }
 
-/// `2014-11-28T19:33:19.766+05:30`: what stands behind the clock are the minutes that make it UTC.
+/// Gives `2014-11-28T19:33:19.766+05:30`. The number behind the clock is the minutes to add to get UTC.
 fn moment(date: &str, clock: &str) -> Option<String> {
     let mut parts = date.split('-');
     let (month, day, year) = (parts.next()?, parts.next()?, parts.next()?);
     let Some(at) = clock.find(['+', '-']) else { return Some(format!("{year}-{month}-{day}T{clock}")) };
     let (clock, bias) = clock.split_at_checked(at)?;
-    // Some write both signs.
+    // Some programs write both signs.
     let bias = if bias.starts_with("+-") { bias.trim_start_matches('+') } else { bias };
     let bias: i32 = bias.parse().ok().filter(|bias: &i32| bias.abs() < 16 * 60)?;
     let sign = if bias > 0 { '-' } else { '+' };

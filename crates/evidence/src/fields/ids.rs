@@ -1,5 +1,5 @@
-//! Alerts of Snort and Suricata in the short form: `[**] [1:648:18] SHELLCODE x86 NOOP [**] [Classification: …]
-//! [Priority: 1] {TCP} 10.6.6.254:80 -> 10.6.6.103:60884`, alone or as a message of syslog.
+//! Alerts of Snort and Suricata in short form, alone or in syslog: `[**] [1:648:18] SHELLCODE x86 NOOP [**]
+//! [Classification: …] [Priority: 1] {TCP} 10.6.6.254:80 -> 10.6.6.103:60884`.
 
 use std::sync::LazyLock;
 
@@ -13,7 +13,7 @@ static ALERT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(text).expect("the form of an alert is a regular expression")
 });
 
-/// The fields of an alert, under the names that Suricata's own JSON has for them.
+/// Names the fields as the JSON of Suricata does.
 pub(crate) fn alert(text: &str) -> Option<Fields> {
     let found = ALERT.captures(text)?;
     let part = |number: usize| found.get(number).map(|m| m.as_str());
@@ -35,7 +35,7 @@ pub(crate) fn alert(text: &str) -> Option<Fields> {
     Some(fields)
 }
 
-/// Address and port. Of an IPv6 address with all its parts the port is the ninth.
+/// Splits address and port. After a complete IPv6 address, the ninth part is the port.
 pub(super) fn end(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         Some((ip, port)) if matches!(text.matches(':').count(), 1 | 8) => (ip, Some(port)),

@@ -1,26 +1,23 @@
-//! JSON flattened as it is read: exact number texts, keys that occur twice, and what stands before an
-//! error all survive, which no parser into a tree offers.
+//! Flattens JSON while reading. Unlike a parser into a tree, it keeps the exact text of numbers, repeated keys,
+//! and the fields before a syntax error.
 
 use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// Deeper values stay JSON text.
 const DEPTH_MAX: usize = 48;
-/// Longer paths are cut: a path is a name, and a record may have many.
+/// In bytes.
 const PATH_MAX: usize = 400;
 
-/// Whether the text was one whole JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// One value and nothing else.
     Whole,
-    /// Not JSON from some place on; what came before was given to the sink.
+    /// Not JSON from some byte on. The sink got the fields before it.
     Broken,
 }
 
-/// Gives path and value of every leaf in `text` to `sink`. Nulls, empty arrays and empty objects have
-/// no leaf. Control characters inside strings are accepted.
+/// Gives path and value of every leaf to `sink`. Nulls, empty arrays and empty objects have no leaf. Control
+/// characters inside strings are accepted.
 pub(crate) fn flatten(text: &str, prefix: &str, sink: &mut dyn FnMut(&str, Cow<'_, str>)) -> Outcome {
     let mut walk = Walk { text, at: 0, path: prefix.to_owned(), sink };
     let whole = walk.value(0).is_some() && {
@@ -30,7 +27,6 @@ pub(crate) fn flatten(text: &str, prefix: &str, sink: &mut dyn FnMut(&str, Cow<'
     if whole { Outcome::Whole } else { Outcome::Broken }
 }
 
-/// Whether `text` is one whole JSON object.
 pub(crate) fn is_object(text: &str) -> bool {
     text.trim_start().starts_with('{') && flatten(text, "", &mut |_, _| {}) == Outcome::Whole
 }
@@ -123,7 +119,7 @@ impl<'t> Walk<'t, '_> {
         None
     }
 
-    /// Appends a segment to the path; gives the length to cut it back to.
+    /// Appends a segment and returns the previous length of the path.
     fn push(&mut self, segment: &str) -> usize {
         let mark = self.path.len();
         if mark > 0 {
@@ -183,7 +179,7 @@ impl<'t> Walk<'t, '_> {
         }
     }
 
-    /// Moves over a value without recursion, so that nesting without end cannot exhaust the stack.
+    /// Skips a value without recursion, so that deep nesting cannot exhaust the stack.
     fn skip_deep(&mut self) -> Option<()> {
         let mut open = 0usize;
         loop {
@@ -204,8 +200,7 @@ impl<'t> Walk<'t, '_> {
     }
 }
 
-/// Appends what the escape at the beginning of `text` stands for; gives its length. None for an escape
-/// that JSON does not have.
+/// Appends the decoded escape and returns its length. None if it is not a JSON escape.
 pub(crate) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let plain = match text.as_bytes().get(1)? {
         b'"' => '"',
@@ -240,7 +235,6 @@ fn hex4(digits: &str) -> Option<u32> {
     if hex { u32::from_str_radix(digits, 16).ok() } else { None }
 }
 
-/// Whether `word` is a JSON number, however large.
 pub(crate) fn is_number(word: &str) -> bool {
     let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
     let word = word.strip_prefix('-').unwrap_or(word);

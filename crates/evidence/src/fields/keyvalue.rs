@@ -1,25 +1,20 @@
 //! `key=value` text: audit records, firewalls, logfmt, CEF and LEEF.
 
-/// One pair, as slices of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair<'t> {
     pub(crate) key: &'t str,
-    /// Without its quotes.
     pub(crate) value: &'t str,
-    /// The quote that stood around the value.
     pub(crate) quote: Option<char>,
 }
 
-/// How far a value without quotes reaches.
+/// Where a value without quotes ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// To the next blank, except for keys that are known to hold free text.
+    /// At the next blank, except for keys that hold free text.
     Word,
-    /// To the next key.
     NextKey,
 }
 
-/// The pairs of `text`, in order; text between them is left out.
 pub(crate) fn pairs(text: &str, reach: Reach) -> Vec<Pair<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -32,7 +27,7 @@ pub(crate) fn pairs(text: &str, reach: Reach) -> Vec<Pair<'_>> {
     found
 }
 
-/// Whether a text without a better reading is `key=value` pairs: at least three, and nearly all of it.
+/// True if there are at least three pairs that make up nearly all of the text.
 pub(crate) fn looks_like_pairs(text: &str) -> bool {
     if memchr::memchr_iter(b'=', text.as_bytes()).nth(2).is_none() {
         return false;
@@ -42,7 +37,7 @@ pub(crate) fn looks_like_pairs(text: &str) -> bool {
     found.len() >= 3 && covered * 2 > text.len()
 }
 
-/// Keys whose values run on over blanks even where others do not.
+/// Keys whose values may contain blanks.
 fn free_text(key: &str) -> bool {
     matches!(
         key.to_ascii_lowercase().as_str(),
@@ -54,8 +49,8 @@ const fn in_key(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'@')
 }
 
-/// The next key at or after byte `from`, with its place. A key stands at the beginning, or after a
-/// blank, `,`, `;`, `(`, `[`, `{` or `|`.
+/// The next key from byte `from` on, with its place. A key is at the start, or after a blank, `,`, `;`, `(`,
+/// `[`, `{` or `|`.
 fn next_key(text: &str, from: usize) -> Option<(usize, &str)> {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -76,7 +71,6 @@ fn next_key(text: &str, from: usize) -> Option<(usize, &str)> {
     }
 }
 
-/// The value that begins at `from`: text, quote, and where it ends.
 fn value_at(text: &str, from: usize, to_next_key: bool) -> (&str, Option<char>, usize) {
     let bytes = text.as_bytes();
     let slice = |a: usize, b: usize| text.get(a..b).unwrap_or_default();
@@ -112,12 +106,12 @@ fn word_end(bytes: &[u8], from: usize) -> usize {
     from + rest.iter().position(blank).unwrap_or(rest.len())
 }
 
-/// auditd sets what it resolved apart with the group separator.
+/// auditd separates resolved names with the group separator.
 const fn blank(b: &u8) -> bool {
     b.is_ascii_whitespace() || *b == 0x1d
 }
 
-/// Pairs of a firewall that separates them with commas and puts no blanks: `a=1,b=2`.
+/// Firewall pairs with commas and no blanks: `a=1,b=2`.
 pub(crate) fn comma_pairs(text: &str) -> Option<Vec<(String, String)>> {
     if text.contains(' ') && !text.contains(", ") {
         return None;
@@ -130,8 +124,8 @@ pub(crate) fn comma_pairs(text: &str) -> Option<Vec<(String, String)>> {
     Some(parts.into_iter().flatten().map(|(k, v)| (k.to_owned(), unquoted(v))).collect())
 }
 
-/// Pairs with bars between them, whose values may hold blanks: `action=EXEC|path=/bin/ls|args=ls -l`, perhaps behind words
-/// that end with a colon.
+/// Pairs with bars, whose values may hold blanks: `action=EXEC|path=/bin/ls|args=ls -l`. Text that ends with a
+/// colon may come first.
 pub(crate) fn bar_pairs(text: &str) -> Option<Vec<(String, String)>> {
     let first = text.find('=')?;
     let from = text.get(..first)?.rfind(": ").map_or(0, |at| at + 2);
@@ -143,7 +137,7 @@ pub(crate) fn bar_pairs(text: &str) -> Option<Vec<(String, String)>> {
     Some(parts.into_iter().flatten().map(|(k, v)| (k.to_owned(), v.to_owned())).collect())
 }
 
-/// The fields of a CEF or LEEF text, wherever its header stands in `text`.
+/// The CEF or LEEF header may be anywhere in `text`.
 pub(crate) fn cef(text: &str) -> Option<Vec<(String, String)>> {
     const CEF: [&str; 7] =
         ["cef_version", "device_vendor", "device_product", "device_version", "signature_id", "name", "severity"];
@@ -170,7 +164,6 @@ pub(crate) fn cef(text: &str) -> Option<Vec<(String, String)>> {
     Some(fields)
 }
 
-/// The place of the next `|` that is not escaped.
 fn bar(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     memchr::memchr_iter(b'|', bytes).find(|at| at.checked_sub(1).and_then(|i| bytes.get(i)) != Some(&b'\\'))

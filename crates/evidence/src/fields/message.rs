@@ -1,15 +1,14 @@
-//! The message text of Windows events: lines of `Key: value` under headings.
+//! The message text of Windows events: `Key: value` lines under headings.
 
 use super::payload::FIELDS_MAX;
 
-/// The pairs of a Windows message; none where the text has fewer than three. A heading such as
-/// `Details:` becomes the first part of the names of the indented lines below it; who acts and who is acted on have the
-/// names of the fields of the event that the text was made from.
+/// Empty if there are fewer than three pairs. A heading such as `Details:` becomes the first part of the names
+/// below it. The acting and the affected account get the field names of the original event.
 pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let mut heading: Option<String> = None;
     let mut roles = Roles::default();
-    // The audit of database servers writes `server_principal_name:sa`, and then what was asked of the server.
+    // The audit of SQL Server writes `server_principal_name:sa`, followed by the statement.
     let audit = text.starts_with("audit_schema_version:");
     for line in text.split('\n').map(|l| l.trim_end_matches('\r')) {
         if found.len() >= FIELDS_MAX {
@@ -48,8 +47,9 @@ pub(crate) fn fields(text: &str) -> Vec<(String, String)> {
     if found.len() >= 3 { found } else { Vec::new() }
 }
 
-/// Whether the headings are those of the Security log: who is recorded may have written text with headings into what
-/// follows, so it has to begin as such a message does, each heading counts once, and none after a command or a task.
+/// Whether headings are those of the Security log. The recorded party may have written text with headings, so
+/// the message must begin as such a message does, each heading counts once, and none counts after a command or a
+/// task.
 #[derive(Default)]
 struct Roles {
     lines: usize,
@@ -89,8 +89,8 @@ impl Roles {
     }
 }
 
-/// The field of the event that is written as `key` under `heading`, where the key alone does not tell: the account that
-/// acts and the one that is acted on have the same words.
+/// The event field for `key` under `heading`. The heading decides if the acting and the affected account have
+/// the same key.
 fn field_of(heading: &str, key: &str) -> Option<&'static str> {
     const ACTED_ON: &[&str] = &[
         "New Logon",
@@ -125,7 +125,7 @@ fn field_of(heading: &str, key: &str) -> Option<&'static str> {
     })
 }
 
-/// `Key: value` or `Key=value`; a key is a few words.
+/// `Key: value` or `Key=value`; a key has only a few words.
 fn pair(line: &str, audit: bool) -> Option<(&str, &str)> {
     let colon = line.find(':');
     let equals = line.find('=');
@@ -145,7 +145,7 @@ fn pair(line: &str, audit: bool) -> Option<(&str, &str)> {
     ((spaced || snake) && words && begins && short).then(|| (key, bare(value.trim())))
 }
 
-/// What an instance of a class of WMI has as `"value";`.
+/// Removes the marks of a WMI value such as `"value";`.
 fn bare(value: &str) -> &str {
     value.strip_suffix(';').and_then(|v| v.strip_prefix('"')?.strip_suffix('"')).unwrap_or(value)
 }

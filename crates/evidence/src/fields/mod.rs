@@ -1,4 +1,4 @@
-//! From the bytes of a record to its fields.
+//! Turns the bytes of a record into fields.
 
 pub(crate) mod access;
 pub(crate) mod auditd;
@@ -23,15 +23,12 @@ use json::Outcome;
 use payload::FIELDS_MAX;
 pub(crate) use place::Place;
 
-/// How the records of one source are cut into fields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Shape {
     pub(crate) format: Format,
-    /// Names of the columns of a table.
     pub(crate) columns: Vec<String>,
-    /// What separates the cells of a CSV or TSV.
     pub(crate) delimiter: u8,
-    /// Where the time of a line of text stands that does not begin with it.
+    /// Where lines have their time, if not at the start.
     pub(crate) time: Option<Place>,
 }
 
@@ -41,16 +38,14 @@ impl Shape {
     }
 }
 
-/// The fields of one record.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parsed {
     /// Path and value, in the order of the record.
     pub(crate) fields: Vec<(String, String)>,
-    /// The record does not follow the format.
     pub(crate) malformed: bool,
 }
 
-/// Cuts a record into its fields. What does not follow the format is read as a line of text.
+/// Reads a record that does not follow the format as a line of text.
 pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
     let text = String::from_utf8_lossy(bytes);
     let mut parsed = Parsed::default();
@@ -63,17 +58,15 @@ pub(crate) fn parse(shape: &Shape, bytes: &[u8]) -> Parsed {
 
 type Fields = [(String, String)];
 
-/// Which fields of a record are asked for.
 pub(crate) struct Wanted<'a> {
-    /// Whether a path may be one of them.
     pub(crate) may_be: &'a dyn Fn(&str) -> bool,
-    /// Whether it is worth while to open what is packed into this value.
+    /// Whether the value may contain wanted fields.
     pub(crate) inside: &'a dyn Fn(&str) -> bool,
-    /// Whether these fields are enough, whatever is packed into others.
+    /// Whether these fields are enough, so that packed values need not be read.
     pub(crate) enough: &'a dyn Fn(&Fields) -> bool,
 }
 
-/// The wanted fields of a record, and perhaps others: quicker than all of them where the record is JSON.
+/// Returns the wanted fields, and maybe others. For JSON it is faster than [`parse`].
 pub(crate) fn parse_some(shape: &Shape, bytes: &[u8], wanted: &Wanted<'_>) -> Vec<(String, String)> {
     if !matches!(shape.format, Format::Ndjson | Format::JsonArray | Format::JsonObjects) {
         return parse(shape, bytes).fields;
@@ -98,7 +91,7 @@ pub(crate) fn parse_some(shape: &Shape, bytes: &[u8], wanted: &Wanted<'_>) -> Ve
         });
         (outcome == Outcome::Whole && seen <= FIELDS_MAX).then_some((out, packs))
     };
-    // A record that is no JSON, and one with more fields than are kept, are read in full.
+    // Read the whole record if it is not JSON or has too many fields.
     match some(false) {
         Some((out, packs)) if !packs || (wanted.enough)(&out) => out,
         Some(_) => some(true).map_or_else(|| parse(shape, bytes).fields, |(out, _)| out),
@@ -155,7 +148,6 @@ fn from_json(text: &str, out: &mut Vec<(String, String)>) -> bool {
     outcome == Outcome::Whole
 }
 
-/// Opens what is packed into the cells of a table.
 fn unpack_all(out: &mut Vec<(String, String)>) {
     let packed: Vec<_> = out.iter().filter(|(_, v)| payload::packed(v)).cloned().collect();
     for (path, value) in packed {
@@ -169,7 +161,6 @@ fn take(found: Option<Vec<(String, String)>>, out: &mut Vec<(String, String)>) -
     any
 }
 
-/// The syslog header, or the time alone, before text of another form.
 fn leading_header(text: &str, out: &mut Vec<(String, String)>) {
     let end = text.find("CEF:").or_else(|| text.find("LEEF:")).unwrap_or(0);
     let before = text.get(..end).unwrap_or_default();
@@ -205,8 +196,8 @@ fn pairs(text: &str, out: &mut Vec<(String, String)>) -> bool {
     any
 }
 
-/// A line of text: the time at its beginning, or where the lines of its file have it, the rest as `message`, and what that
-/// packs.
+/// Splits a line into its time, `message`, and the fields packed into the message. The time is at the start, or
+/// at the place of the file.
 fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
     if let Some(header) = syslog::header(text) {
         syslog::fields(&header, out);
@@ -237,8 +228,8 @@ fn line(text: &str, place: Option<Place>, out: &mut Vec<(String, String)>) {
     payload::expand("message", message, out);
 }
 
-/// The time of a line that begins with a number of its own: `17,01.02.2024,10:00:00,text`. Of logs that begin with many lines
-/// of another kind the place is not known.
+/// The rest of a line that begins with a number: `17,01.02.2024,10:00:00,text`. Needed because the place of the
+/// time is unknown in logs that begin with many lines of another kind.
 fn behind_number(text: &str) -> Option<&str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let numbered =
@@ -250,14 +241,13 @@ fn behind_number(text: &str) -> Option<&str> {
     (clocked && ends).then(|| rest.get(..used)).flatten()
 }
 
-/// The line of syslog behind words that its collector put before it.
+/// A syslog line with a prefix from its collector.
 fn behind_words(text: &str) -> Option<syslog::Header<'_>> {
     const WORDS_MAX: usize = 6;
     let starts = text.match_indices(' ').take(WORDS_MAX).map(|(at, _)| at + 1);
     starts.filter_map(|at| syslog::header(text.get(at..)?)).find(|header| header.host.is_some())
 }
 
-/// The time at the beginning of a line, and what follows.
 fn begins_with_time(text: &str) -> Option<(&str, &str)> {
     let body = text.trim_start_matches(['[', ' ', '(']);
     let (_, used) = prefix(body, Reading::default())?;
@@ -265,8 +255,8 @@ fn begins_with_time(text: &str) -> Option<(&str, &str)> {
     Some((body.get(..used)?, message))
 }
 
-/// `Start-Date: 2024-01-01  10:00:00`, `#1650000000` of bash, `: 1650000000:0;ls` of zsh, `Start time: 20240101100000` of
-/// PowerShell's transcripts: lines that are, or begin with, nothing but a time. What is left of the line.
+/// Lines that are a time, or begin with one: `Start-Date: 2024-01-01  10:00:00`, `#1650000000` (bash), `:
+/// 1650000000:0;ls` (zsh), `Start time: 20240101100000` (PowerShell transcripts). Returns the rest of the line.
 fn labelled<'t>(text: &'t str, out: &mut Vec<(String, String)>) -> &'t str {
     if let Some(stamp) = text.strip_prefix('#').filter(|s| super::time::epoch::epoch(s).is_some()) {
         out.push(("timestamp".into(), stamp.into()));
@@ -291,7 +281,7 @@ fn labelled<'t>(text: &'t str, out: &mut Vec<(String, String)>) -> &'t str {
     text
 }
 
-/// When a command of zsh's extended history was started, and the command.
+/// The start time and the command in the extended history of zsh.
 fn of_zsh(text: &str) -> Option<(&str, &str)> {
     let (stamp, rest) = text.strip_prefix(": ")?.split_once(':')?;
     let (took, command) = rest.split_once(';')?;

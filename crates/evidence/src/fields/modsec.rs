@@ -1,16 +1,15 @@
-//! Transactions as ModSecurity's audit log has them: parts between lines such as `--d67af501-A--`, of which A says who and when, B is
-//! the request, C its body, F the answer, and H what the rules said.
+//! The audit log of ModSecurity. A transaction has parts between lines such as `--d67af501-A--`: A has client
+//! and time, B the request, C its body, F the response, H the messages of the rules.
 
 use super::ids;
 
 type Fields = Vec<(String, String)>;
 
-/// So many characters of a request's body are kept.
+/// In characters.
 const BODY_KEPT: usize = 8 << 10;
-/// So many words of rules are kept.
 const SAID_MAX: usize = 32;
 
-/// The id and the part of a line between parts. Version 3 writes `---n9wJcf8e---A--`.
+/// The id and part letter of a separator line. Version 3 writes `---n9wJcf8e---A--`.
 pub(crate) fn boundary(line: &[u8]) -> Option<(&[u8], u8)> {
     let inner = line.trim_ascii_end().strip_prefix(b"--")?.strip_suffix(b"--")?;
     let inner = inner.strip_prefix(b"-").unwrap_or(inner);
@@ -20,7 +19,6 @@ pub(crate) fn boundary(line: &[u8]) -> Option<(&[u8], u8)> {
     (plain && part.is_ascii_uppercase()).then_some((id, *part))
 }
 
-/// The fields of a transaction.
 pub(crate) fn fields(text: &str) -> Option<Fields> {
     let mut lines = text.lines();
     let (id, _) = lines.next().and_then(|line| boundary(line.as_bytes())).filter(|(_, part)| *part == b'A')?;
@@ -58,7 +56,6 @@ fn whose(line: &str, out: &mut Fields) -> Option<()> {
     Some(())
 }
 
-/// The first line of the request, and its headers.
 fn asked(lines: &[&str], out: &mut Fields) {
     let mut add = |name: String, value: &str| out.push((name, value.to_owned()));
     let Some(first) = lines.first() else { return };
@@ -66,7 +63,7 @@ fn asked(lines: &[&str], out: &mut Fields) {
     let mut words = first.splitn(2, ' ');
     if let (Some(method), Some(rest)) = (words.next(), words.next()) {
         add("method".to_owned(), method);
-        // An address that was not encoded may hold blanks.
+        // A path that is not encoded may contain blanks.
         add("path".to_owned(), rest.rsplit_once(" HTTP/").map_or(rest, |(path, _)| path));
     }
     let headers = || lines.iter().skip(1).filter_map(|line| line.split_once(':'));
@@ -74,7 +71,7 @@ fn asked(lines: &[&str], out: &mut Fields) {
         let value = headers().find(|(name, _)| name.eq_ignore_ascii_case(header)).map(|(_, value)| value.trim());
         value.into_iter().for_each(|value| add(field.to_owned(), value));
     }
-    // The client chooses the names of the others, too: none may be that of a field.
+    // The client chooses the other header names, so none may become a field.
     let known = |name: &str| ["host", "user-agent", "referer"].iter().any(|k| name.eq_ignore_ascii_case(k));
     let others: Vec<String> =
         headers().filter(|(name, _)| !known(name)).map(|(name, value)| format!("{name}: {}", value.trim())).collect();
@@ -83,7 +80,7 @@ fn asked(lines: &[&str], out: &mut Fields) {
     }
 }
 
-/// What the rules said, each once, and whether the request was let through.
+/// The messages of the rules, without repeats, and whether the request was allowed.
 fn rules(lines: &[&str], out: &mut Fields) {
     let (mut said, mut ids) = (Vec::new(), Vec::new());
     for line in lines {
@@ -111,9 +108,10 @@ fn rules(lines: &[&str], out: &mut Fields) {
     }
 }
 
-/// What a rule of ModSecurity or Coraza says in the log of a web server, `[client "10.0.0.1"] Coraza: Warning. … [file "…"]
-/// [id "932230"] [msg "…"] [data "…"] … [uri "/a"] [unique_id "…"]`, under the names that Suricata's JSON has for an alert.
-/// Elsewhere in a line, as in a path or the name of a user, such words are a client's.
+/// A message of ModSecurity or Coraza in the error log of a web server, with the field names of a Suricata
+/// alert: `[client "10.0.0.1"] Coraza: Warning. … [file "…"] [id "932230"] [msg "…"] [data "…"] … [uri "/a"]
+/// [unique_id "…"]`. Such text elsewhere in a line, as in a path or a user name, comes from the client and is
+/// ignored.
 pub(crate) fn said(text: &str) -> Option<Fields> {
     let (client, rule) = begun(text)?;
     let list = list(rule)?;
@@ -126,7 +124,7 @@ pub(crate) fn said(text: &str) -> Option<Fields> {
         fields.extend(value.filter(|value| !value.is_empty()).map(|value| (name.to_owned(), value)));
     };
     add("alert.signature", of(&list, "msg"));
-    // How grave the attack would be, if it were one: no judgement of the request.
+    // The severity of the rule, not of this request.
     add("alert.rule_severity", of(&list, "severity"));
     add("alert.matched", of(&list, "data"));
     add("client_ip", client);
@@ -135,8 +133,8 @@ pub(crate) fn said(text: &str) -> Option<Fields> {
     Some(fields)
 }
 
-/// The client, and what the engine says, of a text in which nothing but groups in brackets and the numbers of a process, a thread and a
-/// connection stand before the engine's name.
+/// The client and the message. Before the name of the engine, only bracketed groups and the numbers of a
+/// process, a thread and a connection are allowed.
 fn begun(text: &str) -> Option<(Option<String>, &str)> {
     let mut rest = text.trim_start();
     let mut client = None;
@@ -165,9 +163,9 @@ fn begun(text: &str) -> Option<(Option<String>, &str)> {
     }
 }
 
-/// The groups `[name "value"]` that begin with a file and go on to the end, or to the `, client: …` of a server. What was
-/// matched may hold such groups, too: before them, in which case they do not go on to the end, or within one, where a backslash stands
-/// before each quote.
+/// The groups `[name "value"]`, from the file to the end or to `, client: …`. Matched text of the client may
+/// contain such groups: before them, where they do not continue to the end, or inside one, where quotes have
+/// backslashes.
 fn list(text: &str) -> Option<Vec<(&str, String)>> {
     const TRIED: usize = 8;
     text.match_indices("[file \"").take(TRIED).find_map(|(at, _)| groups(text.get(at..)?))
@@ -193,7 +191,6 @@ fn groups(text: &str) -> Option<Vec<(&str, String)>> {
     (rest.is_empty() || rest.starts_with(", ")).then_some(all)
 }
 
-/// The value of the first group of this name.
 fn of(list: &[(&str, String)], name: &str) -> Option<String> {
     list.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
 }

@@ -1,16 +1,14 @@
-//! What is packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
+//! Reads fields that are packed into a value: JSON, XML, audit records, CEF, messages, `key=value` text.
 
 use super::json::{self, Outcome};
 use super::{auditd, ids, keyvalue, message, modsec, plaso, syslog, xml};
 
 type Fields = Vec<(String, String)>;
 
-/// Levels of packing that are unpacked: a syslog line with JSON that holds XML has two.
+/// For example, a syslog line with JSON that holds XML has two levels.
 const LEVELS: u8 = 2;
-/// Fields of one record that are kept.
 pub(crate) const FIELDS_MAX: usize = 4_096;
 
-/// Appends the fields packed into `value`, each under `path`, if it packs any.
 pub(crate) fn expand(path: &str, value: &str, out: &mut Fields) {
     unpack(path, value, LEVELS, out);
 }
@@ -33,7 +31,7 @@ fn unpack(path: &str, value: &str, levels: u8, out: &mut Fields) {
     }
 }
 
-/// Whether it is worth a closer look: nearly all values are not, and this is the hot path.
+/// A quick test, because nearly all values hold no fields.
 pub(crate) fn packed(value: &str) -> bool {
     value.len() >= 6
         && (matches!(value.as_bytes().first(), Some(b'{' | b'[' | b'<' | b' ' | b'\n'))
@@ -43,8 +41,8 @@ pub(crate) fn packed(value: &str) -> bool {
             || BEGINNINGS.iter().any(|begin| value.starts_with(begin)))
 }
 
-/// Fields in which a collector puts what another program wrote. Elsewhere, as in the name of a user or of a browser, whoever
-/// is recorded chooses the words.
+/// Fields in which a collector stores the text of another program. In other fields, such as a user name, the
+/// recorded party chooses the text.
 const MESSAGES: [&str; 13] = [
     "message",
     "msg",
@@ -60,10 +58,9 @@ const MESSAGES: [&str; 13] = [
     "fulllog",
     "logline",
 ];
-/// Names that say so only of a whole record: `user_agent.original` is what a browser says of itself.
+/// These count only as the whole path: `user_agent.original` is not a message.
 const OF_THE_WHOLE: [&str; 6] = ["original", "text", "raw", "desc", "body", "line"];
 
-/// Whether a path is that of such a field.
 pub fn is_message(path: &str) -> bool {
     let mut parts = path.rsplit('.').filter(|part| !part.bytes().all(|b| b.is_ascii_digit()));
     let plain: String = parts.next().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).collect();
@@ -73,7 +70,7 @@ pub fn is_message(path: &str) -> bool {
     is(&MESSAGES) || whole && is(&OF_THE_WHOLE)
 }
 
-/// Whether a text may have fields whose names do not stand in it.
+/// True if field names may be missing from the text.
 pub(crate) fn renames(value: &str) -> bool {
     value.starts_with('[') && value.contains("Source Name: ")
         || value.contains("Subject:")
@@ -83,7 +80,7 @@ pub(crate) fn renames(value: &str) -> bool {
         || BEGINNINGS.iter().any(|begin| value.starts_with(begin))
 }
 
-/// How messages begin that say who signed in, and hold no pair.
+/// Sign-in messages without `key=value` pairs.
 const BEGINNINGS: [&str; 4] = ["Accepted ", "Failed ", "Invalid user ", "pam_unix("];
 
 fn inner(path: &str, value: &str) -> Fields {
@@ -128,7 +125,7 @@ fn inner(path: &str, value: &str) -> Fields {
     {
         return found;
     }
-    // Whose command it is does not stand in its pairs.
+    // Its pairs do not contain the acting user.
     if text.contains("COMMAND=") && text.contains("TTY=") {
         return Fields::new();
     }

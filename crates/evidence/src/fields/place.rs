@@ -1,6 +1,6 @@
-//! Where the lines of a text have their times that do not begin with them: `https 2020-01-11T16:55:20Z app/web …`,
-//! `10.0.0.9 | https | admin | 2022-04-12 05:39:57,408 | …`. It is a place that nearly all lines of the file share, since
-//! what one line says in its words is no time of it.
+//! Finds the time in lines that do not begin with one: `https 2020-01-11T16:55:20Z app/web …`, `10.0.0.9 | https
+//! | admin | 2022-04-12 05:39:57,408 | …`. Nearly all lines of the file must have it at the same place, because
+//! a single line may contain any text.
 
 use casebook_protocol::Precision;
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,20 @@ use super::begins_with_time;
 use crate::time::epoch::epoch;
 use crate::time::text::{Reading, prefix};
 
-/// Cells before the time, at the most.
 const CELLS_MAX: usize = 7;
-/// Of words, which anybody can write, fewer.
+/// Fewer if blanks separate, because any text has blanks.
 const WORDS_MAX: usize = 3;
-/// What separates cells, those that separate most surely first.
+/// In order of preference.
 const SEPARATORS: [u8; 5] = [b'\t', b'|', b';', b',', b' '];
 
-/// The place of the time in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Place {
     separator: u8,
-    /// Cells before it.
     cell: usize,
 }
 
 impl Place {
-    /// The first place at which seven of ten lines have a time; none where three of ten begin with one.
+    /// The first place with a time in 70 % of the lines. None if 30 % begin with a time.
     pub(crate) fn of(lines: &[&str]) -> Option<Self> {
         let share = |count: usize, tenths: usize| count > 0 && count * 10 >= lines.len() * tenths;
         let begin = lines.iter().filter(|line| begins_with_time(line).is_some()).count();
@@ -38,12 +35,12 @@ impl Place {
         });
         places.into_iter().find(|place| {
             let times: Vec<&str> = lines.iter().filter_map(|line| place.time_of(line)).collect();
-            // Numbers of ten digits are many things.
+            // Numbers of ten digits are often not times, so require 90 %.
             share(times.len(), if times.iter().any(|time| time.len() == 10 && epoch(time).is_some()) { 9 } else { 7 })
         })
     }
 
-    /// The time that stands there: a date with a time of day, or a count from an epoch that fills its cell.
+    /// The time at this place: a date with a clock time, or a number since an epoch that fills its cell.
     pub(crate) fn time_of(self, line: &str) -> Option<&str> {
         let from = self.start(line)?;
         let rest = line.get(from..)?;
@@ -56,7 +53,6 @@ impl Place {
         epoch(cell).map(|_| cell)
     }
 
-    /// Where the cell begins.
     fn start(self, line: &str) -> Option<usize> {
         let bytes = line.as_bytes();
         let mut at = 0;

@@ -1,5 +1,5 @@
-//! Events of Windows as Plaso prints them in a message:
-//! `[4732 / 0x127c] Provider identifier: {…} Source Name: … Strings: ['…' '…'] Hostname: … Message string: …`.
+//! Windows events in messages of Plaso: `[4732 / 0x127c] Provider identifier: {…} Source Name: … Strings: ['…'
+//! '…'] Hostname: … Message string: …`.
 
 use std::collections::HashSet;
 
@@ -7,24 +7,24 @@ use super::message;
 
 type Fields = Vec<(String, String)>;
 
-/// The fields of such a text; none where it is another. What an event says are its strings, by the place that its
-/// provider gives each; what these do not name is read from the text for people.
+/// None for other text. The strings of an event get names by their position, which the provider defines. Other
+/// fields come from the message text.
 pub(crate) fn event(text: &str) -> Option<Fields> {
     let (number, rest) = text.strip_prefix('[')?.split_once(']')?;
     let (id, code) = number.split_once(" / ")?;
     if id.is_empty() || !id.bytes().all(|b| b.is_ascii_digit()) || !code.starts_with("0x") {
         return None;
     }
-    // Whoever is recorded may have written labels into the strings: what is before them is read before them.
+    // The recorded party may have written labels into the strings, so read the text before them first.
     let (before, after) = rest.split_once("Strings: [").unwrap_or((rest, rest));
     let source = between(before, "Source Name: ")?;
     let mut out: Fields = vec![("EventID".into(), id.to_owned()), ("ProviderName".into(), source.to_owned())];
-    // Older ones have the text before the strings, and it may hold a list of its own.
+    // Older versions have the message before the strings, and it may contain a list itself.
     if before.contains("Message string: ") && before.len() < rest.len() {
         return Some(out);
     }
     let (strings, after) = if before.len() < rest.len() { items(after) } else { (Vec::new(), after) };
-    let (head, told) = after.split_once("Message string: ").unwrap_or((after, ""));
+    let (head, message) = after.split_once("Message string: ").unwrap_or((after, ""));
     for (label, name) in
         [("Hostname: ", "Computer"), ("Computer Name: ", "Computer"), ("Record Number: ", "RecordNumber")]
     {
@@ -34,12 +34,11 @@ pub(crate) fn event(text: &str) -> Option<Fields> {
     let named = names.iter().zip(&strings).filter(|(_, value)| !value.is_empty() && value.as_str() != "-");
     out.extend(named.map(|(name, value)| ((*name).to_owned(), value.clone())));
     let known: HashSet<String> = out.iter().map(|(name, _)| name.clone()).collect();
-    let more = message::fields(&lines(told)).into_iter();
+    let more = message::fields(&lines(message)).into_iter();
     out.extend(more.filter(|(name, value)| !value.is_empty() && value != "-" && !known.contains(name)));
     Some(out)
 }
 
-/// What stands between `label` and the next label.
 fn between<'t>(text: &'t str, label: &str) -> Option<&'t str> {
     const LABELS: &[&str] = &[
         "Message string:",
@@ -56,7 +55,6 @@ fn between<'t>(text: &'t str, label: &str) -> Option<&'t str> {
     rest.get(..end).map(str::trim).filter(|value| !value.is_empty())
 }
 
-/// The quoted texts of a list whose bracket is open, and what follows the bracket that closes it.
 fn items(text: &str) -> (Vec<String>, &str) {
     let mut found = Vec::new();
     let mut rest = text;
@@ -92,7 +90,7 @@ fn items(text: &str) -> (Vec<String>, &str) {
     }
 }
 
-/// The text for people with its lines: `\n` and `\t` are written out in it, and paths have backslashes, too.
+/// The message with real line breaks. The text has `\n` and `\t` as escapes, but paths also contain backslashes.
 fn lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -101,7 +99,7 @@ fn lines(text: &str) -> String {
         out.push_str(before);
         let next = from.as_bytes().get(2).copied();
         let begins = next.is_none_or(|b| b == b'\\' || b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' ');
-        // A value follows the colon of its label; that of `C:` is none.
+        // A value follows the colon of a label; `C:` is not a label.
         let word = |text: &str| text.bytes().rev().take_while(|b| b.is_ascii_alphanumeric() || *b == b')').count();
         let label = out.strip_suffix(':').is_some_and(|before| word(before) >= 2);
         let taken = match from.as_bytes().get(1) {
@@ -120,7 +118,7 @@ fn lines(text: &str) -> String {
 const SUBJECT: &[&str] = &["SubjectUserSid", "SubjectUserName", "SubjectDomainName", "SubjectLogonId"];
 const TARGET: &[&str] = &["TargetUserName", "TargetDomainName", "TargetSid"];
 
-/// The strings of the events that most tell who did what, in the order of their providers' manifests.
+/// The strings of important events, in the order of the provider's manifest.
 const STRINGS: &[(&[&str], &[&[&str]])] = &[
     (&["4616"], &[SUBJECT, &["PreviousTime", "NewTime", "ProcessId", "ProcessName"]]),
     (
@@ -187,7 +185,7 @@ const SERVICES: &[(&[&str], &[&[&str]])] =
 const LOGS: &[(&[&str], &[&[&str]])] =
     &[(&["1102"], &[SUBJECT]), (&["104"], &[&["SubjectUserName", "SubjectDomainName", "Channel"]])];
 
-/// The names of the strings of an event. A number means something in the log of its provider only.
+/// The string names of an event. Event numbers have a meaning only within a provider.
 fn names_of(source: &str, id: &str) -> Vec<&'static str> {
     let table = match source {
         "Microsoft-Windows-Security-Auditing" => STRINGS,

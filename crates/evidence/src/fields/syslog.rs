@@ -1,4 +1,4 @@
-//! Syslog lines, and what sshd, sudo and their kind say in them.
+//! Syslog lines, and well-known messages of sshd, sudo and similar programs.
 
 use std::sync::LazyLock;
 
@@ -8,12 +8,11 @@ use crate::time::text::{Reading, prefix};
 
 type Fields = Vec<(String, String)>;
 
-/// What stands before the message of a syslog line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header<'t> {
     pub(crate) pri: Option<&'t str>,
     pub(crate) time: &'t str,
-    /// The time says its year.
+    /// The time has a year.
     pub(crate) dated: bool,
     pub(crate) host: Option<&'t str>,
     pub(crate) program: Option<&'t str>,
@@ -22,7 +21,7 @@ pub(crate) struct Header<'t> {
     pub(crate) message: &'t str,
 }
 
-/// Reads the header of a line; none where it has no time at its beginning followed by a program.
+/// None if the line does not begin with a time and a program.
 pub(crate) fn header(line: &str) -> Option<Header<'_>> {
     let mut header = Header::default();
     let mut rest = line;
@@ -56,7 +55,7 @@ fn word(text: &str) -> (&str, &str) {
 
 /// `program[pid]: message`.
 fn with_program<'t>(mut header: Header<'t>, rest: &'t str) -> Option<Header<'t>> {
-    // Cisco puts a colon of its own between host and message.
+    // Cisco writes an extra colon between host and message.
     let rest = rest.strip_prefix(": ").unwrap_or(rest);
     let end = rest.find(": ").or_else(|| rest.ends_with(':').then(|| rest.len() - 1))?;
     let tag = rest.get(..end)?;
@@ -91,7 +90,6 @@ fn rfc5424<'t>(mut header: Header<'t>, body: &'t str) -> Option<Header<'t>> {
     Some(header)
 }
 
-/// Where the structured data at the beginning of `text` ends.
 fn structured_end(text: &str) -> usize {
     if !text.starts_with('[') {
         return usize::from(text.starts_with('-'));
@@ -110,7 +108,6 @@ fn structured_end(text: &str) -> usize {
     0
 }
 
-/// The fields of a line with this header.
 pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) {
     let mut add = |name: &str, value: Option<&str>| {
         if let Some(value) = value {
@@ -131,7 +128,7 @@ pub(crate) fn fields(header: &Header<'_>, out: &mut Fields) {
     }
 }
 
-/// Patterns for messages whose wording has been stable for decades; group names become field names.
+/// Messages whose wording has been stable for decades. Group names become field names.
 const KNOWN: [(&str, &str); 14] = [
     (
         "sshd",
@@ -147,7 +144,7 @@ const KNOWN: [(&str, &str); 14] = [
         "sudo",
         r"^\s*(?<user>\S+) : (?:(?<outcome>[^;=]+) ; )?(?:HOST=\S+ ; )?TTY=(?<tty>\S+) ; (?:CHROOT=.*? ; )?PWD=(?<cwd>.*?) ; USER=(?<target_user>\S+) ; (?:(?:GROUP|ENV|TSID|LOGID|HOST|CHROOT)=.*? ; )*?COMMAND=(?<command>.*)$",
     ),
-    // Some exports lose what separates the parts; then no part has blanks but the last.
+    // Some exports lose the separators. Then only the last part may contain blanks.
     (
         "sudo",
         r"^\s*(?<user>\S+) : TTY=(?<tty>\S+)  +PWD=(?<cwd>[^\s;]+)  +USER=(?<target_user>[^\s;]+)  +COMMAND=(?<command>.*)$",
@@ -174,9 +171,9 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     KNOWN.iter().map(|(program, pattern)| (*program, compiled(pattern))).collect()
 });
 
-/// What a well-known message says that stands in a field of a record, without the program that wrote it.
+/// Reads a well-known message in a field, without a program name.
 pub(crate) fn collected(message: &str) -> Option<Fields> {
-    // Plaso puts the program and its process before the words.
+    // Plaso writes the program and its process id first.
     let tagged = message.strip_prefix('[').and_then(|rest| rest.split_once("] ")).filter(|(tag, _)| tag.len() <= 64);
     let message = tagged.map_or(message, |(_, words)| words);
     let program = match message.as_bytes().first()? {
@@ -192,13 +189,12 @@ pub(crate) fn collected(message: &str) -> Option<Fields> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Adds what a well-known message says.
 pub(crate) fn known(program: &str, message: &str, out: &mut Fields) {
     let program = program.rsplit('/').next().unwrap_or(program).to_ascii_lowercase();
     for (of, pattern) in PATTERNS.iter() {
         let speaks = if *of == "pam_" { message.contains("pam_unix(") } else { program.starts_with(of) };
         if speaks && let Some(found) = pattern.captures(message) {
-            // The name of a folder, or a command, may look like these parts: then nothing says which are meant.
+            // A folder name or command may look like these parts. Then it is unclear which are real.
             let unclear = *of == "sudo" && message.matches(" ; USER=").count() > 1;
             let parts = pattern.capture_names().flatten();
             for name in parts.filter(|name| !unclear || matches!(*name, "user" | "tty" | "outcome")) {

@@ -2,7 +2,6 @@
 
 use csv_core::{ReadRecordResult, ReaderBuilder};
 
-/// The cells of one CSV record; quotes are taken off.
 pub(crate) fn cells(text: &str, delimiter: u8) -> Vec<String> {
     let mut reader = ReaderBuilder::new().delimiter(delimiter).build();
     let mut input = text.as_bytes();
@@ -34,18 +33,18 @@ pub(crate) fn cells(text: &str, delimiter: u8) -> Vec<String> {
         .collect()
 }
 
-/// The cells of a Zeek line; `-` and `(empty)` stand for nothing.
+/// `-` and `(empty)` mean no value.
 pub(crate) fn zeek_cells(text: &str) -> Vec<String> {
     let cell = |c: &str| if matches!(c, "-" | "(empty)") { String::new() } else { c.to_owned() };
     text.split('\t').map(cell).collect()
 }
 
-/// The cells of a W3C line; `-` stands for nothing.
+/// `-` means no value.
 pub(crate) fn w3c_cells(text: &str) -> Vec<String> {
     text.split([' ', '\t']).map(|c| if c == "-" { String::new() } else { c.to_owned() }).collect()
 }
 
-/// Puts cells under the names of their columns; whether their number is that of the columns.
+/// Stores cells under their column names. Returns whether there is one cell for each column.
 pub(crate) fn name(columns: &[String], cells: Vec<String>, out: &mut Vec<(String, String)>) -> bool {
     let fits = cells.len() == columns.len();
     for (at, cell) in cells.into_iter().enumerate() {
@@ -57,7 +56,7 @@ pub(crate) fn name(columns: &[String], cells: Vec<String>, out: &mut Vec<(String
     fits
 }
 
-/// Whether the quotes in `text` are closed, so that the record ends with the line.
+/// True if all quotes are closed, so that the record ends with the line.
 pub(crate) fn closed(text: &[u8]) -> bool {
     memchr::memchr_iter(b'"', text).count().is_multiple_of(2)
 }

@@ -1,4 +1,4 @@
-//! Windows events as XML: `System` and `EventData` flattened as people name them.
+//! Windows events in XML.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
@@ -7,8 +7,8 @@ use super::json::Outcome;
 
 const DEPTH_MAX: usize = 32;
 
-/// Path and value of every attribute and text below the root element, whose own name is left out:
-/// `System.EventID`, `System.Provider.Name`, and `EventData.Image` for `<Data Name="Image">`.
+/// Gives path and value of every attribute and text below the root: `System.EventID`, `System.Provider.Name`,
+/// and `EventData.Image` for `<Data Name="Image">`.
 pub(crate) fn flatten(text: &str, prefix: &str, sink: &mut dyn FnMut(&str, String)) -> Outcome {
     let mut reader = Reader::from_str(text);
     let mut open: Vec<String> = Vec::new();
@@ -84,7 +84,6 @@ fn begin(
     }
 }
 
-/// The path of the innermost open element, without the root's name.
 fn path(prefix: &str, open: &[String]) -> String {
     let inner = open.get(1..).unwrap_or_default().join(".");
     match (prefix.is_empty(), inner.is_empty()) {
@@ -111,7 +110,6 @@ fn resolve(name: &str) -> String {
     }
 }
 
-/// Replaces entities by what they stand for.
 pub(crate) fn unescape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The zones of logs whose times write none, as alerts tell them, or as the logs state them at their beginning.
+//! Zones of logs without zones, from alerts or from a statement at the start of the log.
 
 use std::cmp::Ordering;
 use std::fs::File;
@@ -15,18 +15,18 @@ use crate::time::roles::{Candidate, SECOND};
 use crate::time::text::{Reading, prefix};
 use crate::time::{Class, year};
 
-/// Its own times say no zone, and no other of its times does.
+/// None of its times has a zone.
 pub(super) fn open(plan: &TimePlan, candidates: &[Candidate]) -> bool {
     let own = plan.own.first().and_then(|own| candidates.iter().find(|c| c.path == own.path));
     own.is_some_and(|own| own.class != Class::Utc && own.moments.iter().flatten().any(|m| !m.zoned))
 }
 
-/// Records at the beginning of a log of text that may state its zone.
+/// A text log may state its zone in this many first records.
 const HEADING: usize = 50;
 
-/// The zone that a log of text states at its beginning beside the time at which it starts, as in
-/// `Start: 2024/01/02 03:04:05 (UTC-8:00)`. What it states first stands, and what an alert tells of it goes before that:
-/// whoever can write lines into a log could write one like it.
+/// The zone beside the start time of a text log, as in `Start: 2024/01/02 03:04:05 (UTC-8:00)`. The first
+/// statement counts, and a time in an alert overrides it, because a process that can write to the log could
+/// forge the statement.
 pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
     let own = plan.own.first()?;
     let heads = sample.iter().take(HEADING).filter_map(|fields| fields.first());
@@ -37,7 +37,7 @@ pub(super) fn stated(sample: &[Fields], plan: &TimePlan) -> Option<Offset> {
         value.get(used..).and_then(east_of_utc).filter(|_| near)
     });
     let add = -stated.filter(|east| *east != 0)?;
-    let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its beginning".to_owned());
+    let (field, path, by) = (own.key.clone(), own.path.clone(), "what the log states at its start".to_owned());
     Some(Offset { host: String::new(), field, path, zoned: false, add, by, agree: 1, of: 1 })
 }
 
@@ -59,11 +59,11 @@ fn east_of_utc(text: &str) -> Option<i64> {
     ((0..=14).contains(&hours) && (0..60).contains(&minutes)).then_some(seconds * SECOND)
 }
 
-/// Gives their zones to the sources of hosts of which an alert told one, and notes of the others that they have none.
-pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], guessed: &mut Guess) {
+/// Sets the zone of sources whose host appears in an alert. Adds a note to sources without a zone.
+pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, earlier: &[Looked], guessed: &mut Guess) {
     for prepared in all.iter_mut() {
         let own = prepared.plan.own.first();
-        // A clock that another host has says nothing of this one.
+        // The clock of another host does not apply to this one.
         let mine = |o: &Offset| prepared.machines.contains(&o.host);
         let shown = own.is_none_or(|own| prepared.plan.offsets.iter().any(|o| o.field == own.key && mine(o)));
         prepared.zoneless &= !shown;
@@ -71,10 +71,10 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
             guessed.zoneless.push(prepared.found.file.clone());
         }
     }
-    guessed.told = looked(all, hint, told);
+    guessed.told = looked(all, hint, earlier);
     for looked in &guessed.told {
         let Some(offset) = &looked.zone else { continue };
-        // Where no host is named, a file speaks for itself alone.
+        // Without a host, a zone applies to its own file only.
         let same = |p: &&mut Prepared| {
             p.zoneless && p.machines.contains(&offset.host) && (!offset.host.is_empty() || p.found.file == looked.file)
         };
@@ -87,21 +87,21 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
             }
             prepared.notes.extend(clock::notes(std::slice::from_ref(&offset)));
             prepared.plan.offsets.push(offset);
-            // Of other hosts in the same file nothing is known.
+            // The zones of other hosts in the file are still unknown.
             prepared.zoneless = prepared.machines.len() > 1;
         }
     }
     for prepared in all.iter_mut().filter(|p| p.zoneless) {
-        // An alert tells of a zone also where it says that the times are right as they are written.
+        // An alert may also confirm that the times are correct as written.
         let as_written = |l: &Looked| {
             let local = || prepared.local(l.line, l.at).map(|(.., at)| at);
             l.zoned
                 && l.file == prepared.found.file
                 && local().is_some_and(|at| at.abs_diff(l.at) < SECOND.unsigned_abs())
         };
-        let told = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host))
+        let corrected = prepared.plan.offsets.iter().any(|o| prepared.machines.contains(&o.host))
             || guessed.told.iter().any(as_written);
-        if let Some(stated) = prepared.stated.take().filter(|_| !told) {
+        if let Some(stated) = prepared.stated.take().filter(|_| !corrected) {
             prepared.notes.extend(clock::notes(std::slice::from_ref(&stated)));
             prepared.plan.offsets.push(stated);
             prepared.zoneless = false;
@@ -111,36 +111,36 @@ pub(super) fn share(all: &mut [Prepared], hint: Option<&Hint>, told: &[Looked], 
     for prepared in all.iter_mut().filter(|p| p.zoneless) {
         let fields = prepared.plan.own.first().map(|own| own.path.clone());
         let rest = if prepared.plan.offsets.is_empty() { "" } else { " of other hosts" };
-        let note = |path: String| format!("the times of {path}{rest} say no zone: they are read as UTC");
+        let note = |path: String| format!("the times of {path}{rest} have no zone: they are read as UTC");
         prepared.notes.extend(fields.map(note));
     }
 }
 
-/// What earlier alerts told of records whose logs write no zone, and what `hint` does. What was told first of a host
-/// stands.
-fn looked(all: &[Prepared], hint: Option<&Hint>, told: &[Looked]) -> Vec<Looked> {
+/// The records that earlier alerts and `hint` point to, in logs without a zone. For each host, the first one
+/// counts.
+fn looked(all: &[Prepared], hint: Option<&Hint>, earlier: &[Looked]) -> Vec<Looked> {
     let files: Vec<&str> = all.iter().map(|p| p.found.file.as_str()).collect();
-    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|told| {
-        let (file, at) = (pointed(&files, &told.file)?, told.ns()?);
+    let new = hint.and_then(|hint| hint.record.as_ref()).and_then(|record| {
+        let (file, at) = (pointed(&files, &record.file)?, record.ns()?);
         let source = all.iter().find(|p| p.found.file == file).filter(|p| p.zoneless)?;
-        let zone = source.zone_by(told.line, at);
-        Some(Looked { file: file.to_owned(), line: told.line, at, zoned: told.zoned, zone })
+        let zone = source.zone_by(record.line, at);
+        Some(Looked { file: file.to_owned(), line: record.line, at, zoned: record.zoned, zone })
     });
-    told.iter().cloned().chain(new).collect()
+    earlier.iter().cloned().chain(new).collect()
 }
 
 impl Prepared {
-    /// The zone in which the record on `line` happened at `told`, if there is one. Its times say none themselves.
-    fn zone_by(&self, line: u64, told: i64) -> Option<Offset> {
-        let (host, own, at) = self.local(line, told)?;
-        let add = clock::zone(told, at)?;
+    /// The zone that explains the record on `line`, if it happened at `alerted`.
+    fn zone_by(&self, line: u64, alerted: i64) -> Option<Offset> {
+        let (host, own, at) = self.local(line, alerted)?;
+        let add = clock::zone(alerted, at)?;
         let (field, path) = (own.key.clone(), own.path.clone());
         Some(Offset { host, field, path, zoned: false, add, by: "the alert's own time".into(), agree: 1, of: 1 })
     }
 
-    /// The host of the record on `line`, its field of time and what that says, read as UTC in the year nearest to `told`;
-    /// none where it says a zone.
-    fn local(&self, line: u64, told: i64) -> Option<(String, &Own, i64)> {
+    /// The host of the record on `line`, its time field, and its time read as UTC in the year nearest to `alerted`.
+    /// None if it has a zone.
+    fn local(&self, line: u64, alerted: i64) -> Option<(String, &Own, i64)> {
         let mut fields = self.line(line).filter(|_| self.zoneless)?;
         let host = self.plan.host_of(&fields);
         let (own, moment) = self.plan.written(&mut fields)?;
@@ -148,13 +148,12 @@ impl Prepared {
             moment.ns
         } else {
             let year = self.plan.year?;
-            let near = |at: &i64| told.abs_diff(*at);
+            let near = |at: &i64| alerted.abs_diff(*at);
             [year - 1, year, year + 1].into_iter().filter_map(|y| year::in_year(moment.ns, y)).min_by_key(near)?
         };
         (!moment.zoned).then_some((host, own, at))
     }
 
-    /// The fields of the record that starts on a line.
     fn line(&self, number: u64) -> Option<Fields> {
         let mut file = File::open(&self.body.path).ok()?;
         file.seek(SeekFrom::Start(self.detected.skip)).ok()?;

@@ -1,11 +1,8 @@
-//! Conditions on fields.
-
 use regex::{Regex, RegexBuilder};
 
 use crate::readings::Term;
 use crate::time::text::{Reading, parse};
 
-/// How a value is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
     Eq,
@@ -33,19 +30,16 @@ impl Op {
     ];
 }
 
-/// One condition on a field of a record.
 #[derive(Debug, Clone)]
 pub(crate) struct Condition {
     field: String,
     op: Op,
-    /// In lower case.
     value: String,
     regex: Option<Regex>,
     implied: Option<Term>,
 }
 
 impl Condition {
-    /// A condition; the message says what is wrong with it.
     pub(crate) fn new(field: &str, op: Op, value: &str) -> Result<Self, String> {
         let regex = match op {
             Op::Regex => {
@@ -60,22 +54,21 @@ impl Condition {
         Ok(Self { field, op, value, regex, implied })
     }
 
-    /// What a record's bytes hold wherever the condition is true of its fields.
+    /// Text that occurs in the bytes of every matching record.
     pub(crate) const fn implied(&self) -> Option<&Term> {
         self.implied.as_ref()
     }
 
-    /// The field that is asked for.
     pub(crate) fn field(&self) -> &str {
         &self.field
     }
 
-    /// Whether it can be true where the field is missing.
+    /// Whether a record without the field can match.
     pub(crate) fn of_missing(&self) -> bool {
         self.op == Op::Exists && self.value == "false"
     }
 
-    /// Whether some value of the field is so; for `ne`, whether the field is there and none is equal.
+    /// True if any value matches. For `ne`, the field must exist and no value may be equal.
     pub(crate) fn is_true(&self, fields: &[(String, String)]) -> bool {
         let found = values(fields, &self.field);
         match self.op {
@@ -103,7 +96,7 @@ fn equal(value: &str, lower: &str) -> bool {
     value.eq_ignore_ascii_case(lower)
 }
 
-/// Compares numbers as numbers, times as times, and anything else as text.
+/// Compares as numbers or times if both are, otherwise as text.
 fn order(value: &str, lower: &str) -> Option<std::cmp::Ordering> {
     if let (Ok(a), Ok(b)) = (value.parse::<f64>(), lower.parse::<f64>()) {
         return a.partial_cmp(&b);
@@ -115,7 +108,7 @@ fn order(value: &str, lower: &str) -> Option<std::cmp::Ordering> {
     Some(value.to_ascii_lowercase().as_str().cmp(lower))
 }
 
-/// The longest part of a value that is written the same however the record packs it.
+/// The longest part of a value that no encoding changes.
 fn longest_plain(value: &str) -> Option<&str> {
     value
         .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '@' | '-')))
@@ -123,8 +116,8 @@ fn longest_plain(value: &str) -> Option<&str> {
         .filter(|part| part.len() >= 4)
 }
 
-/// The values of a field: of the path as given, in any case, or of all paths that end with it. A position
-/// in a list may be left out.
+/// The values of the given path in any case, or of all paths that end with it. Positions in lists may be
+/// omitted.
 pub(crate) fn values<'f>(fields: &'f [(String, String)], wanted: &str) -> Vec<&'f str> {
     let exact: Vec<&str> = fields.iter().filter(|(p, _)| same(p, wanted)).map(|(_, v)| v.as_str()).collect();
     if !exact.is_empty() {
@@ -152,7 +145,7 @@ fn ends(path: &str, wanted: &str) -> bool {
     tail(path, wanted) || (folds(path, wanted) && tail(&without(path), &without(wanted)))
 }
 
-/// The path has a position in a list where `wanted` leaves it open.
+/// True if the path has a list position that `wanted` omits.
 fn folds(path: &str, wanted: &str) -> bool {
     listed(path) && !wanted.split('.').any(|s| s != "*" && is_position(s))
 }
@@ -161,7 +154,7 @@ fn listed(path: &str) -> bool {
     path.bytes().any(|b| b.is_ascii_digit()) && path.split('.').any(is_position)
 }
 
-/// Whether `values` may find something under one of these paths, in which `*` stands for positions.
+/// Whether `values` may find something in these paths, in which `*` is any position.
 pub(crate) fn may_have<'p>(mut paths: impl Iterator<Item = &'p str>, wanted: &str) -> bool {
     let wanted = without(wanted);
     paths.any(|path| {
@@ -171,13 +164,13 @@ pub(crate) fn may_have<'p>(mut paths: impl Iterator<Item = &'p str>, wanted: &st
     })
 }
 
-/// Whether `fields` has a value under exactly this name, so that no other path counts. What is packed into
-/// a value has a path of at least two parts.
+/// True if `fields` has exactly this name, so that no other path counts. Packed fields have paths of at least
+/// two parts.
 pub(crate) fn is_settled(fields: &[(String, String)], wanted: &str) -> bool {
     !wanted.contains('.') && fields.iter().any(|(path, _)| path.eq_ignore_ascii_case(wanted))
 }
 
-/// A quick no to most paths that are not `wanted`: their last names differ.
+/// Quickly excludes paths with another last name.
 pub(crate) fn may_be(path: &str, wanted: &str) -> bool {
     fn tail(path: &str) -> Option<&str> {
         path.rsplit('.').find(|s| !is_position(s))
@@ -185,7 +178,6 @@ pub(crate) fn may_be(path: &str, wanted: &str) -> bool {
     tail(wanted).is_none_or(|wanted| tail(path).is_some_and(|path| path.eq_ignore_ascii_case(wanted)))
 }
 
-/// A path without the positions in lists.
 fn without(path: &str) -> String {
     path.split('.').filter(|s| !is_position(s)).collect::<Vec<_>>().join(".")
 }

@@ -1,4 +1,4 @@
-//! Finding records: by terms, by fields, by time. Every hit is checked against the record's own bytes.
+//! Finds records by terms, fields and time. Every hit is checked against the bytes of the record.
 
 mod condition;
 mod page;

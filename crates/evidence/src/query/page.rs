@@ -1,4 +1,4 @@
-//! The first records of a query, in an order, and how many there are.
+//! One page of query results, with the total.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,23 @@ use crate::index::{self, ENTRY, Entry};
 
 use super::scan::{Filter, scan};
 
-/// The order of a page. Records without a time come last; among equals the place decides.
+/// Records without a time come last. Records with equal times are in order of place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
     Time,
     TimeDesc,
     File,
-    /// By distance from this moment, in nanoseconds since 1970.
+    /// By distance from this time, in nanoseconds since 1970.
     Near(i64),
 }
 
-/// Some records of all that were found.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) entries: Vec<Entry>,
     pub(crate) total: u64,
-    /// `total` counts all; else everything up to a limit of work.
+    /// `total` is complete. Otherwise the scan limit was reached.
     pub(crate) exact: bool,
-    /// How many of all hold each term, where any of several was enough.
+    /// For each alternative term, the number of records with it.
     pub(crate) held: Vec<u64>,
 }
 
@@ -44,7 +43,6 @@ fn key(order: Order, entry: &Entry) -> Key {
     }
 }
 
-/// The records from number `offset` on, at most `limit`.
 pub(crate) fn page(
     catalog: &Catalog,
     filter: &Filter,
@@ -75,11 +73,11 @@ pub(crate) fn page(
     Ok(Page { entries: best.into_values().skip(offset).collect(), total, exact: scanned.whole, held })
 }
 
-/// A question of time alone is answered by the index.
+/// The index alone answers a query about time.
 fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, limit: usize) -> Result<Page, ReadError> {
     let sources: Vec<String> = filter.sources.iter().map(ToString::to_string).collect();
     let of = format!("source IN ({}){}", sources.join(","), filter.window("time", "time"));
-    // Records without a time are a page of their own, so that the index on time can be used.
+    // Records without a time come separately, so that SQLite can use the index on time.
     let parts: &[(&str, &str)] = match order {
         Order::File => &[("", "id")],
         Order::TimeDesc => &[(TIMED, "time DESC, id DESC"), (UNTIMED, "id DESC")],
@@ -114,7 +112,7 @@ fn by_index(catalog: &Catalog, filter: &Filter, order: Order, offset: usize, lim
     })
 }
 
-/// How many records there are without any window, with or without a time.
+/// The number of records in any window, with or without a time.
 fn known(catalog: &Catalog, filter: &Filter, which: &str) -> u64 {
     let sources = filter.sources.iter().filter_map(|place| catalog.sources().get(*place));
     sources

@@ -1,4 +1,4 @@
-//! Going through the records block by block.
+//! Reads the records of a query block by block.
 
 use std::fs::File;
 
@@ -10,33 +10,30 @@ use crate::{ReadError, Source};
 
 use super::condition::{Condition, is_settled, may_be, may_have};
 
-/// Bytes of records that one query looks at. What lies beyond is said to be left out.
+/// Bytes that one query may read. The answer says if the limit was reached.
 const SCAN_MAX: u64 = 8 << 30;
 
-/// Which records are wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
-    /// Places of the sources, ascending.
+    /// Source numbers, ascending.
     pub(crate) sources: Vec<usize>,
     pub(crate) terms: Terms,
     pub(crate) conditions: Vec<Condition>,
-    /// First and last nanosecond; a record without a time is outside of any window.
+    /// Nanoseconds, inclusive. Records without a time are outside every window.
     pub(crate) from: Option<i64>,
     pub(crate) to: Option<i64>,
 }
 
 impl Filter {
-    /// Nothing about the content of records is asked.
     pub(crate) const fn by_time_only(&self) -> bool {
         self.terms.is_empty() && self.conditions.is_empty()
     }
 
-    /// No window of time is asked for.
     pub(crate) const fn whole(&self) -> bool {
         self.from.is_none() && self.to.is_none()
     }
 
-    /// A condition on the columns `early` and `late`, or on `time` for both.
+    /// A condition on the columns `early` and `late`; pass `time` for both to test single records.
     pub(crate) fn window(&self, early: &str, late: &str) -> String {
         let from = self.from.map_or(String::new(), |from| format!(" AND {late} >= {from}"));
         let to = self.to.map_or(String::new(), |to| format!(" AND {early} <= {to}"));
@@ -49,25 +46,21 @@ impl Filter {
     }
 }
 
-/// A record that is wanted.
 pub(crate) struct Hit<'a> {
     pub(crate) entry: &'a Entry,
-    /// Only where `parsed` was asked for, or a condition needed them.
+    /// Filled if `parsed` was requested or a condition needs them.
     pub(crate) fields: &'a [(String, String)],
     pub(crate) shape: &'a Shape,
-    /// Its bytes, where its content was asked about.
+    /// Filled if the query depends on the content.
     pub(crate) raw: &'a [u8],
 }
 
-/// How far a scan went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Scanned {
-    /// It went through everything.
     pub(crate) whole: bool,
 }
 
-/// Gives every record that is wanted to `sink`, in order of file and place, with the fields that
-/// `needed` may name.
+/// Passes every matching record to `sink`, in order of file and place, with the fields in `needed`.
 pub(crate) fn scan(
     catalog: &Catalog,
     filter: &Filter,
@@ -114,18 +107,16 @@ pub(crate) fn scan(
     })
 }
 
-/// Whether some record of a source may have the field.
+/// Whether any record of the source may have the field.
 pub(crate) fn has_field(source: &Source, field: &str) -> bool {
     source.more_fields || may_have(source.fields.iter().map(|f| f.name.as_str()), field)
 }
 
-/// How the records of one source are looked at.
 struct Look<'a> {
     filter: &'a Filter,
     inner: &'a Inner,
-    /// What the bytes of a record hold wherever the conditions are true.
+    /// Terms that occur in the bytes of every matching record.
     implied: Vec<Term>,
-    /// The fields that are asked for.
     fields: Vec<&'a str>,
 }
 
@@ -136,7 +127,7 @@ impl<'a> Look<'a> {
         Self { filter, inner, implied, fields }
     }
 
-    /// Goes through the records of one block; the bytes that were read.
+    /// Returns the number of bytes read.
     fn block(&self, file: &mut File, entries: &[Entry], sink: &mut dyn FnMut(&Hit<'_>)) -> std::io::Result<u64> {
         let (Some(first), Some(last)) = (entries.first(), entries.last()) else { return Ok(0) };
         if self.filter.by_time_only() && self.fields.is_empty() {
@@ -176,7 +167,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// The fields of a record that have one of these names, and perhaps others.
+/// The fields with these names, and maybe others.
 pub(crate) fn parse_fields(shape: &Shape, raw: &[u8], names: &[&str]) -> Vec<(String, String)> {
     let wanted = Wanted {
         may_be: &|path| names.iter().any(|name| may_be(path, name)),
@@ -186,7 +177,7 @@ pub(crate) fn parse_fields(shape: &Shape, raw: &[u8], names: &[&str]) -> Vec<(St
     fields::parse_some(shape, raw, &wanted)
 }
 
-/// Whether a value may pack one of the fields: it holds the name, or its form makes names of its own.
+/// Whether a value may contain one of the fields: it contains the name, or its format renames fields.
 fn may_pack(value: &str, fields: &[&str]) -> bool {
     if ["audit(", "EF:", "<Data", "\\u"].iter().any(|mark| value.contains(mark)) || fields::payload::renames(value) {
         return true;
@@ -195,7 +186,7 @@ fn may_pack(value: &str, fields: &[&str]) -> bool {
     fields.iter().any(|field| lower.contains(&last_name(field)))
 }
 
-/// The last part of a path that is no position in a list, in lower case.
+/// The last part of a path that is not a list position, in lower case.
 fn last_name(path: &str) -> String {
     let named = |s: &&str| !s.bytes().all(|b| b.is_ascii_digit());
     path.rsplit('.').find(named).unwrap_or_default().to_ascii_lowercase()

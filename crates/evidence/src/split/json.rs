@@ -1,4 +1,4 @@
-//! Records that are values inside JSON text, whatever its line ends.
+//! Records that are JSON values. Line breaks do not matter.
 
 use std::io::{self, Read};
 
@@ -7,19 +7,19 @@ use super::{JsonPlace, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
 #[derive(Debug)]
 pub(crate) struct JsonCutter<R> {
     reader: R,
-    /// What was read and not yet looked at is `buffer[at..]`.
+    /// `buffer[at..]` has not been read yet.
     buffer: Vec<u8>,
     at: usize,
     keys: Vec<String>,
-    /// Containers that stand around a record.
+    /// Number of containers around a record.
     around: usize,
     offset: u64,
     line: u64,
     depth: usize,
-    /// How many of the containers around the record are open and the right ones.
+    /// How many of these containers are open and match.
     matched: usize,
     text: Text,
-    /// The last string outside records, cut: it may be a key.
+    /// The last string outside records, cut. It may be a key.
     string: Vec<u8>,
     record: Option<Open>,
     tally: Tally,
@@ -33,7 +33,6 @@ enum Text {
     Escaped,
 }
 
-/// A record that has begun.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     offset: u64,
@@ -45,17 +44,16 @@ struct Open {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// An object or array: ends where its bracket closes.
+    /// An object or array: ends at its closing bracket.
     Nested,
     /// A number or word: ends before a comma, bracket or blank.
     Word,
-    /// A string: ends with its quote.
+    /// A string: ends at its quote.
     String,
-    /// What is no JSON: ends with the line.
+    /// Not JSON: ends with the line.
     Junk,
 }
 
-/// What the current line holds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Seen {
     any: bool,
@@ -64,11 +62,11 @@ struct Seen {
 }
 
 enum Step {
-    /// The byte belongs to what came before, and nothing ended.
+    /// No record ended.
     On,
-    /// A record ended with this byte.
+    /// The record ends with this byte.
     EndsWith,
-    /// A record ended before this byte, which is to be looked at again.
+    /// The record ended before this byte, which must be read again.
     EndsBefore,
 }
 
@@ -113,7 +111,7 @@ impl<R: Read> JsonCutter<R> {
             if self.at >= self.buffer.len() && !self.fill()? {
                 return Ok(self.at_end(bytes));
             }
-            // Taken out so that the machine may be moved while its input is read.
+            // Taken out because `run` borrows `self` mutably.
             let chunk = std::mem::take(&mut self.buffer);
             let ended = self.run(&chunk, bytes);
             self.buffer = chunk;
@@ -123,7 +121,7 @@ impl<R: Read> JsonCutter<R> {
         }
     }
 
-    /// Reads on; false at the end.
+    /// Reads more; false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         self.buffer.resize(256 << 10, 0);
         self.at = 0;
@@ -138,7 +136,6 @@ impl<R: Read> JsonCutter<R> {
         }
     }
 
-    /// Moves over `chunk` from `at` on, up to the end of a record.
     fn run(&mut self, chunk: &[u8], bytes: &mut Vec<u8>) -> Option<Piece> {
         while let Some(byte) = chunk.get(self.at).copied() {
             let ended = match self.step(byte) {
@@ -223,7 +220,6 @@ impl<R: Read> JsonCutter<R> {
         Some(Piece { offset: open.offset, length: open.length, line: open.line, oversize, broken: open.broken })
     }
 
-    /// Moves the machine over one byte.
     fn step(&mut self, byte: u8) -> Step {
         if let Some(Open { kind: Kind::Junk, .. }) = self.record {
             return if byte == b'\n' { Step::EndsBefore } else { Step::On };
@@ -245,7 +241,8 @@ impl<R: Read> JsonCutter<R> {
                     return Step::EndsWith;
                 }
             }
-            // No string goes over the end of a line: a quote is missing, and the rest must not suffer.
+            // A string that reaches the end of a line has lost its quote. End it, so that the next lines are
+            // read correctly.
             b'\n' => {
                 self.text = Text::Outside;
                 if let Some(open) = &mut self.record {

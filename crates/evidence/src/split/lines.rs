@@ -1,4 +1,4 @@
-//! Records that are lines, or lines joined.
+//! Records that are lines, or several joined lines.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,9 +7,9 @@ use super::{Join, Lines, OVERSIZE_KEPT, Piece, RECORD_MAX, Tally};
 use crate::fields::modsec::boundary;
 use crate::fields::table::closed;
 
-/// A record is not joined from more lines: an unbalanced quote must not swallow the file.
+/// Limit of joined lines, so that an unbalanced quote cannot swallow the file.
 const JOINED_MAX: usize = 500;
-/// So many bytes are looked through for the end of a transaction: more than a server takes in and gives out in one.
+/// How many bytes are searched for the end of a transaction. Servers limit a request and its response to less.
 const PARTS_REACH: usize = 16 << 20;
 
 #[derive(Debug)]
@@ -18,22 +18,22 @@ pub(crate) struct LineCutter<R> {
     lines: Lines,
     offset: u64,
     line: u64,
-    /// Lines that were read ahead and turned out not to belong together.
+    /// Lines that were read ahead and do not belong together.
     ahead: VecDeque<(Line, Vec<u8>)>,
-    /// Their bytes, where transactions are looked through.
+    /// Their size, if the file has transactions.
     ahead_bytes: usize,
-    /// How many of them end a transaction, by its id.
+    /// The number of end lines among them, by transaction id.
     ends: HashMap<Vec<u8>, usize>,
     header_seen: bool,
     tally: Tally,
 }
 
-/// A line as read: `bytes` holds all of it with its end, or its first part.
+/// `bytes` holds the line with its end, or its first part.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     offset: u64,
     number: u64,
-    /// Without its end.
+    /// Without the line end.
     length: u64,
     cut: bool,
 }
@@ -105,7 +105,7 @@ impl<R: Read> LineCutter<R> {
                 whole.extend_from_slice(&more);
                 length = line.offset + line.length - first.offset;
                 let cut = line.cut;
-                // Between two odd quotes the lines in between have none: only a line with a quote can close.
+                // An odd quote is open, so only a line with a quote can close it.
                 let may_close = match self.lines.join {
                     Join::Quotes => !closed(&more),
                     Join::Log => memchr::memmem::find(&more, b"]LOG]!>").is_some(),
@@ -136,8 +136,8 @@ impl<R: Read> LineCutter<R> {
         Ok(piece)
     }
 
-    /// The lines up to the one that ends the transaction `id`. What stands in between is a client's or a page's, whatever it looks
-    /// like: the id of a transaction is known to nobody when it is sent. Without its end only the first line is of the record.
+    /// Joins the lines up to the end of transaction `id`. The client cannot forge the end, because it cannot
+    /// know the id in advance. Without an end line, the record is only the first line.
     fn transaction(&mut self, id: &[u8], bytes: &mut Vec<u8>, piece: &mut Piece) -> io::Result<()> {
         while !self.ends.contains_key(id) {
             let mut more = Vec::new();
@@ -168,7 +168,6 @@ impl<R: Read> LineCutter<R> {
         Ok(())
     }
 
-    /// The record has its end.
     fn joined(&self, whole: &[u8]) -> bool {
         match self.lines.join {
             Join::Never | Join::Parts => true,
@@ -178,7 +177,7 @@ impl<R: Read> LineCutter<R> {
         }
     }
 
-    /// The next line, into `bytes` with its end as far as it is kept.
+    /// Puts the next line into `bytes`, with its end unless the line is too long.
     fn take(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Line>> {
         if let Some((line, kept)) = self.ahead.pop_front() {
             *bytes = kept;
@@ -196,7 +195,6 @@ impl<R: Read> LineCutter<R> {
         self.read(bytes)
     }
 
-    /// The next line of the file.
     fn read(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Line>> {
         bytes.clear();
         let (mut total, mut end) = (0u64, [0u8; 2]);

@@ -102,7 +102,7 @@ fn the_firewall_of_windows_writes_the_clock_of_its_host() {
         let catalog = folder.open();
         let source = &catalog.sources()[0];
         assert_eq!((source.domain.as_str(), source.sensor.as_str()), ("network", "windows-firewall"));
-        source.notes.iter().any(|note| note.contains("say no zone"))
+        source.notes.iter().any(|note| note.contains("have no zone"))
     };
     assert!(zoneless(&log("#Time Format: Local\n")));
     assert!(!zoneless(&log("")), "the format itself is in UTC");

@@ -3,15 +3,21 @@
 use super::times::{check, many};
 use super::*;
 
+/// The time of a record, and the notes on the first source, in an index that is opened with this hint.
+fn read(folder: &Folder, index: &Path, hint: Option<&Hint>, file: &str, line: u64) -> (String, String) {
+    let catalog = Catalog::open_in(&folder.evidence(), index, hint, &mut |_| {}).unwrap();
+    let time = catalog.record(file, line).unwrap().time.unwrap().to_string();
+    (time, catalog.sources()[0].notes.join("; "))
+}
+
 #[test]
-fn the_alert_tells_the_year_where_nothing_else_does() {
+fn year_is_that_of_the_alert_without_another_source() {
     let lines = "Mar  4 05:06:07 host sshd[1]: Failed password for root from 203.0.113.9 port 22 ssh2\n".repeat(5);
     let folder = Folder::of("auth.log", &lines);
     let index = tempfile::tempdir().unwrap();
     let year = |near: Option<&str>| {
         let hint = near.map(|text| Hint { at: text.parse().unwrap(), record: None });
-        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint.as_ref(), &mut |_| {}).unwrap();
-        catalog.record("auth.log", 1).unwrap().time.unwrap().to_string()
+        read(&folder, index.path(), hint.as_ref(), "auth.log", 1).0
     };
     assert_eq!(year(Some("2019-03-04T06:00:00Z")), "2019-03-04T05:06:07Z");
     assert_eq!(year(None), "2019-03-04T05:06:07Z", "who names none takes the index as it is");
@@ -29,13 +35,10 @@ fn guesses(host: &str) -> String {
 }
 
 #[test]
-fn the_alert_tells_the_zone_where_nothing_else_does() {
+fn zone_is_that_of_the_alert_without_another_source() {
     let folder = Folder::of("auth.log", &guesses("web"));
     let index = tempfile::tempdir().unwrap();
-    let zoned = |hint: Option<&Hint>| {
-        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint, &mut |_| {}).unwrap();
-        (catalog.record("auth.log", 1).unwrap().time.unwrap().to_string(), catalog.sources()[0].notes.join("; "))
-    };
+    let zoned = |hint: Option<&Hint>| read(&folder, index.path(), hint, "auth.log", 1);
     let (time, notes) = zoned(Some(&told("evidence/auth.log", 3, "2024-03-04T04:36:02Z")));
     assert_eq!(time, "2024-03-04T04:36:00Z");
     assert!(notes.contains("-5:30:00 makes it UTC, by the alert's own time"), "{notes}");
@@ -54,13 +57,12 @@ fn the_alert_tells_the_zone_where_nothing_else_does() {
     let written =
         Folder::of("auth.log", "2024-03-04T10:06:00Z web sshd[1]: Failed password for root from 203.0.113.9\n");
     let hint = told("auth.log", 1, "2024-03-04T08:06:00Z");
-    let catalog = Catalog::open_in(&written.evidence(), index.path(), Some(&hint), &mut |_| {}).unwrap();
-    let time = catalog.record("auth.log", 1).unwrap().time.unwrap().to_string();
-    assert_eq!(time, "2024-03-04T10:06:00Z", "a zone that is written stands");
+    let (time, _) = read(&written, index.path(), Some(&hint), "auth.log", 1);
+    assert_eq!(time, "2024-03-04T10:06:00Z", "a zone in the record is kept");
 }
 
 #[test]
-fn a_log_of_text_may_state_its_zone_at_its_beginning() {
+fn zone_may_be_stated_at_the_beginning_of_a_log() {
     let of = |heads: &[&str]| {
         let mut lines: Vec<String> = heads.iter().map(|zone| format!("Start:   2024/03/04 05:06:00 {zone}")).collect();
         lines.extend(many(|i| format!("2024/03/04 05:06:{i:02}.000  17 S0 something was done")));
@@ -71,7 +73,7 @@ fn a_log_of_text_may_state_its_zone_at_its_beginning() {
     };
     let (time, notes) = of(&["(UTC-8:00)"]);
     assert_eq!(time, "2024-03-04T13:06:08Z");
-    assert!(notes.contains("by what the log states at its beginning"), "{notes}");
+    assert!(notes.contains("by what the log states at its start"), "{notes}");
     assert_eq!(of(&["(UTC+05:30)"]).0, "2024-03-03T23:36:08Z");
     assert_eq!(of(&["(UTC-8:00)", "(UTC-7:00)"]).0, "2024-03-04T13:06:07Z", "what it states first stands");
     for none in [&["(UTC+99:00)"][..], &["(UTC)", "(UTC-8:00)"]] {
@@ -86,38 +88,26 @@ fn a_log_of_text_may_state_its_zone_at_its_beginning() {
     let mut lines = many(|i| format!("2024/03/04 05:06:{i:02}.000  17 S0 something was done"));
     lines.insert(1, "Start: 2024/03/04 05:06:00 (UTC+14:00)".into());
     let folder = Folder::of("a.log", &(lines.join("\n") + "\n"));
-    let of_alert = told("a.log", 5, "2024-03-04T10:06:03Z");
-    let index = tempfile::tempdir().unwrap();
-    let catalog = Catalog::open_in(&folder.evidence(), index.path(), Some(&of_alert), &mut |_| {}).unwrap();
-    assert_eq!(catalog.record("a.log", 5).unwrap().time.unwrap().to_string(), "2024-03-04T10:06:03Z");
+    let fifth = |index: &Path, hint: Option<&Hint>| read(&folder, index, hint, "a.log", 5).0;
+    let [first, fresh, index] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    assert_eq!(fifth(first.path(), Some(&told("a.log", 5, "2024-03-04T10:06:03Z"))), "2024-03-04T10:06:03Z");
     // Also where it tells that the times are right as they are written, and the index had them as stated; a copy of what
     // the record says tells nothing.
-    let index = tempfile::tempdir().unwrap();
     let copied =
         PointedRecord { file: "a.log".into(), line: 5, at: "2024-03-04T05:06:03Z".parse().unwrap(), zoned: false };
-    let fresh = tempfile::tempdir().unwrap();
-    let catalog = Catalog::open_in(
-        &folder.evidence(),
-        fresh.path(),
-        Some(&Hint { at: copied.at, record: Some(copied) }),
-        &mut |_| {},
-    );
-    assert_eq!(catalog.unwrap().record("a.log", 5).unwrap().time.unwrap().to_string(), "2024-03-03T15:06:03Z");
-    for (hint, expect) in [
-        (None, "2024-03-03T15:06:03Z"),
-        (Some(told("a.log", 5, "2024-03-04T05:06:03Z")), "2024-03-04T05:06:03Z"),
-        (None, "2024-03-04T05:06:03Z"),
-    ] {
-        let catalog = Catalog::open_in(&folder.evidence(), index.path(), hint.as_ref(), &mut |_| {}).unwrap();
-        assert_eq!(catalog.record("a.log", 5).unwrap().time.unwrap().to_string(), expect, "{hint:?}");
-    }
+    let copied = Hint { at: copied.at, record: Some(copied) };
+    assert_eq!(fifth(fresh.path(), Some(&copied)), "2024-03-03T15:06:03Z");
+    let right = told("a.log", 5, "2024-03-04T05:06:03Z");
+    assert_eq!(fifth(index.path(), None), "2024-03-03T15:06:03Z");
+    assert_eq!(fifth(index.path(), Some(&right)), "2024-03-04T05:06:03Z");
+    assert_eq!(fifth(index.path(), None), "2024-03-04T05:06:03Z");
     // Anybody may write a time into a message.
     let said = many(|i| format!("2024/03/04 05:06:{i:02} said: 2024/03/04 05:06:00 (UTC-8:00)"));
     check(&said, "2024-03-04T05:06:00Z Record Second timestamp");
 }
 
 #[test]
-fn each_host_keeps_the_zone_that_an_alert_told() {
+fn each_host_keeps_the_zone_of_its_alert() {
     let (web, db) = (guesses("web"), guesses("db"));
     let folder = Folder::new(&[("web/auth.log", web.as_bytes()), ("db/auth.log", db.as_bytes())]);
     let index = tempfile::tempdir().unwrap();
@@ -134,13 +124,10 @@ fn each_host_keeps_the_zone_that_an_alert_told() {
 }
 
 #[test]
-fn a_rule_that_runs_by_the_hour_tells_no_zone() {
+fn alert_of_a_rule_that_runs_by_the_hour_tells_no_zone() {
     for at in ["2024-03-04T11:06:00Z", "2024-03-04T10:36:01Z", "2024-03-04T10:21:01Z", "2024-03-05T10:06:01Z"] {
-        let folder = Folder::of("auth.log", &guesses("web"));
-        let index = tempfile::tempdir().unwrap();
-        let hint = told("auth.log", 2, at);
-        let catalog = Catalog::open_in(&folder.evidence(), index.path(), Some(&hint), &mut |_| {}).unwrap();
-        let time = catalog.record("auth.log", 1).unwrap().time.unwrap().to_string();
+        let (folder, index) = (Folder::of("auth.log", &guesses("web")), tempfile::tempdir().unwrap());
+        let (time, _) = read(&folder, index.path(), Some(&told("auth.log", 2, at)), "auth.log", 1);
         assert_eq!(time, "2024-03-04T10:06:00Z", "{at}");
     }
 }

@@ -1,3 +1,5 @@
+use casebook_table::{expect_file, lines};
+
 use super::*;
 
 fn sample() -> Folder {
@@ -19,34 +21,17 @@ fn sample() -> Folder {
     ])
 }
 
-fn fails(tool: &str, arguments: &str, expect: &str) {
+#[test]
+fn each_call_is_answered_as_on_file() {
     let folder = sample();
     let tools = folder.tools();
-    let error = tools.call(tool, arguments).unwrap_err();
-    assert!(error.contains(expect), "{tool} {arguments}: {error}");
-}
-
-#[test]
-fn arguments_are_checked_by_name_and_kind() {
-    fails("find", "{}", "unknown tool \"find\"; there are list_sources");
-    fails("search", "{", "no JSON");
-    fails("search", "[]", "must be a JSON object, got a list");
-    fails("search", r#"{"term":"x"}"#, "unknown argument `term`; known: terms, mode");
-    fails("search", r#"{"terms":"x"}"#, "`terms` must be a list of strings, none of them empty, got \"x\"");
-    fails("search", r#"{"limit":501}"#, "`limit` must be a whole number from 0 to 500, got 501");
-    fails("search", r#"{"limit":"5"}"#, "`limit` must be a whole number");
-    fails("search", r#"{"from":"yesterday"}"#, "RFC 3339");
-    fails("search", r#"{"from":"2024-01-02T00:00:00Z","to":"2024-01-01T00:00:00Z"}"#, "`from` is later than `to`");
-    fails("search", r#"{"sources":["nope"]}"#, "no source \"nope\"; there are net/conn, policy, proc");
-    fails("search", r#"{"where":[{"field":"a","op":"like","value":"x"}]}"#, "`op` must be one of eq, ne");
-    fails("search", r#"{"where":[{"field":"a","op":"regex","value":"("}]}"#, "regular expression");
-    fails("search", r#"{"where":[{"field":"a"}]}"#, "needs a `value`");
-    fails("search", r#"{"mode":"some"}"#, "one of all, any");
-    fails("count_by", "{}", "`field` is missing");
-    fails("around", "{}", "either `time`, or `file` and `line`");
-    fails("get_record", r#"{"file":"proc.ndjson"}"#, "`line` is missing");
-    fails("get_record", r#"{"file":"proc.ndjson","line":51}"#, "lines 1 to 50");
-    fails("list_sources", r#"{"x":1}"#, "it takes none");
+    lines(&expect_file!["calls.txt"], |input| {
+        let (tool, arguments) = input.split_once(' ').unwrap();
+        match tools.call(tool, arguments) {
+            Ok(_) => call(&tools, tool, arguments)["total"].to_string(),
+            Err(why) => why.replace('\n', " "),
+        }
+    });
 }
 
 #[test]
@@ -62,21 +47,9 @@ fn schemas_are_json_and_name_the_arguments() {
 }
 
 #[test]
-fn search_by_terms_fields_and_time() {
+fn search_is_paged_and_names_its_window() {
     let folder = sample();
     let tools = folder.tools();
-    let total = |arguments: &str| call(&tools, "search", arguments)["total"].as_u64().unwrap();
-    assert_eq!(total("{}"), 63);
-    assert_eq!(total(r#"{"terms":["192.168.2.6"]}"#), 10);
-    assert_eq!(total(r#"{"terms":["C:\\Windows\\P1.exe"]}"#), 17);
-    assert_eq!(total(r#"{"terms":["p1.exe","run 4"]}"#), 5);
-    assert_eq!(total(r#"{"terms":["p1.exe","192.168.2.6"],"mode":"any"}"#), 27);
-    assert_eq!(total(r#"{"where":[{"field":"image","op":"ends_with","value":"\\p2.exe"}]}"#), 16);
-    assert_eq!(total(r#"{"where":[{"field":"pid","op":"gt","value":44}]}"#), 5);
-    assert_eq!(total(r#"{"where":[{"field":"ips","value":"10.0.0.7"}]}"#), 1);
-    assert_eq!(total(r#"{"from":"2024-01-01T00:00:10Z","to":"2024-01-01T00:00:12Z"}"#), 3);
-    assert_eq!(total(r#"{"terms":["run"],"from":"2024-01-01T00:00:10Z","to":"2024-01-01T00:00:12Z"}"#), 3);
-    assert_eq!(total(r#"{"sources":["net/conn"],"terms":["run"]}"#), 0);
     let page = call(&tools, "search", r#"{"order":"time_desc","limit":2,"offset":1,"terms":["run"]}"#);
     assert_eq!(page["records"][0]["line"], 49);
     assert_eq!(page["returned"], 2);
@@ -87,7 +60,7 @@ fn search_by_terms_fields_and_time() {
 }
 
 #[test]
-fn of_many_terms_each_is_counted_and_the_nearest_come_first() {
+fn each_term_is_counted_and_nearest_records_come_first() {
     let folder = sample();
     let tools = folder.tools();
     let found = call(&tools, "search", r#"{"terms":["p0.exe","P1.EXE","nowhere"],"mode":"any","limit":0}"#);
@@ -97,7 +70,6 @@ fn of_many_terms_each_is_counted_and_the_nearest_come_first() {
     let mut lines: Vec<u64> = near["records"].as_array().unwrap().iter().map(|r| r["line"].as_u64().unwrap()).collect();
     lines.sort_unstable();
     assert_eq!(lines, [20, 21, 22]);
-    fails("search", r#"{"order":"time","near":"2024-01-01T00:00:20Z"}"#, "give `order` or `near`, not both");
 }
 
 #[test]
@@ -133,7 +105,7 @@ fn counting_by_field_source_and_period() {
 }
 
 #[test]
-fn around_a_record_the_nearest_come_first() {
+fn nearest_records_around_a_record_come_first() {
     let folder = sample();
     let tools = folder.tools();
     let answer =
@@ -146,14 +118,10 @@ fn around_a_record_the_nearest_come_first() {
         .map(|r| format!("{}:{}", r["file"].as_str().unwrap(), r["line"]))
         .collect();
     assert_eq!(places, ["proc.ndjson:3", "net/conn.log:3", "proc.ndjson:4"]);
-    assert_eq!(
-        call(&tools, "around", r#"{"time":"2024-01-01T00:00:05Z","before_seconds":0,"after_seconds":0.5}"#)["total"],
-        2
-    );
 }
 
 #[test]
-fn sql_reads_records_and_nothing_else() {
+fn sql_reads_the_records_of_its_own_sources() {
     let folder = sample();
     let catalog = Arc::new(folder.open());
     let tools = EvidenceTools::new(Arc::clone(&catalog), &["proc".into(), "ghost".into()]);
@@ -175,34 +143,6 @@ fn sql_reads_records_and_nothing_else() {
         ),
         serde_json::json!([[0]])
     );
-    for query in [
-        "DELETE FROM rec",
-        "SELECT * FROM rec",
-        "SELECT * FROM main.rec",
-        "SELECT * FROM meta",
-        "SELECT * FROM block",
-        "SELECT sql FROM sqlite_master",
-        "SELECT sql FROM sqlite_temp_master",
-        "PRAGMA query_only=OFF",
-        "ATTACH '/tmp/x' AS y",
-        "CREATE TEMP TABLE t(a)",
-        "DROP VIEW records",
-        "WITH records AS (SELECT * FROM rec) SELECT * FROM records",
-        "SELECT * FROM (SELECT * FROM main.rec) AS records",
-        "SELECT raw_text(1)",
-        "SELECT load_extension('x')",
-        "EXPLAIN SELECT * FROM records",
-        "EXPLAIN QUERY PLAN SELECT * FROM records",
-        "SELECT 1; SELECT 2",
-        "VACUUM",
-        "nonsense",
-        "SELECT * FROM pragma_table_info('rec')",
-        "SELECT * FROM temp.sqlite_schema",
-        "INSERT INTO records VALUES(1)",
-    ] {
-        let answer = rows(query);
-        assert!(answer.is_err(), "{query}: {answer:?}");
-    }
     let cut = rows("SELECT raw FROM records").map(|a| a.contains("\"truncated\":false")).unwrap();
     assert!(cut);
 }
@@ -219,7 +159,7 @@ fn sql_without_end_is_stopped() {
 }
 
 #[test]
-fn what_is_not_visible_is_in_no_answer() {
+fn hidden_source_is_in_no_answer() {
     let folder = sample();
     let catalog = Arc::new(folder.open());
     let tools = EvidenceTools::new(catalog, &["net/conn".into()]);
@@ -261,7 +201,7 @@ fn many_may_call_at_once() {
 }
 
 #[test]
-fn a_source_describes_its_fields() {
+fn source_describes_its_fields() {
     let folder = sample();
     let answer = call(&folder.tools(), "describe_source", r#"{"source":"proc"}"#);
     let field = |name: &str| answer["fields"].as_array().unwrap().iter().find(|f| f["name"] == name).unwrap().clone();

@@ -1,4 +1,4 @@
-//! Sources whose records sum up a period instead of telling one event.
+//! Recognises sources whose records summarise a period.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ type Fields = Vec<(String, String)>;
 
 const MINUTE: i64 = 60 * 1_000_000_000;
 
-/// Why the records sum up, or none where they do not: fields that only a sum has, in nearly all records, with
-/// times that are shared by several records or lie on the edges of periods.
+/// The reason, or none. Such records have fields that only a summary has, and share times or have times at the
+/// edges of periods.
 pub(crate) fn reason(sample: &[Fields], time: &Candidate) -> Option<String> {
     const STATISTICS: [&str; 7] = ["sum", "min", "max", "avg", "average", "mean", "count"];
     const TOTALS: [&str; 6] = ["total", "established", "terminated", "hits", "occurrences", "responses"];
@@ -34,17 +34,16 @@ pub(crate) fn reason(sample: &[Fields], time: &Candidate) -> Option<String> {
     let edges = times.len() >= 5 && times.iter().all(|t| t % MINUTE == 0);
     let named = totals.iter().take(6).cloned().collect::<Vec<_>>().join(", ");
     if most >= 3 {
-        return Some(format!("each record sums up a period: it has {named}"));
+        return Some(format!("each record covers a period: it has {named}"));
     }
     if totals.len() >= 2 && (shared || edges) {
         let times = if shared { "records share times" } else { "times lie on whole minutes" };
-        return Some(format!("each record sums up a period: it has {named}, and {times}"));
+        return Some(format!("each record covers a period: it has {named}, and {times}"));
     }
     None
 }
 
-/// The names of the fields that hold numbers in nearly every record: a collector of many kinds of events has some
-/// that hold a total.
+/// Number fields in nearly every record. Collectors of many kinds of events also have totals in some records.
 fn counted(sample: &[Fields]) -> Vec<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for fields in sample {

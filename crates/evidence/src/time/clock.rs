@@ -1,4 +1,4 @@
-//! Clocks that were off: found where records carry the same moment twice, once for certain in UTC.
+//! Detects wrong clocks: records with the same moment in two fields, one of them certainly UTC.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,30 +8,27 @@ use super::names::{self, Class};
 use super::roles::{Candidate, SECOND, modal};
 
 pub(crate) const QUARTER: i64 = 15 * 60 * SECOND;
-/// Records of a host that must agree before its clock is called off.
+/// At least this many records of a host must agree.
 const LEAST: usize = 3;
 
-/// The clock of one host, as one field shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Offset {
-    /// In lower case; empty where the records name none.
+    /// Lower case; empty if records name no host.
     pub(crate) host: String,
-    /// The last part of the field's path, as [`names::key`] gives it.
+    /// The last part of the path, as [`names::key`] gives it.
     pub(crate) field: String,
-    /// The field's path.
     pub(crate) path: String,
-    /// Its texts say a zone.
     pub(crate) zoned: bool,
-    /// To be added to the field's times to have UTC, in nanoseconds.
+    /// Nanoseconds to add to get UTC.
     pub(crate) add: i64,
-    /// The field that is UTC.
+    /// The field in UTC.
     pub(crate) by: String,
-    /// Records that agree, of those that have both.
+    /// Records that agree, and records with both fields.
     pub(crate) agree: usize,
     pub(crate) of: usize,
 }
 
-/// What a reader has to know: a sentence for each offset, whatever hosts and fields show it.
+/// One sentence for each different offset.
 pub(crate) fn notes(offsets: &[Offset]) -> Vec<String> {
     let mut clocks: BTreeMap<(i64, &str), Vec<&Offset>> = BTreeMap::new();
     for offset in offsets {
@@ -65,7 +62,7 @@ fn of_hosts(offsets: &[&Offset]) -> String {
     }
 }
 
-/// The offsets that a sample shows. `hosts` names the host of each record, in lower case.
+/// `hosts` has the host of each record, in lower case.
 pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String]) -> Vec<Offset> {
     let mut found: Vec<Offset> = Vec::new();
     let usable = |c: &&Candidate| !matches!(c.class, Class::Other | Class::Soft | Class::Ingestion) && has_clock(c);
@@ -107,7 +104,7 @@ pub(crate) fn offsets(candidates: &[Candidate], hosts: &[String]) -> Vec<Offset>
     found
 }
 
-/// The first that was found stands: the field named UTC goes before the one with a zone.
+/// The first one counts: a field named UTC is tried before one with a zone.
 fn keep(found: &mut Vec<Offset>, offset: Offset) {
     if !found.iter().any(|o| o.host == offset.host && o.field == offset.field) {
         found.push(offset);
@@ -127,7 +124,7 @@ fn by_host(a: &Candidate, b: &Candidate, hosts: &[String]) -> BTreeMap<String, V
     diffs
 }
 
-/// It tells more than the day.
+/// More exact than a day.
 fn has_clock(candidate: &Candidate) -> bool {
     candidate.moments.iter().flatten().any(|m| m.precision != casebook_protocol::Precision::Day)
 }
@@ -140,7 +137,7 @@ fn with_zone(candidate: &Candidate) -> bool {
     candidate.moments.iter().flatten().all(|m| m.zoned)
 }
 
-/// A written time without zone beside one with it: whole quarters of an hour apart, and a short delay.
+/// The zone of times without one, compared with times in UTC: whole quarters of an hour, with a short delay.
 fn zone_of(diffs: &[i64]) -> Option<(i64, usize)> {
     if diffs.len() < 5 {
         return None;
@@ -153,14 +150,14 @@ fn zone_of(diffs: &[i64]) -> Option<(i64, usize)> {
     (add != 0 && add.abs() <= 15 * 3600 * SECOND && near * 10 >= sorted.len() * 9).then_some((add, near))
 }
 
-/// The zone that two times are apart, to less than a second: there are such zones. A rule that runs by the hour and
-/// writes when it ran is not a zone away from what it found.
+/// The zone between two times, if they differ by one to within a second. A rule that runs every hour writes its
+/// own time, which is not a zone offset.
 pub(crate) fn zone(utc: i64, local: i64) -> Option<i64> {
     const HALVES: [i64; 8] = [-38, -14, 14, 18, 22, 26, 38, 42];
     const QUARTERS: [i64; 3] = [23, 35, 51];
     let apart = utc.checked_sub(local)?;
     let add = apart.checked_add(QUARTER / 2)?.div_euclid(QUARTER) * QUARTER;
-    // What is added to local time to have UTC is the zone's offset with the other sign.
+    // A zone offset is the negative of what is added to get UTC.
     let quarters = -add / QUARTER;
     let known = (-48..=56).contains(&quarters) && quarters % 4 == 0
         || HALVES.contains(&quarters)
@@ -168,7 +165,7 @@ pub(crate) fn zone(utc: i64, local: i64) -> Option<i64> {
     (add != 0 && known && (apart - add).abs() < SECOND).then_some(add)
 }
 
-/// Clocks are off by whole minutes, or by whatever they are off, to the second.
+/// Rounds to whole minutes if close, otherwise to seconds.
 fn rounded(add: i64) -> i64 {
     for unit in [60 * SECOND, SECOND] {
         let nearest = (add + unit / 2).div_euclid(unit) * unit;

@@ -1,13 +1,11 @@
-//! Times as counts from an epoch.
-
 use casebook_protocol::Precision;
 
 use super::text::Moment;
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Reads a count of seconds, milliseconds, microseconds or nanoseconds since 1970, or of 100 ns or
-/// microseconds since 1601, told apart by size: each unit covers 2001 to 2039.
+/// Seconds, milli-, micro- or nanoseconds since 1970, or 100 ns or microseconds since 1601. The size decides:
+/// each unit covers 2001 to 2039.
 pub(crate) fn epoch(text: &str) -> Option<Moment> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if !(9..=19).contains(&whole.len())
@@ -29,7 +27,7 @@ pub(crate) fn epoch(text: &str) -> Option<Moment> {
         }
         978_307_200_000_000..=2_177_452_800_000_000 => full(n.checked_mul(1_000)?, Precision::Microsecond),
         978_307_200_000_000_000..=2_177_452_800_000_000_000 => full(n, Precision::Nanosecond),
-        // FILETIME: 11 644 473 600 s lie between 1601 and 1970.
+        // FILETIME: 1601 is 11 644 473 600 s before 1970.
         126_227_808_000_000_000..=138_219_264_000_000_000 => {
             full(n.checked_sub(116_444_736_000_000_000)?.checked_mul(100)?, Precision::Nanosecond)
         }

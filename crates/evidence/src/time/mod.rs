@@ -1,4 +1,4 @@
-//! When a record happened: which fields are times, what each tells, and whose clock was off.
+//! Finds the time of records: which fields are times, what each means, and which clocks were wrong.
 
 pub(crate) mod aggregate;
 pub(crate) mod clock;

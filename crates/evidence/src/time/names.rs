@@ -1,24 +1,22 @@
-//! What the name of a field says about the times in it. A name alone decides nothing: see `roles`.
+//! What a field name says about its times. The name alone does not decide: see `roles`.
 
-/// What a name suggests, strongest first.
+/// Strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// The event's own time, said to be UTC, or written by the kernel.
+    /// The time of the event, in UTC by its name, or written by the kernel.
     Utc,
-    /// The event's own time, with the strength of the suggestion from 1 to 9.
+    /// The time of the event, with a strength from 1 to 9.
     Own(u8),
-    /// A name that some use for the event's time and others for that of ingestion.
+    /// The event or the ingestion, depending on the product.
     Weak,
-    /// When a collector received it.
     Ingestion,
-    /// A state of some thing that the record lists: used only where nothing else is there.
+    /// A property of a listed object. Used only as a last resort.
     Soft,
-    /// Something else.
     Other,
 }
 
 impl Class {
-    /// How much the name alone speaks for the event's own time.
+    /// How strongly the name suggests the time of the event.
     pub(crate) fn strength(self) -> f64 {
         match self {
             Self::Utc => 10.0,
@@ -31,7 +29,7 @@ impl Class {
     }
 }
 
-/// The last part of a path, in lower case without marks.
+/// The last part of a path, lower case, letters and digits only.
 pub(crate) fn key(path: &str) -> String {
     norm(path.rsplit('.').next().unwrap_or(path))
 }
@@ -40,7 +38,7 @@ fn norm(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether numbers under this name may be times.
+/// Whether numbers in this field may be times.
 pub(crate) fn may_count(path: &str) -> bool {
     const HINTS: [&str; 14] = [
         "time", "date", "stamp", "epoch", "created", "start", "end", "seen", "expir", "when", "publish", "occur",
@@ -56,27 +54,26 @@ pub(crate) fn may_count(path: &str) -> bool {
         || key.ends_with("ts")
 }
 
-/// A clock that starts at boot, such as `__MONOTONIC_TIMESTAMP` of a journal: it orders records and dates none.
+/// A clock that starts at boot, such as `__MONOTONIC_TIMESTAMP` of the journal. It gives an order but not a
+/// date.
 const SINCE_BOOT: &str = "monotonic";
 const VALIDITY: &str = "expir notbefore notafter valid until deadline birth compile renew dueda";
 const INGESTION: &str = "ingest receive receipt index insert collect processed arriv stored forwarded uploaded loaded \
     observed exported";
 const STATE: &str = "modified access changed lastlog lastseen firstseen pwd password install update creationutc \
     creationdate previous sessionstart boot issued";
-/// Of a process or program beside the one that the record is about.
+/// These belong to another process or program than the recorded one.
 const OTHERS: &str = "image initiating parent lastwrite petimestamp";
-/// Within a description of some other thing a time belongs to that thing.
 const THINGS: &str = "session cert parent file attributes process policy target objectref requestobject responseobject \
     requestparameters responseelements metadata device flow tls";
 
-/// What the path suggests.
 pub(crate) fn class(path: &str) -> Class {
     let key = key(path);
     let has = |words: &str| words.split_whitespace().any(|word| key.contains(word));
     if path == "audit.time" || path.ends_with(".audit.time") {
         return Class::Utc;
     }
-    // ECS: when an agent first saw the event, beside `@timestamp`.
+    // ECS: when an agent first saw the event.
     if path == "event.created" || path.ends_with(".event.created") {
         return Class::Ingestion;
     }
@@ -102,7 +99,7 @@ pub(crate) fn class(path: &str) -> Class {
     own
 }
 
-/// What the last part of the path suggests, whatever it is a part of.
+/// Judges the last part of the path alone.
 pub(crate) fn of_field(path: &str) -> Class {
     by_name(&key(path))
 }
@@ -139,7 +136,7 @@ fn by_name(key: &str) -> Class {
         | "startdate" => Class::Own(6),
         "timegenerated" | "unixtime" => Class::Weak,
         "end" | "endtime" | "enddate" | "stop" | "finish" | "stagetimestamp" => Class::Own(2),
-        // The window of a search, whatever is in it.
+        // The window of a search.
         _ if key.contains("query") && (key.contains("start") || key.contains("end")) => Class::Other,
         _ if key.contains("creat") => Class::Soft,
         _ if key.contains("utc") && key.contains("end") => Class::Own(2),
@@ -151,7 +148,7 @@ fn by_name(key: &str) -> Class {
     }
 }
 
-/// Whether a client fills the field, whatever it writes into it.
+/// Whether a client fills the field.
 pub(crate) fn chosen(path: &str) -> bool {
     matches!(
         key(path).as_str(),
@@ -168,7 +165,6 @@ pub(crate) fn chosen(path: &str) -> bool {
     )
 }
 
-/// Names that shippers write beside the event's own time.
 pub(crate) fn of_shipper(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     matches!(last, "@timestamp" | "_time" | "TimeGenerated")

@@ -1,5 +1,3 @@
-//! How the time of each record of a source is found.
-
 use casebook_protocol::{Precision, TimeBasis};
 
 use super::clock::Offset;
@@ -11,12 +9,11 @@ use crate::source::TimeRole;
 
 type Fields = Vec<(String, String)>;
 
-/// A record's UTC time is disbelieved where it is this far from its clock, when others agree.
+/// In nanoseconds. A UTC time this far from the record's clock is ignored if the other records agree with their
+/// clocks.
 const WILD: i64 = 300 * SECOND;
-/// Fields that are tried for a record.
 const TRIED_MAX: usize = 8;
 
-/// One field that the time may be read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Own {
     pub(crate) path: String,
@@ -26,22 +23,21 @@ pub(crate) struct Own {
     utc: bool,
 }
 
-/// How the time of each record of a source is found.
+/// Decides how to find the time of each record of a source.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TimePlan {
     /// In order of preference.
     pub(crate) own: Vec<Own>,
     pub(crate) ingestion: Option<Own>,
-    /// The clock that the first field, said to be UTC, is checked against.
+    /// The clock that the first field is checked against, if that is UTC.
     pub(crate) check: Option<Own>,
     pub(crate) offsets: Vec<Offset>,
-    /// The field with the host.
     pub(crate) host: Option<String>,
     pub(crate) pair: Option<Pair>,
     pub(crate) day_first: bool,
-    /// The year of the first record, where times have none.
+    /// The year of the first record, if times have no year.
     pub(crate) year: Option<i16>,
-    /// A line without a time belongs to the one before it.
+    /// A line without a time belongs to the line before.
     pub(crate) carry: bool,
 }
 
@@ -53,7 +49,6 @@ pub(crate) struct Pair {
     pub(crate) zone: Option<String>,
 }
 
-/// The name under which the two are one field.
 pub(crate) const PAIR: &str = "date+time";
 
 impl TimePlan {
@@ -80,9 +75,9 @@ impl TimePlan {
             plan.ingestion.get_or_insert_with(|| field.clone());
             plan.own.push(field);
         }
-        // A record that says UTC is believed first, also where only some records do.
+        // Prefer UTC, even if only some records have it.
         plan.own.sort_by_key(|own| !(own.utc && own.basis == TimeBasis::Record));
-        // Where many fields of few records are times, that which most records have is tried, too.
+        // If few records have each field, also try the most frequent one.
         let filled = |own: &Own| candidates.iter().find(|c| c.path == own.path).map_or(0, |c| c.filled);
         let most = plan.own.iter().enumerate().rev().max_by_key(|(_, own)| filled(own)).map(|(at, _)| at);
         if let Some(at) = most.filter(|at| *at >= TRIED_MAX) {
@@ -97,7 +92,7 @@ impl TimePlan {
         plan
     }
 
-    /// Takes over the clocks that other sources show for the same hosts and fields.
+    /// Applies clock offsets that other sources show for the same hosts and fields.
     pub(crate) fn adopt(&mut self, all: &[Offset]) {
         let used = |offset: &Offset| self.own.iter().chain(&self.check).any(|own| own.key == offset.field);
         let new: Vec<Offset> = all
@@ -113,7 +108,7 @@ impl TimePlan {
         Reading { day_first: self.day_first, numbers: false }
     }
 
-    /// What the first of the fields says, as it is written.
+    /// The value of the first field, as written.
     pub(crate) fn written(&self, fields: &mut Fields) -> Option<(&Own, Moment)> {
         join_pair(self.pair.as_ref(), fields);
         let own = self.own.first()?;
@@ -121,14 +116,14 @@ impl TimePlan {
         Some((own, parse(get(fields, &own.path)?, reading)?))
     }
 
-    /// The host of a record in lower case, without its domain.
+    /// Lower case, without the domain.
     pub(crate) fn host_of(&self, fields: &Fields) -> String {
         let host = self.host.as_ref().and_then(|path| get(fields, path)).unwrap_or_default();
         host.to_ascii_lowercase()
     }
 }
 
-/// Whether nearly all records have the two times a constant apart, so that either can vouch for the other.
+/// Whether nearly all records have a constant difference between the two, so that one can confirm the other.
 fn agrees(first: &Candidate, other: &Candidate) -> bool {
     let diffs = first.minus(other);
     diffs.len() >= 5 && modal(&diffs, 2 * SECOND).is_some_and(|(_, agree)| agree * 10 >= diffs.len() * 8)
@@ -138,7 +133,7 @@ pub(crate) fn get<'f>(fields: &'f Fields, path: &str) -> Option<&'f str> {
     fields.iter().find(|(p, v)| p == path && !v.is_empty()).map(|(_, v)| v.as_str())
 }
 
-/// Joins date and time of day where they stand in two fields.
+/// Joins a date and a time of day from two fields.
 pub(crate) fn join_pair(pair: Option<&Pair>, fields: &mut Fields) {
     let Some(pair) = pair else { return };
     let (Some(date), Some(clock)) = (get(fields, &pair.date), get(fields, &pair.clock)) else { return };
@@ -148,7 +143,6 @@ pub(crate) fn join_pair(pair: Option<&Pair>, fields: &mut Fields) {
     fields.push((PAIR.to_owned(), text.trim_end().to_owned()));
 }
 
-/// Finds fields that hold a date and a time of day apart.
 pub(crate) fn find_pair(sample: &[Fields]) -> Option<Pair> {
     let fields = sample.iter().find(|f| f.len() > 1)?;
     let named = |keys: &[&str]| fields.iter().find(|(p, _)| keys.contains(&names::key(p).as_str()));
@@ -160,24 +154,21 @@ pub(crate) fn find_pair(sample: &[Fields]) -> Option<Pair> {
     (daily && clocked).then(|| Pair { date: date.clone(), clock: clock.clone(), zone })
 }
 
-/// The time of one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Resolved {
     pub(crate) ns: i64,
     pub(crate) precision: Precision,
     pub(crate) basis: TimeBasis,
-    /// Place in [`Resolver::names`]; none where the time was carried over from the line before.
+    /// Index into [`Resolver::names`]; none if the time comes from the line before.
     pub(crate) field: Option<u8>,
 }
 
-/// Gives times to the records of a source, in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     plan: TimePlan,
     names: Vec<String>,
     years: Option<Years>,
     before: Option<Resolved>,
-    /// Records whose UTC time was disbelieved.
     pub(crate) disbelieved: u64,
 }
 
@@ -189,12 +180,10 @@ impl Resolver {
         Self { plan, names, years, before: None, disbelieved: 0 }
     }
 
-    /// The fields that times are read from.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The time of the next record, and when it was ingested.
     pub(crate) fn resolve(&mut self, fields: &mut Fields) -> (Option<Resolved>, Option<i64>) {
         join_pair(self.plan.pair.as_ref(), fields);
         let found = self.first(fields);
@@ -211,9 +200,9 @@ impl Resolver {
 
     fn first(&mut self, fields: &Fields) -> Option<Resolved> {
         let tried = self.plan.own.clone();
-        // A time without a year is none where nothing tells the year.
-        let told = |moment: &Moment| moment.dated || self.years.is_some();
-        let read = |own: &Own| self.read(own, fields).filter(told);
+        // Ignore times without a year if the year is unknown.
+        let has_year = |moment: &Moment| moment.dated || self.years.is_some();
+        let read = |own: &Own| self.read(own, fields).filter(has_year);
         let (place, own, moment) = tried.iter().enumerate().find_map(|(place, own)| Some((place, own, read(own)?)))?;
         let mut moment = moment;
         let mut basis = own.basis;
@@ -236,7 +225,7 @@ impl Resolver {
         Some(Resolved { ns: moment.ns, precision: moment.precision, basis, field })
     }
 
-    /// The time by the record's clock, where its UTC time is wildly out of line with it.
+    /// The time by the record's clock, if its UTC time is far from it.
     fn disbelieve(&mut self, utc: i64, fields: &Fields) -> Option<Resolved> {
         let check = self.plan.check.clone()?;
         let moment = self.read(&check, fields)?;

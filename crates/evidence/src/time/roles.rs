@@ -1,5 +1,4 @@
-//! Which fields of a source are times, and what each tells: by name, and by how they behave in the
-//! records.
+//! Decides which fields are times and what each means, by name and by values.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,10 +10,10 @@ use crate::source::{TimeField, TimeRole};
 type Fields = Vec<(String, String)>;
 
 pub(crate) const SECOND: i64 = 1_000_000_000;
-/// Clocks that differ by less are the same clock, read at different moments of one event.
+/// Nanoseconds. A smaller difference means the same clock, read at two moments of an event.
 const SAME_EVENT: i64 = 2 * SECOND;
 
-/// A field of which nearly all values are times.
+/// A field in which nearly all values are times.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) path: String,
@@ -24,7 +23,6 @@ pub(crate) struct Candidate {
     pub(crate) score: f64,
     /// One for each record of the sample.
     pub(crate) moments: Vec<Option<Moment>>,
-    /// In how many records it is.
     pub(crate) filled: usize,
 }
 
@@ -33,14 +31,13 @@ impl Candidate {
         self.moments.get(record).and_then(Option::as_ref)
     }
 
-    /// `self - other` in nanoseconds, for each record that has both.
+    /// `self - other` in nanoseconds, for records with both.
     pub(crate) fn minus(&self, other: &Self) -> Vec<i64> {
         let both = self.moments.iter().zip(&other.moments);
         both.filter_map(|(a, b)| Some(a.as_ref()?.ns - b.as_ref()?.ns)).collect()
     }
 }
 
-/// All time fields of the sample, the event's own time first, each with its role.
 pub(crate) fn assign(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
     let mut candidates = collect(sample, reading);
     for candidate in &mut candidates {
@@ -55,7 +52,7 @@ pub(crate) fn assign(sample: &[Fields], reading: Reading) -> Vec<Candidate> {
     candidates
 }
 
-/// Whether `05/09/2023` is 5 September here: some value must say so.
+/// Whether `05/09/2023` is 5 September. Some value must prove it.
 pub(crate) fn day_first(sample: &[Fields]) -> bool {
     sample.iter().flatten().filter(|(_, v)| (8..=32).contains(&v.len())).any(|(_, value)| {
         let mut parts = value.splitn(3, '/');
@@ -128,7 +125,7 @@ fn score(candidate: &Candidate, records: usize) -> f64 {
     let constant = times.len() >= 5 && times.windows(2).all(|w| matches!(w, [a, b] if a == b));
     let dated = candidate.moments.iter().flatten().all(|m| m.dated);
     let day = candidate.moments.iter().flatten().all(|m| m.precision == casebook_protocol::Precision::Day);
-    // What a collector packed into a field is the event as its author wrote it: depth says little.
+    // Depth counts little, because collectors pack the original event into a field.
     let depth = candidate.path.matches('.').count().min(2);
     candidate.class.strength() + 4.0 * coverage + 2.0 * ordered
         - 0.25 * f64::from(u8::try_from(depth).unwrap_or(2))
@@ -143,8 +140,7 @@ pub(crate) fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// Where the first field always says the same, as when a capture was read later, and another tells when each thing
-/// began, the other is the event's own.
+/// If the first field is constant, as when a capture is read later, prefer a field with start times that vary.
 fn prefer_varying(candidates: &mut [Candidate]) {
     let distinct = |c: &Candidate| c.moments.iter().flatten().map(|m| m.ns).collect::<HashSet<_>>().len();
     let Some(first) = candidates.first().filter(|c| c.filled >= 10 && distinct(c) == 1) else { return };
@@ -161,7 +157,7 @@ fn prefer_varying(candidates: &mut [Candidate]) {
     }
 }
 
-/// Where another field is the same time with its fraction, that one is meant.
+/// Prefer a field with the same time and a fraction.
 fn prefer_finer(candidates: &mut [Candidate]) {
     let Some(first) = candidates.first() else { return };
     let finer = candidates.iter().position(|other| {
@@ -177,8 +173,7 @@ fn prefer_finer(candidates: &mut [Candidate]) {
     }
 }
 
-/// Where the first field may be a shipper's, and another is nearly always earlier, the other is the
-/// event's own.
+/// If the first field may be from a shipper and another is nearly always earlier, prefer the other.
 fn prefer_earlier(candidates: &mut [Candidate]) {
     let Some(first) = candidates.first() else { return };
     if !matches!(first.class, Class::Weak | Class::Ingestion) && !names::of_shipper(&first.path) {
@@ -199,8 +194,8 @@ fn prefer_earlier(candidates: &mut [Candidate]) {
     }
 }
 
-/// Nothing begins after it was received: where the first field says so, it is the beginning of something else. Whole
-/// quarters of an hour between the two are a zone that one of them does not name.
+/// An event cannot begin after it was received. If the first field is later than the ingestion, it is the start
+/// of something else. A difference of whole quarters of an hour is a missing zone instead.
 fn prefer_possible(candidates: &mut [Candidate]) {
     let Some(first) = candidates.first().filter(|c| c.class == Class::Own(6)) else { return };
     let received = candidates.iter().position(|other| {
@@ -216,7 +211,6 @@ fn prefer_possible(candidates: &mut [Candidate]) {
     }
 }
 
-/// Moves one to the front.
 fn raise(candidates: &mut [Candidate], at: usize) {
     if let Some(part) = candidates.get_mut(..=at) {
         part.rotate_right(1);
@@ -227,15 +221,15 @@ fn give_roles(candidates: &mut [Candidate]) {
     let Some((own, rest)) = candidates.split_first_mut() else { return };
     match own.class {
         Class::Other => {
-            "no time of an event: a validity or the like".clone_into(&mut own.note);
+            "not the time of an event: a validity or similar".clone_into(&mut own.note);
         }
         Class::Ingestion => {
             own.role = TimeRole::Ingestion;
-            "the only time there is, and it is that of ingestion".clone_into(&mut own.note);
+            "the only time, and it is that of ingestion".clone_into(&mut own.note);
         }
         Class::Soft => {
             own.role = TimeRole::Event;
-            "the only time there is; it tells the state of a thing, not an event".clone_into(&mut own.note);
+            "the only time; it gives the state of an object, not an event".clone_into(&mut own.note);
         }
         _ => {
             own.role = TimeRole::Event;
@@ -257,9 +251,9 @@ fn role_beside(own: &Candidate, other: &Candidate) -> (TimeRole, String) {
     let close = count(&|d| d.abs() <= SAME_EVENT);
     let later = count(&|d| d > -SAME_EVENT);
     if matches!(other.class, Class::Other | Class::Soft) {
-        return (TimeRole::Other, "state or validity of a thing, by its name".into());
+        return (TimeRole::Other, "state or validity of an object, by its name".into());
     }
-    // What few records have says little of what most of them have.
+    // Few common records prove little.
     if all == 0 || own.filled.saturating_mul(4) < other.filled {
         let role = if other.class == Class::Ingestion { TimeRole::Ingestion } else { TimeRole::Event };
         return (role, format!("used where {} is missing", own.path));
@@ -294,7 +288,7 @@ fn behind(diffs: &[i64], own: &str) -> String {
     format!("{}.{} s {sign} {own} in the median", tenths / 10, tenths % 10)
 }
 
-/// The difference that most agree on within `width`, and how many do.
+/// The most frequent difference within `width`, and its count.
 pub(crate) fn modal(diffs: &[i64], width: i64) -> Option<(i64, usize)> {
     let mut sorted = diffs.to_vec();
     sorted.sort_unstable();
@@ -312,7 +306,6 @@ pub(crate) fn modal(diffs: &[i64], width: i64) -> Option<(i64, usize)> {
     Some((*sorted.get(usize::midpoint(from, to))?, to - from + 1))
 }
 
-/// The candidates as a reader of the source sees them.
 pub(crate) fn listed(candidates: &[Candidate]) -> Vec<TimeField> {
     candidates.iter().map(|c| TimeField { name: c.path.clone(), role: c.role, note: c.note.clone() }).collect()
 }

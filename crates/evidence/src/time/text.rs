@@ -1,5 +1,3 @@
-//! Times as logs write them.
-
 use casebook_protocol::Precision;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -12,28 +10,27 @@ use brief::{compact, yearless};
 
 const NANOS: i64 = 1_000_000_000;
 
-/// A moment as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
-    /// Nanoseconds since 1970 UTC; where no zone is written, read as UTC.
+    /// Nanoseconds since 1970 UTC. Without a zone, read as UTC.
     pub(crate) ns: i64,
     pub(crate) precision: Precision,
-    /// The text says its zone, or is a count from the epoch.
+    /// It has a zone or counts from an epoch.
     pub(crate) zoned: bool,
-    /// The text says its year. Without, `ns` is in the year 2000 (a leap year, so every day exists).
+    /// It has a year. Without one, `ns` is in 2000, a leap year in which every day exists.
     pub(crate) dated: bool,
 }
 
-/// How numbers that may be read in two ways are to be read.
+/// How to read ambiguous numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
     /// `05/09/2023` is 5 September.
     pub(crate) day_first: bool,
-    /// A bare number may count from an epoch.
+    /// A number may count from an epoch.
     pub(crate) numbers: bool,
 }
 
-/// Reads a text that is a time and nothing else.
+/// The whole text must be a time.
 pub(crate) fn parse(text: &str, reading: Reading) -> Option<Moment> {
     let text = text.trim().trim_matches(|c| matches!(c, '[' | ']' | '"'));
     if !(8..=48).contains(&text.len()) {
@@ -50,7 +47,7 @@ pub(crate) fn parse(text: &str, reading: Reading) -> Option<Moment> {
     if reading.numbers { epoch(text) } else { None }
 }
 
-/// Reads the time at the beginning of `text`, and how many bytes it takes there.
+/// The time at the start of `text`, and its length in bytes.
 pub(crate) fn prefix(text: &str, reading: Reading) -> Option<(Moment, usize)> {
     let first = *text.as_bytes().first()?;
     if !first.is_ascii_alphanumeric() {
@@ -62,7 +59,6 @@ pub(crate) fn prefix(text: &str, reading: Reading) -> Option<(Moment, usize)> {
         .or_else(|| named(text))
 }
 
-/// A cursor over ASCII text.
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -102,7 +98,7 @@ impl<'a> Cursor<'a> {
         self.bytes.get(start..self.at).and_then(|b| std::str::from_utf8(b).ok()).unwrap_or_default()
     }
 
-    /// `HH:MM[:SS[.fraction]][ AM]`; some write a colon before milliseconds, too.
+    /// `HH:MM[:SS[.fraction]][ AM]`; some programs write a colon before milliseconds.
     fn clock(&mut self) -> Option<Clock> {
         let mut hour = self.number(1, 2)?;
         if !self.eat(|b| b == b':') {
@@ -139,7 +135,7 @@ impl<'a> Cursor<'a> {
         Some(clock)
     }
 
-    /// Passes a colon that three digits and no more follow.
+    /// Accepts a colon if exactly three digits follow.
     fn milliseconds(&mut self) -> bool {
         let digits =
             self.bytes.get(self.at + 1..).unwrap_or_default().iter().take_while(|b| b.is_ascii_digit()).count();
@@ -147,7 +143,7 @@ impl<'a> Cursor<'a> {
         digits == 3
     }
 
-    /// `Z`, `UTC`, `+02:00`, `-0700`, each perhaps after a blank. Seconds east of UTC.
+    /// `Z`, `UTC`, `+02:00`, `-0700`, maybe after a blank. Seconds east of UTC.
     fn zone(&mut self) -> Option<i64> {
         let mark = self.at;
         let blank = self.eat(|b| b == b' ');
@@ -181,7 +177,7 @@ impl<'a> Cursor<'a> {
         (hours <= 15 && minutes < 60).then(|| sign * (hours * 3600 + i64::from(minutes) * 60))
     }
 
-    /// Only what ends at a word's end is a time: `2024-01-01abc` is none.
+    /// A time must end at a word boundary: `2024-01-01abc` is not a time.
     fn done(&self) -> bool {
         !self.peek().is_some_and(|b| b.is_ascii_alphanumeric())
     }
@@ -199,7 +195,7 @@ fn moment(date: (i16, i16, i16), clock: Option<&Clock>, zone: Option<i64>, dated
     let (year, month, day) = date;
     let midnight = Clock { hour: 0, minute: 0, second: 0, nanos: 0, precision: Precision::Day };
     let clock = clock.unwrap_or(&midnight);
-    // A leap second is shown as the second before it.
+    // Shows a leap second as the second before it.
     let second = clock.second.min(59);
     if !(0..=60).contains(&clock.second) {
         return None;
@@ -219,7 +215,7 @@ fn moment(date: (i16, i16, i16), clock: Option<&Clock>, zone: Option<i64>, dated
     Some(Moment { ns, precision: clock.precision, zoned: zone.is_some(), dated })
 }
 
-/// `2023-09-05T09:58:38.132Z` and its looser forms, `2023/09/05 09:58`, `20230905T095838Z`.
+/// `2023-09-05T09:58:38.132Z` and variants: `2023/09/05 09:58`, `20230905T095838Z`.
 fn iso(text: &str) -> Option<(Moment, usize)> {
     let mut c = Cursor::new(text);
     if !text.as_bytes().get(..4)?.iter().all(u8::is_ascii_digit) {
@@ -283,7 +279,7 @@ fn slashed(text: &str, day_first: bool) -> Option<(Moment, usize)> {
         }
     }
     c.at = mark;
-    // A date alone in this form is too easily a version or a fraction, unless the year is written out.
+    // Without a four-digit year, it may be a version or a fraction.
     let plausible = (1990..=2100).contains(&year) && c.done();
     plausible.then(|| moment((year, month, day), None, None, true)).flatten().map(|m| (m, c.at))
 }
@@ -331,7 +327,7 @@ fn is_weekday(word: &str) -> bool {
     .contains(&word.to_ascii_lowercase().as_str())
 }
 
-/// Forms with the month's name: `Oct 10 13:55:36`, `10/Oct/2000:13:55:36 -0700`, RFC 2822, ctime.
+/// With a month name: `Oct 10 13:55:36`, `10/Oct/2000:13:55:36 -0700`, RFC 2822, ctime.
 fn named(text: &str) -> Option<(Moment, usize)> {
     let mut c = Cursor::new(text);
     let (mut month, mut day, mut year, mut clock, mut zone) = (None, None, None, None, None);

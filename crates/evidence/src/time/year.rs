@@ -1,4 +1,4 @@
-//! The year of a log that writes none.
+//! Chooses the year of a log without years.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -10,13 +10,12 @@ fn civil(ns: i64) -> Option<DateTime> {
     Some(Timestamp::from_nanosecond(ns.into()).ok()?.to_zoned(TimeZone::UTC).datetime())
 }
 
-/// The same month, day and time of day in another year; none for 29 February where there is none.
+/// None for 29 February if the year has none.
 pub(crate) fn in_year(ns: i64, year: i16) -> Option<i64> {
     let moved = civil(ns)?.with().year(year).build().ok()?;
     i64::try_from(moved.to_zoned(TimeZone::UTC).ok()?.timestamp().as_nanosecond()).ok()
 }
 
-/// The year of a time.
 pub(crate) fn of(ns: i64) -> Option<i16> {
     civil(ns).map(DateTime::year)
 }
@@ -25,9 +24,8 @@ fn month(ns: i64) -> Option<i8> {
     civil(ns).map(DateTime::month)
 }
 
-/// The year of the first record, where the times (in the year 2000) begin with `first` and end with
-/// `last` in the order of the file, so that the log lies as near as can be to `near`, a period known
-/// from elsewhere.
+/// The year of the first record. `first` and `last` are the first and last time of the file, in the year 2000.
+/// The log should be as near as possible to the period `near`.
 pub(crate) fn of_first(first: i64, last: i64, near: (i64, i64)) -> Option<i16> {
     let middle = civil(near.0 / 2 + near.1 / 2)?.year();
     let turn = turn_between(month(first)?, month(last)?);
@@ -39,7 +37,7 @@ pub(crate) fn of_first(first: i64, last: i64, near: (i64, i64)) -> Option<i16> {
     })
 }
 
-/// The period that a file's time of change stands for: logs are written up to it, not after.
+/// The period before the modification of a file: logs are not written after it.
 pub(crate) fn before_change(mtime: i64) -> (i64, i64) {
     (mtime - 180 * DAY, mtime + DAY)
 }
@@ -47,13 +45,12 @@ pub(crate) fn before_change(mtime: i64) -> (i64, i64) {
 fn turn_between(from: i8, to: i8) -> i16 {
     match to - from {
         ..=-7 => 1,
-        // A file with the newest first; a wider gap is asked for, since logs are seldom written so.
+        // Newest first. Logs are rarely written this way, so require a larger gap.
         10.. => -1,
         _ => 0,
     }
 }
 
-/// Gives years to times without, record after record.
 #[derive(Debug, Clone)]
 pub(crate) struct Years {
     base: i16,
@@ -66,11 +63,11 @@ impl Years {
         Self { base: year, year, month: None }
     }
 
-    /// The time with its year; December before January turns the year.
+    /// The time with its year. January after December starts a new year.
     pub(crate) fn date(&mut self, ns: i64) -> Option<i64> {
         let now = month(ns)?;
         if let Some(before) = self.month {
-            // Lines in no order at all must not carry the year away.
+            // Limit the change, because lines may be in no order.
             let turned = self.year.saturating_add(turn_between(before, now));
             self.year = turned.clamp(self.base - 10, self.base + 10);
         }

@@ -1,11 +1,10 @@
-//! Arguments of tool calls, checked one by one, with messages that say what would be right.
+//! Checks the arguments of tool calls, with messages that say what is expected.
 
 use casebook_protocol::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::query::{Condition, Op};
 
-/// The arguments of one call.
 #[derive(Debug)]
 pub(crate) struct Args {
     tool: &'static str,
@@ -13,10 +12,10 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Reads the arguments; only names in `known` are allowed.
     pub(crate) fn new(tool: &'static str, json: &str, known: &[&str]) -> Result<Self, String> {
         let json = if json.trim().is_empty() { "{}" } else { json };
-        let value: Value = serde_json::from_str(json).map_err(|e| format!("{tool}: the arguments are no JSON: {e}"))?;
+        let value: Value =
+            serde_json::from_str(json).map_err(|e| format!("{tool}: the arguments are not JSON: {e}"))?;
         let Value::Object(map) = value else {
             return Err(format!("{tool}: the arguments must be a JSON object, got {}", kind(&value)));
         };
@@ -72,7 +71,6 @@ impl Args {
         }
     }
 
-    /// A whole number from `least` to `most`.
     pub(crate) fn number(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, String> {
         match self.get(name) {
             None => Ok(None),
@@ -83,7 +81,7 @@ impl Args {
         }
     }
 
-    /// Seconds, with a fraction, from 0 to a year.
+    /// Seconds with a fraction, from 0 to a year.
     pub(crate) fn seconds(&self, name: &str) -> Result<Option<i64>, String> {
         const YEAR: f64 = 366.0 * 86_400.0;
         match self.get(name) {
@@ -104,7 +102,6 @@ impl Args {
         }
     }
 
-    /// One of these words.
     pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, String> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         match words.iter().find(|(word, _)| *word == text) {
@@ -117,7 +114,7 @@ impl Args {
         }
     }
 
-    /// A moment, in nanoseconds since 1970.
+    /// Nanoseconds since 1970.
     pub(crate) fn time(&self, name: &str) -> Result<Option<i64>, String> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let moment: Result<Timestamp, _> = text.parse();
@@ -130,7 +127,6 @@ impl Args {
         }
     }
 
-    /// The conditions under `where`.
     pub(crate) fn conditions(&self) -> Result<Vec<Condition>, String> {
         let shape = r#"a list of {"field": …, "op": …, "value": …}"#;
         let items = match self.get("where") {

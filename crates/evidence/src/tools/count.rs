@@ -1,5 +1,3 @@
-//! `count_by`.
-
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
@@ -13,7 +11,7 @@ use crate::query::{Filter, Order, has_field, page, scan, values};
 
 pub(super) const COUNT: &[&str] = &["field", "terms", "mode", "where", "from", "to", "sources", "top"];
 
-/// Different values that are counted; what is new after that is counted together.
+/// Different values counted; later ones are counted together.
 const VALUES_MAX: usize = 200_000;
 const VALUE_MAX: usize = 1_000;
 
@@ -35,12 +33,11 @@ impl Group {
     }
 }
 
-/// What is counted besides fields.
 #[derive(Debug, Clone, Copy)]
 enum By<'a> {
     Field(&'a str),
     Source,
-    /// The period of so many nanoseconds that the time lies in.
+    /// The length of the period, in nanoseconds.
     Period(i64),
 }
 
@@ -81,8 +78,8 @@ impl EvidenceTools {
         Ok(self.counted(&filter, counted, scanned.whole, top))
     }
 
-    /// Counts the sources that do not have the field at all, where that needs no look at their records; what
-    /// is left to look at.
+    /// Counts the records of sources that never have the field without reading them. Returns the filter for the
+    /// rest.
     fn count_missing(&self, filter: &Filter, field: Option<&str>, counted: &mut Counted) -> Result<Filter, String> {
         let mut rest = filter.clone();
         let Some(field) = field.filter(|_| filter.by_time_only()) else { return Ok(rest) };
@@ -134,7 +131,7 @@ impl EvidenceTools {
 struct Counted {
     total: u64,
     missing: u64,
-    /// Records with a value that came after there were too many.
+    /// Records with values beyond the limit.
     beyond: u64,
     groups: HashMap<String, Group>,
 }

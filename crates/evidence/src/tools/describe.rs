@@ -1,5 +1,3 @@
-//! `list_sources` and `describe_source`.
-
 use serde_json::{Value, json};
 
 use super::EvidenceTools;
@@ -9,7 +7,7 @@ use crate::Source;
 use crate::source::FieldProfile;
 
 pub(super) const DESCRIBE: &[&str] = &["source"];
-/// Bytes of field descriptions in one answer.
+/// In bytes.
 const FIELDS_MAX: usize = 800 << 10;
 
 impl EvidenceTools {

@@ -1,5 +1,3 @@
-//! `search`, `around` and `get_record`.
-
 use casebook_protocol::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,9 +9,8 @@ use crate::query::{Filter, Order, Page, page};
 use crate::readings::Terms;
 
 const SECOND: i64 = 1_000_000_000;
-/// Terms of one search.
 const TERMS_MAX: usize = 500;
-/// Bytes of a record that one call of `get_record` gives.
+/// In bytes.
 const PAGE_MAX: u64 = 256 << 10;
 const PAGE: u64 = 64 << 10;
 
@@ -24,7 +21,6 @@ pub(super) const AROUND: &[&str] =
 pub(super) const GET: &[&str] = &["file", "line", "nth", "offset", "length"];
 
 impl EvidenceTools {
-    /// What `terms`, `mode`, `where`, `from`, `to` and `sources` ask for.
     pub(super) fn filter(&self, args: &Args) -> Result<Filter, String> {
         let terms = args.texts("terms")?;
         if terms.len() > TERMS_MAX {
@@ -144,7 +140,6 @@ impl EvidenceTools {
         Ok(answer)
     }
 
-    /// The record that `file`, `line` and `nth` name, if it may be seen.
     fn entry(&self, args: &Args) -> Result<Entry, String> {
         let file = args.required("file")?;
         let Some(line) = args.number("line", 1, u64::MAX >> 1)? else {
@@ -158,12 +153,11 @@ impl EvidenceTools {
     }
 }
 
-/// The window of a query, as it was applied.
 pub(super) fn window(filter: &Filter) -> Value {
     json!({ "from": filter.from.map(stamp), "to": filter.to.map(stamp) })
 }
 
-/// A moment as RFC 3339, UTC.
+/// RFC 3339 in UTC.
 pub(super) fn stamp(ns: i64) -> String {
     Timestamp::from_nanosecond(ns.into()).map_or_else(|_| ns.to_string(), |t| t.to_string())
 }

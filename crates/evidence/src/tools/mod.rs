@@ -1,5 +1,3 @@
-//! The tools of an Expert over its sources.
-
 mod args;
 mod count;
 mod describe;
@@ -17,17 +15,16 @@ use super::query::Filter;
 use super::{Catalog, Source};
 use args::Args;
 
-/// The evidence tools over those sources of a catalog that one Expert may see. Shared between threads;
-/// a call blocks on files, so call it where blocking is allowed.
+/// The tools for the sources that one Expert may see, for use by many threads. A call blocks on file access.
 #[derive(Debug, Clone)]
 pub struct EvidenceTools {
     catalog: Arc<Catalog>,
-    /// Places of the sources, ascending.
+    /// Source numbers, ascending.
     visible: Arc<[usize]>,
 }
 
 impl EvidenceTools {
-    /// The tools over the sources with these ids; an id that names no source is ignored.
+    /// Ignores ids that are not a source.
     #[must_use]
     pub fn new(catalog: Arc<Catalog>, visible_sources: &[String]) -> Self {
         let visible = catalog
@@ -40,33 +37,26 @@ impl EvidenceTools {
         Self { catalog, visible }
     }
 
-    /// The catalog behind the tools; it holds sources that these tools do not show.
-    #[must_use]
+    /// Includes sources that these tools hide.
     pub fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
 
-    /// The sources that these tools show, in order of file name.
     pub fn visible(&self) -> impl Iterator<Item = &Source> {
         self.visible.iter().filter_map(|place| self.catalog.sources().get(*place))
     }
 
-    /// Name, documentation and argument schema of every tool.
-    #[must_use]
     pub fn toolset(&self) -> Toolset {
         spec::toolset(self.visible())
     }
 
-    /// The names of all tools, whatever the sources.
     pub fn tool_names() -> impl Iterator<Item = &'static str> {
         spec::TOOLS.iter().map(|(name, ..)| *name)
     }
 
-    /// Calls a tool. The answer is JSON and is the same for the same call on the same evidence.
+    /// Calls a tool. The answer is JSON, and the same call on the same evidence gives the same answer.
     ///
-    /// # Errors
-    /// A message for the caller: what is wrong with the call and what would be right, or why the evidence
-    /// cannot be read.
+    /// Errors: What is wrong with the call and what is expected, or why the evidence cannot be read.
     pub fn call(&self, tool: &str, arguments_json: &str) -> Result<String, String> {
         let read = |tool, known| Args::new(tool, arguments_json, known);
         let answer = match tool {
@@ -85,7 +75,6 @@ impl EvidenceTools {
         Ok(text(&answer))
     }
 
-    /// The places of the sources that `sources` names; of all that may be seen where it is not given.
     fn sources(&self, args: &Args) -> Result<Vec<usize>, String> {
         let wanted = args.texts("sources")?;
         if wanted.is_empty() {
@@ -107,19 +96,17 @@ impl EvidenceTools {
         Ok(places)
     }
 
-    /// The ids of the sources that a filter covers.
     fn names(&self, filter: &Filter) -> Vec<&str> {
         filter.sources.iter().filter_map(|p| self.catalog.sources().get(*p)).map(|s| s.id.as_str()).collect()
     }
 
-    /// The visible sources for a message.
     fn known(&self) -> String {
         let all: Vec<&str> = self.visible().map(|s| s.id.as_str()).take(40).collect();
         if all.is_empty() { "none".to_owned() } else { all.join(", ") }
     }
 }
 
-/// JSON with keys in one order, so that an answer has one hash.
+/// Sorts keys, so that equal answers have equal hashes.
 fn text(answer: &Value) -> String {
     casebook_protocol::hash::canonical_json(answer)
 }

@@ -1,4 +1,4 @@
-//! Records as tools show them.
+//! Records in answers of tools.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,19 @@ use crate::index::Entry;
 use crate::profile::cut;
 use crate::{ReadError, Record};
 
-/// Bytes of a record's text that are shown.
 const RAW_MAX: usize = 16 << 10;
-/// Bytes of one field's value, and of all fields of a record.
+/// Bytes of one value, and of all fields of a record.
 const VALUE_MAX: usize = 8 << 10;
 const FIELDS_MAX: usize = 96 << 10;
-/// Bytes of all records of an answer.
+/// In bytes.
 const ANSWER_MAX: usize = (1 << 20) - (64 << 10);
 
-/// A record in an answer.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shown {
     source: String,
     file: String,
     line: u64,
-    /// Which record of those on this line, where it is not the first.
+    /// None for the first record on the line.
     #[serde(skip_serializing_if = "Option::is_none")]
     nth: Option<u32>,
     time: Option<String>,
@@ -93,14 +91,13 @@ fn fields(record: &Record) -> (Option<BTreeMap<String, Value>>, bool) {
                 shown.insert(path, new);
             }
             Some(Value::Array(all)) => all.push(new),
-            // The record has the key more than once: neither value may hide the other.
+            // The key occurs more than once. Show all values.
             Some(one) => *one = Value::Array(vec![one.take(), new]),
         }
     }
     (Some(shown), short)
 }
 
-/// The basis of a time as the protocol spells it.
 pub(crate) const fn basis(basis: casebook_protocol::TimeBasis) -> &'static str {
     use casebook_protocol::TimeBasis as B;
     match basis {
@@ -124,7 +121,7 @@ const fn precision(precision: casebook_protocol::Precision) -> &'static str {
     }
 }
 
-/// The records of these entries as far as they fit an answer, and how many did not.
+/// The records that fit into the answer, and the number of the others.
 pub(crate) fn records(
     catalog: &Catalog,
     entries: &[Entry],

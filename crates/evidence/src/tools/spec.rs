@@ -1,17 +1,16 @@
-//! What callers read about the tools.
+//! The descriptions of the tools.
 
 use casebook_protocol::{ToolSpec, Toolset};
 
 use crate::{Format, Source};
 
-/// Name, description and argument schema of each tool.
 pub(super) const TOOLS: [(&str, &str, &str); 7] = [
     (
         "list_sources",
         "Lists the sources of evidence that you may see: file, format, what wrote it (`sensor`), number of records, \
          first and last time, what the times rest on, and notes such as clock offsets that were found. Begin here. \
-         Two sources are independent only where their sensors differ; `written_on_subject_host` says that an \
-         ordinary process on the host in question wrote the log, so that whoever controls the host controls it.",
+         Two sources are independent only if their sensors differ; `written_on_subject_host` says that an \
+         ordinary process on the host in question wrote the log, so that an attacker who controls the host controls it.",
         r#"{"type":"object","properties":{},"additionalProperties":false}"#,
     ),
     (
@@ -32,7 +31,7 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
          and the records with file, line, time and text: cite these; with mode=any also `by_term`, how many hold each term \
          that occurs. `near` gives the records nearest a moment first. A total of 0 is evidence of absence for exactly \
          that window and those sources.",
-        r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","starts_with","ends_with","gt","lt","exists","regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"},"description":"ids; all that you may see when left out"},"order":{"enum":["time","time_desc","file"],"default":"time"},"near":{"type":"string","format":"date-time"},"limit":{"type":"integer","minimum":0,"maximum":500,"default":20},"offset":{"type":"integer","minimum":0,"maximum":100000,"default":0},"include_fields":{"type":"boolean","default":false}},"additionalProperties":false}"#,
+        r#"{"type":"object","properties":{"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","starts_with","ends_with","gt","lt","exists","regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"},"description":"ids; default: all that you may see"},"order":{"enum":["time","time_desc","file"],"default":"time"},"near":{"type":"string","format":"date-time"},"limit":{"type":"integer","minimum":0,"maximum":500,"default":20},"offset":{"type":"integer","minimum":0,"maximum":100000,"default":0},"include_fields":{"type":"boolean","default":false}},"additionalProperties":false}"#,
     ),
     (
         "count_by",
@@ -65,7 +64,6 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
     ),
 ];
 
-/// The toolset over these sources.
 pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset {
     let about = about(sources.map(|s| (s.id.as_str(), s.format, s.records, s.sensor.as_str())));
     let tools = TOOLS
@@ -80,7 +78,7 @@ pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset 
     Toolset { name: "evidence".into(), about, tools }
 }
 
-/// What stands behind the tools over these sources, each with id, format, number of records and sensor.
+/// Describes the sources: id, format, number of records and sensor.
 pub fn about<'s>(sources: impl Iterator<Item = (&'s str, Format, u64, &'s str)>) -> String {
     let names: Vec<String> = sources
         .map(|(id, format, records, sensor)| format!("{id} ({}, {records} records of {sensor})", format.words()))

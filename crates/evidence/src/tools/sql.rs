@@ -1,4 +1,4 @@
-//! `sql`: read-only SQL over the records that may be seen, and nothing else.
+//! Read-only SQL over the visible records.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,7 +21,6 @@ use crate::query::values;
 
 pub(super) const SQL: &[&str] = &["query", "limit"];
 
-/// A query that takes longer is stopped.
 const TIME_MAX: Duration = Duration::from_secs(5);
 const BYTES_MAX: usize = 900 << 10;
 const CELL_MAX: usize = 16 << 10;
@@ -40,12 +39,12 @@ impl EvidenceTools {
         rows(&mut statement, limit).map_err(|e| explain(&e))
     }
 
-    /// A connection that sees the visible records under the name `records` and may do nothing else.
+    /// A connection that can only read the view `records` of visible records.
     fn guarded(&self) -> rusqlite::Result<Connection> {
         let mut db = index::open(self.catalog.index_path())?;
         db.execute_batch("PRAGMA query_only=OFF;")?;
         self.functions(&db)?;
-        // With an empty list SQLite would not read the table at all, and so not in the view's name.
+        // With an empty list, SQLite would skip the table, and the authorizer would not see the view.
         let places: Vec<String> =
             std::iter::once("-1".to_owned()).chain(self.visible.iter().map(ToString::to_string)).collect();
         let cases = |value: &dyn Fn(usize) -> Option<String>| -> String {
@@ -58,8 +57,8 @@ impl EvidenceTools {
         };
         let ids = cases(&|p| self.catalog.sources().get(p).map(|s| s.id.clone()));
         let files = cases(&|p| self.catalog.sources().get(p).map(|s| s.file.clone()));
-        // The authorizer is told the view in whose name a table is read. A query could give a subquery of
-        // its own any name, so the name must be one that it cannot guess.
+        // The authorizer gets the name of the view that reads a table. A query can name a subquery freely, so
+        // the name must be one that it cannot guess.
         let secret = secret();
         db.execute_batch(&format!(
             "CREATE TEMP VIEW {secret} AS SELECT id, {ids} AS source, {files} AS file, line, nth, rfc3339(time) AS time,
@@ -94,7 +93,6 @@ impl EvidenceTools {
     }
 }
 
-/// Reads records for the functions of a query.
 #[derive(Debug, Clone)]
 struct Reader {
     catalog: Arc<Catalog>,
@@ -102,7 +100,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// The record with this id; none where there is none that may be seen.
+    /// None if no visible record has this id.
     fn record(&self, id: i64) -> rusqlite::Result<Option<crate::Record>> {
         let failed = |e: crate::ReadError| rusqlite::Error::UserFunctionError(Box::new(e));
         let sql = format!("SELECT {ENTRY} FROM rec WHERE id=?1");

@@ -1,5 +1,5 @@
-//! Text of others inside Markdown: it must stay text on GitHub, in a chat and in a ticket system.
-//! Nothing of it becomes a link, an image, HTML, a mention or a heading.
+//! Escapes text for Markdown, so that it stays text on GitHub, in a chat and in a ticket system. It cannot
+//! become a link, an image, HTML, a mention or a heading.
 
 use std::fmt::{self, Write};
 
@@ -7,10 +7,10 @@ use askama::filters::Escaper;
 
 use crate::words::{Piece, cut, pieces};
 
-/// Longer texts are cut, and say so; the report as JSON has them whole.
+/// In characters. Longer texts are cut, with a note; the JSON report has them whole.
 const MOST: usize = 2_000;
 
-/// Escapes every text of a template as [`sentence`] does.
+/// Escapes every text of a template with [`sentence`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sentence;
 
@@ -20,8 +20,8 @@ impl Escaper for Sentence {
     }
 }
 
-/// A text in one line. Names in backquotes become code; so does whatever a reader's program might
-/// turn into a link or a mention by itself.
+/// A text on one line. Names in backquotes become code, and so does text that programs may turn into links or
+/// mentions.
 fn sentence(text: &str) -> String {
     let text = whole_or_cut(text);
     let mut out = String::new();
@@ -34,7 +34,6 @@ fn sentence(text: &str) -> String {
     out
 }
 
-/// A text as code in one line: nothing in it is Markdown.
 pub(super) fn code(text: &str) -> String {
     let text = flat(&whole_or_cut(text));
     if text.is_empty() {
@@ -47,7 +46,7 @@ pub(super) fn code(text: &str) -> String {
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// A text inside a table, where a bar would end the cell even inside code.
+/// Escapes a text for a table cell, which a bar would end even inside code.
 pub(super) fn cell(text: &str) -> String {
     sentence(&text.replace('|', "¦"))
 }
@@ -59,7 +58,7 @@ fn whole_or_cut(text: &str) -> String {
     }
 }
 
-/// Line ends as spaces: a line end would leave the list item, the code or the table.
+/// Replaces line breaks, which would end a list item, code or a table row.
 fn flat(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).collect()
 }
@@ -80,7 +79,7 @@ fn plain_text(text: &str, out: &mut String) {
     }
 }
 
-/// Programs make links of these without being asked.
+/// Many programs turn these into links.
 fn may_link(word: &str) -> bool {
     let lower = word.to_lowercase();
     word.contains('@')

@@ -25,14 +25,19 @@ const EXPECTED: [(&str, &str); 16] = [
     ("f64", "expected a number"),
 ];
 
-/// The sentence of `error`, which happened at `path` of a file that `schema` describes.
-pub(super) fn sentence(error: &str, path: &Path, schema: &Value) -> String {
+/// The keys and indices of `path`.
+pub(super) fn steps(path: &Path) -> Vec<String> {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(index.to_string()),
         Segment::Map { key } | Segment::Enum { variant: key } => Some(key.clone()),
         Segment::Unknown => None,
     };
-    let mut steps: Vec<String> = path.iter().filter_map(step).collect();
+    path.iter().filter_map(step).collect()
+}
+
+/// The sentence of `error`, which happened at `path` of a file that `schema` describes.
+pub(super) fn sentence(error: &str, path: &Path, schema: &Value) -> String {
+    let mut steps = steps(path);
     // Without what was got, which may be a secret.
     let expected = match error.split_once(": ") {
         Some(("invalid type" | "invalid value", rest)) => rest.rsplit_once(", expected ").map(|(_, expected)| expected),

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::de::{Deserializer, Error};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 /// A time such as `60s`, `500ms`, `2m` or `1h`.
+#[must_use]
 pub fn duration(text: &str) -> Option<Duration> {
     let at = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(at)?;
@@ -39,6 +40,7 @@ pub fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(dese
 }
 
 /// `name` is what a shell takes as the name of a variable.
+#[must_use]
 pub fn is_variable(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())

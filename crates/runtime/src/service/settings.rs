@@ -105,7 +105,9 @@ impl Program {
     ) -> Result<Asked<T>, Failure> {
         let variable = |name: &str| variable(name).filter(|text| !text.is_empty());
         let mut settings = Settings::of::<T>();
-        let command = Own::augment_args(settings.command.clone().name(self.name));
+        // Limits have a heading of their own, which ends here.
+        let command = settings.command.clone().name(self.name).next_help_heading(Resettable::Reset);
+        let command = Own::augment_args(command);
         let command = command.about(self.about).version(version()).after_help(AFTER).disable_help_flag(false);
         let matches = match without_variables(&command).try_get_matches_from(arguments) {
             Ok(matches) => matches,

@@ -1,4 +1,4 @@
-//! A quotation: where it has to stand, and the record that it leads to.
+//! Checks a quotation and finds the record that it comes from.
 
 use serde_json::Value;
 
@@ -74,7 +74,6 @@ fn cite_record(exhibit: &Exhibit, record: &Value, times: &mut Vec<CitedTime>, ch
     }
 }
 
-/// The records within a value, one below the other.
 fn records_in(value: &Value) -> Vec<&Value> {
     if value.get("file").is_some() && value.get("line").is_some() && value.get("raw").is_some() {
         return vec![value];

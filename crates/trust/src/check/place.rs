@@ -1,14 +1,11 @@
-//! Where a value stands in the text of a JSON document: from a pointer to its bytes, and from a byte to
-//! the pointer of the innermost value around it.
+//! Converts between JSON pointers and byte positions in the text of a JSON document.
 
 use std::ops::Range;
 
-/// Values within values that are followed; `serde_json` reads no more either.
+/// The same limit as `serde_json`.
 const DEPTH: usize = 130;
 
-/// The bytes of the value at `pointer` in the JSON text `json`; none where nothing stands there. Of
-/// fields that are given twice the last one counts.
-#[must_use]
+/// The bytes of the value at `pointer` in `json`. If a key occurs twice, the last one counts.
 pub fn span(json: &str, pointer: &str) -> Option<Range<usize>> {
     let mut found = None;
     walk(json, |place| {
@@ -19,9 +16,8 @@ pub fn span(json: &str, pointer: &str) -> Option<Range<usize>> {
     found
 }
 
-/// For each of `offsets` the pointer of the innermost value of the JSON text `json` around that byte; a
-/// key belongs to its value. The pointer of the whole, `""`, where the text is no JSON.
-#[must_use]
+/// For each offset, the pointer of the innermost value around that byte. A key belongs to its value. Gives `""`,
+/// the pointer of the whole text, if the text is not JSON.
 pub fn pointers_at(json: &str, offsets: &[usize]) -> Vec<String> {
     let mut found: Vec<Option<String>> = vec![None; offsets.len()];
     let whole = walk(json, |place| {
@@ -38,21 +34,18 @@ pub fn pointers_at(json: &str, offsets: &[usize]) -> Vec<String> {
     found.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// `key` as one step of a JSON pointer.
-#[must_use]
 pub fn step(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// A value that was walked over.
 struct Place<'p> {
     path: &'p str,
-    /// Where its key begins, or the value itself.
+    /// Where the key begins, or the value if it has no key.
     with_key: usize,
     value: Range<usize>,
 }
 
-/// Shows every value to `see`, those inside before those around them; none where `json` is no JSON.
+/// Calls `see` for every value, inner values first. None if `json` is not JSON.
 fn walk(json: &str, see: impl FnMut(Place<'_>)) -> Option<()> {
     let mut walk = Walk { json, at: 0, path: String::new(), see };
     walk.value(None, DEPTH)
@@ -111,7 +104,6 @@ impl<F: FnMut(Place<'_>)> Walk<'_, F> {
         }
     }
 
-    /// Goes to the next value of an object or an array; where its key begins, in an object.
     fn enter(&mut self, end: u8, index: usize) -> Option<Option<usize>> {
         self.path.push('/');
         if end == b']' {
@@ -138,7 +130,7 @@ impl<F: FnMut(Place<'_>)> Walk<'_, F> {
                     return Some(());
                 }
                 b'\\' => escaped = !escaped && place > 0,
-                // The first byte is the quotation mark that begins it.
+                // The first byte is the opening quotation mark.
                 _ => escaped = false,
             }
         }

@@ -1,4 +1,4 @@
-//! What a count or an absence shows: what was asked, of which sources, and over which window.
+//! Checks what a count or an absence shows: the query, its sources and its window.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::Exhibit;
 use crate::claim::Corpus;
 use casebook_protocol::{CitationCheck, Timestamp};
 
-/// An absence is of all that was asked for together: of one of several terms that were all required,
-/// or of a value that a condition required, nothing is shown unless the claim names the others, too.
+/// An absence holds for all conditions of a query together. If a query requires several terms or values, the
+/// claim must name all of them.
 pub(super) fn asked_for(exhibit: &Exhibit, claim: &str) -> Result<(), String> {
     let Ok(arguments) = serde_json::from_str::<Value>(&exhibit.call.arguments) else { return Ok(()) };
     let any = arguments.get("mode").and_then(Value::as_str) == Some("any");
@@ -18,13 +18,12 @@ pub(super) fn asked_for(exhibit: &Exhibit, claim: &str) -> Result<(), String> {
     match required.into_iter().find(|value| !claim.contains(&value.to_lowercase())) {
         None => Ok(()),
         Some(value) => Err(format!(
-            "the query required {:?}, too, which the claim does not name: it shows no more than that they do not occur together",
+            "the query also required {:?}, which the claim does not name: it shows only that they do not occur together",
             casebook_protocol::one_line(&value, 80)
         )),
     }
 }
 
-/// The texts and numbers of a condition or term, the keys under which they stand aside.
 fn values_in(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -39,8 +38,7 @@ fn values_in(value: &Value) -> Vec<String> {
     }
 }
 
-/// What was asked belongs to what a count or an absence shows: its arguments and the sources that the
-/// tool says it searched.
+/// Adds the arguments of the call and the sources that it searched: a count or an absence is about them.
 pub(super) fn queried(exhibit: &Exhibit, corpus: &mut Corpus, check: &mut CitationCheck) -> Result<(), String> {
     match serde_json::from_str::<Value>(&exhibit.call.arguments) {
         Ok(arguments) => corpus.add_query(&arguments),
@@ -59,7 +57,6 @@ pub(super) fn queried(exhibit: &Exhibit, corpus: &mut Corpus, check: &mut Citati
     Ok(())
 }
 
-/// The window that the tool searched covers the window that is claimed.
 pub(super) fn covers(exhibit: &Exhibit, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<(), String> {
     let edge =
         |key: &str| -> Option<Timestamp> { exhibit.json.as_ref()?.get("window")?.get(key)?.as_str()?.parse().ok() };

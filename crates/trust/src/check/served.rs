@@ -1,6 +1,5 @@
-//! A quotation from what a tool of an MCP server returned. Nothing in such a result is believed of
-//! itself: its source is the server, whatever it says of its source, and its record is what stands around
-//! the quotation.
+//! Checks quotations from results of MCP servers. Nothing that such a result says about itself is believed: its
+//! source is the server, and its record is the text around the quotation.
 
 use serde_json::{Map, Value};
 
@@ -9,21 +8,21 @@ use crate::chosen;
 use crate::claim::Corpus;
 use casebook_protocol::{CitationCheck, Locator, RecordRef, Timestamp};
 
-/// The source that a call speaks for: the server behind its tool, or the tool itself where it is ours.
+/// The server of the tool, or the tool itself if it is built in.
 pub(super) fn source(exhibit: &Exhibit) -> String {
     let tool = &exhibit.call.tool;
     casebook_protocol::tool::server_of(tool).unwrap_or(tool).to_owned()
 }
 
-/// What is cited: one record, or one line of a text, with what stands there.
+/// One record, or one line of a text.
 struct Cited {
     /// `#` and the pointer of the record; empty for a text.
     fragment: String,
-    /// The line of the text, from 1; 1 for a record.
+    /// Counted from 1; always 1 for a record.
     line: u64,
     value: Value,
     chosen: Option<String>,
-    /// It stands in a text that whoever is recorded chose: a time in it is no record's own.
+    /// The recorded party chose the text, so a time in it is not the time of the record.
     hearsay: bool,
 }
 
@@ -71,7 +70,7 @@ pub(super) fn literal(
     Ok("quoted text found".to_owned())
 }
 
-/// A line, or the lines that the quotation spans. A line that is a JSON object is a record.
+/// A line that is a JSON object counts as a record.
 fn of_text(line: u64, text: &str, quote: &str) -> Cited {
     let (value, chosen) = match when::inner(text.trim()) {
         Some(record) => {
@@ -84,10 +83,10 @@ fn of_text(line: u64, text: &str, quote: &str) -> Cited {
     Cited { fragment: String::new(), line, value, chosen, hearsay: false }
 }
 
-/// The record at a pointer: the innermost object around it, without the lists of objects in it, which
-/// are records of their own; where there is none, the value itself.
+/// The record at a pointer: the innermost object around it, or the value itself if there is none. Lists of
+/// objects inside it are left out, because their items are records too.
 fn of_json(json: &Value, pointer: &str, quote: &str) -> Result<Cited, String> {
-    let value = json.pointer(pointer).ok_or_else(|| format!("nothing stands at {pointer:?} in the result"))?;
+    let value = json.pointer(pointer).ok_or_else(|| format!("there is nothing at {pointer:?} in the result"))?;
     let objects = value.as_array().map_or(0, |items| items.iter().filter(|i| i.is_object()).count());
     if objects > 0 {
         return Err(format!("{pointer:?} holds {objects} records: cite the one that shows it"));
@@ -96,7 +95,7 @@ fn of_json(json: &Value, pointer: &str, quote: &str) -> Result<Cited, String> {
         let (line, found) = lines_with(text, quote)
             .ok_or_else(|| format!("the quoted text {:?} is not there", casebook_protocol::one_line(quote, 80)))?;
         let cited = of_text(line, found, quote);
-        // What stands in a chosen text is chosen, also where it looks like a record.
+        // Inside a text that the recorded party chose, everything is chosen, even if it looks like a record.
         let field = pointer.rsplit('/').next().unwrap_or_default();
         let hearsay = chosen::by_name(field);
         let chosen = cited.chosen.or_else(|| hearsay.then(|| field.to_owned()));
@@ -117,8 +116,7 @@ fn of_json(json: &Value, pointer: &str, quote: &str) -> Result<Cited, String> {
     Ok(Cited { fragment: format!("#{path}"), line: 1, value: record, chosen, hearsay: false })
 }
 
-/// The record that the value at `pointer` is of, and its pointer: each item of a list of objects is one
-/// of its own. None where there is no object around it.
+/// The record around `pointer`, and its pointer. Each item of a list of objects is a record.
 fn around<'v, 'p>(json: &'v Value, pointer: &'p str) -> Option<(&'p str, &'v Value)> {
     let mut path = pointer;
     loop {
@@ -138,7 +136,7 @@ fn lists_records(value: &Value) -> bool {
     value.as_array().is_some_and(|items| items.iter().any(Value::is_object))
 }
 
-/// A record without the records in it, and of texts with several lines those that the quotation is in.
+/// The record without inner records. Of texts with several lines, only the quoted ones are kept.
 fn own(value: &Value, quote: &str) -> Value {
     match value {
         Value::Object(map) => {
@@ -152,7 +150,7 @@ fn own(value: &Value, quote: &str) -> Value {
     }
 }
 
-/// The first line that the quotation is in, from 1, and the text of it, or of all that it spans.
+/// The number of the first quoted line (from 1), and the text of all quoted lines.
 fn lines_with<'t>(text: &'t str, quote: &str) -> Option<(u64, &'t str)> {
     let whole = |range: std::ops::Range<usize>| {
         let (before, after) = (text.get(..range.start)?, text.get(range.end..)?);
@@ -171,7 +169,6 @@ fn lines_with<'t>(text: &'t str, quote: &str) -> Option<(u64, &'t str)> {
     (1..).zip(text.lines()).find(|(_, line)| holds(line))
 }
 
-/// The number that stands at the place of a count: a number, or the length of a list.
 pub(super) fn number(value: &Value) -> Option<u64> {
     match value {
         Value::Array(items) => Some(items.len() as u64),
@@ -180,8 +177,8 @@ pub(super) fn number(value: &Value) -> Option<u64> {
     }
 }
 
-/// The window of an absence is one that the call asked for. What the result says of it is not believed.
-/// The edges that the arguments name count as times.
+/// Checks the window of an absence against the window in the arguments of the call. What the result says about
+/// its window is not believed.
 pub(super) fn window(
     exhibit: &Exhibit,
     edges: [Option<Timestamp>; 2],
@@ -198,7 +195,7 @@ pub(super) fn window(
         (Some(first), Some(last)) if first < last => {
             from.is_some_and(|from| from >= first) && to.is_some_and(|to| to <= last)
         }
-        // Whether it begins or ends there is not known: one edge has to be it.
+        // With only one edge, it is not known whether the window begins or ends there.
         (Some(only), _) => from == Some(only) || to == Some(only),
         _ => true,
     };

@@ -1,5 +1,5 @@
-//! The times in what a tool of somebody else returned. Nobody has said which field holds the time of a
-//! record, so a time counts where its form and its place leave no doubt, and on no better basis.
+//! Finds times in results of MCP servers. The fields of such results are unknown, so a time counts only if its
+//! form and place are clear.
 
 use serde_json::Value;
 
@@ -7,18 +7,17 @@ use super::CitedTime;
 use crate::chosen;
 use casebook_protocol::{TimeBasis, Timestamp};
 
-/// Parts of the names of fields in which a number is a time since 1970.
+/// A number is a time since 1970 if the name of its field contains one of these.
 const TIMES: &[&str] = &["time", "date", "epoch", "stamp", "created", "modified", "seen", "start", "end", "expire"];
-/// Parts of the names of fields in which a collector says when it received a record.
+/// Fields in which a collector writes when it received a record.
 const RECEIVED: &[&str] = &["ingest", "indexed", "receiv", "collected"];
-/// Bytes of the longest time as anybody writes it.
+/// In bytes.
 const LONGEST: usize = 40;
-/// JSON within JSON that is read.
+/// How many levels of JSON inside JSON are read.
 const DEPTH: u8 = 2;
 
-/// The times of the fields of `record`: texts that are a time as a whole, and numbers in fields that are
-/// named like a time. A time with its zone is the record's own, unless the field is one whose text
-/// whoever is recorded chooses.
+/// Finds texts that are entirely a time, and numbers in fields with a name like a time. A time with a zone is
+/// the time of the record, unless the recorded party chooses the text of its field.
 pub(super) fn of_record(record: &Value, times: &mut Vec<CitedTime>) {
     of_field("", record, DEPTH, times);
 }
@@ -51,15 +50,13 @@ fn of_field(key: &str, value: &Value, depth: u8, times: &mut Vec<CitedTime>) {
     }
 }
 
-/// The times from `before` on stand in the text of the field `key`: where whoever is recorded chose that, they
-/// are no record's own.
+/// Lowers the basis of the times from `before` on if the recorded party chose the text of the field `key`.
 fn hearsay(key: &str, before: usize, times: &mut [CitedTime]) {
     if chosen::by_name(key) {
         times.iter_mut().skip(before).for_each(|time| time.basis = TimeBasis::Inferred);
     }
 }
 
-/// An object that is written as text.
 pub(super) fn inner(text: &str) -> Option<Value> {
     let object = || serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
     if text.starts_with('{') { object() } else { None }
@@ -76,8 +73,8 @@ fn basis(key: &str, zoned: bool) -> TimeBasis {
     }
 }
 
-/// The times in a line of text. The line's own is the one that it begins with; any other may be part of
-/// a text that somebody chose.
+/// Only a time at the start of the line is the time of the line. Any other may be in a text that an attacker
+/// chose.
 pub(super) fn of_line(line: &str, times: &mut Vec<CitedTime>) {
     let starts: Vec<usize> = starts(line).collect();
     for at in starts {
@@ -88,7 +85,7 @@ pub(super) fn of_line(line: &str, times: &mut Vec<CitedTime>) {
     }
 }
 
-/// Nothing stands before the time but marks, or the name of a field that holds a time.
+/// True if only punctuation or the name of a time field comes before the time.
 fn opens(before: &str) -> bool {
     let words: Vec<&str> = before.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect();
     match words.as_slice() {
@@ -104,7 +101,7 @@ fn named(key: &str) -> bool {
     short || key.ends_with("_at") || key.ends_with("At") || TIMES.iter().any(|part| name.contains(part))
 }
 
-/// Where four digits and a `-` begin that no digit stands before.
+/// Where a year may begin: four digits and a `-`, without a digit before.
 fn starts(line: &str) -> impl Iterator<Item = usize> {
     let bytes = line.as_bytes();
     let digits = move |at: usize| bytes.get(at..at + 4).is_some_and(|year| year.iter().all(u8::is_ascii_digit));
@@ -114,7 +111,6 @@ fn starts(line: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The longest time that `text` begins with.
 fn longest(text: &str) -> Option<(Timestamp, bool)> {
     let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | ':' | '.' | ',' | '+' | '-');
     let end = text.char_indices().find(|(at, c)| *at >= LONGEST || !part(*c)).map_or(text.len(), |(at, _)| at);
@@ -125,7 +121,7 @@ fn longest(text: &str) -> Option<(Timestamp, bool)> {
     (16..=end).rev().filter(ends).find_map(|end| moment(text.get(..end)?))
 }
 
-/// The moment that `text` is as a whole, and whether it says its zone. A date alone is no moment.
+/// Reads `text` if all of it is a time; the flag says whether it has a zone. A date alone is not a time.
 pub(super) fn moment(text: &str) -> Option<(Timestamp, bool)> {
     if text.len() > LONGEST || text.len() < 16 || !text.contains(':') || text.trim() != text {
         return None;
@@ -139,8 +135,7 @@ pub(super) fn moment(text: &str) -> Option<(Timestamp, bool)> {
     Some((at, utc.is_some()))
 }
 
-/// Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size, in a field that is named
-/// like a time.
+/// Seconds, milli-, micro- or nanoseconds since 1970; the size of the number decides which.
 fn epoch(key: &str, text: &str) -> Option<(Timestamp, bool)> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());

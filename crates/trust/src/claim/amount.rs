@@ -1,24 +1,18 @@
-//! Numbers with units: what a claim says in kilobytes or minutes, the record says in bytes or
-//! milliseconds.
+//! Compares amounts across units: a claim may say kilobytes or minutes if the record says bytes or milliseconds.
 
 use super::corpus::Corpus;
 use casebook_protocol::Timestamp;
 
-/// Keys under which records have durations.
 const DURATIONS: &[&str] = &["duration", "elapsed", "latency", "took", "_ms", "millis", "seconds", "uptime"];
-/// Keys under which records have amounts of data.
 const SIZES: &[&str] = &["bytes", "size", "octets", "length", "_len"];
 
-/// What a unit measures, and in how many seconds or bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Unit {
-    /// Seconds in it.
     Time(f64),
-    /// Bytes in it; a kilobyte may be 1000 or 1024.
+    /// Two values, because a kilobyte may be 1000 or 1024 bytes.
     Data(f64, f64),
 }
 
-/// The unit that a word names.
 pub(super) fn unit(word: &str) -> Option<Unit> {
     Some(match word.to_ascii_lowercase().as_str() {
         "ms" | "milliseconds" | "millisecond" => Unit::Time(0.001),
@@ -37,7 +31,7 @@ pub(super) fn unit(word: &str) -> Option<Unit> {
     })
 }
 
-/// A number as written: its value and its decimals.
+/// The value and the number of decimals.
 pub(super) fn number(word: &str) -> Option<(f64, u32)> {
     let digits: String = word.chars().filter(|c| *c != ',' && *c != '_').collect();
     let plain =
@@ -46,16 +40,16 @@ pub(super) fn number(word: &str) -> Option<(f64, u32)> {
     (plain && decimals < 12).then(|| digits.parse().ok()).flatten().map(|n| (n, decimals))
 }
 
-/// `35ms` as `35` and `ms`.
+/// Splits `35ms` into `35` and `ms`.
 pub(super) fn with_unit(word: &str) -> Option<(&str, Unit)> {
     let end = word.find(|c: char| c.is_ascii_alphabetic())?;
     let (digits, name) = word.split_at(end);
     Some((digits, unit(name).filter(|_| number(digits).is_some())?))
 }
 
-/// The evidence states the amount, in this unit or in another, as exactly as the claim does. A
-/// duration may lie between two of the cited times.
-pub(super) fn stands(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, times: &[Timestamp]) -> bool {
+/// True if the evidence states the amount, in any unit, as exactly as the claim. A duration may also lie between
+/// two cited times.
+pub(super) fn is_stated(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, times: &[Timestamp]) -> bool {
     let half = 0.5 / 10_f64.powi(i32::try_from(decimals).unwrap_or(0)) + 1e-9;
     let near = |found: f64| (found - value).abs() <= half;
     match unit {
@@ -69,12 +63,11 @@ pub(super) fn stands(value: f64, decimals: u32, unit: Unit, corpus: &Corpus, tim
     }
 }
 
-/// The digits stand in `text` as a number of their own.
-pub(super) fn stands_alone(text: &str, digits: &str) -> bool {
+pub(super) fn occurs_alone(text: &str, digits: &str) -> bool {
     places(text, digits).next().is_some()
 }
 
-/// Where the digits stand in `text` as a number of their own.
+/// Where the digits occur in `text` as a separate number.
 pub(super) fn places<'a>(text: &'a str, digits: &'a str) -> impl Iterator<Item = usize> + 'a {
     text.match_indices(digits).map(|(at, _)| at).filter(move |at| {
         let (head, tail) = (text.get(..*at).unwrap_or_default(), text.get(at + digits.len()..).unwrap_or_default());
@@ -88,8 +81,8 @@ fn free_after(tail: &str, own: usize) -> bool {
         || (!letters.is_empty() && unit(&letters).is_some())
 }
 
-/// What stands beside a number of `own` digits, outwards, does not make it a piece of something: of a
-/// longer number, a decimal, an address, a date, a clock or a name such as `AES_256_GCM`.
+/// Looks at the characters beside a number. False if it is part of something longer: a number, an address, a
+/// date, a time or a name such as `AES_256_GCM`.
 fn free(beside: impl Iterator<Item = char>, own: usize) -> bool {
     let mut beside = beside.peekable();
     let Some(mark) = beside.next() else { return true };

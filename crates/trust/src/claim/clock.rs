@@ -1,4 +1,4 @@
-//! Dates and clock times in prose, in the notations that people use.
+//! Reads dates and clock times in prose.
 
 use casebook_protocol::Timestamp;
 use jiff::civil;
@@ -7,18 +7,15 @@ use jiff::tz::Offset;
 
 use super::corpus::Corpus;
 
-/// A clock time as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Clock {
-    /// `18:10:22.138` on the 24-hour clock, as far as it is told.
+    /// 24-hour clock, such as `18:10:22.138`; seconds may be missing.
     text: String,
-    /// Seconds east of UTC; none where nothing is said.
+    /// Seconds east of UTC.
     offset: Option<i32>,
-    /// The date that it is written together with.
     date: Option<Date>,
 }
 
-/// A date as written; the year may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Date {
     year: Option<i16>,
@@ -26,28 +23,26 @@ struct Date {
     day: i8,
 }
 
-/// What is wrong with the date or time that `words` begins with, and how many words it takes. None
-/// where they begin with no date or time.
+/// Checks the date or time at the start of `words`. Returns what is wrong with it, and how many words it takes.
 pub(super) fn fault(words: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Option<(Option<String>, usize)> {
     if let Some((clock, used)) = clock(words) {
         let shown = words.get(..used).unwrap_or_default().join(" ");
-        // On another zone's clock the same digits are another moment.
+        // In another zone, the same digits mean another moment.
         let written = clock.date.is_none() && clock.offset.unwrap_or(0) == 0 && corpus.has_clock(&clock.text);
         let full = || corpus.moments().iter().any(|t| clock.shows(*t));
-        let stands = times.iter().any(|t| clock.shows(*t)) || written || full();
-        return Some(((!stands).then(|| format!("the time {shown} does not occur in what is cited")), used));
+        let found = times.iter().any(|t| clock.shows(*t)) || written || full();
+        return Some(((!found).then(|| format!("the time {shown} does not occur in what is cited")), used));
     }
     let (date, used) = date(words)?;
     let shown = words.get(..used).unwrap_or_default().join(" ");
-    // The zone stands with the clock, if at all: the day may be the one before or after.
+    // Without a zone beside the date, the day may be the one before or after.
     let offsets: Vec<i32> = words.iter().filter_map(|w| zone(w)).chain([0]).collect();
     let on = |t: &Timestamp| offsets.iter().any(|o| local(*t, *o).is_some_and(|local| date.is_of(local.date())));
-    let stands = times.iter().any(on) || corpus.has_token(&shown) || corpus.moments().iter().any(on);
-    Some(((!stands).then(|| format!("the date {shown} does not occur in what is cited")), used))
+    let found = times.iter().any(on) || corpus.has_token(&shown) || corpus.moments().iter().any(on);
+    Some(((!found).then(|| format!("the date {shown} does not occur in what is cited")), used))
 }
 
 impl Clock {
-    /// The moment, on that clock, is written like this.
     fn shows(&self, at: Timestamp) -> bool {
         local(at, self.offset.unwrap_or(0)).is_some_and(|local| {
             format!("{:.9}", local.time()).starts_with(&self.text)
@@ -79,7 +74,7 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
     };
     let end = rest.find(|c: char| !(c.is_ascii_digit() || c == ':' || c == '.')).unwrap_or(rest.len());
     let (digits, tail) = rest.split_at(end);
-    let mut clock = Clock { text: told(digits)?, offset: None, date };
+    let mut clock = Clock { text: normalized(digits)?, offset: None, date };
     let mut used = 1;
     let next = |place: usize| words.get(place).map_or(String::new(), |w| clean(w).to_lowercase());
     let half = match (tail, next(1).as_str()) {
@@ -106,8 +101,7 @@ fn clock(words: &[&str]) -> Option<(Clock, usize)> {
     Some((clock, used))
 }
 
-/// The digits of a clock time with two digits for the hour.
-fn told(digits: &str) -> Option<String> {
+fn normalized(digits: &str) -> Option<String> {
     let mut parts = digits.split(':');
     let two = |p: &str| p.len() == 2 && p.bytes().all(|b| b.is_ascii_digit());
     let hour = parts.next().filter(|h| (1..=2).contains(&h.len()) && h.bytes().all(|b| b.is_ascii_digit()))?;

@@ -1,5 +1,3 @@
-//! The text of everything that a finding cites, and what it states.
-
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
@@ -7,15 +5,15 @@ use serde_json::Value;
 
 use casebook_protocol::Timestamp;
 
-/// The text of everything that a finding cites, searched without regard to case.
+/// The text of everything that a finding cites. Searches ignore case.
 #[derive(Debug, Clone, Default)]
 pub struct Corpus {
     exact: Vec<String>,
     lower: Vec<String>,
     numbers: BTreeSet<u64>,
-    /// Numbers that were asked for, which the evidence need not state.
+    /// Numbers from the query. The evidence need not state them.
     asked: BTreeSet<u64>,
-    /// Numbers with the last part of the key under which they stand, in lower case.
+    /// Numbers, each with the last part of its key in lower case.
     amounts: Vec<(String, f64)>,
 }
 
@@ -25,14 +23,14 @@ impl Corpus {
         self.exact.push(text.to_owned());
     }
 
-    /// Adds every text and number in a JSON value, as written and with its escapes undone. A text
-    /// that is itself JSON is read, too: log collectors wrap records in records.
+    /// Adds every text and number in a JSON value, as written and with escapes undone. Text that is JSON is read
+    /// as well, because log collectors wrap records in records.
     pub fn add_value(&mut self, value: &Value) {
         self.add_nested(value, "", 3);
     }
 
-    /// Adds the arguments of a query. Its texts may be named, since they were searched for; a number
-    /// in them is no result, such as the most hits that were to be returned.
+    /// Adds the arguments of a query. A claim may name its texts, because they were searched for. Its numbers
+    /// are not results.
     pub fn add_query(&mut self, arguments: &Value) {
         match arguments {
             Value::Number(number) => self.asked.extend(number.as_u64()),
@@ -80,7 +78,6 @@ impl Corpus {
         self.numbers.insert(number);
     }
 
-    /// Takes over another corpus.
     pub fn join(&mut self, other: Self) {
         self.exact.extend(other.exact);
         self.lower.extend(other.lower);
@@ -89,14 +86,13 @@ impl Corpus {
         self.amounts.extend(other.amounts);
     }
 
-    /// The exact text stands somewhere, white space aside. Where it is cut with `…` or `...`, its
-    /// pieces stand there in their order.
-    #[must_use]
+    /// True if the exact text occurs, ignoring white space. The pieces of a quotation with `…` or `...` must
+    /// occur in order.
     pub fn has_quote(&self, quote: &str) -> bool {
         if self.exact.iter().any(|text| text.contains(quote)) {
             return true;
         }
-        // What is quoted may have points of its own.
+        // The quoted text may contain dots itself.
         let inner = quote.trim_matches(|c: char| c == '…' || c.is_whitespace());
         let inner = inner.strip_prefix("...").unwrap_or(inner);
         let inner = inner.strip_suffix("...").unwrap_or(inner);
@@ -107,16 +103,15 @@ impl Corpus {
             return true;
         }
         let marked = quote.replace("...", "…");
-        // A full stop before three points leaves a piece that says nothing.
+        // Skip a piece that is only punctuation, such as a full stop before three dots.
         let says = |piece: &String| piece.contains(char::is_alphanumeric);
         let pieces: Vec<String> = marked.split('…').map(squeeze).filter(says).collect();
         let enough = pieces.iter().all(|p| p.chars().count() >= 3) && !pieces.is_empty();
         enough && self.exact.iter().any(|text| in_order(&squeeze(text), &pieces))
     }
 
-    /// The name stands somewhere, in either case; a name cut with `…` stands for its beginning, and
-    /// an IP address for itself in any notation.
-    #[must_use]
+    /// True if the name occurs in any case. A name that ends in `…` matches as a prefix, and an IP address in
+    /// any notation.
     pub fn has_name(&self, name: &str) -> bool {
         if let Some(beginning) = name.strip_suffix('…') {
             let beginning = squeeze(&beginning.to_lowercase());
@@ -129,19 +124,18 @@ impl Corpus {
         !name.is_empty() && self.lower.iter().any(|text| holds_token(text, &name, false))
     }
 
-    /// The token stands somewhere and is not part of a longer one.
     pub(super) fn has_token(&self, token: &str) -> bool {
         let token = token.to_lowercase();
         self.lower.iter().any(|text| holds_token(text, &token, true))
     }
 
-    /// The address stands somewhere, in any notation, with a port or without.
+    /// True if the address occurs in any notation, with or without a port.
     pub(super) fn has_address(&self, address: IpAddr) -> bool {
         let wanted = address.to_canonical();
         self.addresses().any(|a| a == wanted)
     }
 
-    /// Every address that stands in its own right.
+    /// Every address that is not part of something longer.
     pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-');
         let words = self.lower.iter().flat_map(move |text| text.split(move |c: char| !part(c)));
@@ -153,7 +147,7 @@ impl Corpus {
         })
     }
 
-    /// A hash, or the first seven digits or more of one.
+    /// A hash, or at least its first seven digits.
     pub(super) fn has_hash(&self, hash: &str) -> bool {
         let hash = hash.to_lowercase();
         self.lower.iter().any(|text| {
@@ -166,31 +160,30 @@ impl Corpus {
         })
     }
 
-    /// The number stands somewhere in its own right: a piece of a date, of a time, of an address or
-    /// of a longer number is not that number.
+    /// True if the number occurs alone. A part of a date, a time, an address or a longer number does not count.
     pub(super) fn has_number(&self, number: u64) -> bool {
         let digits = number.to_string();
-        self.numbers.contains(&number) || self.lower.iter().any(|text| super::amount::stands_alone(text, &digits))
+        self.numbers.contains(&number) || self.lower.iter().any(|text| super::amount::occurs_alone(text, &digits))
     }
 
-    /// The number stands somewhere as one that may count: counted, alone in a field, or in a text that says so.
+    /// True if the number occurs as a count: with what it counts, alone in a field, or with a word such as
+    /// `total`.
     pub(super) fn has_count(&self, number: u64, noun: &str) -> bool {
         let digits = number.to_string();
         self.numbers.contains(&number)
             || self.lower.iter().any(|text| text == &digits || super::count::says(text, &digits, noun))
     }
 
-    /// The number was asked for.
     pub(super) fn was_asked(&self, number: u64) -> bool {
         self.asked.contains(&number)
     }
 
-    /// The numbers under keys that one of `words` is part of.
+    /// Numbers whose key contains one of `words`.
     pub(super) fn amounts(&self, words: &'static [&'static str]) -> impl Iterator<Item = f64> {
         self.amounts.iter().filter(move |(key, _)| words.iter().any(|w| key.contains(w))).map(|(_, n)| *n)
     }
 
-    /// The clock time stands somewhere as written; a text may know it more exactly.
+    /// True if the clock time occurs as written. The text may be more exact.
     pub(super) fn has_clock(&self, clock: &str) -> bool {
         let clock = clock.to_lowercase();
         self.lower.iter().any(|text| {
@@ -204,7 +197,6 @@ impl Corpus {
         })
     }
 
-    /// Every moment that stands somewhere in full, such as `2024-01-01T10:00:00Z`.
     pub(super) fn moments(&self) -> Vec<Timestamp> {
         let part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '+' | '-');
         let words = self.exact.iter().flat_map(move |text| text.split(move |c: char| !part(c)));
@@ -212,7 +204,7 @@ impl Corpus {
     }
 }
 
-/// White space as single blanks.
+/// Replaces each run of white space by one blank.
 pub(super) fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -228,8 +220,8 @@ fn in_order(text: &str, pieces: &[String]) -> bool {
     })
 }
 
-/// `token` stands in `text` and does not go on where it begins or ends: a name may be part of a path,
-/// an address may not be part of a longer address.
+/// True if `token` occurs in `text` as a whole. A name may be part of a path; an address may not be part of a
+/// longer one.
 fn holds_token(text: &str, token: &str, strict: bool) -> bool {
     let goes_on = |edge: Option<char>, beyond: Option<char>| match (edge, beyond) {
         (Some(a), Some(b)) if a.is_ascii_digit() => b.is_ascii_digit() || (strict && b.is_alphanumeric()),

@@ -1,18 +1,18 @@
-//! Numbers of records, of tries, of times: a claim may not take one from a port, a process id or a status
-//! that happens to stand in the text of what it cites.
+//! Checks counts of records, attempts and times. Without this check, a port, a process id or a status in the
+//! cited text could confirm a count.
 
 use super::amount;
 
-/// What is counted, with how records of any make call a number of it. Without the `s` of several.
+/// Each noun, without the plural `s`, with the words for it in records of any product.
 const NOUNS: &[&str] = &["time", "record", "event", "entrie", "line", "hit", "matche", "attempt", "occurrence", "trie"];
-/// What may stand between the number and what it counts.
+/// Words that may come between the number and the noun.
 const BETWEEN: &[&str] = &["failed", "successful", "such", "more", "further", "matching", "cited", "log", "login"];
-/// Words beside a number in a record by which it counts, whatever it counts.
+/// If one of these is beside a number in a record, the number is a count.
 const COUNTS: &[&str] = &["count", "total", "repeat", "repeated"];
-/// How far from a number, in characters, what it counts may stand.
+/// Characters between a number and its noun, at most.
 const BESIDE: usize = 24;
 
-/// What the number before `ahead` counts; none where it counts nothing that this knows.
+/// The noun that a number counts, given the words that follow the number.
 pub(super) fn counted(ahead: &[&str]) -> Option<&'static str> {
     let bare = |word: &&str| word.trim_end_matches(['.', ':', '!', '?', '\'']).to_ascii_lowercase();
     let word = ahead.iter().map(bare).find(|word| !BETWEEN.contains(&word.as_str()))?;
@@ -20,15 +20,15 @@ pub(super) fn counted(ahead: &[&str]) -> Option<&'static str> {
     NOUNS.iter().copied().find(|noun| *noun == singular)
 }
 
-/// `text`, in lower case, has the number, and beside it what it counts or that it counts.
+/// True if `text`, in lower case, has the number as a count of `noun`.
 pub(super) fn says(text: &str, digits: &str, noun: &str) -> bool {
     amount::places(text, digits).any(|at| {
         let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + digits.len()..).unwrap_or_default());
-        // What stands beyond another number belongs to that one.
+        // Text behind another number belongs to that number.
         let near = |c: &char| !c.is_ascii_digit();
         let mut before: Vec<char> = before.chars().rev().take(BESIDE).take_while(near).collect();
         before.reverse();
-        // Whole words: an `account` counts nothing, nor does an `eventid` say how many events there were.
+        // Match whole words: `account` is not a count, and neither is `eventid`.
         let counts = |near: String| {
             let mut words =
                 near.split(|c: char| !c.is_alphanumeric()).map(|word| word.strip_suffix('s').unwrap_or(word));

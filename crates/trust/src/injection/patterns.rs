@@ -1,5 +1,3 @@
-//! The patterns of `injection.toml`, all tried at once.
-
 use std::borrow::Cow;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::LazyLock;
@@ -12,7 +10,6 @@ use regex_automata::{Input, MatchKind, PatternSet};
 use serde::Deserialize;
 
 const FILE: &str = include_str!("../injection.toml");
-/// Bytes of states that one search keeps at hand.
 const STATES: usize = 2 << 20;
 
 #[derive(Debug, Deserialize)]
@@ -29,13 +26,11 @@ struct Wish {
 }
 
 pub struct Known {
-    /// Those in ASCII, which are tried on [`folded`] readings.
+    /// ASCII patterns, tried on [`folded`] readings.
     plain: Set,
-    /// The others, which are tried on readings as they are.
     foreign: Set,
 }
 
-/// Every pattern of `injection.toml`, compiled once.
 #[allow(clippy::expect_used, reason = "injection.toml is part of the program, and the tests read it")]
 pub fn known() -> &'static Known {
     static KNOWN: LazyLock<Known> = LazyLock::new(|| read().expect("injection.toml can be read"));
@@ -46,28 +41,26 @@ fn read() -> Result<Known, String> {
     let book: Book = toml::from_str(FILE).map_err(|e| e.to_string())?;
     let all = || book.wish.iter().flat_map(|w| w.patterns.iter().map(|p| (w.wants.as_str(), p.as_str())));
     let plain = all().filter(|(_, p)| p.is_ascii()).map(|(wants, p)| (wants, format!("(?is-u){p}")));
-    // A boundary of words in all of Unicode would make the search step from character to character.
+    // A Unicode word boundary would make the search much slower.
     let foreign = all().filter(|(_, p)| !p.is_ascii());
     let foreign = foreign.map(|(wants, p)| (wants, format!("(?is){}", p.replace(r"\b", r"(?-u:\b)"))));
     Ok(Known { plain: Set::of(plain.unzip())?, foreign: Set::of(foreign.unzip())? })
 }
 
 impl Known {
-    /// What a reading of a text wants, in words.
     pub(super) fn wants(&self, reading: &str) -> Option<&str> {
         let foreign = || if reading.is_ascii() { None } else { self.foreign.wants(reading) };
         self.plain.wants(&folded(reading)).or_else(foreign)
     }
 }
 
-/// Patterns that are searched for in one pass.
+/// Patterns that one pass searches for.
 ///
-/// The library's own sets fall to a search that takes a hundred times as long once a text has made them build
-/// too many states, and stay there: an attacker could write such a text. This one begins anew instead.
+/// The sets of the regex library switch to a search that is a hundred times slower if a text needs too many
+/// states. An attacker could write such a text. This search clears its states and continues.
 struct Set {
     dfa: DFA,
     caches: Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>>,
-    /// What each of the patterns shows that the text wants.
     whose: Vec<String>,
 }
 
@@ -88,7 +81,7 @@ impl Set {
     fn wants(&self, text: &str) -> Option<&str> {
         let mut found = PatternSet::new(self.dfa.pattern_len());
         let searched = self.dfa.try_which_overlapping_matches(&mut self.caches.get(), &Input::new(text), &mut found);
-        // It neither gives up nor stops at any byte; if it did, that is worth a look.
+        // Cannot happen with this search. If it does, a person should look at the text.
         if searched.is_err() {
             return Some("it could not be looked through");
         }
@@ -96,8 +89,8 @@ impl Set {
     }
 }
 
-/// A reading with one byte for each character, so that a pattern in ASCII counts characters and sees where words
-/// begin in any script, without the tables of Unicode in each of its steps.
+/// Replaces each character by one byte, so that an ASCII pattern counts characters and finds word starts in any
+/// script without the Unicode tables.
 fn folded(reading: &str) -> Cow<'_, str> {
     if reading.is_ascii() {
         return Cow::Borrowed(reading);

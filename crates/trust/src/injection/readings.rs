@@ -1,13 +1,13 @@
-//! What a text is read as by somebody who undoes what hides it.
+//! Decodes hidden text into readings.
 
 use casebook_protocol::alert::hidden;
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// Coded words that are decoded in one text, and the fewest characters of one.
+/// At most this many coded words of a text are decoded, each of at least this many characters.
 const CODED: usize = 16;
 const CODE: usize = 20;
 
-/// The text as written, and as somebody would read it who undoes what hides it.
+/// The text as written, followed by its decoded readings.
 pub(super) fn of(text: &str) -> Vec<String> {
     let mut all = vec![text.to_owned()];
     let mut add = |reading: String| {
@@ -38,8 +38,8 @@ pub(super) fn of(text: &str) -> Vec<String> {
     all
 }
 
-/// Letters in bold, in circles or of full width as plain letters. What would become a whole phrase is left out, and
-/// brackets of full width stay what they are: nothing renders those as a link.
+/// Replaces bold, circled and full-width letters by plain ones. Skips characters that stand for a whole phrase,
+/// and full-width brackets, because they do not render as a link.
 fn plain(text: &str) -> String {
     if text.is_ascii() {
         return String::new();
@@ -49,19 +49,19 @@ fn plain(text: &str) -> String {
     ComposingNormalizerBorrowed::new_nfkc().normalize(&kept.collect::<String>()).into_owned()
 }
 
-/// A tag character as the letter that it shadows.
+/// The ASCII letter that a tag character encodes.
 fn tag(c: char) -> Option<char> {
     matches!(c, '\u{e0020}'..='\u{e007e}').then(|| char::from_u32(u32::from(c) - 0xe0000)).flatten()
 }
 
-/// What stands behind an override of direction, read from its end.
+/// Reverses the text behind a right-to-left override.
 fn reversed(text: &str) -> Option<String> {
     let (_, turned) = text.split_once('\u{202e}')?;
     let turned = turned.split('\u{202c}').next().unwrap_or_default();
     Some(turned.chars().rev().filter(|c| !hidden(*c)).collect())
 }
 
-/// Escapes of JSON and of our own prompts undone.
+/// Undoes escapes of JSON and of our prompts.
 fn unescape(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
@@ -90,7 +90,7 @@ fn unescape(text: &str) -> String {
     out
 }
 
-/// The character that an escape such as `u0041`, or a pair of them, stands for, and the bytes of the escape.
+/// The character that an escape such as `u0041` (or a pair) encodes, and the length of the escape in bytes.
 fn coded(escape: &str) -> Option<(char, usize)> {
     let unit = |text: &str| text.strip_prefix('u')?.get(..4).and_then(|digits| u16::from_str_radix(digits, 16).ok());
     let first = unit(escape)?;
@@ -124,7 +124,6 @@ fn percent(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Labels, branch names and paths as words.
 fn parted(text: &str) -> String {
     let spaced: String =
         text.chars().map(|c| if matches!(c, '-' | '_' | '.' | '+' | '/' | '|' | '=') { ' ' } else { c }).collect();

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 use casebook_protocol::{
-    Bearing, CallId, CheckedFinding, Citation, Conclusion, Domain, EventDraft, FindingDraft, FindingKind, Gap, GapKind,
-    Locator, Precision, TimeBasis, Timestamp, Weight,
+    Bearing, CallId, CheckedFinding, Citation, CitationCheck, Conclusion, Domain, Entity, EntityKind, EventDraft,
+    FindingDraft, FindingKind, Gap, GapKind, Locator, Precision, RecordRef, Ruling, TimeBasis, Timestamp, Verdict,
+    Weight,
 };
-use casebook_protocol::{CitationCheck, RecordRef, Ruling, Verdict};
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
     let info = SourceInfo {
@@ -65,30 +65,20 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         field: "t".into(),
     };
     let call = CallId::new("c").unwrap();
+    let cited = |source: &&str| match shape.absent {
+        true => Citation::Absence { call: call.clone(), at: Locator::Line(1), from: None, to: None, again: None },
+        false => Citation::Literal { call: call.clone(), at: Locator::Line(1), quote: (*source).into() },
+    };
     let draft = FindingDraft {
         kind: shape.kind,
         claim: format!("`thing{n}` happened"),
         time: Some(time),
-        entities: vec![casebook_protocol::Entity {
-            kind: casebook_protocol::EntityKind::Host,
-            value: shape.names.into(),
-        }],
+        entities: vec![Entity { kind: EntityKind::Host, value: shape.names.into() }],
         bearing: shape.bearing,
         weight: shape.weight,
         about_alert: shape.about_alert,
-        technique: None,
         confidence: Score::clamped(0.9),
-        citations: shape
-            .sources
-            .iter()
-            .map(|s| match shape.absent {
-                true => {
-                    Citation::Absence { call: call.clone(), at: Locator::Line(1), from: None, to: None, again: None }
-                }
-                false => Citation::Literal { call: call.clone(), at: Locator::Line(1), quote: (*s).into() },
-            })
-            .collect(),
-        look_next: None,
+        ..crate::check::tests::draft(shape.sources.iter().map(cited).collect())
     };
     let citations = shape.sources.iter().map(|s| CitationCheck {
         holds: shape.holds,
@@ -121,7 +111,11 @@ fn reviewed_one(shape: &Shape, score: f64) -> Reviewed {
 
 fn known(shapes: &[Shape], score: f64) -> BTreeMap<FindingId, Reviewed> {
     let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
-    review(1, judged(&all, score), &all, &sources()).0.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect()
+    reviewed(&all, judged(&all, score))
+}
+
+fn reviewed(all: &[(Finding, Checked)], draft: ReviewDraft) -> BTreeMap<FindingId, Reviewed> {
+    review(1, draft, all, &sources()).0.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect()
 }
 
 #[test]
@@ -139,7 +133,7 @@ fn scores_are_capped_and_the_rule_is_named() {
 }
 
 #[test]
-fn corroboration_counts_as_a_second_source_only_if_it_is_valid_and_independent() {
+fn corroboration_counts_only_if_valid_and_independent() {
     let check = |other: Shape, expect: f64| {
         let all = [submitted(1, &Shape::default()), submitted(2, &other)];
         let mut draft = judged(&all, 1.0);
@@ -153,7 +147,7 @@ fn corroboration_counts_as_a_second_source_only_if_it_is_valid_and_independent()
 }
 
 #[test]
-fn a_review_judges_what_was_submitted_no_more_no_less() {
+fn review_judges_exactly_what_was_submitted() {
     let all = [submitted(1, &Shape::default()), submitted(2, &Shape::default())];
     let mut draft = judged(&all[..1], 0.8);
     draft.judgements.push(Judgement { finding: FindingId::new("r9-x-1").unwrap(), ..draft.judgements[0].clone() });
@@ -178,10 +172,14 @@ fn half() -> Score {
 
 const ALERT: &str = r#"{"host":"WEB-1"}"#;
 
-/// The ruling on these findings, which the Critic scores alike.
-fn ruled(proposed: Verdict, shapes: &[Shape], score: f64, by_code: &[usize]) -> (Ruling, Vec<Guard>) {
+/// The ruling on these findings, which the Critic scores alike; with `zero` the last one is scored 0.
+fn ruled(proposed: Verdict, shapes: &[Shape], score: f64, by_code: &[usize], zero: bool) -> (Ruling, Vec<Guard>) {
     let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
-    let known = known(shapes, score);
+    let mut draft = judged(&all, score);
+    if let Some(last) = draft.judgements.last_mut().filter(|_| zero) {
+        last.score = Score::ZERO;
+    }
+    let known = reviewed(&all, draft);
     let checked: Vec<CheckedFinding> =
         all.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
     let domain = Domain::new("endpoint").unwrap();
@@ -207,14 +205,14 @@ fn attack() -> Shape {
 
 #[track_caller]
 fn dismissed(shapes: &[Shape], expect: Verdict) -> String {
-    let (ruling, guards) = ruled(Verdict::FalsePositive, shapes, 0.8, &[]);
+    let (ruling, guards) = ruled(Verdict::FalsePositive, shapes, 0.8, &[], false);
     assert_eq!(ruling.verdict, expect, "{ruling:?}");
     assert_eq!(guards.is_empty(), ruling.missing.is_empty());
     ruling.missing.join("; ")
 }
 
 #[test]
-fn a_dismissal_needs_two_independent_sources_that_the_subject_does_not_control() {
+fn dismissal_needs_two_sources_out_of_the_subjects_control() {
     dismissed(&[explains("a"), explains("b")], Verdict::FalsePositive);
     dismissed(&[explains("a")], Verdict::Inconclusive);
     dismissed(&[explains("a"), explains("a")], Verdict::Inconclusive);
@@ -225,7 +223,7 @@ fn a_dismissal_needs_two_independent_sources_that_the_subject_does_not_control()
 }
 
 #[test]
-fn what_the_acting_side_could_write_is_no_ground_and_the_field_is_named() {
+fn text_the_attacker_could_write_is_no_ground_for_dismissal() {
     let chosen = Shape { chosen: Some("user_agent"), ..explains("b") };
     let missing = dismissed(&[explains("a"), chosen.clone()], Verdict::Inconclusive);
     assert!(missing.contains("r1-endpoint-2 quotes `user_agent`"), "{missing}");
@@ -233,31 +231,15 @@ fn what_the_acting_side_could_write_is_no_ground_and_the_field_is_named() {
     assert!(missing.contains("r1-endpoint-2 rests on a number or on nothing found"), "{missing}");
     let missing = dismissed(&[explains("a"), Shape { names: "mail-7", ..explains("b") }], Verdict::Inconclusive);
     assert!(missing.contains("r1-endpoint-2 names nothing that the alert names"), "{missing}");
-    let (ruling, _) = ruled(Verdict::FalsePositive, &[explains("a"), chosen], 0.8, &[2]);
+    let (ruling, _) = ruled(Verdict::FalsePositive, &[explains("a"), chosen], 0.8, &[2], false);
     assert_eq!(ruling.verdict, Verdict::FalsePositive, "what code knows by itself may stand in any field");
 }
 
 #[test]
-fn what_is_grave_and_holds_stands_against_a_dismissal_whatever_it_was_scored() {
-    let shapes = |grave: Shape| [explains("a"), explains("b"), grave];
+fn valid_grave_finding_blocks_dismissal_at_any_score() {
     let check = |grave: Shape, expect: Verdict| {
-        let shapes = shapes(grave);
-        let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
-        let mut draft = judged(&all, 0.8);
-        draft.judgements[2].score = Score::ZERO;
-        let (review, _) = review(1, draft, &all, &sources());
-        let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
-        let checked: Vec<_> = all.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
-        let submitted: Vec<&CheckedFinding> = checked.iter().collect();
-        let docket = Docket {
-            known: &known,
-            submitted: &submitted,
-            sources: &sources(),
-            alert: ALERT,
-            by_code: &BTreeSet::new(),
-            threshold: half(),
-        };
-        let (ruling, _) = verdict(Verdict::BenignPositive, &docket);
+        let shapes = [explains("a"), explains("b"), grave];
+        let (ruling, _) = ruled(Verdict::BenignPositive, &shapes, 0.8, &[], true);
         assert_eq!(ruling.verdict, expect, "{ruling:?}");
     };
     check(attack(), Verdict::Inconclusive);
@@ -270,15 +252,15 @@ fn what_is_grave_and_holds_stands_against_a_dismissal_whatever_it_was_scored() {
 }
 
 #[test]
-fn one_credible_incriminating_finding_is_enough_to_escalate() {
-    let verdict = |shape: Shape, score| ruled(Verdict::TruePositive, &[shape], score, &[]).0.verdict;
+fn one_credible_incriminating_finding_escalates() {
+    let verdict = |shape: Shape, score| ruled(Verdict::TruePositive, &[shape], score, &[], false).0.verdict;
     assert_eq!(verdict(attack(), 0.8), Verdict::TruePositive);
     assert_eq!(verdict(attack(), 0.4), Verdict::Inconclusive);
     assert_eq!(verdict(Shape::default(), 0.8), Verdict::Inconclusive);
 }
 
 #[test]
-fn the_timeline_says_nothing_that_its_findings_do_not() {
+fn timeline_text_with_a_new_fact_is_replaced() {
     let known = known(&[Shape::default()], 0.8);
     let (timeline, guards) = timeline(1, 1, draft(&[("`thing1` happened from 10.0.0.1", &[1])]), &known, half());
     assert_eq!(timeline.events[0].description, "`thing1` happened");
@@ -286,7 +268,7 @@ fn the_timeline_says_nothing_that_its_findings_do_not() {
 }
 
 #[test]
-fn gaps_are_three_at_most() {
+fn gaps_over_three_are_dropped() {
     let gap = Gap { kind: GapKind::Evidential, description: "x".into() };
     let proposal = TimelineDraft { gaps: vec![gap; 5], ..draft(&[]) };
     let (timeline, guards) = timeline(1, 1, proposal, &BTreeMap::new(), half());
@@ -307,7 +289,7 @@ fn shapes() -> impl Strategy<Value = Vec<Shape>> {
 
 proptest! {
     #[test]
-    fn no_score_rises_and_none_without_valid_evidence_passes_the_cap(all in shapes(), score in 0.0..=1.0f64) {
+    fn score_never_rises_and_stays_below_cap_without_evidence(all in shapes(), score in 0.0..=1.0f64) {
         for finding in known(&all, score).values() {
             prop_assert!(finding.score <= finding.proposed);
             prop_assert!(finding.checked.valid() || finding.score.get() <= CAP_UNSUPPORTED);
@@ -316,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn a_timeline_is_ordered_grounded_and_names_each_finding_once(all in shapes(), picks in proptest::collection::vec(proptest::collection::vec(1..8usize, 0..4), 0..8)) {
+    fn timeline_is_ordered_and_names_each_finding_once(all in shapes(), picks in proptest::collection::vec(proptest::collection::vec(1..8usize, 0..4), 0..8)) {
         let known = known(&all, 0.8);
         let events: Vec<(&str, &[usize])> = picks.iter().map(|p| ("", p.as_slice())).collect();
         let (timeline, _) = timeline(1, 1, draft(&events), &known, half());
@@ -334,9 +316,9 @@ proptest! {
 }
 
 #[test]
-fn the_words_of_a_verdict_that_was_not_accepted_say_so() {
+fn summary_of_a_refused_verdict_says_so() {
     let words = |verdict| {
-        let (ruling, _) = ruled(Verdict::BenignPositive, &[explains("a"), explains(verdict)], 0.8, &[]);
+        let (ruling, _) = ruled(Verdict::BenignPositive, &[explains("a"), explains(verdict)], 0.8, &[], false);
         let mut conclusion = Conclusion {
             verdict: Verdict::BenignPositive,
             summary: "All is well.".into(),
@@ -352,6 +334,6 @@ fn the_words_of_a_verdict_that_was_not_accepted_say_so() {
     assert_eq!((accepted.summary.as_str(), accepted.actions.len()), ("All is well.", 1));
     let refused = words("a");
     assert_eq!(refused.summary, "Proposed as benign positive, and not accepted. All is well.");
-    assert!(refused.actions[0].starts_with("Have a person look at what is missing"), "{:?}", refused.actions);
+    assert!(refused.actions[0].starts_with("Let a person check what is missing"), "{:?}", refused.actions);
     assert_eq!(refused.actions[1], "Once that is settled: Record the exception.");
 }

@@ -1,6 +1,3 @@
-//! Rule 3.5, the verdict: one credible finding is enough to escalate, and to dismiss takes what no
-//! text in the evidence can bring about by itself, whoever believes it.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{credible, guard};
@@ -9,28 +6,22 @@ use casebook_protocol::{
     SourceInfo, Verdict, Weight, one_line, one_sentence,
 };
 
-/// What a verdict is judged by.
 #[derive(Debug, Clone, Copy)]
 pub struct Docket<'a> {
-    /// Every finding that was reviewed, with its latest score.
     pub known: &'a BTreeMap<FindingId, Reviewed>,
-    /// Every finding that was submitted, reviewed or not.
     pub submitted: &'a [&'a CheckedFinding],
-    /// The sources on the roster.
     pub sources: &'a BTreeMap<String, SourceInfo>,
-    /// The alert as JSON text.
     pub alert: &'a str,
-    /// Findings that the built-in analyst made of what it knows: no text can talk it into them.
+    /// Findings of the built-in analyst. No text in the evidence can influence them.
     pub by_code: &'a BTreeSet<FindingId>,
-    /// What a credible finding scores at the least.
     pub threshold: Score,
 }
 
-/// Rule 3.5: asymmetric. One credible incriminating finding is enough to escalate. To dismiss takes
-/// two independent checked sources that the alert's subject does not control, quoted where it could
-/// not choose what stands there; nothing grave that holds against it, whatever it was scored; and no
-/// text in the evidence that addresses the analyst.
-#[must_use]
+/// The verdict rule. It is asymmetric. One credible incriminating finding is enough to escalate. A dismissal
+/// needs:
+/// - two independent, checked sources that the subject does not control, quoted from fields that it cannot choose
+/// - no valid strong finding against it, at any score
+/// - no text in the evidence that addresses the investigator
 pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
     let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f, docket.threshold)).collect();
     let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new() };
@@ -54,7 +45,7 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
             ruling.missing.extend(against(&credible, docket));
             ruling.missing.extend(addressed(docket));
             if !ruling.missing.is_empty() {
-                ruling.missing.extend(doubts.told());
+                ruling.missing.extend(doubts.reasons());
             }
             Rule::DismissalUnsupported
         }
@@ -67,7 +58,7 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
     (ruling, vec![guard(rule, "verdict", effect)])
 }
 
-/// Words for a verdict that was not accepted say so: who reads only them must not act on them.
+/// Marks the conclusion, so that a reader of the summary alone does not act on a rejected verdict.
 pub fn not_accepted(conclusion: &mut Conclusion, ruling: &Ruling) {
     if ruling.verdict == ruling.proposed {
         return;
@@ -77,44 +68,40 @@ pub fn not_accepted(conclusion: &mut Conclusion, ruling: &Ruling) {
     for action in &mut conclusion.actions {
         *action = format!("Once that is settled: {action}");
     }
-    let first = "Have a person look at what is missing before anything is done about this alert, or it is closed.";
+    let first = "Let a person check what is missing before you act on this alert or close it.";
     conclusion.actions.insert(0, first.into());
 }
 
-/// The findings that say most, in their own words, and how many more there are.
+/// The claims of the strongest findings, and the number of others.
 fn grounds(grave: &[&Reviewed]) -> Vec<String> {
     let mut sorted: Vec<&&Reviewed> = grave.iter().collect();
     sorted.sort_by(|a, b| {
         let key = |f: &Reviewed| (f.finding.draft.weight, f.finding.draft.about_alert);
         key(b).cmp(&key(a)).then(b.score.get().total_cmp(&a.score.get())).then(a.finding.id.cmp(&b.finding.id))
     });
-    let mut told: Vec<String> = sorted
+    let mut reasons: Vec<String> = sorted
         .iter()
-        .take(TOLD)
+        .take(LISTED_MAX)
         .map(|f| format!("{} ({}): {}", f.finding.id, f.score, one_sentence(&f.finding.draft.claim, 240)))
         .collect();
-    if sorted.len() > TOLD {
-        told.push(format!("and {} more findings that point to an attack", sorted.len() - TOLD));
+    if sorted.len() > LISTED_MAX {
+        reasons.push(format!("and {} more findings that point to an attack", sorted.len() - LISTED_MAX));
     }
-    told
+    reasons
 }
 
-/// Why a finding that explains the activity is not enough.
 #[derive(Debug, Default)]
 struct Doubts<'a> {
-    /// Sources that are written on the subject's own host.
     controlled: BTreeSet<&'a str>,
-    /// Sources that are not on the roster.
     unknown: BTreeSet<&'a str>,
-    /// Findings with the fields that they quote and that whoever is recorded chose.
+    /// Findings with the quoted fields that the recorded party chose.
     chosen: BTreeMap<&'a FindingId, BTreeSet<&'a str>>,
-    /// Findings that rest on a number or on nothing found.
+    /// Findings that cite a number or an absence.
     counted: BTreeSet<&'a FindingId>,
-    /// Findings that name nothing of the alert.
     unrelated: BTreeSet<&'a FindingId>,
 }
 
-/// The sources that explain the activity, and why others do not count.
+/// The independent sources that explain the activity, and the reasons why others do not count.
 fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ruling) -> Doubts<'a> {
     let mut independent: BTreeMap<&str, &FindingId> = BTreeMap::new();
     let mut doubts = Doubts::default();
@@ -146,7 +133,7 @@ fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ru
                     Some(_) => {
                         doubts.controlled.insert(source);
                     }
-                    // It may have been written by anybody.
+                    // Its writer is unknown.
                     None => {
                         doubts.unknown.insert(source);
                     }
@@ -172,12 +159,12 @@ fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ru
     doubts
 }
 
-/// Findings and fields told of one reason at the most.
-const TOLD: usize = 5;
+/// At most this many findings or fields are listed for one reason.
+const LISTED_MAX: usize = 5;
 
 fn listed<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> String {
-    let more = items.len().saturating_sub(TOLD);
-    let mut text = items.take(TOLD).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
+    let more = items.len().saturating_sub(LISTED_MAX);
+    let mut text = items.take(LISTED_MAX).map(|i| i.to_string()).collect::<Vec<_>>().join(", ");
     if more > 0 {
         text.push_str(&format!(" and {more} more"));
     }
@@ -185,17 +172,17 @@ fn listed<T: std::fmt::Display>(items: impl ExactSizeIterator<Item = T>) -> Stri
 }
 
 impl Doubts<'_> {
-    fn told(&self) -> Vec<String> {
-        let mut told = Vec::new();
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
         if !self.controlled.is_empty() {
-            told.push(format!(
-                "{} explain it, too, but are written on the subject's own host and so prove nothing alone",
+            reasons.push(format!(
+                "{} also explain it, but are written on the subject's own host and so prove nothing alone",
                 listed(self.controlled.iter())
             ));
         }
         if !self.unknown.is_empty() {
-            told.push(format!(
-                "{} explain it, too, but nobody says what wrote them, so that they prove nothing alone",
+            reasons.push(format!(
+                "{} also explain it, but it is unknown what wrote them, so they prove nothing alone",
                 listed(self.unknown.iter().map(|source| one_line(source, 80)).collect::<Vec<_>>().into_iter())
             ));
         }
@@ -206,66 +193,67 @@ impl Doubts<'_> {
             }
         }
         for (field, ids) in by_field {
-            told.push(format!(
-                "a quotation that an attacker could not have written: {} quotes `{}`, whose text whoever is recorded chooses",
+            reasons.push(format!(
+                "a quotation that an attacker could not have written: {} quotes `{}`, whose text the recorded party chooses",
                 listed(ids.iter()),
                 one_line(&field.replace('`', "'"), 80)
             ));
         }
         if !self.counted.is_empty() {
-            told.push(format!(
+            reasons.push(format!(
                 "a record: {} rests on a number or on nothing found, which shows only what was searched for",
                 listed(self.counted.iter())
             ));
         }
         if !self.unrelated.is_empty() {
-            told.push(format!(
+            reasons.push(format!(
                 "a tie to the alert: {} names nothing that the alert names",
                 listed(self.unrelated.iter())
             ));
         }
-        told
+        reasons
     }
 }
 
-/// It is about something that the alert names, too: an entity, or a name in `backquotes`; the check has
-/// found both in what it cites.
+/// True if the finding and the alert share an entity or a name in `backquotes`. The check has found both in the
+/// evidence.
 fn names_some_of(finding: &Reviewed, alert: &str) -> bool {
     let draft = &finding.finding.draft;
     let names = draft.claim.split('`').skip(1).step_by(2).chain(draft.entities.iter().map(|e| e.value.as_str()));
     names.map(str::trim).filter(|n| n.chars().count() >= 3).any(|n| alert.contains(&n.to_lowercase()))
 }
 
-/// What points to an attack and stands unexplained. The Critic can take away a doubt about what is
-/// merely unusual; what is seldom legitimate and is on record stays for a person, since whoever talks
-/// the Critic out of it has won.
+/// Findings that point to an attack and are not explained. The Critic may remove a doubt about unusual activity.
+/// A strong finding with valid citations stays for a person, because the text of an attacker may have persuaded
+/// the Critic.
 fn against(credible: &[&Reviewed], docket: &Docket<'_>) -> Vec<String> {
     let incriminates = |f: &casebook_protocol::Finding| f.draft.bearing == Bearing::Incriminating;
-    let mut told: BTreeMap<&FindingId, String> = BTreeMap::new();
+    let mut reasons: BTreeMap<&FindingId, String> = BTreeMap::new();
     for f in credible.iter().filter(|f| incriminates(&f.finding)) {
         let draft = &f.finding.draft;
         if draft.weight >= Weight::Strong || (draft.about_alert && draft.weight >= Weight::Moderate) {
             let id = &f.finding.id;
-            told.insert(id, format!("an innocent explanation of {id} ({}), which points to an attack", f.score));
+            reasons.insert(id, format!("an innocent explanation of {id} ({}), which points to an attack", f.score));
         }
     }
     for f in docket.submitted.iter().filter(|f| incriminates(&f.finding) && f.checked.valid()) {
         let id = &f.finding.id;
         if f.finding.draft.weight >= Weight::Strong && f.finding.draft.kind != FindingKind::Instruction {
-            told.entry(id).or_insert_with(|| {
+            reasons.entry(id).or_insert_with(|| {
                 let scored = docket.known.get(id).map_or_else(
                     || "was never reviewed".to_owned(),
                     |k| format!("was scored {} by the Critic", k.score),
                 );
-                format!("a person's look at {id}, which points strongly to an attack, holds against the record, and {scored}")
+                format!(
+                    "a person's look at {id}, which points strongly to an attack, has valid citations, and {scored}"
+                )
             });
         }
     }
-    told.into_values().collect()
+    reasons.into_values().collect()
 }
 
-/// Somebody wrote into the evidence for whoever investigates: an alert with which they wish to be left
-/// alone is not closed without a person.
+/// If text in the evidence addresses the investigator, its author may want a dismissal, so a person must decide.
 fn addressed(docket: &Docket<'_>) -> Option<String> {
     let raised: Vec<&FindingId> = docket
         .submitted

@@ -1,4 +1,4 @@
-//! Settings, files and tools of Windows that are seldom used honestly, and their honest neighbours.
+//! Windows settings, files and tools that are rarely used legitimately, and similar legitimate ones.
 
 use super::super::facet::Facets;
 use super::all;

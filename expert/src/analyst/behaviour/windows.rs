@@ -1,4 +1,4 @@
-//! What the book makes of small records of Windows.
+//! Behaviours in small Windows records.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What the network shows, and what the rows of tables are held against.
+//! Behaviours on the network and in tables.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a finding rests on: the pieces of records that it quotes, when they were, and whom they name.
+//! The citations, times and entities of a finding.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ pub(super) fn corpus(cited: &[&Pick<'_>]) -> Corpus {
     corpus
 }
 
-/// The time of the telling record, unless another has one with a stronger basis.
+/// The time of the main record, unless another one has a stronger basis.
 pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
     let timed = || cited.iter().filter_map(|p| Some((p.rec.time?, p.rec)));
     let best = timed().map(|(_, rec)| rec.basis).max()?;
@@ -29,7 +29,7 @@ pub(super) fn time(cited: &[&Pick<'_>]) -> Option<EventTime> {
     Some(EventTime { at, until: None, precision: rec.precision, basis: rec.basis, field: rec.time_field.clone() })
 }
 
-/// Cites the record with the piece of its bytes that holds most of what is told of it.
+/// Quotes the part of the record with most of the values in the claim.
 pub(super) fn cite(rec: &Rec) -> Citation {
     const LENGTH: usize = 320;
     const BEFORE: usize = 80;
@@ -50,16 +50,17 @@ pub(super) fn cite(rec: &Rec) -> Citation {
         Some((rec.raw.find(value)?, *tells))
     };
     let places: Vec<(usize, usize)> = telling.iter().filter_map(place).collect();
-    let told = |from: usize| -> usize {
+    let values_from = |from: usize| -> usize {
         places.iter().filter(|(at, _)| (from..from + LENGTH - BEFORE).contains(at)).map(|(_, tells)| tells).sum()
     };
-    // Of pieces that tell as much, the one around what tells most by itself.
-    let from = places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| told(*from)).unwrap_or(0);
+    // If several parts have as many values, choose the one around the most important value.
+    let from =
+        places.iter().rev().map(|(at, _)| at.saturating_sub(BEFORE)).max_by_key(|from| values_from(*from)).unwrap_or(0);
     let quote: String = rec.raw.char_indices().skip_while(|(at, _)| *at < from).map(|(_, c)| c).take(LENGTH).collect();
     Citation::Literal { call: rec.call.clone(), at: Locator::Pointer(rec.pointer.clone()), quote }
 }
 
-/// What a package manager was asked to install: names by which other sources know the same activity.
+/// The packages in an install command: other sources know the same activity by these names.
 fn installed(rec: &Rec) -> Vec<String> {
     let Some(command) = rec.facets.get(Facet::Command) else { return Vec::new() };
     let mut words = command.split_whitespace().skip_while(|w| *w != "install").skip(1);
@@ -70,7 +71,7 @@ fn installed(rec: &Rec) -> Vec<String> {
     if manager { words.by_ref().filter(name).take(6).map(str::to_owned).collect() } else { Vec::new() }
 }
 
-/// It is a part of every system, and nobody in particular.
+/// True for names that exist on every system.
 fn everywhere(kind: EntityKind, name: &str) -> bool {
     const FOLDERS: &[&str] = &["/usr/bin/", "/usr/sbin/", "/usr/lib/", "/bin/", "/sbin/", "/lib/", "hklm\\", "hku\\"];
     let lower = name.to_lowercase();
@@ -83,7 +84,7 @@ fn everywhere(kind: EntityKind, name: &str) -> bool {
     }
 }
 
-/// The other ends that a command names, by which the network knows what it did.
+/// Remote ends in a command: the network knows the activity by them.
 fn named_in(command: &str) -> impl Iterator<Item = (EntityKind, &str)> {
     let ends = |kind: &EntityKind| matches!(kind, EntityKind::Address | EntityKind::Name);
     let found = patterns().iter().filter(move |(_, kind)| ends(kind));
@@ -106,7 +107,8 @@ pub(super) fn entities(cited: &[&Pick<'_>], corpus: &Corpus) -> Vec<Entity> {
         for (facet, kind) in WHAT {
             let value = pick.rec.facets.get(facet).filter(|v| v.len() <= 300);
             if let Some(value) = value.filter(|v| !everywhere(kind, v)) {
-                // A program where any user may put one is a file that somebody brought.
+                // A program in a folder where any user may write was probably brought there, so treat it as a
+                // file.
                 let kind = if kind == EntityKind::Process && brought(value) { EntityKind::File } else { kind };
                 all.insert(Entity { kind, value: value.to_owned() });
             }

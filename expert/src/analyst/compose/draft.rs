@@ -1,4 +1,4 @@
-//! What one occurrence amounts to: the finding, or the findings, made of a group of records.
+//! Writes the findings for a group of records.
 
 use casebook_protocol::{Bearing, FindingDraft, FindingKind, Score, TimeBasis, Weight};
 use casebook_trust::claim;
@@ -12,8 +12,8 @@ use crate::analyst::link::Kin;
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, describe};
 
-/// What a group amounts to. Where the records of the alerted activity show two kinds of behaviour, each is a finding: they
-/// weigh more together, and each can be doubted by itself.
+/// If the records of the alerted activity show two kinds of behaviour, each becomes a finding: together they
+/// weigh more, and the Critic can doubt each alone.
 pub(super) fn drafts(group: &Group<'_>, case: &Case) -> Vec<FindingDraft> {
     let behaviours = telling(group);
     let first = draft(group, case, &behaviours);
@@ -30,7 +30,7 @@ pub(super) fn drafts(group: &Group<'_>, case: &Case) -> Vec<FindingDraft> {
     first.into_iter().chain(other).collect()
 }
 
-/// The technique without its part: `T1053` of `T1053.005`.
+/// `T1053` for `T1053.005`.
 fn base(technique: Option<&str>) -> Option<&str> {
     technique?.split('.').next()
 }
@@ -39,7 +39,7 @@ fn draft(group: &Group<'_>, case: &Case, behaviours: &[&'static Behaviour]) -> O
     let explaining = excuse::explaining(group, case);
     let held = |b: &Behaviour| explaining.iter().any(|(_, held)| held.iter().any(|h| h.id == b.id));
     let against = behaviours.iter().any(|b| b.bearing == Bearing::Incriminating);
-    // Beside what points to an attack, only what holds is an explanation.
+    // Next to accusing behaviours, an explanation must hold without text that the recorded party chose.
     let behaviours: Vec<&Behaviour> = behaviours
         .iter()
         .copied()
@@ -49,8 +49,8 @@ fn draft(group: &Group<'_>, case: &Case, behaviours: &[&'static Behaviour]) -> O
     let shown = behaviours.iter().find(|b| b.bearing == bearing).copied();
     let close = group.0.iter().map(|p| p.kin).min().unwrap_or(Kin::Near);
     let innocent = bearing == Bearing::Exonerating;
-    // Where the alerted process really does what the alert claims, the circumstances under which it
-    // does so (a package being installed) explain nothing: an attacker may bring a package, too.
+    // If the alerted process really does what the alert claims, its circumstances (such as a package
+    // installation) explain nothing: an attacker can also bring a package.
     let really =
         case.core.iter().filter_map(|i| case.recs.get(*i)).any(|r| case.programs.contains(&program(r).as_str()));
     let circumstance = really && innocent && shown.is_some_and(|b| b.technique.is_none());
@@ -96,7 +96,6 @@ fn draft(group: &Group<'_>, case: &Case, behaviours: &[&'static Behaviour]) -> O
     })
 }
 
-/// The technique that an alert of another product names.
 fn stated(rec: &Rec) -> Option<String> {
     let named = rec.field(&["techniques", "attacktechniques", "technique", "mitretechniques"])?;
     let (_, from) = named
@@ -107,7 +106,6 @@ fn stated(rec: &Rec) -> Option<String> {
     (rec.class() == Class::Alert).then(|| format!("{}{}", from.get(..5).unwrap_or_default(), part.unwrap_or_default()))
 }
 
-/// What the group's records show, the gravest first.
 fn telling(group: &Group<'_>) -> Vec<&'static Behaviour> {
     let mut all: Vec<&'static Behaviour> = group.0.iter().flat_map(|p| p.rec.shows.iter().copied()).collect();
     all.sort_by_key(|b| (std::cmp::Reverse(b.weight), b.id.as_str()));
@@ -115,7 +113,7 @@ fn telling(group: &Group<'_>) -> Vec<&'static Behaviour> {
     all
 }
 
-/// An innocent explanation outweighs what weighs less than it does, never what is seldom legitimate.
+/// An explanation outweighs lighter behaviours, but never a rarely legitimate one.
 fn bearing(behaviours: &[&Behaviour]) -> (Bearing, Weight) {
     let most = |bearing: Bearing| behaviours.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
     match (most(Bearing::Incriminating), most(Bearing::Exonerating)) {

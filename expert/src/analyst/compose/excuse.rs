@@ -1,6 +1,8 @@
-//! Whether an explanation is one of what was alerted. A dismissal hangs on it, so it has to be of the alerted occurrence
-//! itself, nothing on the way to it may come from where anybody can put a program, and it has to hold also without what
-//! whoever is recorded could write: a client may call itself anything, and a shell is given any text (docs/analyst.md).
+//! Decides whether an explanation applies to the alerted occurrence, because a dismissal depends on it
+//! (docs/analyst.md):
+//! - it must be about the alerted occurrence itself
+//! - no program on the way to it may be in a place where any user can write
+//! - it must hold without text that the recorded party can choose, such as a user agent or the text given to a shell
 
 use std::collections::BTreeMap;
 
@@ -15,9 +17,9 @@ use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
 use casebook_evidence::is_message;
 
-/// Those of the group's records that explain what the alert is about, each with the entries that do; of two sensors that
-/// saw it, each has to show the explanation itself. That a program was started by an update says nothing of whom it then
-/// connects to, and an update that a program on somebody's desktop started is none.
+/// The records that explain the alerted activity, each with the matching behaviours. If two sensors saw it, each
+/// must show the explanation. An update that started a program does not explain the program's connections, and
+/// an update that a desktop program started is not an explanation.
 pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case) -> Vec<(&'g Pick<'a>, Vec<&'static Behaviour>)> {
     let close = case.recs.iter().enumerate().filter(|(i, _)| case.links.kin(*i).is_some_and(|k| k <= Kin::Ancestor));
     if group.0.iter().map(|p| p.rec).chain(close.map(|(_, rec)| rec)).any(runs_from_anywhere) {
@@ -28,8 +30,8 @@ pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case) -> Vec<(&'g 
     let own: Vec<String> = case.alerted().iter().flat_map(|rec| process_keys(rec).0).collect();
     let starts_it =
         |rec: &Rec| rec.class() == Class::ProcessStart && process_keys(rec).0.iter().any(|k| own.contains(k));
-    // What else an actor did explains nothing of it: only how the alerted process came to be, and where the network saw a
-    // thing come from that has its name.
+    // Other actions of the actor explain nothing. Only the start of the alerted process counts, and a download
+    // with its name on the network.
     let of_it = |p: &&Pick<'_>| match p.kin {
         _ if alerted => !wire || on_the_network(p.rec),
         Kin::Same => !wire && starts_it(p.rec),
@@ -39,7 +41,6 @@ pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case) -> Vec<(&'g 
     group.0.iter().filter(of_it).map(|p| (p, held(p.rec, !wire))).filter(|(_, held)| !held.is_empty()).collect()
 }
 
-/// The explanations that hold without what could be chosen.
 fn held(rec: &Rec, answers: bool) -> Vec<&'static Behaviour> {
     let innocent = |b: &&&'static Behaviour| b.bearing == Bearing::Exonerating && b.weight >= Weight::Moderate;
     let shown: Vec<&'static Behaviour> = rec.shows.iter().filter(innocent).copied().collect();
@@ -48,11 +49,11 @@ fn held(rec: &Rec, answers: bool) -> Vec<&'static Behaviour> {
     }
     let mut facets = unchosen(rec, answers);
     if !privileged(rec) && rec.facets.get(Facet::Parent).is_some_and(|path| path.starts_with('/')) {
-        // Anybody can make some tools of the system run anything (`rpm --eval`, `make`).
+        // Any user can make some system tools run any command (`rpm --eval`, `make`).
         facets.set(Facet::Parent, None);
         facets.set(Facet::ParentCommand, None);
     }
-    // The terms of an entry only say where to look.
+    // The terms of an entry only select candidates.
     let whole = rec.facets.get(Facet::Text).unwrap_or(&rec.raw).to_lowercase();
     shown.into_iter().filter(|b| b.matches(&facets, &whole)).collect()
 }
@@ -61,14 +62,14 @@ fn on_the_network(rec: &Rec) -> bool {
     matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
 }
 
-/// A program, or what started it, lies where any user may write.
+/// True if the program or its parent is in a folder where any user may write.
 fn runs_from_anywhere(rec: &Rec) -> bool {
     let anywhere = |path: &str| brought(path) && !of_protection(path);
     [Facet::Process, Facet::Parent].iter().any(|facet| rec.facets.get(*facet).is_some_and(anywhere))
 }
 
-/// The account of the machine itself, under which nobody runs a program who could not write anywhere. On the network it
-/// has the name of its host.
+/// The machine account: a user who can run programs under it could write anywhere. On the network it has the
+/// name of its host.
 fn privileged(rec: &Rec) -> bool {
     let host = rec.facets.get(Facet::Host).and_then(|host| host.split('.').next()).unwrap_or_default();
     let machine = |user: &str| {
@@ -80,15 +81,16 @@ fn privileged(rec: &Rec) -> bool {
         .is_some_and(|user| user == "root" || user == "0" || account::of_system(user) || machine(user))
 }
 
-/// What a record says without what whoever it is about could choose. Of requests, where `answers`, what a server had an
-/// answer to.
+/// The facets without text that the recorded party chose. With `answers`, a request counts if the server had a
+/// response.
 fn unchosen(rec: &Rec, answers: bool) -> Facets {
-    /// Longer texts are no fixed values of a sensor.
+    /// Fixed values of a sensor are shorter.
     const LONGEST: usize = 200;
     let fields = &rec.fields;
     let below = |outer: &str| fields.keys().any(|k| k.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.')));
     let named = |path: &str| {
-        // What was read out of a text is the text's, but for messages of programs; and a name above says whose it is.
+        // Text inside a text is as trustworthy as the outer one, except in messages of programs. Outer field
+        // names decide who wrote it.
         let mut above = path;
         let mut clean = !chosen::by_name(path);
         while let Some((outer, _)) = above.rsplit_once('.') {
@@ -128,25 +130,25 @@ fn unchosen(rec: &Rec, answers: bool) -> Facets {
     facets
 }
 
-/// It takes an administrator to put a program there, or the machine itself runs it.
+/// Only an administrator can put a program there, or the machine itself runs it.
 fn placed(path: &str, rec: &Rec) -> bool {
     let absolute = path.starts_with('/') || path.get(1..3) == Some(":\\");
     of_the_system(path) || absolute && !brought(path) && !path.contains("..") && privileged(rec)
 }
 
-/// Where protection software of Windows lies, among folders that anybody may write to.
+/// Folders of Windows security software, inside folders where any user may write.
 fn of_protection(path: &str) -> bool {
     path.to_ascii_lowercase()
         .get(1..)
         .is_some_and(|rest| rest.starts_with(r":\programdata\microsoft\windows defender\"))
 }
 
-/// A program that takes an administrator to put there.
+/// Only an administrator can put a program there.
 fn of_the_system(path: &str) -> bool {
     const UNIX: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/etc/"];
     const SCRIPTS: [&str; 2] = ["/var/lib/dpkg/info/", "/var/lib/dpkg/tmp.ci/"];
     const WINDOWS: [&str; 3] = [r":\windows\", r":\program files\", r":\program files (x86)\"];
-    /// Folders below, in which any user may create files.
+    /// Folders below these paths where any user may create files.
     const OPEN: [&str; 6] = [
         r":\windows\temp\",
         r":\windows\tasks\",
@@ -165,13 +167,13 @@ fn of_the_system(path: &str) -> bool {
     (windows || unix && !brought(path)) || of_protection(path)
 }
 
-/// What `program` was asked to do, as far as that says what was done: the whole command of a program whose arguments are
-/// no commands; of a shell the script of the system that it was given; else the program alone, since many run what they
-/// are told to.
+/// The part of a command that shows what was done. For a program whose arguments are not commands, the whole
+/// command; for a shell, the system script that it runs. Otherwise only the program, because its arguments may
+/// be commands.
 fn meant(program: Option<&str>, command: Option<&str>) -> Option<String> {
     const SHELLS: [&str; 4] = ["sh", "bash", "dash", "python"];
     const SCRIPTED: [&str; 2] = ["cscript", "wscript"];
-    /// Their arguments name modules, folders and settings.
+    /// Their arguments are modules, folders and settings, not commands.
     const PLAIN: [&str; 10] =
         ["modprobe", "modinfo", "lsmod", "kmod", "run-parts", "netsh", "dpkg", "dpkg-query", "udevadm", "wmiprvse"];
     let (program, command) = (program?, command?);
@@ -195,7 +197,7 @@ fn meant(program: Option<&str>, command: Option<&str>) -> Option<String> {
     if SCRIPTED.contains(&plain) {
         return script(words.next()).or_else(|| Some(program.to_owned()));
     }
-    // One program of kmod has many names.
+    // kmod is one program with many names.
     let whole = PLAIN.contains(&plain) && (called == own || own == "kmod" && PLAIN.contains(&called.as_str()));
     Some(if whole { command.to_owned() } else { program.to_owned() })
 }

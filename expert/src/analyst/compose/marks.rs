@@ -1,4 +1,4 @@
-//! What findings amount to beside others: a record that says little alone.
+//! Raises the weight of findings that say little alone but much together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::analyst::link::seconds;
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
 
-/// A sign-in from an address that had guessed is what the guesses were for.
+/// A sign-in from an address that guessed passwords before.
 pub(super) fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case, done: &[Done]) {
     let places = crate::analyst::series::after_guesses(case, done);
     let cited = groups.iter().flat_map(|g| &g.0).filter(|p| {
@@ -34,12 +34,12 @@ pub(super) fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>],
     }
 }
 
-/// So many networks from which one person signs in within [`WITHIN`] are not the ways of one person.
+/// A person does not sign in from this many networks within [`WITHIN`].
 const NETWORKS: usize = 4;
-/// How far from the alert, in seconds.
+/// Seconds from the alert.
 const WITHIN: f64 = 1800.0;
 
-/// One account that signs in from one network after the other is in several hands, or hides where it is.
+/// Several people use an account, or its user hides, if it signs in from one network after the other.
 pub(super) fn mark_networks(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
     let users: BTreeSet<String> = case
         .alerted()
@@ -71,20 +71,20 @@ pub(super) fn mark_networks(findings: &mut [FindingDraft], groups: &[Group<'_>],
             continue;
         }
         let places: BTreeSet<(&str, u64)> = came.values().map(|rec| rec.key()).collect();
-        let told = groups.iter().flat_map(|g| &g.0).filter(|p| places.contains(&p.rec.key()));
-        let cited: Vec<_> = told.map(|p| cite(p.rec)).collect();
+        let picks = groups.iter().flat_map(|g| &g.0).filter(|p| places.contains(&p.rec.key()));
+        let cited: Vec<_> = picks.map(|p| cite(p.rec)).collect();
         let says = "one of several networks from which the account signed in within an hour";
         accuse(findings, &cited, says, "T1078");
     }
 }
 
-/// What a machine's own credentials did, from the address and with the client of a person who works from there: they are
-/// in the person's hands. A way out that a whole network shares has many clients.
+/// Credentials of a machine, used from the address and with the client of a person, are in the hands of that
+/// person. Addresses that a whole network shares are excluded; they have many clients.
 pub(super) fn mark_taken_roles(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
     let at = |rec: &Rec| {
         let call = rec.class() == Class::ApiCall && rec.facets.get(Facet::Outcome) != Some("failure");
         let [from, with] = [Facet::SrcIp, Facet::UserAgent].map(|facet| rec.facets.get(facet).map(str::to_owned));
-        // What the provider does on behalf of both comes from its own services.
+        // Calls by the provider for both come from its own services.
         let own = from.as_deref().and_then(network).is_none_or(|network| network == "inside")
             || with.as_deref().is_some_and(|with| with.contains("amazonaws.com") || with.starts_with("AWS Internal"));
         (call && !own).then_some((from?, with?))
@@ -105,7 +105,7 @@ pub(super) fn mark_taken_roles(findings: &mut [FindingDraft], groups: &[Group<'_
     accuse(findings, &cited, says, "T1552.005");
 }
 
-/// Makes strong what cites one of these and was not yet, since it `says` that beside the others.
+/// Makes findings that cite one of these strong, and appends `says` to their claims.
 fn accuse(findings: &mut [FindingDraft], cited: &[Citation], says: &str, technique: &str) {
     let grave = |f: &FindingDraft| f.weight >= Weight::Strong && f.bearing == Bearing::Incriminating;
     for finding in findings.iter_mut().filter(|f| !grave(f) && f.citations.iter().any(|c| cited.contains(c))) {
@@ -117,7 +117,8 @@ fn accuse(findings: &mut [FindingDraft], cited: &[Citation], says: &str, techniq
     }
 }
 
-/// The network of a public address, coarsely: those of one provider at one place are one. All that are not public are one.
+/// A rough network of a public address, so that a provider at one place is one network. All private addresses
+/// are one.
 fn network(address: &str) -> Option<String> {
     match address.parse::<IpAddr>().ok()? {
         IpAddr::V4(ip) if ip.is_private() || ip.is_loopback() || ip.is_link_local() => Some("inside".into()),
@@ -132,9 +133,10 @@ fn network(address: &str) -> Option<String> {
     }
 }
 
-/// A file that answers otherwise to a command than without one: a page that is no shell takes no notice of it.
+/// A file that responds differently with a command than without one: a page that is not a web shell ignores the
+/// command.
 pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
-    // Many pages take a word such as `cat` or `id` for something of their own.
+    // On many pages, a word such as `cat` or `id` is an ordinary value.
     #[allow(clippy::expect_used, reason = "the pattern is a constant that the tests compile")]
     static COMMAND: LazyLock<Regex> = LazyLock::new(|| {
         let names = r"cmd|exec|command|c|shell|run|execute";
@@ -164,7 +166,7 @@ pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], c
         let same =
             |(url, _, other): &&(String, u64, &Rec)| url == path && other.source == rec.source && of(other) == of(rec);
         let mut without = alone.iter().filter(same).map(|(_, n, _)| *n).peekable();
-        // A page that shows the address it was asked for differs by little.
+        // A page that only repeats the request differs by little.
         without.peek().is_some() && without.all(|n| n.abs_diff(bytes) * 4 > n.max(bytes))
     };
     let cited: Vec<_> = groups.iter().flat_map(|g| &g.0).filter(|p| answers(p.rec)).map(|p| cite(p.rec)).collect();
@@ -174,10 +176,10 @@ pub(super) fn mark_shells(findings: &mut [FindingDraft], groups: &[Group<'_>], c
     }
 }
 
-/// A program that was fetched from the very host that the alerted connection goes to, on another port right after it.
+/// A program that was downloaded from the host of the alerted connection, over another port shortly after it.
 pub(super) fn mark_fetches(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case) {
     const RIGHT_AFTER: f64 = 300.0;
-    // What has a name may be one of many on that address.
+    // A host with a name may share its address with others.
     let named = |rec: &Rec| rec.facets.get(Facet::DomainName).is_some_and(|n| n.contains(|c: char| c.is_alphabetic()));
     let ends = |rec: &Rec| {
         let get = |facet| rec.facets.get(facet).map(str::to_owned);

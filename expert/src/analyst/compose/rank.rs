@@ -1,4 +1,4 @@
-//! How much a record matters to the alert.
+//! Ranks records by their importance for the alert.
 
 use std::net::IpAddr;
 
@@ -9,13 +9,12 @@ use crate::analyst::link::{Kin, seconds};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account, logon};
 
-/// The sign-in from which the actor came: more than what is merely near, less than what is grave.
+/// The sign-in of the actor: above records that are only near, below serious ones.
 const ARRIVAL: u32 = 160;
 
-/// How far from the alert the alerts of other products are looked at.
+/// Seconds around the alert in which alerts of other products count.
 const ALERTS_SECONDS: f64 = 3.0 * 24.0 * 3600.0;
 
-/// How much a record matters; none when it is left out.
 pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
     let telling = |bearing: Bearing| rec.shows.iter().filter(|b| b.bearing == bearing).map(|b| b.weight).max();
     let against = telling(Bearing::Incriminating);
@@ -29,22 +28,23 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             | Class::FileDelete
             | Class::Certificate
     ) || logon::upkeep(rec);
-    // What only the host ties to the alert has to weigh more: on one machine many things go on.
+    // A record on the same host without another link must be more serious, because a host has much other
+    // activity.
     let tied = kin != Kin::Near || case.round > 1 || case.sources.few() || case.shares_actor(rec);
     let grave = against.is_some_and(|w| w >= if tied { Weight::Moderate } else { Weight::Strong });
     if kin == Kin::Core {
         return Some(1000);
     }
-    // A table of alerts holds those of a whole company: weeks apart they are not of one matter.
+    // A table of alerts covers a whole company, so alerts weeks apart are unrelated.
     let far = matches!((rec.time, case.anchor), (Some(at), Some(anchor)) if seconds(at, anchor).abs() > ALERTS_SECONDS);
     if rec.class() == Class::Alert && far {
         return None;
     }
-    // The window of a program without one: it comes with each of them.
+    // conhost.exe, the console window, starts with every console program.
     if rec.class() == Class::ProcessStart && program(rec) == "conhost.exe" && against.is_none() {
         return None;
     }
-    // Of the kind that was alerted, what the same program did besides says whether the alerted is its habit.
+    // Other activity of the same kind by the same program shows whether the alerted one is usual for it.
     let alike = kin == Kin::Same && case.alerted().iter().any(|core| core.class() == rec.class());
     if noise && !grave && !alike {
         return None;
@@ -68,9 +68,9 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         Kin::Again | Kin::Between | Kin::Named => 120,
         Kin::Near => 0,
     };
-    // A weak explanation makes nothing worth telling.
+    // A weak explanation alone is not worth a finding.
     let explains = telling(Bearing::Exonerating).filter(|w| *w > Weight::Weak);
-    let told = weight(against).max(weight(explains));
+    let heaviest = weight(against).max(weight(explains));
     if kin == Kin::Near && rec.class() == Class::ProcessStart && case.programs.contains(&program(rec).as_str()) {
         return Some(130);
     }
@@ -81,13 +81,13 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
         (Some(at), Some(anchor)) if seconds(at, anchor).abs() <= 120.0 => 30,
         _ => 0,
     };
-    // What a program that is followed starts, writes and reaches is what it is followed for.
+    // A followed program matters because of what it starts, writes and connects to.
     let does = matches!(
         rec.class(),
         Class::ProcessStart | Class::NetworkConnection | Class::FileCreate | Class::DnsQuery | Class::HttpRequest
     );
     if kin == Kin::Near && case.round > 1 && does && case.follows_program_of(rec) {
-        return Some(100 + told);
+        return Some(100 + heaviest);
     }
     if kin == Kin::Near && !grave {
         let doubt = against.is_some() && case.round == 1 && case.shares_actor(rec);
@@ -104,20 +104,20 @@ pub(super) fn rank(rec: &Rec, kin: Kin, case: &Case) -> Option<u32> {
             telling || (matches!(rec.class(), Class::Authentication | Class::ScheduledTask) && case.shares_actor(rec));
         let beside = || case.recs.iter().filter(|r| r.source == rec.source);
         let few = || beside().count() <= 150 || beside().filter(|r| r.class() == rec.class()).count() <= 40;
-        return (near > 0 && (quiet && few() || doubt)).then_some(40 + told / 4);
+        return (near > 0 && (quiet && few() || doubt)).then_some(40 + heaviest / 4);
     }
-    // Of what tells of one session, that which says where it came from.
+    // Of the records of a session, prefer the one with its origin.
     let origin = if logon::of_session(rec) && rec.facets.get(Facet::SrcIp).is_some() { 20 } else { 0 };
     let near = near + origin;
-    (close + told > 0).then_some(close + told + near)
+    (close + heaviest > 0).then_some(close + heaviest + near)
 }
 
-/// A program that only starts another one as somebody else.
+/// A program that only starts another one as another user.
 pub(super) fn wraps(rec: &Rec) -> bool {
     ["sudo", "su", "doas", "pkexec", "runuser", "env", "nohup"].contains(&program(rec).as_str())
 }
 
-/// A shell that was started for nothing but the command of the other.
+/// A shell that was started only to run the command of the other.
 pub(super) fn hands_on(shell: &Rec, other: &Rec) -> bool {
     const SHELLS: &[&str] = &["cmd", "cmd.exe", "sh", "bash", "dash", "zsh", "ksh", "ash"];
     let plain = |rec: &Rec| {
@@ -133,13 +133,12 @@ pub(super) fn hands_on(shell: &Rec, other: &Rec) -> bool {
     starts(shell) && starts(other) && SHELLS.contains(&program(shell).as_str()) && asked
 }
 
-/// The program that a command names first, without its path.
+/// The first program in a command, without its path.
 pub(super) fn program(rec: &Rec) -> String {
     let first = rec.facets.get(Facet::Command).and_then(|c| c.split_whitespace().next()).unwrap_or_default();
     first.trim_matches('"').rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase()
 }
 
-/// A host that talks to itself: there is no other end.
 fn to_itself(rec: &Rec) -> bool {
     let address = |facet| rec.facets.get(facet).and_then(|a| a.parse::<IpAddr>().ok());
     let (Some(from), Some(to)) = (address(Facet::SrcIp), address(Facet::DstIp)) else { return false };

@@ -1,11 +1,11 @@
-//! What a record of a Windows event log tells, in words: who did what, to what, with which program. The
-//! number of an event says what happened; the names are those in the record.
+//! Sentences about Windows events: who did what, to what, with which program. The event number says what
+//! happened.
 
 use super::{named, quote};
 use crate::analyst::facet::{Class, Facet, event_id, last};
 use crate::analyst::rec::Rec;
 
-/// Events of the Security log and others that have a number to themselves.
+/// Event ids that only one provider uses.
 const EVENTS: &[(&str, &str)] = &[
     ("1102", "audit log cleared"),
     ("33205", "audit record of a database server"),
@@ -92,7 +92,7 @@ const EVENTS: &[(&str, &str)] = &[
     ("7045", "service installed"),
 ];
 
-/// Numbers that mean this only where a word of the provider's name stands in the record.
+/// Event ids that have this meaning only if the record contains a word of the provider's name.
 const OF_PROVIDERS: &[(&str, &[(&str, &str)])] = &[
     (
         "TerminalServices",
@@ -173,7 +173,7 @@ fn word(list: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
     list.iter().find(|(known, _)| *known == key).map(|(_, words)| *words)
 }
 
-/// What happened, without who did it to what.
+/// What happened, without actor and object.
 pub(super) fn words(rec: &Rec) -> Option<&'static str> {
     let id = event_id(&rec.fields)?;
     let of_provider = || {
@@ -183,7 +183,7 @@ pub(super) fn words(rec: &Rec) -> Option<&'static str> {
     word(EVENTS, id).or_else(of_provider)
 }
 
-/// None where the number says nothing, or the class of the record is told as that of any sensor.
+/// None if the event id is unknown or the class of the record has a general sentence.
 pub(super) fn sentence(rec: &Rec) -> Option<String> {
     let id = event_id(&rec.fields)?;
     let field = |names: &[&str]| rec.field(names).filter(|v| *v != "-").map(|v| quote(v, 160));
@@ -198,7 +198,7 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
         return None;
     }
     let kind = rec.field(&["logontype"]).and_then(|kind| word(LOGON_TYPES, kind)).unwrap_or_default();
-    // The account that acts and the one that is acted on are two.
+    // The acting and the affected account differ.
     let user = get(Facet::User);
     let subject = field(&["subjectusername"]).filter(|s| Some(s) != user.as_ref());
     let who = match (rec.class(), user, subject) {
@@ -230,7 +230,7 @@ pub(super) fn sentence(rec: &Rec) -> Option<String> {
     ))
 }
 
-/// An event of no known number: the number, who wrote it, and the first of its values.
+/// For an unknown event: its number, its provider and its first value.
 pub(super) fn unknown(rec: &Rec) -> Option<String> {
     const VALUES: usize = 4;
     let number = quote(event_id(&rec.fields)?, 20);
@@ -246,7 +246,6 @@ pub(super) fn unknown(rec: &Rec) -> Option<String> {
     (!values.is_empty()).then(|| format!("event {number}{of} with {}", values.join(", ")))
 }
 
-/// What a scheduled task will run.
 fn task(rec: &Rec) -> String {
     let commands = || rec.fields.iter().filter(|(path, _)| last(path, 2) == "exec.command");
     let Some((path, command)) = commands().next() else { return String::new() };
@@ -256,7 +255,7 @@ fn task(rec: &Rec) -> String {
     format!(" that runs {}{arguments}{more}", quote(command, 160))
 }
 
-/// What the kinds of record that only this sensor has tell.
+/// For records that only Sysmon writes.
 fn sysmon(rec: &Rec, id: &str) -> Option<String> {
     let field = |names: &[&str], max| rec.field(names).filter(|v| *v != "-").map(|v| quote(v, max));
     if let (Class::ScheduledTask, "19" | "20" | "21") = (rec.class(), id) {
@@ -282,7 +281,7 @@ fn sysmon(rec: &Rec, id: &str) -> Option<String> {
     })
 }
 
-/// A part of a permanent subscription to events of WMI. The sensor writes its values in quotation marks.
+/// A part of a WMI event subscription. Sysmon puts its values in quotation marks.
 fn subscription(rec: &Rec, id: &str) -> Option<String> {
     let field = |names: &[&str]| {
         let value = rec.field(names)?.trim_matches([' ', '"', '\\']);
@@ -306,7 +305,6 @@ fn subscription(rec: &Rec, id: &str) -> Option<String> {
     })
 }
 
-/// What an interpreter wrote of what it ran.
 fn powershell(rec: &Rec, id: &str) -> Option<String> {
     let what = match id {
         "4104" => rec.field(&["scriptblocktext"])?,

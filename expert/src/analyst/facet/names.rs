@@ -1,17 +1,16 @@
-//! The names under which sensors of many makes record the same thing.
+//! The field names of many products for each facet.
 
 use std::sync::OnceLock;
 
 use super::Facet;
 
-/// For each facet the field names that hold it, best first. A name is the last part of a path, or the
-/// last two, in lower case with everything but letters, digits and the dot left out.
+/// For each facet the field names, best first. A name is the last part of a path or the last two parts, in lower
+/// case, with only letters, digits and the dot.
 pub(super) fn all() -> &'static [(Facet, Vec<&'static str>)] {
     static ALL: OnceLock<Vec<(Facet, Vec<&'static str>)>> = OnceLock::new();
     ALL.get_or_init(|| NAMES.iter().map(|(facet, names)| (*facet, names.split_whitespace().collect())).collect())
 }
 
-/// The names of one facet.
 pub(super) fn of(wanted: Facet) -> &'static [&'static str] {
     all().iter().find(|(facet, _)| *facet == wanted).map_or(&[], |(_, names)| names)
 }

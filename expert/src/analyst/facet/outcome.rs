@@ -1,16 +1,16 @@
-//! Whether what was recorded succeeded.
+//! Whether the recorded action succeeded.
 
 use std::collections::BTreeMap;
 
 use super::last;
 
-/// What the audit of Windows says of the outcome of its own record: this goes before any number in
-/// it, since a status may be that of something else.
+/// The outcome that Windows audit gives for the event. It goes before status numbers, which may be those of
+/// something else.
 pub(super) fn audited(fields: &BTreeMap<String, String>) -> Option<&'static str> {
-    let told = |path: &String| matches!(last(path, 1).as_str(), "keywords" | "eventtype");
-    fields.iter().filter(|(path, _)| told(path)).find_map(|(_, value)| {
+    let is_outcome = |path: &String| matches!(last(path, 1).as_str(), "keywords" | "eventtype");
+    fields.iter().filter(|(path, _)| is_outcome(path)).find_map(|(_, value)| {
         let value = value.to_ascii_lowercase().replace('_', " ");
-        // The two keywords of the Security log: as words, as bits, and as a number of these bits, signed or not.
+        // The two keywords of the Security log: as words, as bits, and as a signed or unsigned number.
         let is = |written: [&str; 3]| written.contains(&value.as_str());
         if value.contains("audit success") || is(["0x8020000000000000", "-9214364837600034816", "9232379236109516800"])
         {
@@ -25,7 +25,7 @@ pub(super) fn audited(fields: &BTreeMap<String, String>) -> Option<&'static str>
     })
 }
 
-/// What the field of this name says, if it says how something ended: a state such as `New` or `S0` does not.
+/// The outcome in the field with this name, if it is one. A state such as `New` or `S0` is not.
 pub(super) fn stated(name: &str, outcome: &str) -> Option<&'static str> {
     const GOOD: &[&str] = &["true", "yes", "ok", "allow", "allowed", "accepted", "granted", "permitted", "none"];
     const GOOD_START: &[&str] =
@@ -54,11 +54,11 @@ pub(super) fn stated(name: &str, outcome: &str) -> Option<&'static str> {
         "false",
     ];
     let outcome = outcome.to_ascii_lowercase();
-    // Windows writes status codes in hexadecimal; nothing but zeros is success in either notation.
+    // Windows status codes may be hexadecimal. Zero means success.
     let digits = outcome.strip_prefix("0x").unwrap_or(&outcome);
     let zero = !digits.is_empty() && digits.bytes().all(|b| b == b'0');
     let good = GOOD.contains(&outcome.as_str()) || GOOD_START.iter().any(|word| outcome.starts_with(word));
-    // Only what failed has a code of its failure.
+    // Only failures have an error code.
     let code = name == "errorcode" || outcome.starts_with("0x");
     match outcome.parse::<u32>() {
         _ if good || zero => Some("success"),

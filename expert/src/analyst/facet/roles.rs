@@ -1,4 +1,4 @@
-//! Whose program, whose address: what a field means where that depends on the fields beside it.
+//! Fields whose meaning depends on other fields: acting and affected program, own and other address.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use casebook_evidence::is_message;
 
 type Values = BTreeMap<Facet, String>;
 
-/// The program that did it: the parent where a program is started, the program itself in anything else.
+/// The acting program: the parent if a program is started, otherwise the program itself.
 const ACTING: [(Facet, Facet, &[&str]); 2] = [
     (
         Facet::Process,
@@ -34,8 +34,8 @@ fn first<'a>(names: &[Named<'a>], wanted: &[&str]) -> Option<&'a str> {
     })
 }
 
-/// The field is the record's own: at its top, or right below what a collector puts around it. Deeper down stand names that
-/// whoever is recorded may have chosen, such as labels.
+/// True for a field at the top of the record, or directly below the wrapper of a collector. The recorded party
+/// may have chosen deeper names, such as labels.
 pub(crate) fn outer(path: &str) -> bool {
     const ENVELOPES: [&str; 9] =
         ["record", "_source", "columns", "properties", "event", "eventdata", "data", "jsonpayload", "fields"];
@@ -47,8 +47,7 @@ pub(crate) fn outer(path: &str) -> bool {
     }
 }
 
-/// What stands before the fields of a record of the kernel's audit system: nothing, or the field of a collector in which
-/// the record was found.
+/// The path in front of the fields of a Linux audit record: empty, or the field of a collector.
 pub(crate) fn audit_prefix(fields: &BTreeMap<String, String>) -> Option<&str> {
     fields.keys().filter_map(|path| path.strip_suffix("audit.serial")).find(|prefix| {
         let field = prefix.trim_end_matches('.');
@@ -57,7 +56,8 @@ pub(crate) fn audit_prefix(fields: &BTreeMap<String, String>) -> Option<&str> {
     })
 }
 
-/// Sensors that name an acting program beside another: Defender, the normalised tables of Sentinel, SentinelOne.
+/// For sensors that name an acting program beside another: Defender, the normalised tables of Sentinel,
+/// SentinelOne.
 pub(super) fn acting(values: &mut Values, names: &[Named<'_>]) {
     if ACTING.iter().all(|(.., wanted)| first(names, wanted).is_none()) {
         return;
@@ -65,10 +65,10 @@ pub(super) fn acting(values: &mut Values, names: &[Named<'_>]) {
     let action = values.get(&Facet::Action).map(|a| a.to_ascii_lowercase()).unwrap_or_default();
     let made = first(names, &["createdprocessname", "createdprocesscommandline"]).is_some();
     let named = ["processcreat", "process_creat", "process creat", "processstart", "rollup"];
-    // Where nothing says what was done, a command beside the acting one is what that started.
-    let untold = action.is_empty() && values.contains_key(&Facet::Command);
-    let starts = made || untold || named.iter().any(|word| action.contains(word));
-    // `FileName` is the program that was started, or the file that one wrote.
+    // Without an action, a second command is what the acting program started.
+    let no_action = action.is_empty() && values.contains_key(&Facet::Command);
+    let starts = made || no_action || named.iter().any(|word| action.contains(word));
+    // `FileName` is the started program or the written file.
     if !starts && let Some(file) = first(names, &["filename", "targetprocessname", "tgtprocname"]) {
         values.insert(Facet::Object, file.to_owned());
     }
@@ -77,22 +77,22 @@ pub(super) fn acting(values: &mut Values, names: &[Named<'_>]) {
             Some(value) if starts => drop(values.entry(parent).or_insert_with(|| value.to_owned())),
             Some(value) => drop(values.insert(own, value.to_owned())),
             None if starts => {}
-            // What stands there is told of the other program.
+            // The value describes the other program.
             None => drop(values.remove(&own)),
         }
     }
 }
 
-/// What watches one host calls the ends of a connection its own and the other.
+/// Host sensors call the ends of a connection local and remote.
 pub(super) fn ends(values: &mut Values, names: &[Named<'_>]) {
     let local = first(names, &["localip", "localaddress"]);
     let Some(remote) = first(names, &["remoteip", "remoteaddress"]) else { return };
     if local.is_none() && first(names, &["localport", "remoteport"]).is_none() {
         return;
     }
-    let told =
+    let direction =
         names.iter().filter(|(one, ..)| matches!(one.as_str(), "action" | "actiontype" | "direction" | "eventtype"));
-    let inward = told.map(|(.., value)| value.to_ascii_lowercase()).any(|value| {
+    let inward = direction.map(|(.., value)| value.to_ascii_lowercase()).any(|value| {
         ["inbound", "ingress", "incoming", "logon", "accept", "listen"].iter().any(|word| value.contains(word))
     });
     let (from, to) = if inward { (Some(remote), local) } else { (local, Some(remote)) };
@@ -105,11 +105,11 @@ pub(super) fn ends(values: &mut Values, names: &[Named<'_>]) {
     }
 }
 
-/// A record of the kernel's audit system: what was done is its `op`, `hostname` is where somebody came from, and who did
-/// it is the account that signed in, whatever it became since. `names` are the fields of the record itself, `collected`
-/// that a collector put it into a field of its own.
+/// A Linux audit record: the action is `op`, `hostname` is the origin, and the actor is the account that signed
+/// in, even if it changed later. `names` are the fields of the record, `collected` says that a collector wrapped
+/// it.
 pub(super) fn audited(values: &mut Values, names: &[Named<'_>], collected: bool) {
-    // The number of nobody, 2³² − 1 and −1, and names of accounts that are none.
+    // Values that mean no account: 2³² − 1, −1 and some names.
     let known = |value: &&str| !matches!(*value, "4294967295" | "-1" | "unset" | "?") && !value.starts_with('(');
     let of = |wanted: &[&str]| first(names, wanted).filter(known).map(str::to_owned);
     let mut put = |facet, value: Option<String>| match value {
@@ -118,7 +118,7 @@ pub(super) fn audited(values: &mut Values, names: &[Named<'_>], collected: bool)
     };
     let kind = first(names, &["type"]).unwrap_or_default();
     let account = of(&["acct"]);
-    // The account that is made or changed is what is acted on.
+    // A created or changed account is the object.
     let managed =
         ["ADD_", "DEL_", "USER_MGMT", "GRP_MGMT", "USER_CHAUTHTOK", "ACCT_"].iter().any(|k| kind.starts_with(k));
     if !collected {

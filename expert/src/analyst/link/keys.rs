@@ -1,16 +1,15 @@
-//! The keys by which records belong together: of processes, connections and sessions.
+//! Keys that link records: processes, connections and sessions.
 
 use crate::analyst::facet::roles::audit_prefix;
 use crate::analyst::facet::{Class, Facet, last};
 use crate::analyst::rec::Rec;
 use crate::analyst::{account, logon};
 
-/// The keys of the process that a record is about, and of its parent.
 pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
     let host = rec.facets.get(Facet::Host).unwrap_or("").to_ascii_lowercase();
     let mut own = Vec::new();
     let mut parent = Vec::new();
-    // In the Security log's own record of a start, `ProcessId` is the process that started the new one.
+    // In a process start of the Security log, `ProcessId` is the parent.
     let started = rec.field(&["newprocessid"]).is_some();
     let starts = rec.class() == Class::ProcessStart;
     for (path, value) in &rec.fields {
@@ -19,7 +18,7 @@ pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
             continue;
         }
         let (one, two) = (last(path, 1), last(path, 2));
-        // The Security log writes process ids in hexadecimal, other sensors do not.
+        // The Security log writes process ids in hexadecimal, other sensors in decimal.
         let id = || logon::number(value).map_or_else(|| value.to_owned(), |n| n.to_string());
         match one.as_str() {
             "processid" if started => parent.push(format!("{host}#{}", id())),
@@ -27,9 +26,9 @@ pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
             "parentprocessguid" => parent.push(value.to_ascii_lowercase()),
             "execid" if two != "parent.execid" => own.push(value.to_owned()),
             "parentexecid" if two != "parent.parentexecid" => parent.push(value.to_owned()),
-            // Others have a target that was there before.
+            // In other records, the target existed before.
             "targetprocessid" | "tgtprocpid" if starts => own.push(format!("{host}#{}", id())),
-            // The program that acts, in the records of sensors that name it beside what it acts on.
+            // The acting program, for sensors that name it beside the affected one.
             "initiatingprocessid" | "actingprocessid" | "srcprocpid" if starts => {
                 parent.push(format!("{host}#{}", id()))
             }
@@ -47,7 +46,7 @@ pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
             "ppid" | "parentprocessid" | "parentpid" | "creatorprocessid" | "createdprocessparentid" => {
                 parent.push(format!("{host}#{}", id()))
             }
-            // Of osquery's table of processes.
+            // The process table of osquery.
             "parent" if two == "columns.parent" => parent.push(format!("{host}#{}", id())),
             _ => {}
         }
@@ -55,13 +54,12 @@ pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
     (own, parent)
 }
 
-/// Windows notes with each record the process that wrote it, which is the logging service's.
+/// Windows adds to each record the process that wrote it, which is the logging service.
 fn by_the_writer(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     path.contains("execution") || path.contains("winlog.process")
 }
 
-/// The keys of the connections that a record is about.
 pub(crate) fn flow_keys(rec: &Rec) -> Vec<String> {
     let mut keys = Vec::new();
     for (path, value) in &rec.fields {
@@ -84,7 +82,6 @@ pub(crate) fn flow_keys(rec: &Rec) -> Vec<String> {
     keys
 }
 
-/// Address and port of one end of the connection.
 fn endpoint(rec: &Rec, source: bool) -> Option<String> {
     let ip = rec.facets.get(if source { Facet::SrcIp } else { Facet::DstIp })?;
     let ports: &[&str] = if source {
@@ -95,7 +92,6 @@ fn endpoint(rec: &Rec, source: bool) -> Option<String> {
     Some(format!("{ip}:{}", rec.field(ports)?))
 }
 
-/// The session of an account that a record belongs to.
 pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
     let named = |path: &str| {
         matches!(
@@ -110,7 +106,7 @@ pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
     let mut keys: Vec<String> =
         rec.fields.iter().filter(|(k, v)| named(k) && v.len() >= 6 && !zero(v)).map(|(_, v)| v.clone()).collect();
     keys.extend(audit_keys(rec));
-    // A name that many use for something else: an id of its own has letters and digits.
+    // A common field name. Real session ids have letters and digits.
     let own = |id: &&String| {
         let any = |kind: fn(&u8) -> bool| id.bytes().any(|b| kind(&b));
         let plain = id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-');
@@ -120,21 +116,20 @@ pub(crate) fn session_keys(rec: &Rec) -> Vec<String> {
     keys
 }
 
-/// The event that a record of the kernel's audit system is a part of, and the sign-in that it goes back to,
-/// as its log writes both.
+/// The event of a Linux audit record and its sign-in session, as written.
 fn audit_keys(rec: &Rec) -> Vec<String> {
     const NOBODY: &[&str] = &["4294967295", "-1", "unset"];
     let prefix = audit_prefix(&rec.fields).unwrap_or_default();
     let field = |name: &str| rec.fields.get(&format!("{prefix}{name}")).map(String::as_str);
     let (Some(time), Some(serial)) = (field("audit.time"), field("audit.serial")) else { return Vec::new() };
     let session = field("ses").filter(|id| !NOBODY.contains(id));
-    // Each host counts its own.
+    // Session numbers are unique only on one host.
     let host = rec.facets.get(Facet::Host).unwrap_or(&rec.file);
     let session = session.map(|id| format!("{host}#ses={id}"));
     std::iter::once(format!("audit({time}:{serial})")).chain(session).collect()
 }
 
-/// It lies where any user may write.
+/// True for a folder where any user may write.
 pub(crate) fn brought(path: &str) -> bool {
     const FOLDERS: [&str; 9] = [
         "\\users\\",
@@ -151,7 +146,7 @@ pub(crate) fn brought(path: &str) -> bool {
     FOLDERS.iter().any(|folder| path.contains(folder))
 }
 
-/// The files of code that a command names by their paths.
+/// Paths of libraries and scripts in a command.
 pub(super) fn code_in(command: &str) -> impl Iterator<Item = &str> {
     const CODE: [&str; 13] =
         [".dll", ".exe", ".ps1", ".bat", ".cmd", ".vbs", ".js", ".hta", ".scr", ".so", ".sh", ".py", ".jar"];
@@ -162,7 +157,7 @@ pub(super) fn code_in(command: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The process in which another started a thread that shows as an injection.
+/// The process in which another one started a thread, as in an injection.
 pub(super) fn moved_into(rec: &Rec) -> Option<String> {
     let injects = rec.class() == Class::ProcessAccess && rec.shows.iter().any(|b| b.id == "remote-thread-injection");
     injects.then(|| rec.field(&["targetprocessguid"]).map(str::to_ascii_lowercase))?

@@ -1,4 +1,4 @@
-//! Texts that address the analyst in what MCP servers returned: any text there, wherever it stands.
+//! Text that addresses the investigator in results of MCP servers, in any field.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::{QUOTE, TEXTS, letters, window};
 use casebook_trust::injection;
 
-/// Bytes of one result that are read: all that is kept of any.
+/// Bytes read of one result; no stored result is larger.
 const READ: usize = 16 << 20;
 
-/// One finding for each such text, in the order of the calls.
+/// In the order of the calls.
 pub(super) fn texts(done: &[Done]) -> Vec<FindingDraft> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
@@ -33,7 +33,7 @@ pub(super) fn texts(done: &[Done]) -> Vec<FindingDraft> {
     found
 }
 
-/// The texts of a result with their places: the lines of those that have several.
+/// The texts of a result with their places. Texts with several lines are split.
 fn leaves(result: &str) -> Vec<(Locator, String)> {
     let mut all = Vec::new();
     let mut left = READ;
@@ -78,7 +78,7 @@ fn draft(call: &CallId, at: Locator, text: &str, wants: &str) -> FindingDraft {
     let shown = if text.chars().count() > QUOTE { window(text) } else { text.to_owned() };
     FindingDraft {
         kind: FindingKind::Instruction,
-        claim: format!("Text in what an MCP server returned addresses whoever investigates: {wants}."),
+        claim: format!("Text in what an MCP server returned addresses the analyst: {wants}."),
         time: None,
         entities: Vec::new(),
         bearing: Bearing::Incriminating,
@@ -87,7 +87,7 @@ fn draft(call: &CallId, at: Locator, text: &str, wants: &str) -> FindingDraft {
         technique: None,
         confidence: Score::clamped(0.9),
         citations: vec![Citation::Literal { call: call.clone(), at, quote: shown }],
-        look_next: Some("Who could write this text? It is data, and nobody follows it.".to_owned()),
+        look_next: Some("Who could write this text? It is data, and was not followed.".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a tool answered to a request of the series.
+//! Results of queries about the series.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::judged::DENSE;
 
-/// What came back.
 pub(super) struct Answer<'d> {
     pub(super) done: &'d Done,
     json: Value,
@@ -27,13 +26,11 @@ impl Answer<'_> {
         self.json.get(key)?.as_u64()
     }
 
-    /// The number under `key`, as a citation.
     pub(super) fn cited(&self, key: &str) -> Option<Citation> {
         let at = Locator::Pointer(format!("/{key}"));
         Some(Citation::Count { call: self.done.call.id.clone(), at, value: self.number(key)?, again: None })
     }
 
-    /// Files and lines of the records.
     pub(super) fn places(&self) -> impl Iterator<Item = (String, u64)> {
         self.json
             .get("records")
@@ -43,7 +40,7 @@ impl Answer<'_> {
             .filter_map(|record| Some((record.get("file")?.as_str()?.to_owned(), record.get("line")?.as_u64()?)))
     }
 
-    /// How many there were in each minute, counted from 1970.
+    /// Counts for each minute since 1970.
     fn minutes(&self) -> BTreeMap<i64, u64> {
         let groups = self.json.get("groups").and_then(Value::as_array).into_iter().flatten();
         let minute = |group: &Value| {
@@ -53,13 +50,13 @@ impl Answer<'_> {
         groups.filter_map(minute).collect()
     }
 
-    /// The most records in so many minutes one after the other.
+    /// The highest count in [`DENSE`](super::judged::DENSE) consecutive minutes.
     pub(super) fn densest(&self) -> u64 {
         let minutes = self.minutes();
         minutes.keys().map(|from| minutes.range(*from..*from + DENSE).map(|(_, n)| n).sum()).max().unwrap_or(0)
     }
 
-    /// How many there were up to the minute of this moment.
+    /// The count up to the minute of `at`.
     pub(super) fn until(&self, at: Timestamp) -> u64 {
         self.minutes().range(..=at.as_second().div_euclid(60)).map(|(_, n)| n).sum()
     }

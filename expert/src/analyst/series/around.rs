@@ -1,5 +1,5 @@
-//! What else was recorded around an alert and belongs to it by its kind: packages that were being installed, and what was
-//! sent to a site by whoever searched through it.
+//! Other records around an alert that belong to it by kind: package installations, and requests that a scanner
+//! sent to a site.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::moved;
 use crate::analyst::rec::Rec;
 
-/// How far before and after such a change packages are looked for whose installation may have made it, in seconds.
+/// Seconds before and after such a change in which a package installation may be its cause.
 const INSTALLING: (i64, i64) = (-120, 60);
 
-/// What was installed around the alert, or the change that the system itself is recorded for: packages bring accounts,
-/// services and modules. The logs of packages may be another Expert's than the alerted record.
+/// Package installations around the alert or the change: packages create accounts, services and modules. The
+/// package log may belong to another Expert.
 pub(super) fn packages(case: &Case) -> Option<CallRequest> {
     const TERMS: [&str; 6] =
         ["status installed", "status half-configured", "Commandline:", "Installed:", "Upgraded:", "Erased:"];
@@ -31,7 +31,7 @@ pub(super) fn packages(case: &Case) -> Option<CallRequest> {
     ))
 }
 
-/// The alerted change of a Unix system and its time, or the time of the alert where its record is another Expert's.
+/// The alerted change of a Unix system and its time, or the time of the alert if another Expert has the record.
 fn change(case: &Case) -> Option<(Option<&Rec>, Timestamp)> {
     let alerted = case.alerted();
     if alerted.is_empty() {
@@ -41,7 +41,7 @@ fn change(case: &Case) -> Option<(Option<&Rec>, Timestamp)> {
     Some((Some(rec), rec.time?))
 }
 
-/// Of each log of packages the first record of such an installation, and those nearest before and after the change.
+/// For each package log: the first record of the installation, and the nearest before and after the change.
 pub(in crate::analyst) fn installed(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     let mut places = BTreeSet::new();
     let (Some((core, at)), Some(found)) = (change(case), packages(case).and_then(|r| answer(&r, done))) else {
@@ -66,7 +66,7 @@ pub(in crate::analyst) fn installed(case: &Case, done: &[Done]) -> BTreeSet<(Str
     places
 }
 
-/// Both are of one host, or one of them names none: a log of packages is that of the host it lies on.
+/// True if both have the same host, or one has none: a package log belongs to the host that it is on.
 fn same_host_or_none(a: &Rec, b: &Rec) -> bool {
     match (a.facets.get(Facet::Host), b.facets.get(Facet::Host)) {
         (Some(a), Some(b)) => a.eq_ignore_ascii_case(b),
@@ -74,10 +74,9 @@ fn same_host_or_none(a: &Rec, b: &Rec) -> bool {
     }
 }
 
-/// What the address of an alerted request that was refused sent to the server that it took: whoever searches through a
-/// site does something with what he finds.
+/// What the address of a refused request sent to the same server and was accepted: a scanner uses what it finds.
 pub(super) fn sent_to(rec: &Rec) -> Option<CallRequest> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let (from, method, status) = (is(Facet::SrcIp)?, is(Facet::HttpMethod)?, is(Facet::HttpStatus)?);
     let at = rec.time.filter(|_| rec.class() == Class::HttpRequest && status.1.starts_with('4'))?;
     let conditions = json!([
@@ -92,14 +91,14 @@ pub(super) fn sent_to(rec: &Rec) -> Option<CallRequest> {
     ))
 }
 
-/// The first such request to each address of the site.
+/// The first such request for each path.
 pub(in crate::analyst) fn let_through(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     const FEW: usize = 12;
-    /// What is asked so often is a page's own doing.
+    /// Requests repeated this often come from the page itself.
     const OFTEN: usize = 20;
     let found = case.core.iter().filter_map(|i| sent_to(case.recs.get(*i)?)).find_map(|r| answer(&r, done));
     let places: BTreeSet<(String, u64)> = found.iter().flat_map(|a| a.places().collect::<Vec<_>>()).collect();
-    // Parts with digits are names of sessions and objects.
+    // Path parts with digits are ids of sessions and objects.
     let part = |part: &str| if part.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { part.to_owned() };
     let to = |rec: &Rec| {
         let path = rec.facets.get(Facet::Url)?.split('?').next()?;
@@ -114,6 +113,3 @@ pub(in crate::analyst) fn let_through(case: &Case, done: &[Done]) -> BTreeSet<(S
     first.sort_by_key(|rec| (rec.time, rec.key()));
     first.into_iter().take(FEW).map(|r| (r.file.clone(), r.line)).collect()
 }
-
-#[cfg(test)]
-mod tests;

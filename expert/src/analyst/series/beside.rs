@@ -1,4 +1,4 @@
-//! What stands beside the alerted record: the sign-in and the command before it, and what an address is called.
+//! Records near the alerted one: the sign-in and command before it, and names of an address.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::analyst::link::{moved, seconds};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account, describe};
 
-/// Who had signed in over SSH last, where the alerted record is of a system's own log.
+/// The last SSH sign-in before a record of a system log.
 pub(super) fn signed_in_before(rec: &Rec) -> Option<CallRequest> {
     let own =
         rec.field(&["program"]).is_some() && rec.class() != Class::LogonFailure && rec.class() != Class::Authentication;
@@ -25,12 +25,11 @@ pub(super) fn signed_in_before(rec: &Rec) -> Option<CallRequest> {
     ))
 }
 
-/// Ports by which one host runs something on another.
 const MANAGEMENT: &[&str] = &["22", "23", "135", "139", "445", "3389", "5900", "5985", "5986"];
 
-/// To which other hosts the same one connected in the same way, where that is a way to manage hosts.
+/// Other hosts that the same one connected to, if the alert is about remote management.
 pub(super) fn reached(rec: &Rec) -> Option<CallRequest> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let (from, port) = (is(Facet::SrcIp)?, is(Facet::DstPort)?);
     let managed = rec.class() == Class::NetworkConnection && MANAGEMENT.contains(&port.1.as_str());
     let at = rec.time.filter(|_| managed)?;
@@ -39,8 +38,8 @@ pub(super) fn reached(rec: &Rec) -> Option<CallRequest> {
     Some(call("search", &json!({"where": conditions, "near": at, "limit": 60, "include_fields": true})))
 }
 
-/// The first connection to each other host that was reached in the same way, of very many none, and those to the same
-/// host that carried most.
+/// The first connection to each other host (none if there are very many), and the largest connections to the
+/// same host.
 pub(in crate::analyst) fn spread(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     const FEW: usize = 5;
     let alerted = || case.core.iter().filter_map(|i| case.recs.get(*i));
@@ -65,7 +64,7 @@ pub(in crate::analyst) fn spread(case: &Case, done: &[Done]) -> BTreeSet<(String
     first.into_values().chain(carried).map(|r| (r.file.clone(), r.line)).collect()
 }
 
-/// Of the records at these places, the first of each that `what` tells apart.
+/// The first record for each key that `what` gives.
 pub(super) fn first_of<'c, K: Ord>(
     case: &'c Case,
     places: &BTreeSet<(String, u64)>,
@@ -81,9 +80,8 @@ pub(super) fn first_of<'c, K: Ord>(
     first
 }
 
-/// What else was changed of the object of an alerted call.
 pub(super) fn changes(rec: &Rec) -> Option<CallRequest> {
-    let is = |facet| rec.facets.stands_in(facet, &rec.fields);
+    let is = |facet| rec.facets.field_of(facet, &rec.fields);
     let (object, action) = (is(Facet::Object)?, is(Facet::Action)?);
     let at = rec.time.filter(|_| rec.class() == Class::ApiCall && object.1.len() >= 4)?;
     let conditions = json!([
@@ -93,13 +91,11 @@ pub(super) fn changes(rec: &Rec) -> Option<CallRequest> {
     Some(call("search", &json!({"where": conditions, "near": at, "limit": CHANGED, "include_fields": true})))
 }
 
-/// Changes of one object of which the kinds are told.
+/// If there are more changes of one object, their kinds are not described.
 const CHANGED: u64 = 40;
-/// How calls begin that change something.
 const CHANGES: &str = "(?i)^(create|update|patch|delete|put|add|remove|set|attach|detach|modify|enable|disable)";
 
-/// The first of each kind of change of the object of an alerted call, where they are few: an object that is changed all
-/// the time has no story.
+/// The first of each kind of change, if there are few. A constantly changing object has nothing to report.
 pub(in crate::analyst) fn changed(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     let alerted = case.core.iter().filter_map(|i| changes(case.recs.get(*i)?));
     let few = alerted.filter_map(|r| answer(&r, done)).filter(|a| a.number("total").is_some_and(|n| n <= CHANGED));
@@ -110,7 +106,6 @@ pub(in crate::analyst) fn changed(case: &Case, done: &[Done]) -> BTreeSet<(Strin
     first.into_values().map(|r| (r.file.clone(), r.line)).collect()
 }
 
-/// What led to the alerted record: the sign-in before it, and the command that ran just before it.
 pub(in crate::analyst) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     const JUST_BEFORE: f64 = 5.0;
     let alerted = || case.core.iter().filter_map(|i| case.recs.get(*i));
@@ -129,19 +124,19 @@ pub(in crate::analyst) fn led_to(case: &Case, done: &[Done]) -> BTreeSet<(String
     arrival.chain(alerted().filter_map(before)).collect()
 }
 
-/// The commands that people ran with more rights, around one of these or around a change that the system itself is
-/// recorded for: somebody made it do so.
+/// Commands that people ran with higher rights around such a command, or around a change that is recorded for
+/// the system itself: a person caused it.
 pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
     let changes = by_the_system(rec);
-    // Of an account that is changed a system's own log names no other.
-    let nobody = rec.class() == Class::AccountChange
+    // A system log names only the changed account.
+    let no_actor = rec.class() == Class::AccountChange
         || rec.facets.get(Facet::User).is_none_or(|user| account::of_system(user) || matches!(user, "0" | "root"));
-    let Some(at) = rec.time.filter(|_| changes && nobody && of_unix(rec) || with_more_rights(rec)) else {
+    let Some(at) = rec.time.filter(|_| changes && no_actor && of_unix(rec) || with_more_rights(rec)) else {
         return Vec::new();
     };
     let (Some(from), Some(to)) = (moved(at, -AROUND), moved(at, AROUND)) else { return Vec::new() };
-    // The audit's type of a command of sudo, and what sudo itself writes. In other logs anybody may write that, so that
-    // the one that holds the change is asked alone, too.
+    // The audit type of sudo commands, and the words of sudo. In other logs, any user may write these words, so
+    // also search the log of the change alone.
     let terms = ["USER_CMD", "COMMAND="];
     let mut request =
         json!({"terms": terms, "mode": "any", "near": at, "from": from, "to": to, "limit": 40, "include_fields": true});
@@ -150,12 +145,11 @@ pub(super) fn commands(rec: &Rec) -> Vec<CallRequest> {
     vec![call("search", &request), everywhere]
 }
 
-/// It was written by the kernel's audit or to a syslog.
+/// A record of Linux audit or syslog.
 pub(super) fn of_unix(rec: &Rec) -> bool {
     audit_prefix(&rec.fields).is_some() || rec.field(&["program"]).is_some()
 }
 
-/// A change that the system itself is recorded for.
 pub(super) fn by_the_system(rec: &Rec) -> bool {
     matches!(
         rec.class(),
@@ -168,10 +162,10 @@ pub(super) fn by_the_system(rec: &Rec) -> bool {
     )
 }
 
-/// How far around the alerted record others are looked for, in seconds.
+/// Seconds around the alerted record.
 pub(super) const AROUND: i64 = 900;
 
-/// Both are of one host; where one of them names none, of one file.
+/// True for the same host, or the same file if one has no host.
 fn same_host(a: &Rec, b: &Rec) -> bool {
     match (a.facets.get(Facet::Host), b.facets.get(Facet::Host)) {
         (Some(a), Some(b)) => a.eq_ignore_ascii_case(b),
@@ -179,7 +173,7 @@ fn same_host(a: &Rec, b: &Rec) -> bool {
     }
 }
 
-/// How long after the alerted record another is, in seconds; negative where it is before.
+/// Seconds from `core` to `rec`; negative if it is before.
 fn after(rec: &Rec, core: &Rec) -> f64 {
     match (rec.time, core.time) {
         (Some(at), Some(core)) => seconds(at, core),
@@ -187,15 +181,15 @@ fn after(rec: &Rec, core: &Rec) -> f64 {
     }
 }
 
-/// It is a command of sudo.
+/// A sudo command.
 fn with_more_rights(rec: &Rec) -> bool {
     let audited = audit_prefix(&rec.fields)
         .is_some_and(|prefix| rec.fields.get(&format!("{prefix}type")).is_some_and(|kind| kind == "USER_CMD"));
     rec.class() == Class::ProcessStart && (audited || rec.field(&["targetuser"]).is_some())
 }
 
-/// What was done beside an alerted change: the commands of people around it, and what was changed right after it, such as
-/// a start after a stop.
+/// Activity beside an alerted change: commands of people around it, and changes right after it, such as a start
+/// after a stop.
 pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     const RIGHT_AFTER: f64 = 10.0;
     const FEW: usize = 12;
@@ -225,28 +219,27 @@ pub(in crate::analyst) fn beside_it(case: &Case, done: &[Done]) -> BTreeSet<(Str
     places
 }
 
-/// What programs write of sessions, sign-ins, refusals and files that came or went, in sentences of their own.
-const TOLD: &str = r"(?i)(incoming (session|connection|remote)|session\b.{0,40}\b(ended|closed|terminated|opened|started|established)|(received|on)?endsession|authenticat\w*\b.{0,40}\b(success|succeed|fail|denied|reject)|\b(successful|failed) authenticat|\b(sign|signed|signing|log|logged|logging)[ -]?(in|out|on|off)\b|login (success|fail)|access (is |was )?denied|permission denied|(upload|download|transfer)(ed|ing)?\b.{0,40}\b(complete|success|succeeded|failed|finished))";
+/// Sentences of programs about sessions, sign-ins, refusals and files that came or went.
+const SENTENCES: &str = r"(?i)(incoming (session|connection|remote)|session\b.{0,40}\b(ended|closed|terminated|opened|started|established)|(received|on)?endsession|authenticat\w*\b.{0,40}\b(success|succeed|fail|denied|reject)|\b(successful|failed) authenticat|\b(sign|signed|signing|log|logged|logging)[ -]?(in|out|on|off)\b|login (success|fail)|access (is |was )?denied|permission denied|(upload|download|transfer)(ed|ing)?\b.{0,40}\b(complete|success|succeeded|failed|finished))";
 
-/// What else a log of sentences says of sessions and files around the alerted line: its lines name nobody, and are of one
-/// program.
-pub(super) fn told(rec: &Rec) -> Option<CallRequest> {
+/// Other lines about sessions and files around an alerted line of a text log. Such lines have no account and
+/// belong to one program.
+pub(super) fn sentences_near(rec: &Rec) -> Option<CallRequest> {
     let at = rec.time.filter(|_| rec.is_sentence())?;
     let (from, to) = (moved(at, -AROUND)?, moved(at, AROUND)?);
-    let condition = json!([{"field": "message", "op": "regex", "value": TOLD}]);
+    let condition = json!([{"field": "message", "op": "regex", "value": SENTENCES}]);
     Some(call(
         "search",
         &json!({"where": condition, "sources": [rec.source], "near": at, "from": from, "to": to, "limit": 80, "include_fields": true}),
     ))
 }
 
-/// The nearest of each kind of such lines.
 pub(in crate::analyst) fn sentences(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     const FEW: usize = 8;
     let mut places = BTreeSet::new();
     for core in case.core.iter().filter_map(|i| case.recs.get(*i)) {
         let apart = |rec: &Rec| after(rec, core).abs();
-        let Some(found) = told(core).and_then(|r| answer(&r, done)) else { continue };
+        let Some(found) = sentences_near(core).and_then(|r| answer(&r, done)) else { continue };
         let found: BTreeSet<(String, u64)> = found.places().collect();
         let near = |rec: &&Rec| rec.file == core.file && found.contains(&(rec.file.clone(), rec.line));
         let mut all: Vec<&Rec> = case.recs.iter().filter(near).collect();
@@ -258,8 +251,8 @@ pub(in crate::analyst) fn sentences(case: &Case, done: &[Done]) -> BTreeSet<(Str
     places
 }
 
-/// Who else comes from the address of an alerted sign-in or call: the first record of each other account, and the
-/// nearest to the alert; where it did few things, each of them. An address of many belongs to nobody.
+/// Other accounts at the address of an alerted sign-in or call: the first record and the nearest one of each
+/// account, or all if there are few. An address with many accounts identifies no one.
 pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
     const FEW: usize = 3;
     const DEEDS: usize = 5;
@@ -270,7 +263,7 @@ pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
     for core in case.core.iter().filter_map(|i| case.recs.get(*i)).filter(comes) {
         let (Some(user), Some(from)) = (core.facets.get(Facet::User), core.facets.get(Facet::SrcIp)) else { continue };
         let mut others: BTreeMap<String, Vec<&Rec>> = BTreeMap::new();
-        // Whoever guesses names many accounts: what failed makes an address nobody's.
+        // Password guessing names many accounts, so failures do not count.
         let succeeded = |rec: &&Rec| rec.facets.get(Facet::Outcome) != Some("failure");
         let here = case.recs.iter().filter(|r| r.facets.get(Facet::SrcIp) == Some(from));
         for rec in here.filter(comes).filter(succeeded) {
@@ -302,7 +295,7 @@ pub(in crate::analyst) fn sharing(case: &Case) -> BTreeSet<(String, u64)> {
     places
 }
 
-/// What an alerted address is called and what it says of itself: the first look-up, session and request that name it.
+/// Names of an alerted address: the first lookup, session and request with it.
 pub(in crate::analyst) fn named(case: &Case) -> BTreeSet<(String, u64)> {
     let wire = |r: &&Rec| matches!(r.class(), Class::NetworkConnection | Class::Alert);
     let connection = |i: &usize| case.recs.get(*i).filter(wire);
@@ -310,7 +303,7 @@ pub(in crate::analyst) fn named(case: &Case) -> BTreeSet<(String, u64)> {
         return BTreeSet::new();
     };
     let first = |class: Class| {
-        // A name server is named by each look-up that it answers.
+        // A name server appears in every lookup that it answers.
         let asked = |r: &&Rec| class == Class::DnsQuery && r.facets.get(Facet::DstIp) == Some(address);
         let of = case.recs.iter().filter(|r| r.class() == class && r.names(address) && !asked(r));
         of.min_by_key(|r| (r.time, r.key())).map(|r| (r.file.clone(), r.line))

@@ -1,26 +1,22 @@
-//! What a series amounts to, by its numbers.
+//! Judges a series by its numbers.
 
 use casebook_protocol::{Bearing, Weight};
 
-/// The span of the densest part of a series, in minutes.
+/// Minutes in the densest part of a series.
 pub(super) const DENSE: i64 = 10;
 
-/// What makes it one series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Sign-ins that failed.
     Guess,
-    /// Requests for what is not there.
+    /// Requests for missing pages.
     Scan,
-    /// Connections that were refused or not answered.
+    /// Refused or unanswered connections.
     Refused,
     /// Names below one domain.
     Names,
-    /// Anything else that is done again.
     Repeat,
 }
 
-/// What a series amounts to.
 pub(super) struct Judged {
     pub(super) what: &'static str,
     pub(super) amounts_to: &'static str,
@@ -29,12 +25,12 @@ pub(super) struct Judged {
     pub(super) technique: Option<&'static str>,
 }
 
-/// Whether somebody is after something: a program with an old password goes on for one account, and slowly.
+/// True if a person is probably behind it: a program with an old password tries one account, slowly.
 pub(super) const fn pursued(dense: u64, tried: u64) -> bool {
     dense >= 20 || tried >= 5
 }
 
-/// `dense` is the most that was done in [`DENSE`] minutes, `tried` the accounts that were tried.
+/// `dense` is the highest count in [`DENSE`] minutes, `tried` the number of accounts.
 pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Judged> {
     let against = |what, amounts_to, weight, technique| {
         Some(Judged { what, amounts_to, bearing: Bearing::Incriminating, weight, technique })
@@ -52,7 +48,7 @@ pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Ju
                 (20.., 2..) => against(what, "passwords guessed", Weight::Strong, technique),
                 (10.., _) => against(
                     what,
-                    "repeated, by somebody who guesses or a program with an old password",
+                    "repeated, by a person who guesses or a program with an old password",
                     Weight::Moderate,
                     technique,
                 ),
@@ -60,7 +56,7 @@ pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Ju
             }
         }
         Kind::Scan => {
-            let what = "requests for what is not there or not allowed";
+            let what = "requests for pages that are missing or not allowed";
             let scan = "searched through by a program";
             match dense {
                 200.. => against(what, scan, Weight::Strong, Some("T1595.003")),
@@ -69,12 +65,12 @@ pub(super) fn judge(kind: Kind, total: u64, dense: u64, tried: u64) -> Option<Ju
             }
         }
         Kind::Refused if dense >= 50 => against(
-            "connections that nobody took",
+            "connections that were not answered",
             "a program calls a host that does not take it",
             Weight::Moderate,
             None,
         ),
-        // A tunnel makes a name for every piece that it sends.
+        // A tunnel uses a new name for each piece of data.
         Kind::Names if tried >= 50 => against(
             "",
             "so many names below one domain carry data or are made by a program",

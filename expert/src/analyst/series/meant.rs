@@ -1,9 +1,9 @@
-//! What another product's alert is about: the record of the sensor that it judged.
+//! Finds the sensor record that an alert of another product is about.
 
 use super::*;
 
-/// The last record before another product's alert that it means: of one about sign-ins one of its address that failed, else
-/// a connection from there to the same place, or a request from there for the same page.
+/// The last matching record before the alert: for sign-ins, a failed one from its address, or else a connection
+/// from there to the same place, or a request from there for the same page.
 pub(super) fn by<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
     const NEAR: f64 = 3600.0;
     const ABOUT: &[&str] = &["guess", "brute", "spray", "password", "login", "logon", "sign-in", "signin", "authentic"];
@@ -24,10 +24,7 @@ pub(super) fn by<'c>(case: &'c Case, alert: &Rec) -> Option<&'c Rec> {
     near.min_by(|a, b| apart(a).total_cmp(&apart(b)).then_with(|| a.key().cmp(&b.key())))
 }
 
-/// What was asked for, without what was asked of it.
+/// The path without the query.
 fn page(rec: &Rec) -> Option<&str> {
     rec.facets.get(Facet::Url)?.split(['?', '#']).next()
 }
-
-#[cfg(test)]
-mod tests;

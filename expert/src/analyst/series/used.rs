@@ -1,4 +1,4 @@
-//! Whether an account that was made, or given rights, was used afterwards, and by whom: the first thing that anyone asks.
+//! Whether a created or changed account was used afterwards, and by whom.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,6 @@ use crate::analyst::facet::{Class, Facet};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
 
-/// What names the account of an alerted change, from then on.
 pub(super) fn request(case: &Case) -> Option<CallRequest> {
     let (rec, account) = changed(case)?;
     let at = rec.time?;
@@ -21,7 +20,6 @@ pub(super) fn request(case: &Case) -> Option<CallRequest> {
     ))
 }
 
-/// Its first sign-in after the change and the first command that it ran.
 pub(in crate::analyst) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String, u64)> {
     let (Some((change, account)), Some(found)) = (changed(case), request(case).and_then(|r| answer(&r, done))) else {
         return BTreeSet::new();
@@ -41,14 +39,13 @@ pub(in crate::analyst) fn places(case: &Case, done: &[Done]) -> BTreeSet<(String
     first.map(|rec| (rec.file.clone(), rec.line)).collect()
 }
 
-/// The alerted change of an account, and the account.
 fn changed(case: &Case) -> Option<(&Rec, String)> {
     let alerted = case.alerted();
     let changes = alerted.into_iter().filter(|rec| rec.class() == Class::AccountChange);
     changes.filter_map(|rec| Some((rec, account_of(rec)?))).next()
 }
 
-/// As Windows has it in a field of its own, and `useradd`, `usermod` and `passwd` in their sentences.
+/// From the field of Windows, or from the sentences of `useradd`, `usermod` and `passwd`.
 fn account_of(rec: &Rec) -> Option<String> {
     let text = rec.field(&["message"]).unwrap_or(&rec.raw);
     let quoted = || text.split('\'').nth(1);
@@ -59,6 +56,3 @@ fn account_of(rec: &Rec) -> Option<String> {
     let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-$@".contains(&b));
     (name.len() >= 3 && plain && !account::of_system(&name)).then_some(name)
 }
-
-#[cfg(test)]
-mod tests;

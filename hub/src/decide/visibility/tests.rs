@@ -1,20 +1,14 @@
 use casebook_protocol::{Answer, CallId, Citation, Event, Locator, ModelCallId, Outcome, Task, TaskId};
 
 use super::*;
-use crate::tests::script::{Driver, SEARCH, case, domain, perform, think};
+use crate::tests::script::{Driver, SEARCH, case, domain, honest, perform};
 
 /// The honest team up to the task of `network` in the first round, its outcome, and the bytes of its calls.
 fn of_network() -> (Driver, Task, Outcome, Vec<Vec<u8>>) {
     let mut driver = Driver::open(&case(&["endpoint", "network"]));
-    loop {
-        let (id, task) = driver.waiting.pop_first().expect("the task never comes");
-        let (outcome, results) = perform(&task, &|t, d| think(t, d, false));
-        if id.as_str() == "r1.investigate.network" {
-            return (driver, task, outcome, results);
-        }
-        let command = driver.outcome(outcome, &results);
-        driver.take(&[command]);
-    }
+    let task = driver.until("r1.investigate.network");
+    let (outcome, results) = perform(&task, &honest);
+    (driver, task, outcome, results)
 }
 
 /// The first finding, cited from a result with these bytes.
@@ -31,7 +25,7 @@ fn cited(bytes: &str, at: Locator, quote: &str, tool: &str) -> Checked {
 }
 
 #[test]
-fn a_citation_of_anothers_source_does_not_hold_and_one_of_its_own_or_of_its_tool_does() {
+fn citation_is_valid_only_from_own_source_or_own_tool() {
     let record = |source: &str| {
         let record = serde_json::json!({"source": source, "file": "a.log", "line": 1, "raw": "did thing1"});
         serde_json::json!({"records": [record]}).to_string()
@@ -52,7 +46,7 @@ fn a_citation_of_anothers_source_does_not_hold_and_one_of_its_own_or_of_its_tool
 }
 
 #[test]
-fn the_server_behind_a_tool_is_a_source_of_whoever_has_the_tool() {
+fn server_behind_a_tool_is_a_source_of_the_tools_owner() {
     let mut member = crate::tests::script::member("network");
     member.toolset.tools[0].name = "github__search_code".into();
     assert!(sees(&member, "github") && sees(&member, "github__search_code"));
@@ -60,7 +54,7 @@ fn the_server_behind_a_tool_is_a_source_of_whoever_has_the_tool() {
 }
 
 #[test]
-fn what_was_searched_is_held_against_what_it_sees_too() {
+fn count_over_a_hidden_source_is_invalid() {
     let (driver, _, outcome, results) = of_network();
     let Ok(Answer::Investigate(drafts)) = &outcome.result else { panic!("{:?}", outcome.result) };
     let text = String::from_utf8(results[0].clone()).unwrap().replace("network-log", "endpoint-log");
@@ -75,7 +69,7 @@ fn what_was_searched_is_held_against_what_it_sees_too() {
 }
 
 #[test]
-fn an_outcome_brings_no_call_of_another_task() {
+fn outcome_with_a_call_of_another_task_drops_it() {
     let (mut driver, task, mut outcome, results) = of_network();
     let other = TaskId::new("r2.investigate.endpoint").unwrap();
     let mut call = outcome.calls[0].clone();
@@ -84,8 +78,7 @@ fn an_outcome_brings_no_call_of_another_task() {
     let mut asked = outcome.asked[0].clone();
     asked.id = ModelCallId::of(&other, 1);
     outcome.asked.push(asked);
-    let command = driver.outcome(outcome, &results);
-    let done = driver.take(&[command]);
+    let done = driver.answer(outcome, &results);
     assert_eq!(done.answers, [Ok(())]);
     let ids: Vec<String> = done
         .recorded

@@ -17,7 +17,7 @@ pub(super) const AUTO: &str = "auto";
 
 /// The demo case.
 pub(super) fn demo(part: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod").join(part)
+    run::demo().join(part)
 }
 
 /// A session of the official Python SDK.

@@ -24,13 +24,11 @@ impl Drop for Cluster {
 }
 
 #[test]
-fn a_client_opens_and_reads_investigations_of_a_team() {
-    let folder = tempfile::tempdir().unwrap();
-    let evidence = folder.path().join("evidence");
-    generate::write(&evidence, 200_000, 3).unwrap();
+fn client_opens_and_reads_investigations_of_a_team() {
+    let folder = generate::case().unwrap();
     let program = run::program("casebook");
     let mut command = run::cluster().unwrap();
-    command.args(["--evidence", text(&evidence)]);
+    command.args(["--evidence", "evidence"]);
     command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut cluster = Cluster(command.spawn().unwrap());
     let mut lines = BufReader::new(cluster.0.stdout.take().unwrap()).lines().map(Result::unwrap);

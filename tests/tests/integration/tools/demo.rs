@@ -1,7 +1,7 @@
 //! Whole investigations whose tools are behind real servers: the evidence over a child process and over
 //! HTTP, and servers that nobody here wrote, used by an Expert of a YAML file against a scripted model.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use casebook_protocol::Report;
@@ -15,10 +15,6 @@ use casebook_tests::run;
 use casebook_tests::thirdparty::{FILESYSTEM_SERVER, SQLITE_SERVER, npm, python};
 use serde_json::{Value, json};
 
-fn demo(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod").join(name)
-}
-
 /// `casebook investigate` of the demo's alert in `folder`; the report and what was printed.
 fn investigate(folder: &Path, name: &str, more: &[&str]) -> (Report, String) {
     let mut command = Command::new(run::program("casebook"));
@@ -28,7 +24,7 @@ fn investigate(folder: &Path, name: &str, more: &[&str]) -> (Report, String) {
 
 fn with(mut command: Command, folder: &Path, name: &str, more: &[&str]) -> (Report, String) {
     let out = folder.join(name);
-    command.arg(demo("alert.json")).args(more).arg("--out").arg(&out);
+    command.arg(run::demo().join("alert.json")).args(more).arg("--out").arg(&out);
     command.arg("--data").arg(folder.join(format!("{name}-data"))).current_dir(folder).stdin(Stdio::null());
     let output = command.env_remove("CASEBOOK_MODELS").env_remove("CASEBOOK_TEAM").output().unwrap();
     let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();
@@ -56,9 +52,9 @@ impl Drop for Killed {
 }
 
 #[test]
-fn the_demo_over_a_child_process_and_over_http_ends_in_the_report_of_the_one_process() {
+fn evidence_over_mcp_gives_the_report_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
-    let evidence = demo("evidence").display().to_string();
+    let evidence = run::demo().join("evidence").display().to_string();
     let (embedded, _) = investigate(folder.path(), "embedded", &["--evidence", &evidence]);
     let casebook = run::program("casebook").display().to_string();
     let data = folder.path().join("served").display().to_string();
@@ -151,7 +147,7 @@ sources: ['*']
 ";
 
 #[test]
-fn servers_that_nobody_here_wrote_are_used_by_an_expert_of_a_file_and_cited() {
+fn expert_of_a_file_uses_and_cites_third_party_servers() {
     let Some(programs) = npm(&[FILESYSTEM_SERVER], 18) else { return };
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
@@ -186,7 +182,7 @@ fn servers_that_nobody_here_wrote_are_used_by_an_expert_of_a_file_and_cited() {
     let models = root.join("models.toml");
     std::fs::write(&models, &lab.file).unwrap();
     let models = models.display().to_string();
-    let evidence = demo("evidence").display().to_string();
+    let evidence = run::demo().join("evidence").display().to_string();
     let with = ["--team", &team, "--evidence", &evidence, "--models", &models];
     let (report, said) = investigate(&root, "third-party", &with);
     assert!(said.contains("server db is seen for the first time"), "{said}");

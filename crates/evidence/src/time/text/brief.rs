@@ -1,10 +1,10 @@
-//! Times without marks within the date, and without a year.
+//! Dates without separators or without a year.
 
 use casebook_protocol::Precision;
 
 use super::{Clock, Cursor, Moment, moment};
 
-/// `20230905T095838Z`, `20230905095838`, and with a clock of the usual form behind the date.
+/// `20230905T095838Z`, `20230905095838`, or the date followed by a usual clock time.
 pub(super) fn compact(text: &str) -> Option<(Moment, usize)> {
     let digits = |from: usize, to: usize| text.get(from..to)?.parse::<i16>().ok();
     let date = (digits(0, 4)?, digits(4, 6)?, digits(6, 8)?);
@@ -23,7 +23,7 @@ pub(super) fn compact(text: &str) -> Option<(Moment, usize)> {
     c.done().then(|| moment(date, Some(&clock), zone, true)).flatten().map(|m| (m, c.at))
 }
 
-/// `20171223-22:15:29:606`, whose date is `date`.
+/// `20171223-22:15:29:606`
 fn compact_date(text: &str, date: (i16, i16, i16)) -> Option<(Moment, usize)> {
     let mut c = Cursor::new(text);
     c.at = 9;
@@ -32,8 +32,8 @@ fn compact_date(text: &str, date: (i16, i16, i16)) -> Option<(Moment, usize)> {
     c.done().then(|| moment(date, Some(&clock), zone, true)).flatten().map(|m| (m, c.at))
 }
 
-/// Month and day alone before a time of day: `12/28-12:55:38.765402` as Snort writes it, `01-02 01:02:04.156` as Android
-/// does, `I1231 23:59:59.000001` as programs of Google and Kubernetes do, and `10.30 16:49:06` as Proxifier does.
+/// Month and day before a clock time: `12/28-12:55:38.765402` (Snort), `01-02 01:02:04.156` (Android), `I1231
+/// 23:59:59.000001` (Google, Kubernetes), `10.30 16:49:06` (Proxifier).
 pub(super) fn yearless(text: &str, day_first: bool) -> Option<(Moment, usize)> {
     let mut c = Cursor::new(text);
     let letter = c.eat(|b| matches!(b, b'I' | b'W' | b'E' | b'F'));
@@ -55,7 +55,7 @@ pub(super) fn yearless(text: &str, day_first: bool) -> Option<(Moment, usize)> {
     if !c.eat(|b| b == b' ' || b == b'-') {
         return None;
     }
-    // A fraction tells it from a range of numbers.
+    // Require a fraction, because it may be a range of numbers.
     let clock = c
         .clock()
         .filter(|clock| clock.precision < Precision::Second || whole && clock.precision == Precision::Second)?;
