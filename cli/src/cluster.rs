@@ -1,6 +1,5 @@
-//! A team on this machine, each member a process of its own: a NATS server, a Hub, a Director, a Critic
-//! and the Experts. [`plan`] says which processes there are, [`users`] what each may do, [`team`] starts and
-//! stops them.
+//! A team on this machine: a NATS server, a Hub, a Director, a Critic and Experts, each as its own process.
+//! [`plan`] lists the processes, [`users`] their permissions, and [`team`] starts and stops them.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -13,16 +12,15 @@ pub mod server;
 pub mod team;
 pub mod users;
 
-/// The folder of a team.
 #[derive(Debug)]
 pub struct Place {
     pub folder: PathBuf,
-    /// Held while the team runs: two in one folder would destroy each other's store.
+    /// Held while the team runs: two teams in one folder would destroy each other's store.
     _lock: File,
 }
 
 impl Place {
-    /// The folder of a team in the data folder `data`, created if it is missing.
+    /// The folder `cluster` in the data folder, created if it is missing.
     pub fn open(data: &Path) -> Result<Self, Failure> {
         let folder = data.join("cluster");
         for inner in ["nats", "logs", "experts"] {
@@ -35,19 +33,17 @@ impl Place {
         match lock.try_lock() {
             Ok(()) => Ok(Self { folder, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(Failure::failed(
-                format!("a team runs in {} already", folder.display()),
-                "stop it first, or give this one a folder of its own with --data DIR",
+                format!("a team already runs in {}", folder.display()),
+                "stop it first, or choose another folder with --data DIR",
             )),
             Err(TryLockError::Error(error)) => Err(Failure::write(&path, &error)),
         }
     }
 
-    /// The credentials of `user`.
     pub(crate) fn user(&self, user: &str) -> PathBuf {
         self.folder.join("users").join(user)
     }
 
-    /// The profile of the Experts of `domain`.
     pub(crate) fn profile(&self, domain: &str) -> PathBuf {
         self.folder.join("experts").join(format!("{domain}.toml"))
     }

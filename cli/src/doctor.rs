@@ -1,6 +1,5 @@
-//! Tries a language model on the real thing: the six tasks with the prompts, schemas and tools of an
-//! investigation, over a small log that is made here. The built-in analyst investigates it first; what
-//! it was shown, the model is shown.
+//! Tries a language model on the six tasks with the prompts, schemas and tools of an investigation. The
+//! built-in analyst investigates a small log first, and the model gets the same tasks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +17,7 @@ use casebook_runtime::clock::SystemClock;
 use casebook_runtime::store::Store;
 use tempfile::TempDir;
 
-use crate::embedded::{self, Nobody, Options};
+use crate::embedded::{self, NoObserver, Options};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::loading::load;
@@ -32,8 +31,7 @@ const ALERT: &str = include_str!("doctor/alert.json");
 const PROCESSES: &str = include_str!("doctor/endpoint_process.ndjson");
 const LOGINS: &str = include_str!("doctor/auth.log");
 
-/// What a task of a trial may use: enough for a small log, and little enough that a model which never
-/// ends costs little.
+/// Enough for a small log, and low enough to limit the cost of a model that does not stop.
 const ALLOWANCE: Allowance = Allowance {
     turns: 12,
     tool_calls: 40,
@@ -48,7 +46,7 @@ const ALLOWANCE: Allowance = Allowance {
 pub struct Heard {
     pub ask: Ask,
     pub result: Result<Answered, AskError>,
-    /// How long that took, attempts included.
+    /// Includes repeated attempts.
     pub took: Duration,
 }
 
@@ -59,20 +57,15 @@ pub struct Trial {
     pub heard: Vec<Heard>,
 }
 
-/// The tasks with what they are done on.
 pub struct Bench {
     store: Arc<dyn Store>,
     tools: BTreeMap<Domain, Arc<dyn Tools>>,
     tasks: BTreeMap<TaskKind, Task>,
-    /// The index of the log lies in it.
     _folder: TempDir,
 }
 
 impl Bench {
-    /// Lets the built-in analyst investigate the small log, and takes the first task of each kind.
-    ///
-    /// # Errors
-    /// No temporary folder can be written, or someone asked to stop.
+    /// Lets the built-in analyst investigate the small log, and keeps the first task of each kind.
     pub async fn prepare(stop: &mut Stop) -> Result<Self, Failure> {
         let folder = tempfile::tempdir().map_err(|e| Failure::write(Path::new("the temporary folder"), &e))?;
         let evidence = folder.path().join("evidence");
@@ -90,7 +83,7 @@ impl Bench {
             budget: Budget { rounds: 4, ..Budget::default() },
             reasoners: Reasoners::analyst(),
         };
-        let report = embedded::investigate_in(&home, options, &mut Nobody, stop).await?;
+        let report = embedded::investigate_in(&home, options, &mut NoObserver, stop).await?;
         let state = archive::state(store.as_ref(), &report.investigation).await?;
         let catalog = load(&evidence, &home.folder, None, stop, &mut |_| {}).await?;
         let tools = roster::members(&catalog)
@@ -104,8 +97,8 @@ impl Bench {
         Ok(Self { store, tools, tasks, _folder: folder })
     }
 
-    /// Gives the model of `config`, asked through `models`, a task of this kind; `trial` counts the
-    /// tasks of a process, since what is on record of one must not answer another.
+    /// Gives a model one task. `trial` makes the task's id unique, so that a recorded answer of another trial
+    /// is not used.
     pub async fn try_on(
         &self,
         config: &Arc<Config>,

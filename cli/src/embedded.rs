@@ -1,4 +1,4 @@
-//! Everything in one process: the store, the bus, the Hub, the Director, the Critic, and one Expert
+//! Runs an investigation in one process: the store, the bus, the Hub, the Director, the Critic, and one Expert
 //! for each domain of the evidence.
 
 use std::collections::BTreeSet;
@@ -29,15 +29,14 @@ use crate::stop::Stop;
 
 pub mod service;
 
-/// How often the Hub looks for what nobody told it of.
+/// How often the Hub checks for missed notifications.
 const SWEEP: Duration = Duration::from_secs(5);
-/// Investigations at once in one process; further alerts wait in order of severity.
+/// Investigations that run at once; further alerts wait in order of severity.
 const AT_ONCE: usize = 16;
-/// Alerts that may wait.
 const WAITING: usize = 1000;
-/// How long what is under way may take to be recorded once someone asked to stop.
+/// How long running tasks may take to be recorded after a request to stop.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// The events of all investigations: an id is not known before it is opened.
+/// All investigations: an id is not known before the investigation is opened.
 const EVENTS: &str = "casebook.events.>";
 
 #[derive(Clone)]
@@ -49,7 +48,6 @@ pub struct Options {
     pub reasoners: Reasoners,
 }
 
-/// What an alert is investigated with: a folder of logs, the servers of a team folder, or both.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     pub evidence: Option<PathBuf>,
@@ -62,49 +60,43 @@ impl From<PathBuf> for Sources {
     }
 }
 
-/// The variable that names the team folder where no option does.
+/// Names the team folder if no option does.
 pub const TEAM_ENV: &str = "CASEBOOK_TEAM";
-/// How evidence that an MCP server has is recorded, before the server's name.
+/// Prefix of the recorded evidence name if an MCP server has the evidence.
 const SERVED: &str = "mcp:";
 
-/// Whether an investigation is a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begun {
     Fresh,
-    /// One that was stopped goes on.
     Continued,
 }
 
-/// Who watches.
 pub trait Observer: Send {
     fn loading(&mut self, _: &Loading) {}
     fn loaded(&mut self, _: &Catalog) {}
-    /// These are the Experts, and this is worth saying of them.
+    /// The team is complete; its notices are worth showing.
     fn gathered(&mut self, _: &Team) {}
     fn begun(&mut self, _: &InvestigationId, _: Begun) {}
-    /// It was played by these models so far, and no models are given: the built-in analyst goes on.
+    /// Models played this investigation so far, but none are given now: the built-in analyst continues.
     fn without_models(&mut self, _: &BTreeSet<String>) {}
-    /// Something was recorded; each event once, in order.
+    /// Called once for each event, in order.
     fn recorded(&mut self, _: &Recorded) {}
 }
 
-/// An observer that looks away.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NoObserver;
 
-impl Observer for Nobody {}
+impl Observer for NoObserver {}
 
-/// Investigates to the end. An unfinished investigation of the same alert over the same evidence is
-/// continued. To be called on an actix system, such as [`casebook_runtime::process::run`] starts.
-///
-/// # Errors
-/// [`Failure`] says what was wrong and what to do; with `Exit::Unfinished` someone asked to stop.
+/// Investigates to the end, or continues an unfinished investigation of the same alert and evidence. Call it on
+/// an actix system, such as the one of [`casebook_runtime::process::run`]. Fails with `Exit::Unfinished` on a
+/// request to stop.
 pub async fn investigate(options: Options, observer: &mut dyn Observer, stop: &mut Stop) -> Result<Report, Failure> {
     let home = Home::open(&options.data)?;
     investigate_in(&home, options, observer, stop).await
 }
 
-/// The same in a data folder that is open.
+/// Like [`investigate`], with an open data folder.
 pub async fn investigate_in(
     home: &Home,
     options: Options,
@@ -116,7 +108,7 @@ pub async fn investigate_in(
     let known = team.intake.known(&options.alert.id, Source::Command).await?;
     if let Some(state) = &known.state {
         same_evidence(&known.investigation, state, &team.roster)?;
-        tell_who_played(state, &options.reasoners, observer);
+        report_models(state, &options.reasoners, observer);
     }
     let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
     let accepted = team.intake.accept(options.alert.body.as_bytes(), Source::Command).await.map_err(refused)?;
@@ -127,8 +119,8 @@ pub async fn investigate_in(
     team.finish(&accepted.investigation, events, ended, observer, stop).await
 }
 
-/// Goes on with an investigation that was stopped, over the evidence that it began with, which may
-/// have moved to that of `moved`, and with its team folder. One that is finished only gives its report.
+/// Continues a stopped investigation. `moved` replaces the recorded folder of evidence and gives the team
+/// folder. If it is finished, returns its report.
 pub async fn resume(
     home: &Home,
     id: &InvestigationId,
@@ -154,12 +146,11 @@ pub async fn resume(
     let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
     team.hub.resume(id).await?;
     observer.begun(id, Begun::Continued);
-    tell_who_played(&state, reasoners, observer);
+    report_models(&state, reasoners, observer);
     let hub = team.hub.clone();
     team.finish(id, events, hub.wait(id), observer, stop).await
 }
 
-/// What a refused alert is to a person.
 fn refused(error: Refused) -> Failure {
     match error {
         Refused::Hub(error) => error.into(),
@@ -167,14 +158,14 @@ fn refused(error: Refused) -> Failure {
     }
 }
 
-fn tell_who_played(state: &State, reasoners: &Reasoners, observer: &mut dyn Observer) {
+fn report_models(state: &State, reasoners: &Reasoners, observer: &mut dyn Observer) {
     let played: BTreeSet<String> = state.asked.values().map(|made| made.call.model.clone()).collect();
     if !played.is_empty() && !reasoners.has_models() {
         observer.without_models(&played);
     }
 }
 
-/// The team, and as what its evidence is recorded.
+/// The team, and the recorded name of its evidence.
 async fn gathered(
     sources: &Sources,
     home: &Home,
@@ -210,34 +201,29 @@ async fn gathered(
     Ok((team, recorded_as))
 }
 
-/// There is neither a folder of logs nor a team folder.
 pub(crate) fn nothing() -> Failure {
     Failure::usage(
-        "there is nothing to investigate with",
-        "give a folder of logs with --evidence DIR, a team folder with --team DIR, or both",
+        "no evidence given",
+        "name a folder of logs with --evidence DIR, a team folder with --team DIR, or both",
     )
 }
 
-/// The team folder that was given, or else the one that the environment names, read.
-///
-/// # Errors
-/// All faults of its files.
+/// Reads the given team folder, or the one in the environment. Fails with all faults of its files.
 pub fn team(given: Option<&Path>) -> Result<Option<Arc<team::TeamFolder>>, Failure> {
     let named = || std::env::var_os(TEAM_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
     let folder = given.map(Path::to_path_buf).or_else(named);
     folder.map(|folder| team::TeamFolder::read(&folder).map(Arc::new).map_err(|e| team_failure(&e))).transpose()
 }
 
-/// What is wrong with a team folder, for a person.
 pub(crate) fn team_failure(error: &TeamError) -> Failure {
     match error {
         TeamError::Faults(_) => Failure::usage(error, "`casebook check DIR` shows all faults of a team folder"),
-        TeamError::NoFolder(_) => Failure::usage(error, "give the folder: --team DIR"),
-        TeamError::Name { .. } => Failure::usage(error, "each server is a source of evidence of its own"),
-        TeamError::Twice { .. } => Failure::usage(error, "one body of evidence is investigated at a time"),
-        TeamError::Unread { .. } => Failure::failed(error, "`casebook tools` shows how each server is"),
+        TeamError::NoFolder(_) => Failure::usage(error, "name the folder with --team DIR"),
+        TeamError::Name { .. } => Failure::usage(error, "each server must be its own source of evidence"),
+        TeamError::Twice { .. } => Failure::usage(error, "only one body of evidence can be investigated at a time"),
+        TeamError::Unread { .. } => Failure::failed(error, "`casebook tools` shows the state of each server"),
         TeamError::Nobody(_) => {
-            Failure::usage(error, "`casebook tools` shows which Expert may call what, and which servers are there")
+            Failure::usage(error, "`casebook tools` shows the tools of each Expert and which servers are available")
         }
     }
 }
@@ -246,13 +232,12 @@ fn same_evidence(id: &InvestigationId, state: &State, roster: &[Member]) -> Resu
     match roster::difference(state.roster(), roster) {
         None => Ok(()),
         Some(why) => Err(Failure::failed(
-            format!("the evidence is not what investigation {id} began with: {why}"),
-            "put back the files as they were, or investigate a copy of them in another folder as a new case",
+            format!("the evidence changed since investigation {id} began: {why}"),
+            "restore the original files, or investigate a copy of them in another folder as a new investigation",
         )),
     }
 }
 
-/// The roles at work.
 struct Engine {
     hub: HubHandle,
     bus: MemoryBus,
@@ -280,7 +265,7 @@ impl Engine {
         for team_member in team.members {
             let TeamMember { member, tools, definition } = team_member;
             let domain = member.domain.clone();
-            // An investigation that goes on may have begun with other tools or another scope.
+            // A continued investigation may have begun with other tools or another scope.
             let reasoner = reasoners.expert_of(definition.as_ref(), Some(member));
             casebook_expert::actor::start_with(env.clone(), &domain, tools, reasoner);
         }
@@ -292,12 +277,12 @@ impl Engine {
         Ok(Self { hub, bus, store, intake, roster, data, toolbox: team.toolbox })
     }
 
-    /// Hands out no more work. False if not all that was under way is recorded after a moment.
+    /// Hands out no more tasks. Returns false if running tasks were not recorded in time.
     async fn drained(&self) -> bool {
         matches!(tokio::time::timeout(LAST_WORDS, self.intake.drain()).await, Ok(Ok(())))
     }
 
-    /// Shows what is recorded until the report is there or someone asks to stop.
+    /// Shows events until the report is complete or the user stops.
     async fn finish(
         self,
         id: &InvestigationId,
@@ -334,7 +319,7 @@ impl Engine {
         Ok(report)
     }
 
-    /// Shows `entry`, and before it what the bus lost: the log has all of it.
+    /// Shows `entry`, and first the events that the bus lost, from the log.
     async fn show(
         &self,
         id: &InvestigationId,
@@ -355,11 +340,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Hands out no more work. What is under way is recorded if it ends within a moment; if not, it
-    /// is done again by whoever resumes. The report, if that was the last there was to do.
+    /// Hands out no more tasks and waits a moment for running ones. Returns the report if that finished the
+    /// investigation.
     async fn suspend(&self, id: &InvestigationId) -> Result<Report, Failure> {
         if !self.drained().await {
-            tracing::warn!("not all that was under way is recorded: it is done again by whoever resumes");
+            tracing::warn!("some running tasks were not recorded; a resume repeats them");
         }
         self.bus.close();
         let past = archive::read(self.store.as_ref(), id).await?;
@@ -367,7 +352,7 @@ impl Engine {
             return Ok(past.report);
         }
         let advice =
-            format!("go on with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));
-        Err(Failure::unfinished(format!("stopped; what investigation {id} has recorded is safe"), advice))
+            format!("continue with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));
+        Err(Failure::unfinished(format!("stopped; recorded results of investigation {id} are safe"), advice))
     }
 }

@@ -1,4 +1,4 @@
-//! What went wrong, in words that a person can act on, and how the program ends.
+//! Errors for the user, with advice, and exit codes.
 
 use std::fmt;
 use std::path::Path;
@@ -8,24 +8,21 @@ use casebook_report::save::SaveError;
 use casebook_runtime::nats::{self, NatsError};
 use casebook_runtime::store::StoreError;
 
-/// How the program ends: what its exit code says to a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// What was asked is done, whatever the verdict.
+    /// The command succeeded, whatever the verdict.
     Done = 0,
-    /// The machine did not let us: a full disk, a locked data folder, evidence that changed.
+    /// The environment prevented it: a full disk, a locked data folder, evidence that changed.
     Failed = 1,
-    /// The command or its input is wrong.
     Usage = 2,
-    /// The investigation is not finished and can be resumed.
+    /// The investigation can be resumed.
     Unfinished = 3,
-    /// `verify` found that something is not what was recorded.
+    /// `verify` found differences from what was recorded.
     NotIntact = 4,
-    /// A replay had no answer for a request: what came of it is not the recorded run.
+    /// A replay had no answer for a request, so its result differs from the recorded run.
     NotReplayed = 5,
     /// `doctor` found a model that cannot be used.
     Unfit = 6,
-    /// A defect of Casebook.
     Defect = 70,
 }
 
@@ -36,12 +33,9 @@ impl Exit {
     }
 }
 
-/// Why a command did not do what was asked: one line that says what and where, one that says what to
-/// do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub exit: Exit,
-    /// What was wrong, and where.
     pub what: String,
     pub advice: String,
 }
@@ -76,18 +70,18 @@ impl From<StoreError> for Failure {
                 return Self {
                     exit: Exit::NotIntact,
                     what: error.to_string(),
-                    advice: "restore the data folder from a copy; `casebook verify` says how much is concerned".into(),
+                    advice: "restore the data folder from a backup; `casebook verify` shows how much is damaged".into(),
                 };
             }
-            StoreError::Newer { .. } => "use a newer casebook: nothing is damaged",
+            StoreError::Newer { .. } => "use a newer casebook; nothing is damaged",
             StoreError::Unavailable { reason, .. } if reason.contains(nats::FORBIDDEN) => {
-                "name the credentials of a user who may read: --credentials FILE (of the user `reader`)"
+                "use credentials that allow reading: --credentials FILE (of the user `reader`)"
             }
             StoreError::Unavailable { reason, .. } if reason.contains("stream not found") => {
-                "no Hub has made its streams on this server yet: start one (casebook-hub)"
+                "no Hub has created the streams on this server; start one (casebook-hub)"
             }
             StoreError::Unavailable { .. } | StoreError::Conflict { .. } => {
-                "what is recorded is safe: mend this, then run the same command again"
+                "recorded results are safe; correct this, then run the same command again"
             }
         };
         Self::failed(error, advice)
@@ -100,11 +94,11 @@ impl From<HubError> for Failure {
             HubError::Store(error) => return error.into(),
             HubError::Defect(_) => return Self::defect(error),
             HubError::Unknown(_) | HubError::NotRunning(_) | HubError::Rejected(_) => {
-                (Exit::Usage, "`casebook list` shows what there is")
+                (Exit::Usage, "`casebook list` shows all investigations")
             }
-            HubError::Broken { .. } => (Exit::NotIntact, "do not rely on it; restore the data folder from a copy"),
+            HubError::Broken { .. } => (Exit::NotIntact, "do not rely on it; restore the data folder from a backup"),
             HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => {
-                (Exit::Unfinished, "`casebook resume ID` goes on from there")
+                (Exit::Unfinished, "continue with `casebook resume ID`")
             }
         };
         Self { exit, what: error.to_string(), advice: advice.into() }
@@ -114,10 +108,12 @@ impl From<HubError> for Failure {
 impl From<NatsError> for Failure {
     fn from(error: NatsError) -> Self {
         let advice = match error {
-            NatsError::Connect { .. } => "see that the server runs and lets us in: --nats, --credentials, --ca",
-            NatsError::File { .. } => "name a file that holds it",
+            NatsError::Connect { .. } => {
+                "check that the server runs and that --nats, --credentials and --ca are correct"
+            }
+            NatsError::File { .. } => "name a file that contains it",
             NatsError::NoResponders { .. } | NatsError::Failed { .. } => {
-                "see that a Hub is there (`casebook cluster`, or casebook-hub), and whose file `--credentials` names"
+                "check that a Hub is running (`casebook cluster` or casebook-hub) and that `--credentials` names the right user"
             }
             NatsError::Old { .. } | NatsError::Unfit { .. } | NatsError::Different(_) => "",
         };
@@ -135,7 +131,7 @@ impl Failure {
         Self { exit: Exit::Failed, what: what.to_string(), advice: advice.into() }
     }
 
-    /// The investigation is not finished and can be resumed.
+    /// For an investigation that can be resumed.
     pub fn unfinished(what: impl fmt::Display, advice: impl Into<String>) -> Self {
         Self { exit: Exit::Unfinished, what: what.to_string(), advice: advice.into() }
     }
@@ -144,7 +140,7 @@ impl Failure {
         Self {
             exit: Exit::Defect,
             what: what.to_string(),
-            advice: "this is a defect of casebook: what is recorded is safe; please report it".into(),
+            advice: "this is a defect of casebook; recorded results are safe; please report it".into(),
         }
     }
 
@@ -152,10 +148,10 @@ impl Failure {
     pub fn write(path: &Path, error: &std::io::Error) -> Self {
         let advice = match error.kind() {
             std::io::ErrorKind::StorageFull => {
-                "free some space on that disk, then run the same command again: what is recorded is safe"
+                "free some space on that disk, then run the same command again; recorded results are safe"
             }
             std::io::ErrorKind::PermissionDenied => "choose a folder that you may write to",
-            _ => "choose another place, or see to it that this one can be written",
+            _ => "choose another path, or make this one writable",
         };
         Self::failed(format!("cannot write {}: {error}", path.display()), advice)
     }

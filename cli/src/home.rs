@@ -1,5 +1,5 @@
-//! Where investigations are kept, and the investigations in it by the names that people type: a data folder, or the
-//! NATS server of a team. Commands read both through the same store.
+//! The stored investigations and their ids: in a data folder, or on the NATS server of a team. Commands read
+//! both through the same store.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,50 +14,47 @@ use crate::failure::Failure;
 use crate::nats::Nats;
 use crate::screen::safe;
 
-/// How many candidates are named if an id is not unique.
+/// Maximum number of candidates to name if an id is ambiguous.
 const NAMED: usize = 8;
 
 pub struct Home {
-    /// The data folder. The indexes of evidence are in it, also if the investigations are on a server.
+    /// The data folder. It has the indexes of evidence even if the investigations are on a server.
     pub folder: PathBuf,
     pub store: Arc<dyn Store>,
-    /// The server that has the investigations.
+    /// The server that stores the investigations, if any.
     server: Option<Nats>,
 }
 
 impl Home {
-    /// The store in `store`, and `folder` for the indexes of evidence.
+    /// Uses `store`, and `folder` for the indexes of evidence.
     #[must_use]
     pub fn with(folder: &Path, store: Arc<dyn Store>) -> Self {
         Self { folder: folder.to_path_buf(), store, server: None }
     }
 
-    /// A store in memory, and `folder` for the indexes of evidence.
+    /// Uses a store in memory, and `folder` for the indexes of evidence.
     #[must_use]
     pub fn in_memory(folder: &Path) -> Self {
         Self::with(folder, Arc::new(MemoryStore::default()))
     }
 
-    /// Opens the data folder. Creates it if it is missing.
+    /// Opens the data folder and creates it if it is missing.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         Ok(Self::with(folder, Arc::new(SqliteStore::open(folder)?)))
     }
 
-    /// Opens a data folder that is there.
-    ///
-    /// # Errors
-    /// As [`Home::open`], and when there is none.
+    /// Opens a data folder, which must exist.
     pub fn existing(folder: &Path) -> Result<Self, Failure> {
         if folder.is_dir() {
             return Self::open(folder);
         }
         Err(Failure::usage(
-            format!("there is no data folder {}", folder.display()),
-            "`casebook investigate` makes it; name another with --data DIR or CASEBOOK_DATA",
+            format!("data folder {} does not exist", folder.display()),
+            "`casebook investigate` creates it; name another with --data DIR or CASEBOOK_DATA",
         ))
     }
 
-    /// Opens what the options name: the server if there is one, else the data folder, which must be there.
+    /// Opens the server in `nats`, or else the data folder, which must exist.
     pub async fn named(folder: &Path, nats: &Nats) -> Result<Self, Failure> {
         if nats.nats.is_none() {
             return Self::existing(folder);
@@ -66,12 +63,12 @@ impl Home {
         Ok(Self { server: Some(nats.clone()), ..Self::with(folder, store) })
     }
 
-    /// The investigation whose id is, or begins with, `text`.
+    /// The investigation whose id begins with `text`.
     pub async fn find(&self, text: &str) -> Result<InvestigationId, Failure> {
         find(self.store.as_ref(), text).await
     }
 
-    /// What is recorded of the investigation whose id is, or begins with, `text`.
+    /// The records of the investigation whose id begins with `text`.
     pub async fn read(&self, text: &str) -> Result<(InvestigationId, Past), Failure> {
         let id = self.find(text).await?;
         let past = archive::read(self.store.as_ref(), &id).await?;
@@ -82,27 +79,26 @@ impl Home {
         self.server.is_none()
     }
 
-    /// The server or the folder, for a sentence.
+    /// The server or the folder, for messages.
     pub fn place(&self) -> String {
         let url = self.server.as_ref().and_then(|server| server.nats.clone());
         url.unwrap_or_else(|| self.folder.display().to_string())
     }
 
-    /// How an investigation that is not finished goes on, for a sentence.
+    /// How to continue an unfinished investigation, for messages.
     pub fn goes_on(&self, id: &InvestigationId) -> String {
         let Some(Nats { nats: Some(url), credentials, ca, .. }) = &self.server else {
-            return format!("`casebook resume {id}{}` goes on with it", data_option(&self.folder));
+            return format!("continue it with `casebook resume {id}{}`", data_option(&self.folder));
         };
         let option = |name: &str, path: &Option<PathBuf>| {
             path.as_ref().map_or_else(String::new, |path| format!(" {name} {}", quoted(&path.display().to_string())))
         };
         let who = option("--credentials", credentials);
         let ca = option("--ca", ca);
-        format!("the team at {url} works on it; `casebook watch {id} --nats {url}{who}{ca}` shows how")
+        format!("the team at {url} is working on it; watch it with `casebook watch {id} --nats {url}{who}{ca}`")
     }
 }
 
-/// The investigation in `store` whose id is, or begins with, `text`.
 pub async fn find(store: &dyn Store, text: &str) -> Result<InvestigationId, Failure> {
     chosen(&store.investigations().await?, text)
 }
@@ -118,19 +114,19 @@ fn chosen(all: &[InvestigationId], text: &str) -> Result<InvestigationId, Failur
         [] => {
             let whole = text.len() == 36 && text.matches('-').count() == 4;
             let advice = if whole {
-                "an alert that a server has accepted begins once an Expert is there and its turn has come; until then \
-                 there is nothing to show"
+                "an alert that a server accepted starts when an Expert is available and its turn comes; until then \
+                 it is not listed"
                     .to_owned()
             } else if all.is_empty() {
-                "there are no investigations yet".to_owned()
+                "no investigations are stored yet".to_owned()
             } else {
-                format!("there {}", named(&all.iter().collect::<Vec<_>>()))
+                format!("known: {}", named(&all.iter().collect::<Vec<_>>()))
             };
             Err(Failure::usage(format!("no investigation has an id that begins with {:?}", safe(text, 80)), advice))
         }
         several => Err(Failure::usage(
             format!("{} investigations have an id that begins with {text:?}", several.len()),
-            format!("there {}: give more of the id", named(several)),
+            format!("type more of the id: {}", named(several)),
         )),
     }
 }
@@ -138,12 +134,7 @@ fn chosen(all: &[InvestigationId], text: &str) -> Result<InvestigationId, Failur
 fn named(ids: &[&InvestigationId]) -> String {
     let names: Vec<&str> = ids.iter().take(NAMED).map(|id| id.as_str()).collect();
     let more = ids.len().saturating_sub(NAMED);
-    let are = if ids.len() == 1 { "is" } else { "are" };
-    if more == 0 {
-        format!("{are} {}", names.join(", "))
-    } else {
-        format!("{are} {}, and {more} more (`casebook list`)", names.join(", "))
-    }
+    if more == 0 { names.join(", ") } else { format!("{}, and {more} more (`casebook list`)", names.join(", ")) }
 }
 
 #[cfg(test)]
@@ -159,11 +150,8 @@ mod tests {
         };
         check("9", "9c00-3");
         check("3f2a-1", "3f2a-1");
-        check(
-            "3f",
-            "2 investigations have an id that begins with \"3f\"; there are 3f2a-1, 3f2b-2: give more of the id",
-        );
-        check("x\u{1b}", "no investigation has an id that begins with \"x⟨U+001B⟩\"; there are 3f2a-1, 3f2b-2, 9c00-3");
-        check("", "no investigation has an id that begins with \"\"; there are 3f2a-1, 3f2b-2, 9c00-3");
+        check("3f", "2 investigations have an id that begins with \"3f\"; type more of the id: 3f2a-1, 3f2b-2");
+        check("x\u{1b}", "no investigation has an id that begins with \"x⟨U+001B⟩\"; known: 3f2a-1, 3f2b-2, 9c00-3");
+        check("", "no investigation has an id that begins with \"\"; known: 3f2a-1, 3f2b-2, 9c00-3");
     }
 }

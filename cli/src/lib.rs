@@ -1,8 +1,8 @@
-//! `casebook`: everything in one process, and the commands that a person types.
+//! The `casebook` program.
 //!
-//! [`args`] says what may be typed, [`commands`] does it, [`failure`] is how it ends. [`embedded`]
-//! puts the store, the bus, the Hub and the roles together and runs an investigation, with the reasoners
-//! that [`models`] opens; [`mcp`] offers it to MCP clients; [`live`] says what each recorded event tells a person.
+//! [`args`] defines the command line, [`commands`] runs it, and [`failure`] reports errors. [`embedded`] runs
+//! an investigation in one process with the reasoners that [`models`] opens. [`mcp`] serves MCP clients, and
+//! [`live`] describes recorded events.
 
 pub mod args;
 pub mod commands;
@@ -29,14 +29,14 @@ use casebook_runtime::service::environment;
 use casebook_runtime::{process, telemetry};
 use failure::Failure;
 
-/// Does what was typed, and ends the process: work that still blocks a thread is not waited for.
+/// Runs a command and exits, without waiting for threads that are still blocked.
 pub fn run(cli: Cli) -> std::io::Result<()> {
     let format = match cli.common.log {
         LogForm::Text => telemetry::LogFormat::Text,
         LogForm::Json => telemetry::LogFormat::Json,
     };
     let started = cli.common.collector().and_then(|collector| {
-        let advice = "name another collector, or none";
+        let advice = "choose another collector, or omit it";
         telemetry::start(format, "casebook", collector.as_deref()).map_err(|why| Failure::usage(why, advice))
     });
     if let Err(failure) = started {

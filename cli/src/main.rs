@@ -1,5 +1,3 @@
-//! The `casebook` program.
-
 use casebook_cli::failure::{Exit, Failure};
 use casebook_cli::{args::Cli, screen};
 use clap::Parser;

@@ -1,5 +1,5 @@
-//! Casebook for MCP clients: what `casebook mcp` offers ([`tools`], documented in [`docs`]), how it opens
-//! investigations ([`backend`]), and how both of our servers are run.
+//! MCP servers: `casebook mcp` ([`tools`], documented in [`docs`], with alerts for a [`backend`]), and shared
+//! code to run our servers.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ pub mod docs;
 pub mod search;
 pub mod tools;
 
-/// Refuses an address that other machines could reach, before anything is loaded.
+/// Refuses an address that other machines can reach, before anything is loaded.
 pub fn checked(http: Option<SocketAddr>) -> Result<(), Failure> {
     match http {
         Some(address) if !address.ip().is_loopback() => Err(failure(&ServeError::NotLoopback(address))),
@@ -22,8 +22,7 @@ pub fn checked(http: Option<SocketAddr>) -> Result<(), Failure> {
     }
 }
 
-/// Serves over standard input and output, or over HTTP at the address that is named, until the client is
-/// gone or someone asks to stop. `command` is what a person typed for it.
+/// Serves over standard input and output, or over HTTP, until the client disconnects or the user stops.
 pub async fn serve(command: &str, served: Served, http: Option<SocketAddr>, stop: &mut Stop) -> Result<Exit, Failure> {
     let ended = match http {
         None => serve::stdio(served, stop).await,
@@ -35,13 +34,13 @@ pub async fn serve(command: &str, served: Served, http: Option<SocketAddr>, stop
 fn announce(command: &str, bound: SocketAddr) {
     let mut screen = Screen::stdout(false);
     screen.line(announcement(command, bound));
-    // Whether anyone reads it is not our concern.
+    // It does not matter whether anyone reads it.
     let _ = screen.finish();
 }
 
 fn failure(error: &ServeError) -> Failure {
     match error {
-        ServeError::NotLoopback(_) | ServeError::Bind { .. } => Failure::usage(error, "give --http 127.0.0.1:0"),
+        ServeError::NotLoopback(_) | ServeError::Bind { .. } => Failure::usage(error, "use --http 127.0.0.1:0"),
         ServeError::Stdio(_) => Failure::failed(error, "let an MCP client start this command"),
     }
 }

@@ -1,5 +1,4 @@
-//! From what a person typed to who thinks: the models file, recorded or replayed where asked for, and
-//! prompts of one's own. What is wrong is a [`Failure`] before anything is opened.
+//! Opens the models and prompts that the command line names. Every error is found before anything is started.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +19,6 @@ use crate::args::Models;
 use crate::failure::{Exit, Failure};
 use crate::reasoners::Reasoners;
 
-/// Who thinks, and what a replay could not answer.
 #[derive(Clone, Default)]
 pub struct Opened {
     pub reasoners: Reasoners,
@@ -28,11 +26,6 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// What `models` says.
-    ///
-    /// # Errors
-    /// A file or folder that cannot be used, a key that is missing, options that contradict each
-    /// other.
     pub fn open(models: &Models, team: Option<&TeamFolder>) -> Result<Self, Failure> {
         match (&models.replay, &models.record) {
             (Some(folder), _) => Self::replay(folder, models.models.as_deref(), team),
@@ -48,8 +41,8 @@ impl Opened {
                     Ok(Self::default())
                 }
                 Some(_) => Err(Failure::usage(
-                    "--record keeps exchanges with models, and there is no models file",
-                    format!("give one with --models FILE or {MODELS_ENV}; the built-in analyst needs no recording"),
+                    "--record needs a models file",
+                    format!("name one with --models FILE or {MODELS_ENV}; the built-in analyst needs no recording"),
                 )),
             };
         };
@@ -64,9 +57,8 @@ impl Opened {
     }
 
     fn replay(folder: &Path, file: Option<&Path>, team: Option<&TeamFolder>) -> Result<Self, Failure> {
-        let replay = Replay::open(folder).map_err(|e| {
-            Failure::usage(e, "give the folder that --record wrote: casebook investigate … --replay DIR")
-        })?;
+        let replay = Replay::open(folder)
+            .map_err(|e| Failure::usage(e, "name a folder that --record wrote: casebook investigate … --replay DIR"))?;
         let (config, _) = config(&file.map_or_else(|| folder.join(MODELS_FILE), Path::to_path_buf))?;
         let config = of_team(config, team)?;
         let missed: Arc<Mutex<Option<String>>> = Arc::default();
@@ -80,57 +72,54 @@ impl Opened {
         Ok(Self { reasoners: Reasoners::of(Arc::new(config), models), missed })
     }
 
-    /// The failure that the command ends with when the replay could not answer a request.
-    ///
-    /// # Errors
-    /// The first request without an answer.
+    /// Fails with the first request that the replay could not answer.
     pub fn replayed(&self) -> Result<(), Failure> {
         match self.missed.lock().unwrap_or_else(PoisonError::into_inner).clone() {
             None => Ok(()),
             Some(first) => Err(Failure {
                 exit: Exit::NotReplayed,
-                what: format!("this is not the recorded run: {first}"),
-                advice: "replay over the same alert, evidence and models file, in a data folder of its own, with the same version of casebook; or record anew with --record DIR".into(),
+                what: format!("the run differs from the recorded one: {first}"),
+                advice: "replay with the same alert, evidence, models file and version of casebook, in another data folder; or record again with --record DIR".into(),
             }),
         }
     }
 }
 
-/// `config` with the models that the Experts of `team` name.
-///
-/// # Errors
-/// One that the file does not have.
+/// `config` with the models that the Experts of `team` name, which must be in the models file.
 pub fn of_team(config: Config, team: Option<&TeamFolder>) -> Result<Config, Failure> {
     let experts = team.and_then(|team| team.experts.as_ref()).into_iter().flatten();
     reasoner::with_expert_models(config, experts).map_err(|e| {
-        Failure::usage(format!("an Expert of the team folder names a model: {e}"), "`casebook check` says which")
+        Failure::usage(
+            format!("an Expert of the team folder has an unusable model: {e}"),
+            "`casebook check` shows which",
+        )
     })
 }
 
-/// No Expert of `team` names a model: there is no file that has it.
+/// Fails if an Expert of `team` names a model, which needs a models file.
 pub(crate) fn without_file(team: Option<&TeamFolder>) -> Result<(), Failure> {
     let experts = team.and_then(|team| team.experts.as_ref()).into_iter().flatten();
     match reasoner::wants_model(experts) {
         None => Ok(()),
         Some(expert) => Err(Failure::usage(
             format!(
-                "{}: Expert {} is played by model {:?}, and there is no models file",
+                "{}: Expert {} uses model {:?}, but no models file is given",
                 expert.file.display(),
                 expert.name,
                 expert.model.as_deref().unwrap_or_default()
             ),
-            format!("give one with --models FILE or {MODELS_ENV}"),
+            format!("name one with --models FILE or {MODELS_ENV}"),
         )),
     }
 }
 
-/// The models file: the one given, or else the one that the environment names.
+/// The given models file, or the one in the environment.
 pub fn file(given: Option<&Path>) -> Option<PathBuf> {
     let named = || std::env::var_os(MODELS_ENV).filter(|name| !name.is_empty()).map(PathBuf::from);
     given.map(Path::to_path_buf).or_else(named)
 }
 
-/// The models file `file`, checked, with its text.
+/// The checked configuration, and the text of the file.
 pub fn config(file: &Path) -> Result<(Config, String), Failure> {
     open::read(file).map_err(|error| match error {
         ModelsError::Read(error) => unread(&error),
@@ -138,15 +127,14 @@ pub fn config(file: &Path) -> Result<(Config, String), Failure> {
     })
 }
 
-/// The models that `config` assigns to roles, over the network.
+/// Opens the models that `config` assigns to roles.
 pub fn client(config: &Config) -> Result<Arc<dyn Model>, Failure> {
-    let client = Client::open(&config.clone().in_use()).map_err(|e| {
-        Failure::usage(e, "nothing was started; `casebook doctor --models FILE` tells of each model what it needs")
-    })?;
+    let client = Client::open(&config.clone().in_use())
+        .map_err(|e| Failure::usage(e, "`casebook doctor --models FILE` shows what each model needs"))?;
     Ok(Arc::new(client))
 }
 
-/// `config` with the choices of `--model [ROLE=]NAME`, in order.
+/// `config` with the values of `--model [ROLE=]NAME`, in order.
 pub fn with_models(config: Config, choices: &[String]) -> Result<Config, Failure> {
     choices.iter().try_fold(config, |config, choice| {
         let refused = |what: String| {
@@ -167,12 +155,11 @@ fn named_role(text: &str) -> Result<Role, String> {
     Role::ALL
         .into_iter()
         .find(|role| role.name() == text)
-        .ok_or_else(|| format!("there is no role {text:?}: there are director, expert, critic"))
+        .ok_or_else(|| format!("expected the role director, expert or critic, got {text:?}"))
 }
 
-/// The prompts in `folder`.
 pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
-    const ADVICE: &str = "copy the built-in prompts (the prompts/ folders of director, expert and critic) and change the copies: docs/backtest-and-replay.md";
+    const ADVICE: &str = "copy the built-in prompts (the prompts/ folders of director, expert and critic) and change the copies (docs/backtest-and-replay.md)";
     let refused = |what: String| Failure::usage(format!("prompts in {}: {what}", folder.display()), ADVICE);
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|e| refused(e.to_string()))? {
@@ -188,7 +175,7 @@ pub fn prompts(folder: &Path) -> Result<Prompts, Failure> {
         prompts.take(&name, &read(path, "the prompt")?).map_err(|e| refused(e.to_string()))?;
     }
     if names.is_empty() {
-        return Err(refused("there is no prompt, such as plan.md".into()));
+        return Err(refused("expected a prompt, such as plan.md".into()));
     }
     Ok(prompts)
 }
@@ -216,7 +203,7 @@ mod tests {
     fn a_model_choice_that_cannot_be_is_named() {
         assert_eq!(
             refused("judge=small"),
-            "--model judge=small: there is no role \"judge\": there are director, expert, critic"
+            "--model judge=small: expected the role director, expert or critic, got \"judge\""
         );
         assert_eq!(
             refused("critic=big"),
@@ -243,7 +230,7 @@ mod tests {
     fn prompts_are_read_from_a_folder_and_checked() {
         let folder = tempfile::tempdir().unwrap();
         let refused = || prompts(folder.path()).unwrap_err().what;
-        assert!(refused().contains("there is no prompt"));
+        assert!(refused().contains("expected a prompt"));
         std::fs::write(folder.path().join("plan.md"), "Casebook task: plan (prompt plan 2)\nAsk.\n").unwrap();
         assert_eq!(prompts(folder.path()).unwrap().kinds().count(), 1);
         std::fs::write(folder.path().join("ask.md"), "x").unwrap();

@@ -1,4 +1,4 @@
-//! The options that name a NATS server, and the connection to it.
+//! The options for a connection to a NATS server.
 
 use std::path::PathBuf;
 
@@ -8,20 +8,19 @@ use clap::Args;
 
 use crate::failure::Failure;
 
-/// Where the NATS server is, and who we are to it.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "NATS (a team of processes in place of the data folder)")]
+#[command(next_help_heading = "NATS (use a team of processes instead of the data folder)")]
 pub struct Nats {
-    /// The server, such as nats://127.0.0.1:4222; several of a cluster parted by commas
+    /// The server, such as nats://127.0.0.1:4222; separate several servers of a cluster by commas
     #[arg(long, value_name = "URL", env = "CASEBOOK_NATS", hide_env_values = true)]
     pub nats: Option<String>,
-    /// The file that says who we are: user:password, a seed, or a .creds file
+    /// The file with our credentials: user:password, a seed, or a .creds file
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CREDENTIALS")]
     pub credentials: Option<PathBuf>,
-    /// The certificate of the authority that signed the server's
+    /// The certificate of the authority that signed the server's certificate
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CA")]
     pub ca: Option<PathBuf>,
-    /// Our certificate, where the server asks for one
+    /// Our certificate, if the server requires one
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CERT", requires = "key")]
     pub cert: Option<PathBuf>,
     /// The key of our certificate
@@ -30,16 +29,14 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Connects as `user` unless the credentials name another.
-    ///
-    /// # Errors
-    /// No server was named, or more than its address, or it cannot be worked with.
+    /// Connects as `user`, unless the credentials name another user.
     pub async fn connect(&self, user: &str) -> Result<Connection, Failure> {
         let Some(url) = &self.nats else {
-            return Err(Failure::usage("no NATS server is named", "name it with --nats URL or CASEBOOK_NATS"));
+            return Err(Failure::usage("no NATS server given", "name it with --nats URL or CASEBOOK_NATS"));
         };
-        // Hints and errors name the server as it is given here.
-        let advice = "write --nats nats://HOST:PORT, or tls://; a user and password go into a file: --credentials FILE";
+        // The address is repeated in hints and errors, so it must not contain a password.
+        let advice =
+            "write --nats nats://HOST:PORT or tls://HOST:PORT; put user and password into a file: --credentials FILE";
         servers(url).map_err(|what| Failure::usage(what, advice))?;
         let options = nats::Options {
             url: url.clone(),

@@ -1,5 +1,4 @@
-//! Who thinks in each role: the models of a models file, recorded or replayed where asked for, and the
-//! built-in analyst where no model is set.
+//! The reasoner of each role: models, recorded or replayed if requested, or the built-in analyst.
 
 use std::sync::Arc;
 
@@ -28,19 +27,19 @@ impl Reasoners {
         Self::default()
     }
 
-    /// The models of `config`, asked through `models`, and the built-in analyst where it names none.
+    /// Uses the models of `config` through `models`, and the built-in analyst for roles without one.
     #[must_use]
     pub fn of(config: Arc<Config>, models: Arc<dyn Model>) -> Self {
         Self { models: Some(Models { config, models }), prompts: None }
     }
 
-    /// The same, told `prompts` instead of the built-in ones.
+    /// Uses `prompts` instead of the built-in ones.
     #[must_use]
-    pub fn told(self, prompts: Prompts) -> Self {
+    pub fn with_prompts(self, prompts: Prompts) -> Self {
         Self { prompts: Some(Arc::new(prompts)), ..self }
     }
 
-    /// Some role may be played by a model.
+    /// Whether a model may play a role.
     pub const fn has_models(&self) -> bool {
         self.models.is_some()
     }
@@ -53,17 +52,16 @@ impl Reasoners {
         self.reasoner(Arc::new(ExpertBrief), Analyst(casebook_expert::analyst::think))
     }
 
-    /// Who investigates as `definition` says, over the evidence of `member` alone where there is one.
+    /// An Expert that follows `definition`. If `member` is given, it sees only the evidence of that member.
     pub fn expert_of(&self, definition: Option<&Definition>, member: Option<Member>) -> Arc<dyn Reasoner> {
         casebook_expert::reasoner::of(definition, member, self.models.as_ref(), self.prompts.as_ref())
     }
 
-    /// Who reviews and tells the story.
     pub fn critic(&self) -> Arc<dyn Reasoner> {
         self.reasoner(Arc::new(CriticBrief), Analyst(casebook_critic::analyst::think))
     }
 
-    /// Makes now what each role makes once and takes time, so that no task waits for it.
+    /// Prepares what each role computes once, so that no task waits for it.
     pub async fn ready(&self) {
         let (director, expert, critic) = (self.director(), self.expert(), self.critic());
         tokio::join!(director.ready(), expert.ready(), critic.ready());

@@ -1,11 +1,11 @@
-//! The roster of a folder of evidence, and whether the folder is still what an investigation began with.
+//! Compares the evidence with the roster that an investigation began with.
 
 use std::collections::BTreeMap;
 
 pub use casebook_expert::roster::{TeamMember, members};
 use casebook_protocol::Member;
 
-/// Why the evidence is not what an investigation began with: its citations would lead elsewhere.
+/// Why the evidence differs from the one an investigation began with: citations would be wrong.
 pub fn difference(before: &[Member], now: &[Member]) -> Option<String> {
     let list = |members: Vec<&Member>| -> BTreeMap<String, u64> {
         members

@@ -4,12 +4,10 @@ pub use casebook_runtime::service::signals::{Stop, Stopper};
 
 use crate::failure::{Exit, Failure};
 
-/// Listens from now on.
 pub fn listen() -> Result<Stop, Failure> {
     Stop::listen(Exit::Unfinished.code().into()).map_err(failed)
 }
 
-/// What it is to a person that the system does not let us listen.
 #[allow(clippy::needless_pass_by_value)]
 pub(crate) fn failed(error: std::io::Error) -> Failure {
     Failure::failed(format!("cannot listen for signals: {error}"), "")

@@ -1,6 +1,5 @@
-//! The Hub as actors: one that opens, resumes and routes, and one for each open investigation. A
-//! shell: it hands batches of [`Input`] to the [`batch`] and decides nothing. With
-//! `casebook_runtime::process` this is what names actix.
+//! The Hub as actix actors: one routes messages, and one works on each open investigation. They pass [`Input`]
+//! to [`batch`] and decide nothing themselves.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,37 +20,33 @@ mod notices;
 
 pub use handle::HubHandle;
 
-/// Live steps that wait while the store is busy; more are dropped, since outcomes carry them, too.
+/// Live steps beyond this limit are dropped while the store is busy; outcomes repeat them.
 const STEPS_WAITING: usize = 1024;
-/// How long live steps wait for each other, or for the outcome of their task: whoever watches notices
-/// nothing, and each pass over the log costs the same for one step as for many.
+/// Live steps are collected for this long, because one pass over the log costs the same for one step as for
+/// many.
 const STEPS_GATHER: Duration = Duration::from_millis(50);
-/// Work that is taken in at once.
+/// Maximum number of inputs in one batch.
 const BATCH: usize = 256;
 
 type Ending = Result<Box<Report>, HubError>;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HubObservation {
-    /// It hands out no more tasks.
     pub suspended: bool,
     pub open: Vec<InvestigationObservation>,
 }
 
-/// How an open investigation is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct InvestigationObservation {
     pub investigation: InvestigationId,
     pub phase: Phase,
     pub round: u32,
-    /// The last event in its log.
     pub seq: u64,
     pub in_flight: Vec<TaskId>,
-    /// Work that waits for the store.
+    /// Inputs that wait for the store.
     pub waiting: usize,
 }
 
-/// Opens, resumes, routes.
 struct Hub {
     env: Env,
     sweep: Duration,
@@ -60,13 +55,12 @@ struct Hub {
     suspended: bool,
 }
 
-/// Works on an investigation from now on; no effect if it is worked on already. One that failed here is
-/// tried again.
+/// Starts work on an investigation. No effect if it is open; one that failed is tried again.
 #[derive(Message)]
 #[rtype(result = "Result<Addr<Investigation>, HubError>")]
 struct Activate(InvestigationId);
 
-/// Who works on an investigation, or why nobody does any more.
+/// Finds the actor of an investigation, or the error that ended it.
 #[derive(Message)]
 #[rtype(result = "Result<Option<Addr<Investigation>>, HubError>")]
 struct Find(InvestigationId);
@@ -74,22 +68,20 @@ struct Find(InvestigationId);
 type HubAddr = Addr<Hub>;
 type InvestigationAddr = Addr<Investigation>;
 
-/// An investigation is over, or cannot be worked on.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Ended(InvestigationId, Option<HubError>);
 
-/// Hand out no more tasks; answered with those who have to know.
+/// Stop handing out tasks. The answer lists the open investigations.
 #[derive(Message)]
 #[rtype(result = "Vec<Addr<Investigation>>")]
 struct SuspendAll;
 
-/// Everyone who works, and whether the Hub is suspended.
+/// The open investigations, and whether the Hub is suspended.
 #[derive(Message)]
 #[rtype(result = "(bool, Vec<Addr<Investigation>>)")]
 struct Everyone;
 
-/// Starts the Hub on the actix system of this thread.
 fn start(env: Env, sweep: Duration) -> Addr<Hub> {
     Hub { env, sweep, open: BTreeMap::new(), failed: BTreeMap::new(), suspended: false }.start()
 }
@@ -136,7 +128,7 @@ impl Handler<Ended> for Hub {
     fn handle(&mut self, Ended(id, error): Ended, _: &mut Self::Context) {
         self.open.remove(&id);
         if let Some(error) = error {
-            tracing::error!(investigation = %id, %error, "an investigation cannot go on");
+            tracing::error!(investigation = %id, %error, "investigation failed");
             self.failed.insert(id, error);
         }
     }
@@ -159,7 +151,6 @@ impl Handler<Everyone> for Hub {
     }
 }
 
-/// Works on one investigation, one batch at a time.
 struct Investigation {
     id: InvestigationId,
     env: Env,
@@ -167,18 +158,18 @@ struct Investigation {
     hub: Addr<Hub>,
     ledger: Option<Ledger>,
     queue: VecDeque<Input>,
-    /// Tasks on their way into a queue that may be full.
+    /// Tasks that are being enqueued; their queue may be full.
     leaving: BTreeSet<TaskId>,
     onward: bool,
     waiters: Vec<oneshot::Sender<Ending>>,
-    /// The domains that were said to be there last.
+    /// The domains with an Expert, as last reported.
     present: Option<Arc<BTreeSet<Domain>>>,
     ended: Option<Ending>,
     gathering: Gathering,
     seen: InvestigationObservation,
 }
 
-/// Whether live steps wait for each other.
+/// Whether live steps are being collected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gathering {
     No,
@@ -194,7 +185,7 @@ struct Take(Input);
 #[rtype(result = "()")]
 struct Wait(oneshot::Sender<Ending>);
 
-/// Hand out no more tasks; what is recorded from now on waits for whoever resumes.
+/// Stop handing out tasks. Outcomes are still recorded, for a later resume.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Suspend(oneshot::Sender<()>);
@@ -231,7 +222,7 @@ impl Investigation {
         }
     }
 
-    /// Starts on what waits, unless the ledger is away on a batch already.
+    /// Starts the next batch, unless one is running (then the ledger is taken).
     fn turn(&mut self, ctx: &mut Context<Self>) {
         if self.queue.is_empty() || self.ended.is_some() {
             return;
@@ -279,17 +270,15 @@ impl Investigation {
         self.seen.in_flight = state.in_flight().map(|(id, _)| id.clone()).collect();
     }
 
-    /// Enqueues beside the batches: a queue that is full of tasks must not keep outcomes from being
-    /// recorded.
+    /// Enqueues outside the batch, so that a full task queue does not delay the recording of outcomes.
     fn send_out(&mut self, task: casebook_protocol::Task, ctx: &mut Context<Self>) {
-        // A suspended Hub hands out nothing: what is requested stands in the log for whoever resumes.
         if !self.onward || !self.leaving.insert(task.id.clone()) {
             return;
         }
         let bus = Arc::clone(&self.env.bus);
         let sent = async move {
             if let Err(error) = batch::enqueue(bus.as_ref(), &task).await {
-                tracing::warn!(task = %task.id, %error, "a task was not enqueued: the sweep tries again");
+                tracing::warn!(task = %task.id, %error, "could not enqueue task; the next sweep tries again");
             }
             task.id
         };
@@ -298,13 +287,13 @@ impl Investigation {
         }));
     }
 
-    /// Tells the Hub, then whoever waits, and goes. What is left in the queue is dropped with it:
-    /// deliveries come again, and the log knows the rest.
+    /// Reports the ending to the Hub, answers those who wait, and stops. Inputs left in the queue are dropped:
+    /// deliveries are repeated, and the log has the rest.
     fn end(&mut self, ending: Ending, ctx: &mut Context<Self>) {
-        let told = self.hub.send(Ended(self.id.clone(), ending.as_ref().err().cloned()));
+        let reported = self.hub.send(Ended(self.id.clone(), ending.as_ref().err().cloned()));
         self.ended = Some(ending.clone());
         self.queue.clear();
-        ctx.spawn(told.into_actor(self).map(move |_, this, ctx| {
+        ctx.spawn(reported.into_actor(self).map(move |_, this, ctx| {
             for waiter in this.waiters.drain(..) {
                 let _ = waiter.send(ending.clone());
             }

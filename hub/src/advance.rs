@@ -1,5 +1,5 @@
-//! One pass, pure: commands become events, and then the flow goes on until it waits for an outcome.
-//! What a pass gives is stored in this order: views, events, and only then are tasks enqueued.
+//! One pass, a pure function: commands become events, then the flow advances until it waits for an outcome. The
+//! caller stores views first, then events, then enqueues tasks.
 
 use casebook_protocol::{
     ArtifactId, Domain, Event, InvestigationId, Recorded, Task, TaskId, TaskKind, Timestamp, View,
@@ -10,22 +10,21 @@ use crate::flow::{self, Next};
 use crate::state::State;
 use crate::view;
 
-/// What a pass gives.
 #[derive(Debug)]
 pub struct Advanced {
     pub state: State,
     pub recorded: Vec<Recorded>,
-    /// The views to store as artifacts before that.
+    /// Store these as artifacts before `recorded`.
     pub views: Vec<(ArtifactId, Vec<u8>)>,
-    /// The tasks to enqueue after that.
+    /// Enqueue these after `recorded` is stored.
     pub tasks: Vec<Task>,
     /// One for each command.
     pub answers: Vec<Result<(), Rejection>>,
-    /// The flow asked for what the state does not allow: a defect.
+    /// The flow requested something that the state does not allow: a bug.
     pub defect: Option<String>,
 }
 
-/// Takes `commands` in, in order, and goes on with the flow if `onward` says so.
+/// Applies `commands` in order. If `onward` is set, advances the flow afterwards.
 pub fn advance(
     state: State,
     investigation: &InvestigationId,
@@ -73,8 +72,8 @@ impl Pass<'_> {
         self.out.recorded.push(entry);
     }
 
-    /// Takes the steps of the flow. The tasks go out only when all of them are requested, since they
-    /// share what is left of the budget.
+    /// Requests the steps of the flow. Tasks are built after all requests, because they share the rest of the
+    /// budget.
     fn request(&mut self, steps: Vec<Next>) {
         let mut requested = Vec::new();
         for step in steps {
@@ -87,7 +86,7 @@ impl Pass<'_> {
                 Next::Request { kind, domain } => self.view(*kind, domain.as_ref()).map(|task| requested.push(task)),
             };
             if let Err(why) = done {
-                self.out.defect = Some(format!("the flow asks for {step:?}, but {why}"));
+                self.out.defect = Some(format!("the flow requested {step:?}, but {why}"));
                 return;
             }
         }

@@ -1,4 +1,4 @@
-//! What is recorded, read again: for lists, exports and checks. No Hub has to run for it.
+//! Reads recorded investigations for lists, exports and checks. Works without a running Hub.
 
 use casebook_protocol::{AlertId, InvestigationId, Phase, Recorded, Report, Severity, Timestamp, Verdict};
 use casebook_runtime::store::{Once, Store, StoreError};
@@ -7,10 +7,8 @@ use crate::error::HubError;
 use crate::report;
 use crate::state::State;
 
-/// Where the report of an investigation is recorded.
 pub const REPORT_KEY: &str = "report";
 
-/// An investigation in a list.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Summary {
     pub investigation: InvestigationId,
@@ -19,19 +17,14 @@ pub struct Summary {
     pub severity: Option<Severity>,
     pub evidence: String,
     pub opened: Option<Timestamp>,
-    /// When it was closed; none while it is not.
     pub closed: Option<Timestamp>,
     pub phase: Phase,
     pub round: u32,
-    /// Its verdict, once there is one.
     pub verdict: Option<Verdict>,
     pub trouble: Option<String>,
 }
 
-/// The log of an investigation, checked to be intact. An unknown one has an empty log.
-///
-/// # Errors
-/// When the store fails or the log is not what was recorded.
+/// The verified log of an investigation; empty if it is unknown.
 pub async fn log(store: &dyn Store, investigation: &InvestigationId) -> Result<Vec<Recorded>, HubError> {
     let log = store.log(investigation, 1).await?;
     Recorded::verify(investigation, &log)
@@ -39,15 +32,12 @@ pub async fn log(store: &dyn Store, investigation: &InvestigationId) -> Result<V
     Ok(log)
 }
 
-/// The state of an investigation; the empty one if there is no such investigation.
+/// The state of an investigation; empty if it is unknown.
 pub async fn replay(store: &dyn Store, investigation: &InvestigationId) -> Result<State, HubError> {
     Ok(State::replay(&log(store, investigation).await?))
 }
 
-/// The state of an investigation that there is.
-///
-/// # Errors
-/// [`HubError::Unknown`] if there is none, and as [`log`].
+/// The state of an investigation, or [`HubError::Unknown`].
 pub async fn state(store: &dyn Store, investigation: &InvestigationId) -> Result<State, HubError> {
     let state = replay(store, investigation).await?;
     if state.case.is_none() {
@@ -56,16 +46,14 @@ pub async fn state(store: &dyn Store, investigation: &InvestigationId) -> Result
     Ok(state)
 }
 
-/// What is recorded of an investigation, read and verified once.
 #[derive(Debug, Clone)]
 pub struct Past {
     pub log: Vec<Recorded>,
     pub state: State,
-    /// The report of what is recorded so far, if the investigation is not closed.
+    /// Covers what is recorded so far if the investigation is not closed.
     pub report: Report,
 }
 
-/// What is recorded of an investigation that there is.
 pub async fn read(store: &dyn Store, investigation: &InvestigationId) -> Result<Past, HubError> {
     let log = log(store, investigation).await?;
     let state = State::replay(&log);
@@ -73,13 +61,11 @@ pub async fn read(store: &dyn Store, investigation: &InvestigationId) -> Result<
     Ok(Past { log, state, report })
 }
 
-/// The report of an investigation: what is recorded so far, if it is not closed.
 pub async fn report(store: &dyn Store, investigation: &InvestigationId) -> Result<Report, HubError> {
     Ok(read(store, investigation).await?.report)
 }
 
-/// Records the report of a closed investigation once, for [`verify`](crate::verify) to hold the log
-/// against.
+/// Records the report of a closed investigation, so that [`verify`](crate::verify) can compare the log with it.
 pub async fn keep(store: &dyn Store, report: &Report) -> Result<Once, HubError> {
     let unwritable = |e: serde_json::Error| StoreError::Corrupt {
         what: format!("the report of {}", report.investigation),
@@ -89,11 +75,7 @@ pub async fn keep(store: &dyn Store, report: &Report) -> Result<Once, HubError> 
     Ok(store.record_once(&report.investigation, REPORT_KEY, &json).await?)
 }
 
-/// Every investigation, the latest opened first. One that cannot be read is in the list with its
-/// trouble.
-///
-/// # Errors
-/// When the store cannot say which there are.
+/// Every investigation, newest first. One that cannot be read has its error in `trouble`.
 pub async fn summaries(store: &dyn Store) -> Result<Vec<Summary>, HubError> {
     let mut all = Vec::new();
     for id in store.investigations().await? {

@@ -1,4 +1,4 @@
-//! The work of one investigation, batched: whatever waits is taken in with one pass and one append.
+//! Handles the pending inputs of one investigation together: one pass and one append.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,30 +13,27 @@ use crate::decide::{Command, Rejection};
 use crate::error::HubError;
 use crate::ledger::{Ledger, Passed};
 
-/// Something to do.
 pub enum Input {
-    /// The outcome of a task is recorded.
+    /// The outcome of this task is recorded.
     Outcome(TaskId),
-    /// A task made a step and goes on.
+    /// A running task made a step.
     Step(TaskId, Box<Step>),
     Stop(String, oneshot::Sender<Result<(), Rejection>>),
-    /// These domains have an Expert at the moment; all others have none.
+    /// The domains that have an Expert now.
     Attend(Arc<BTreeSet<Domain>>),
-    /// Look for outcomes that nobody told of, and hand out again what nobody works on.
+    /// Look for outcomes whose notice was lost, and enqueue open tasks again.
     Sweep,
-    /// Someone wants to know when all before this is done.
+    /// Reply when all earlier inputs are handled.
     Mark(oneshot::Sender<()>),
 }
 
-/// What the work gave.
 #[derive(Debug, Default)]
 pub struct Worked {
     pub tasks: Vec<Task>,
     pub report: Option<Box<Report>>,
 }
 
-/// Does all of `batch`. If that fails, whoever waits for an
-/// answer gets none: the log says how far it came.
+/// Handles all of `batch`. On failure, senders in it are dropped without an answer.
 pub async fn work(ledger: Ledger, batch: Vec<Input>, onward: bool) -> Result<(Ledger, Worked), HubError> {
     let mut gathered = Batch::default();
     for work in batch {
@@ -70,7 +67,7 @@ impl Batch {
             }
             Input::Attend(present) => {
                 let missing = ledger.state().roster().iter().map(|m| &m.domain).filter(|d| !present.contains(*d));
-                let gone = missing.map(|d| (d.clone(), format!("no Expert for {d} is there any more"))).collect();
+                let gone = missing.map(|d| (d.clone(), format!("the last Expert for {d} is gone"))).collect();
                 self.commands.push(Command::Attend { gone, now: ledger.now() });
             }
             Input::Mark(reply) => self.marks.push(reply),
@@ -107,7 +104,7 @@ impl Batch {
         for id in waiting.filter(|_| onward) {
             tasks.extend(ledger.task(id).await?);
         }
-        // Whoever asked may have gone in the meantime.
+        // The receiver may be gone.
         for (place, reply) in self.stops {
             let _ = reply.send(answers.get(place).cloned().unwrap_or(Ok(())));
         }
@@ -118,10 +115,7 @@ impl Batch {
     }
 }
 
-/// Puts a task into its queue. One that waits there already is not put in twice.
-///
-/// # Errors
-/// When the bus fails: the next sweep tries again.
+/// Puts a task into its queue, unless it is there already.
 pub async fn enqueue(bus: &dyn Bus, task: &Task) -> Result<(), HubError> {
     let queue = subject::tasks(task.view.kind().role(), task.domain.as_ref());
     let id = format!("{}/{}", task.investigation, task.id);

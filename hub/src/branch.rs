@@ -1,6 +1,5 @@
-//! A branch of an investigation: its record up to the beginning of a round, and from there on
-//! whatever happens now. What happens is kept in memory and the original is never written, so that a
-//! past investigation can be run again with other models and compared with what it was.
+//! A branch of an investigation: its log up to the start of a round, then new events. New events are kept in
+//! memory and the original is not changed, so a past investigation can be run again with other models.
 
 use std::sync::Arc;
 
@@ -20,13 +19,12 @@ pub enum BranchError {
     NoRound {
         investigation: InvestigationId,
         round: u32,
-        /// Its last round; 0 when it has none.
+        /// 0 if no round has started.
         last: u32,
     },
 }
 
-/// The store of a branch: the original beneath, which is only read, and memory on top, which takes
-/// whatever is written. It holds one investigation.
+/// The store of a branch of one investigation: reads the original, writes to memory.
 pub struct Branch {
     original: Arc<dyn Store>,
     above: MemoryStore,
@@ -36,10 +34,7 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// The branch of `investigation` that parts from it where `round` (from 1) begins.
-    ///
-    /// # Errors
-    /// When there is no such investigation or round, the log is not intact, or the store fails.
+    /// Creates a branch that departs where `round` (from 1) begins.
     pub async fn before_round(
         original: Arc<dyn Store>,
         investigation: &InvestigationId,
@@ -60,19 +55,18 @@ impl Branch {
         Ok(Self { original, above, investigation: investigation.clone(), round, kept })
     }
 
-    /// Events that the branch has in common with the original.
+    /// Events that the branch shares with the original.
     pub const fn kept(&self) -> u64 {
         self.kept
     }
 
-    /// What is recorded under `key` was recorded before the branch parts. All of a task lies in its
-    /// round, and its round is in its id.
+    /// Whether `key` was recorded before the branch departs. A task id contains its round.
     fn shared(&self, investigation: &InvestigationId, key: &str) -> bool {
         *investigation == self.investigation && round_of(key).is_some_and(|round| round < self.round)
     }
 }
 
-/// The entries before `round` begins; none when it does not begin.
+/// The entries before `round` begins; `None` if it does not begin.
 fn kept(log: &[Recorded], round: u32) -> Option<&[Recorded]> {
     let end = log.iter().position(|entry| begun(&entry.event) == Some(round))?;
     log.get(..end)
@@ -85,8 +79,7 @@ const fn begun(event: &Event) -> Option<u32> {
     }
 }
 
-/// The round of the task that a key such as `outcome/r2.plan` belongs to; none for what belongs to no
-/// task, such as the report.
+/// The round in a key such as `outcome/r2.plan`; `None` for other keys, such as `report`.
 fn round_of(key: &str) -> Option<u32> {
     let (_, task) = key.split_once("/r")?;
     task.split_once('.')?.0.parse().ok()
@@ -113,18 +106,18 @@ impl Store for Branch {
 
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
         if self.shared(investigation, key)
-            && let Some(stands) = self.original.recorded(investigation, key).await?
+            && let Some(bytes) = self.original.recorded(investigation, key).await?
         {
-            return Ok(Once::Stands(stands));
+            return Ok(Once::Stands(bytes));
         }
         self.above.record_once(investigation, key, bytes).await
     }
 
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         if self.shared(investigation, key)
-            && let Some(stands) = self.original.recorded(investigation, key).await?
+            && let Some(bytes) = self.original.recorded(investigation, key).await?
         {
-            return Ok(Some(stands));
+            return Ok(Some(bytes));
         }
         self.above.recorded(investigation, key).await
     }

@@ -1,6 +1,5 @@
-//! What may happen next, and what a proposal becomes: `decide(&State, &Command)` is pure and gives
-//! the events to append, or says why not. A [`Rejection`] is an answer, no fault: most are a notice
-//! that came twice.
+//! Applies the rules of the investigation: `decide(&State, &Command)` is pure and returns the events to append
+//! or a [`Rejection`]. Most rejections are harmless: a notice that came twice.
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
@@ -18,14 +17,14 @@ use crate::state::{Case, Progress, State, TaskState, limit_name};
 mod answer;
 pub(crate) mod visibility;
 
-/// How long a task may go on after the investigation has to stop, before it counts as failed: a
-/// worker that is gone must not keep the report from being written.
+/// How long a task may run after the investigation has to stop. Then it counts as failed, so that a lost worker
+/// does not block the report.
 pub const GRACE: Duration = Duration::from_secs(900);
 
-/// More findings than this in one answer are dropped: each costs the Critic attention.
+/// Further findings in one answer are dropped, because each costs the Critic attention.
 pub const MAX_FINDINGS: usize = 200;
 
-/// The question of the discovery round when the Director gives none.
+/// The discovery question if the Director fails to ask one.
 pub const DEFAULT_QUESTION: &str = "What do your sources show of the activity in the alert: what came before it, what it did, what followed, and what would explain it?";
 
 #[derive(Debug, Clone)]
@@ -33,13 +32,12 @@ pub enum Command {
     Open(Box<Case>),
     StartRound {
         phase: Phase,
-        /// The round: one more than the last.
+        /// One more than the last round.
         round: u32,
     },
-    /// Request a task of this round.
     RequestTask {
         kind: TaskKind,
-        /// The Expert, for `investigate`.
+        /// Set only for `investigate`.
         domain: Option<Domain>,
         view: ArtifactId,
     },
@@ -52,43 +50,40 @@ pub enum Command {
         call: ModelCall,
     },
     RecordOutcome {
-        /// The outcome as its worker recorded it.
         outcome: Box<Outcome>,
-        /// The calls that its citations name, with the bytes of their results.
+        /// The calls that its citations name, with their results.
         exhibits: Exhibits,
         now: Timestamp,
     },
-    /// Record that a task ends without an outcome.
     FailTask {
         task: TaskId,
         reason: String,
         now: Timestamp,
     },
-    /// Record whom nobody has heard of for too long: what they had under way counts as failed, and they
-    /// are not asked again before they are back.
+    /// Record which domains have lost their last Expert. Their open tasks count as failed, and they get no new
+    /// ones until an Expert returns.
     Attend {
-        /// Domains whose last Expert is gone, with the reason.
+        /// The reason for each domain without an Expert.
         gone: BTreeMap<Domain, String>,
         now: Timestamp,
     },
-    /// Record that there is nothing to review: no Expert found anything in this round. The Critic is
-    /// not asked, and the Director must not take the Review of an earlier round for this one's.
+    /// Record an empty Review: no Expert found anything in this round, so the Critic is not asked. Without it
+    /// the Director would take an earlier Review for this round's.
     ReviewNothing,
-    /// Go to `conclude` as soon as the tasks under way have ended.
+    /// Conclude as soon as the running tasks have ended.
     Stop {
         reason: String,
     },
-    /// Time has passed.
+    /// Check the time limits.
     Tick {
         now: Timestamp,
     },
     Close,
 }
 
-/// Why a command changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    #[error("the investigation is open already")]
+    #[error("the investigation is already open")]
     AlreadyOpen,
     #[error("the investigation is not open")]
     NotOpen,
@@ -98,26 +93,23 @@ pub enum Rejection {
     NoExperts,
     #[error("the roster names the domain {0} twice")]
     DomainTwice(Domain),
-    #[error("{0} is not what comes next")]
+    #[error("unexpected step: {0}")]
     OutOfTurn(String),
-    #[error("there is no Expert for {0} on the roster")]
+    #[error("no Expert for {0} on the roster")]
     NotOnRoster(Domain),
-    #[error("task {0} is requested already")]
+    #[error("task {0} is already requested")]
     AlreadyRequested(TaskId),
     #[error("task {0} was never requested")]
     UnknownTask(TaskId),
-    #[error("task {0} has ended already")]
+    #[error("task {0} has already ended")]
     AlreadyAnswered(TaskId),
-    #[error("the call is recorded already")]
+    #[error("the call is already recorded")]
     AlreadyRecorded,
-    #[error("the investigation is stopping already: {0}")]
+    #[error("the investigation is already stopping: {0}")]
     AlreadyStopping(String),
 }
 
-/// The events that `command` brings about.
-///
-/// # Errors
-/// The [`Rejection`] when it brings none about.
+/// Returns the events that `command` causes.
 pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection> {
     match (&state.case, command) {
         (None, Command::Open(case)) => return open(case),
@@ -241,9 +233,8 @@ fn review_nothing(state: &State) -> Result<Vec<Event>, Rejection> {
     }
 }
 
-/// The events of a task's end with what the budget says to it. Usage is weighed only when nothing
-/// else is under way, which is when it can take effect, so that parallel Experts bring about the same
-/// events whoever ends first.
+/// Adds the budget events to the end of a task. Usage is checked only when no other task is running, so that
+/// the events do not depend on which Expert ends first.
 fn ended(
     state: &State,
     task: &TaskState,
@@ -267,14 +258,14 @@ fn ended(
     events
 }
 
-/// `BudgetNear` once for each limit, `Stopping` at the first that is reached.
+/// `BudgetNear` once for each limit, or `Stopping` if a limit is reached.
 fn weigh(state: &State, usage: &Usage, rounds: u32, seconds: u64) -> Vec<Event> {
     let Some(mut budget) = state.case.as_ref().map(|case| case.budget) else { return Vec::new() };
     let mut events = Vec::new();
     if let Headroom::Spent(limit) = budget.headroom(usage, rounds, seconds) {
         return vec![Event::Stopping { reason: format!("the budget is spent: {limit}") }];
     }
-    // The nearest limit hides the others, so one that was named is lifted out of the way.
+    // `headroom` reports only the nearest limit, so a limit that was reported is lifted.
     let mut named = state.warned.clone();
     loop {
         for name in &named {
@@ -295,7 +286,7 @@ fn weigh(state: &State, usage: &Usage, rounds: u32, seconds: u64) -> Vec<Event> 
     }
 }
 
-/// Who left and who is back since the last time, and the tasks of those who left.
+/// Records which Experts left or came back, and fails the tasks of those who left.
 fn attend(state: &State, gone: &BTreeMap<Domain, String>, now: Timestamp) -> Vec<Event> {
     let mut events = Vec::new();
     let changed =
@@ -313,7 +304,7 @@ fn attend(state: &State, gone: &BTreeMap<Domain, String>, now: Timestamp) -> Vec
     events
 }
 
-/// The budget of time, and the tasks that outstay it.
+/// Checks the time budget, and fails tasks that exceed [`GRACE`].
 fn tick(state: &State, now: Timestamp) -> Vec<Event> {
     let worked = state.worked_until(now);
     let limit = state.case.as_ref().map_or(u64::MAX, |case| case.budget.seconds);
@@ -336,7 +327,7 @@ fn tick(state: &State, now: Timestamp) -> Vec<Event> {
         .collect()
 }
 
-/// The question as it goes out: in discovery to everyone, in trace to those on the roster.
+/// Resolves the recipients: every Expert in discovery, those on the roster in trace.
 fn address(state: &State, task: &TaskState, mut question: Question) -> (Question, Vec<Guard>) {
     let mut guards = Vec::new();
     let mut seen = BTreeSet::new();
@@ -344,7 +335,7 @@ fn address(state: &State, task: &TaskState, mut question: Question) -> (Question
     let named = !asked.is_empty();
     for domain in asked {
         if state.member(&domain).is_none() {
-            let effect = format!("there is no Expert for {domain}: the question does not go to it");
+            let effect = format!("no Expert for {domain} on the roster: the question does not go to it");
             guards.push(Guard { rule: Rule::NotOnRoster, subject: domain.to_string(), effect });
         } else if seen.insert(domain.clone()) {
             question.to.push(domain);

@@ -1,5 +1,3 @@
-//! Why the Hub did not do what was asked: the messages are for a person.
-
 use casebook_protocol::{ChainError, InvestigationId};
 use casebook_runtime::store::StoreError;
 
@@ -7,12 +5,12 @@ use crate::decide::Rejection;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HubError {
-    /// The store failed. What it acknowledged before is safe.
+    /// What was acknowledged before the failure is safe.
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("there is no investigation {0}: `casebook list` shows those that there are")]
+    #[error("investigation {0} not found")]
     Unknown(InvestigationId),
-    #[error("investigation {0} is not finished and nobody works on it here: `casebook resume {0}` goes on with it")]
+    #[error("investigation {0} is not finished and not running here; continue it with `casebook resume {0}`")]
     NotRunning(InvestigationId),
     #[error("the log of {investigation} is not intact: {reason}")]
     Broken { investigation: InvestigationId, reason: ChainError },
@@ -20,12 +18,12 @@ pub enum HubError {
     Bus(String),
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    #[error("the hub is suspended: what is recorded is safe, and `casebook resume` goes on from there")]
+    #[error("the Hub is suspended; recorded results are safe, continue with `casebook resume`")]
     Suspended,
-    #[error("other hubs kept writing to the log of {0}: one of them works on it")]
+    #[error("other Hubs keep writing to the log of {0}; one of them is working on it")]
     Contended(InvestigationId),
-    #[error("the hub has stopped")]
+    #[error("the Hub has stopped")]
     Stopped,
-    #[error("{0}: this is a defect of casebook; what is recorded is safe")]
+    #[error("defect in casebook: {0}")]
     Defect(String),
 }

@@ -1,23 +1,21 @@
-//! What comes next: a pure function of the recorded state, never of a prompt (design, section 1).
+//! Chooses the next step: a pure function of the recorded state, independent of prompts.
 //!
-//! `discovery` → `trace` → `conclude`; a round is plan → investigate (in parallel) → review →
-//! timeline → decide. Nothing starts while something else is under way, so a stop takes effect when
-//! the tasks under way have ended. A failure never hangs the flow:
+//! `discovery` → `trace` → `conclude`. A round is plan → investigate (in parallel) → review → timeline →
+//! decide. Nothing starts while another task runs, so a stop takes effect when the running tasks have ended.
+//! The flow continues after every failure:
 //!
 //! | failed | what follows |
 //! |---|---|
 //! | plan | in discovery a fixed question to everyone, in trace `conclude` |
 //! | investigate | the round goes on with what the others found |
-//! | review | the findings stay without a score, no Timeline is written, the Director decides |
-//! | timeline | the one before stands |
+//! | review | the findings have no score, the Timeline is not rewritten, the Director decides |
+//! | timeline | the previous one remains |
 //! | decide | `conclude` |
-//! | report | a conclusion by code: inconclusive, and why |
+//! | report | code concludes `inconclusive` with the reason |
 //!
-//! A domain whose last Expert is gone is not asked, and the Director's view says so; what it had under
-//! way has failed.
+//! A domain without an Expert gets no questions, and the Director's view says so. Its open tasks have failed.
 //!
-//! A round without a finding has nothing to review and nothing to fold: the Critic is not asked, an
-//! empty Review says so, and the Director decides.
+//! If a round has no finding, an empty Review is recorded without the Critic, and the Director decides.
 
 use casebook_protocol::{Domain, Move, Phase, TaskKind};
 
@@ -25,22 +23,20 @@ use crate::state::{Progress, Round, State};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// A pass through a phase.
     StartRound {
         phase: Phase,
         round: u32,
     },
     Request {
         kind: TaskKind,
-        /// The Expert, for `investigate`.
+        /// Set only for `investigate`.
         domain: Option<Domain>,
     },
-    /// Nothing was found that could be reviewed.
     ReviewNothing,
     Close,
 }
 
-/// What comes next; nothing while a task is under way, before the opening and after the end.
+/// The next steps; none while a task is running, before the opening or after the close.
 pub fn next(state: &State) -> Vec<Next> {
     if state.case.is_none() || state.closed.is_some() || state.in_flight().next().is_some() {
         return Vec::new();
@@ -65,10 +61,9 @@ fn request(kind: TaskKind) -> Vec<Next> {
     vec![Next::Request { kind, domain: None }]
 }
 
-/// The next step of a round that nothing stops.
 fn within(state: &State, round: &Round) -> Vec<Next> {
     let Some(question) = &round.question else { return request(TaskKind::Plan) };
-    // Whoever is back after the findings went to the Critic is asked in the next round.
+    // An Expert that returns after the findings went to the Critic is asked in the next round.
     let reviewed = round.reviewed || state.task(TaskKind::Review, None).is_some();
     let there = state.roster().iter().map(|m| &m.domain).filter(|d| !reviewed && !state.gone.contains_key(*d));
     let asked = there.filter(|d| question.to.is_empty() || question.to.contains(d));

@@ -1,9 +1,9 @@
-//! The one door for alerts. [`Intake::accept`] takes raw bytes from any [`Source`]: the one-shot command, MCP and
-//! NATS have the same rules for duplicates ([`known`]), limits, and order by severity.
+//! [`Intake::accept`] takes alerts from every [`Source`] with the same rules for duplicates ([`known`]), limits
+//! and order by severity.
 //!
-//! An accepted alert is a job in the queue of its severity. [`Intake::work`] takes the most urgent one whenever a
-//! place is free, and holds its lease for as long as the investigation goes on: when the process dies, the job comes
-//! to another Hub, or the log of the data folder still has it.
+//! An accepted alert is a job in the queue of its severity. [`Intake::work`] takes the most urgent job when a
+//! slot is free and holds its lease while the investigation runs. If the process dies, another Hub gets the
+//! job, or the log in the data folder still has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,53 +30,49 @@ mod tests;
 use known::Known;
 pub use known::investigation_id;
 
-/// How often the queues are looked at without a hint: another Hub may have died with a case.
+/// How often to check the queues without a hint: another Hub may have died with a job.
 const LOOK: Duration = Duration::from_secs(2);
-/// The pause before an investigation that could not go on is tried again.
+/// The pause before a failed job is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A person who runs a command.
     Command,
     Mcp,
     Nats,
 }
 
-/// How alerts are taken in.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub budget: Budget,
-    /// Investigations at once. Further alerts wait in order of severity.
+    /// Investigations that run at once. Further alerts wait in order of severity.
     pub at_once: usize,
-    /// Alerts that may wait in this process; more are refused. None where the queue has its own limit.
+    /// Maximum number of alerts that wait in this process; more are refused. `None` if the queue has its own limit.
     pub waiting: Option<usize>,
-    /// Where the evidence is; empty when Experts bring their own. The same alert over other evidence is another
-    /// investigation.
+    /// Where the evidence is; empty if the Experts have their own. The same alert with other evidence is
+    /// another investigation.
     pub evidence: String,
-    /// Write the alert into the log when it is accepted: for a queue that does not outlive the process.
+    /// Write the alert to the log on acceptance, because the queue does not survive the process.
     pub record_first: bool,
 }
 
-/// The Experts that are there now; none while that is not known yet.
+/// The Experts that are available; `None` if that is not known yet.
 pub type Members = Arc<dyn Fn() -> Option<Vec<Member>> + Send + Sync>;
 
-/// An accepted alert. It is kept: a crash does not lose it.
+/// An alert that is stored: a crash does not lose it.
 #[derive(Debug)]
 pub struct Accepted {
     pub investigation: InvestigationId,
     pub alert: AlertId,
-    /// How urgent it is.
     pub severity: Severity,
-    /// The investigation is new. Otherwise it goes on, or has ended.
+    /// False if the investigation existed.
     pub fresh: bool,
-    /// The report, as soon as this process has ended the investigation.
+    /// The report, once this process has ended the investigation.
     pub ended: oneshot::Receiver<Result<Report, HubError>>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The bytes are not an alert. They never will be.
     #[error(transparent)]
     Alert(#[from] AlertError),
     #[error("{waiting} alerts wait already; send this one again when some of them have begun")]
@@ -85,8 +81,7 @@ pub enum Refused {
     Hub(#[from] HubError),
 }
 
-/// An alert on its way to the Hub that investigates it. JSON: it may wait for longer than a version of our messages
-/// lasts.
+/// The job of one alert. JSON, because it may wait longer than one version of our messages is in use.
 #[derive(Debug, Serialize, Deserialize)]
 struct Job {
     investigation: InvestigationId,
@@ -95,7 +90,7 @@ struct Job {
 
 type Watcher = oneshot::Sender<Result<Report, HubError>>;
 
-/// The door. Clones are the same one.
+/// Clones share one state.
 #[derive(Clone)]
 pub struct Intake {
     env: Env,
@@ -105,10 +100,10 @@ pub struct Intake {
     wake: Arc<Notify>,
     permits: Arc<Semaphore>,
     running: Arc<Mutex<JoinSet<()>>>,
-    /// What waits, where this process limits it.
+    /// What waits, if `Settings::waiting` limits it.
     waiting: Arc<Mutex<BTreeSet<InvestigationId>>>,
     watchers: Arc<Mutex<BTreeMap<InvestigationId, Vec<Watcher>>>>,
-    /// One alert at a time where the log comes before the queue: two of the same are one investigation.
+    /// Serialises acceptance if the log is written first, so that equal alerts become one investigation.
     accepting: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -117,7 +112,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Intake {
-    /// A door to `hub`. Nothing is worked on before [`Intake::work`].
+    /// Work starts with [`Intake::work`].
     #[must_use]
     pub fn new(env: Env, hub: HubHandle, settings: Settings, members: Members) -> Self {
         Self {
@@ -134,10 +129,7 @@ impl Intake {
         }
     }
 
-    /// Accepts an alert: reads it, finds its investigation, and puts it into the queue of its severity.
-    ///
-    /// # Errors
-    /// [`Refused`] when it is not an alert, too many wait, or it cannot be kept now.
+    /// Parses an alert, finds its investigation, and enqueues it.
     pub async fn accept(&self, raw: &[u8], source: Source) -> Result<Accepted, Refused> {
         let alert = Alert::parse(raw)?;
         let _one = if self.settings.record_first { Some(self.accepting.lock().await) } else { None };
@@ -164,10 +156,7 @@ impl Intake {
         Ok(accepted)
     }
 
-    /// Puts an investigation that was recorded and has not ended into the queue again.
-    ///
-    /// # Errors
-    /// The bus is closed. One that was never opened is no error, and nothing is done.
+    /// Enqueues a recorded investigation that has not ended. No effect if it was never opened.
     pub async fn again(&self, investigation: &InvestigationId, state: &State) -> Result<(), HubError> {
         let Some(case) = &state.case else { return Ok(()) };
         self.enqueue(Job { investigation: investigation.clone(), alert: case.alert.clone() }).await
@@ -206,17 +195,16 @@ impl Intake {
         }
         self.wake.notify_one();
         if let Err(error) = self.env.bus.publish(subject::WAITING, Vec::new()).await {
-            tracing::debug!(%error, "other Hubs find the alert without a hint");
+            tracing::debug!(%error, "could not publish hint; other Hubs find the alert later");
         }
         Ok(())
     }
 
-    /// An alert waits: looks at the queues now.
     pub fn hint(&self) {
         self.wake.notify_one();
     }
 
-    /// No more alerts are taken: the process drains.
+    /// Whether the process is shutting down and takes no more alerts.
     pub fn draining(&self) -> bool {
         self.permits.is_closed()
     }
@@ -227,8 +215,7 @@ impl Intake {
         running.len()
     }
 
-    /// Takes nothing more, records what is decided, and gives back what is not finished: another Hub, or the next
-    /// start, goes on with it.
+    /// Takes no more jobs, records what is decided, and returns unfinished jobs to the queue.
     pub async fn drain(&self) -> Result<(), HubError> {
         self.permits.close();
         self.hub.suspend().await?;
@@ -237,7 +224,7 @@ impl Intake {
         Ok(())
     }
 
-    /// Investigates what waits, the most urgent first, until [`Intake::drain`].
+    /// Investigates waiting alerts, the most urgent first, until [`Intake::drain`].
     pub async fn work(&self) {
         let mut alone = false;
         while let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await {
@@ -247,17 +234,15 @@ impl Intake {
                 }
                 let anyone = (self.members)().map(|members| !members.is_empty());
                 if !std::mem::replace(&mut alone, anyone == Some(false)) && alone {
-                    tracing::warn!("no Expert is there: alerts wait until one is");
+                    tracing::warn!("no Expert available; alerts wait until one joins");
                 }
                 if anyone == Some(true)
                     && let Some(case) = self.most_urgent().await
                 {
                     break case;
                 }
-                // A timeout is a look without a hint.
                 let _ = tokio::time::timeout(LOOK, self.wake.notified()).await;
             };
-            // There may be more.
             self.wake.notify_one();
             let this = self.clone();
             let mut running = locked(&self.running);
@@ -272,34 +257,34 @@ impl Intake {
                 Ok(Some(case)) => return Some(case),
                 Ok(None) => {}
                 Err(BusError::Closed) => return None,
-                Err(error) => tracing::error!(%error, "cannot take a case"),
+                Err(error) => tracing::error!(%error, "could not take a job"),
             }
         }
         None
     }
 
-    /// Holds the job for as long as the investigation goes on.
+    /// Holds the job's lease while the investigation runs.
     async fn investigate(&self, delivery: Box<dyn Delivery>, permit: OwnedSemaphorePermit) {
         let result = self.run(delivery.bytes()).await;
         let answered = match &result {
             Ok(()) => delivery.done().await,
             Err(error @ HubError::Rejected(Rejection::NoExperts)) => {
-                // They were there when the case was taken, and will be again.
-                tracing::warn!(%error, "an alert waits for Experts");
+                // The Experts left after the job was taken.
+                tracing::warn!(%error, "no Experts available; alert returned to the queue");
                 delivery.back(AGAIN).await
             }
             Err(error @ (HubError::Broken { .. } | HubError::Defect(_) | HubError::Rejected(_))) => {
-                tracing::error!(%error, "an investigation cannot go on: it goes to the dead letters");
+                tracing::error!(%error, "investigation failed; alert moved to the dead letters");
                 self.bury(delivery, &error.to_string()).await
             }
             Err(HubError::Suspended) => delivery.back(Duration::ZERO).await,
             Err(error) => {
-                tracing::error!(%error, "an investigation cannot go on yet and is tried again");
+                tracing::error!(%error, "investigation interrupted; it is tried again");
                 delivery.back(AGAIN).await
             }
         };
         if let Err(error) = answered {
-            tracing::warn!(%error, "a case was not acknowledged and comes again: the log has what was done");
+            tracing::warn!(%error, "could not acknowledge job; it is repeated, and the log has what was done");
         }
         drop(permit);
     }
@@ -309,11 +294,10 @@ impl Intake {
         let Job { investigation, alert } = serde_json::from_slice(bytes).map_err(unread)?;
         locked(&self.waiting).remove(&investigation);
         let result = self.report(&investigation, alert).await;
-        // The same alert may have come again meanwhile: the bus does not queue what is under lease.
+        // The same alert may have come again meanwhile: the bus does not queue a leased job.
         locked(&self.waiting).remove(&investigation);
         let ended = result.as_ref().map(drop).map_err(Clone::clone);
         for watcher in locked(&self.watchers).remove(&investigation).unwrap_or_default() {
-            // Most of them do not wait.
             let _ = watcher.send(result.clone());
         }
         ended
@@ -326,48 +310,48 @@ impl Intake {
         Ok(report)
     }
 
-    /// Gives a delivery up. Without a letter it is not dropped: it comes again.
+    /// Moves a message to the dead letters. If that fails, the message is delivered again.
     pub async fn bury(&self, delivery: Box<dyn Delivery>, reason: &str) -> Result<(), BusError> {
         let attempts = delivery.attempt();
         let letter = DeadLetter { task: None, investigation: None, reason: reason.to_owned(), attempts, message: None };
         match self.env.bury(letter, subject::DEAD_HUB, delivery.bytes()).await {
             Ok(()) => delivery.done().await,
             Err(error) => {
-                tracing::error!(%error, reason, "a dead letter was not written: its message comes again");
+                tracing::error!(%error, reason, "could not write dead letter; the message is delivered again");
                 delivery.back(AGAIN).await
             }
         }
     }
 
-    /// Takes the alerts that were published to `subject`, until [`Intake::drain`].
+    /// Takes alerts published to `subject`, until [`Intake::drain`].
     pub async fn take(&self, subject: &str) {
         loop {
             let delivery = match self.env.bus.pull(subject).await {
                 Ok(delivery) => delivery,
                 Err(BusError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "cannot take alerts");
+                    tracing::error!(%error, "could not take alerts");
                     tokio::time::sleep(LOOK).await;
                     continue;
                 }
             };
             if self.draining() {
-                // Dropped, it goes back: another Hub takes it.
+                // Dropping the delivery returns it to the queue for another Hub.
                 return;
             }
             let answered = match self.accept(delivery.bytes(), Source::Nats).await {
                 Ok(_) => delivery.done().await,
                 Err(Refused::Alert(error)) => {
-                    tracing::error!(%error, "a message on the alert subject is not an alert: it goes to the dead letters");
+                    tracing::error!(%error, "message is not an alert; moved to the dead letters");
                     self.bury(delivery, &error.to_string()).await
                 }
                 Err(error @ (Refused::Full { .. } | Refused::Hub(_))) => {
-                    tracing::error!(%error, "an alert cannot be kept yet and comes again");
+                    tracing::error!(%error, "could not store alert; it is delivered again");
                     delivery.back(AGAIN).await
                 }
             };
             if let Err(error) = answered {
-                tracing::warn!(%error, "an alert was not acknowledged and comes again");
+                tracing::warn!(%error, "could not acknowledge alert; it is delivered again");
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The log of one investigation as the Hub writes it: a pass is decided, its views are stored, its
-//! events appended with the expected last sequence, and then told to whoever listens.
+//! The log of one investigation: decides a pass, stores its views, appends its events with the expected last
+//! sequence, and publishes them.
 
 use std::sync::Arc;
 
@@ -18,45 +18,42 @@ use crate::error::HubError;
 use crate::state::{Progress, State};
 use crate::{archive, measure, report, view};
 
-/// So often a pass is decided again because another Hub was first.
 const ATTEMPTS: u32 = 16;
 
-/// The log of one investigation and the state that it folds to. A method that fails takes it along:
-/// what is stored stands, and [`Ledger::load`] reads it again.
+/// The log and its folded state. A method that fails consumes it; [`Ledger::load`] reads the stored events
+/// again.
 pub struct Ledger {
     env: Env,
     investigation: InvestigationId,
     state: State,
-    told: u64,
+    published: u64,
 }
 
 #[derive(Debug, Default)]
 pub struct Passed {
     pub tasks: Vec<Task>,
-    /// One for each command.
     pub answers: Vec<Result<(), Rejection>>,
 }
 
 impl Ledger {
-    /// Reads the log, checks that it is intact, and folds it. An empty log is an investigation that
-    /// can be opened.
+    /// Reads, verifies and folds the log. An empty log gives an investigation that can be opened.
     pub async fn load(env: &Env, investigation: &InvestigationId) -> Result<Self, HubError> {
         let state = archive::replay(env.store.as_ref(), investigation).await?;
-        let told = Self::told(env, investigation, &state).await;
-        Ok(Self { env: env.clone(), investigation: investigation.clone(), state, told })
+        let published = Self::last_published(env, investigation, &state).await;
+        Ok(Self { env: env.clone(), investigation: investigation.clone(), state, published })
     }
 
-    /// The event up to which all were told: another Hub may have died between recording and telling.
-    async fn told(env: &Env, investigation: &InvestigationId, state: &State) -> u64 {
+    /// The last published event: another Hub may have died after recording and before publishing.
+    async fn last_published(env: &Env, investigation: &InvestigationId, state: &State) -> u64 {
         #[derive(serde::Deserialize)]
         struct LastSeq {
             seq: u64,
         }
         match env.bus.last(&subject::events(investigation)).await {
-            Ok(Some(bytes)) => serde_json::from_slice::<LastSeq>(&bytes).map_or(state.last_seq(), |told| told.seq),
+            Ok(Some(bytes)) => serde_json::from_slice::<LastSeq>(&bytes).map_or(state.last_seq(), |last| last.seq),
             Ok(None) => state.last_seq(),
             Err(error) => {
-                tracing::warn!(%error, "cannot see which events were told: those from now on are");
+                tracing::warn!(%error, "could not read the last published event; publishing only new events");
                 state.last_seq()
             }
         }
@@ -66,16 +63,12 @@ impl Ledger {
         &self.state
     }
 
-    /// The time, as its environment has it.
     pub fn now(&self) -> casebook_protocol::Timestamp {
         self.env.clock.now()
     }
 
-    /// Takes `commands` in and, if `onward` says so, goes on with the flow. When another Hub wrote to
-    /// the log in between, the log is read and everything decided again.
-    ///
-    /// # Errors
-    /// When the store fails: then nothing of the pass is recorded.
+    /// Applies `commands` and, if `onward` is set, advances the flow. If another Hub appended meanwhile, reads
+    /// the log and decides again. On a store failure, nothing of the pass is recorded.
     pub async fn pass(mut self, commands: Vec<Command>, onward: bool) -> Result<(Self, Passed), HubError> {
         let commands = Arc::new(commands);
         for _ in 0..ATTEMPTS {
@@ -98,14 +91,14 @@ impl Ledger {
             }
             self.state = pass.state;
             measure::recorded(&pass.recorded, &self.state);
-            self.tell(&pass.recorded).await?;
+            self.publish_events(&pass.recorded).await?;
             return Ok((self, Passed { tasks: pass.tasks, answers: pass.answers }));
         }
         Err(HubError::Contended(self.investigation))
     }
 
-    /// Checking citations reads megabytes: that is work for a thread that may block. What only puts down the
-    /// steps of tasks that go on takes less than the way to one.
+    /// Decides on a blocking thread, because checking citations reads megabytes. A pass that records only steps
+    /// costs less than the switch of threads.
     async fn decided(&mut self, commands: Arc<Vec<Command>>, onward: bool) -> Result<Advanced, HubError> {
         let (state, id, now) = (std::mem::take(&mut self.state), self.investigation.clone(), self.now());
         let step = |c: &Command| matches!(c, Command::RecordCall { .. } | Command::RecordModelCall { .. });
@@ -113,38 +106,36 @@ impl Ledger {
             return Ok(advance(state, &id, &commands, now, onward));
         }
         let pass = tokio::task::spawn_blocking(move || advance(state, &id, &commands, now, onward)).await;
-        pass.map_err(|e| HubError::Defect(format!("a pass was not decided: {e}")))
+        pass.map_err(|e| HubError::Defect(format!("could not decide: {e}")))
     }
 
-    /// Tells the events in order. Nobody has to listen: what is missed is in the log, so a bus that
-    /// fails here stops nothing.
-    async fn tell(&mut self, recorded: &[Recorded]) -> Result<(), HubError> {
+    /// Publishes events in order. A failing bus stops nothing: subscribers find missed events in the log.
+    async fn publish_events(&mut self, recorded: &[Recorded]) -> Result<(), HubError> {
         let subjects = [subject::events(&self.investigation), subject::timeline(&self.investigation)];
         if !subjects.iter().any(|subject| self.env.bus.heard(subject)) {
-            self.told = self.state.last_seq();
+            self.published = self.state.last_seq();
             return Ok(());
         }
         let missed = match recorded.first() {
-            Some(first) if first.seq > self.told + 1 => self.env.store.log(&self.investigation, self.told + 1).await?,
+            Some(first) if first.seq > self.published + 1 => {
+                self.env.store.log(&self.investigation, self.published + 1).await?
+            }
             Some(_) => Vec::new(),
             None => return Ok(()),
         };
         let news = if missed.is_empty() { recorded } else { &missed };
-        for entry in news.iter().filter(|e| e.seq > self.told) {
+        for entry in news.iter().filter(|e| e.seq > self.published) {
             self.publish(&subject::events(&self.investigation), serde_json::to_vec(entry)).await;
             if let Event::TimelineRewritten { timeline } = &entry.event {
                 self.publish(&subject::timeline(&self.investigation), serde_json::to_vec(timeline)).await;
             }
         }
-        self.told = self.state.last_seq();
+        self.published = self.state.last_seq();
         Ok(())
     }
 
-    /// The report of a closed investigation. It is recorded only when it is published: it comes out at
-    /// least once, whoever is killed in between.
-    ///
-    /// # Errors
-    /// When the store fails, or the bus: then it is not recorded, and whoever comes next publishes it.
+    /// The report of a closed investigation. It is published before it is recorded, so a crash causes a
+    /// repetition and not a loss.
     pub async fn report(&self) -> Result<Option<Box<Report>>, HubError> {
         let Some(report) = self.state.closed.and_then(|_| report::build(&self.state)) else { return Ok(None) };
         let store = self.env.store.as_ref();
@@ -157,19 +148,18 @@ impl Ledger {
     }
 
     async fn publish(&self, subject: &str, json: serde_json::Result<Vec<u8>>) {
-        let told = match json {
+        let sent = match json {
             Ok(bytes) => self.env.bus.publish(subject, bytes).await.map_err(|e| e.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        if let Err(error) = told {
-            tracing::warn!(subject, error, "cannot publish");
+        if let Err(error) = sent {
+            tracing::warn!(subject, error, "could not publish");
         }
     }
 
-    /// The command that takes in the recorded outcome of a task. None when nothing is recorded yet,
-    /// and for a task that is not under way.
+    /// The command for the recorded outcome of a task. `None` if nothing is recorded or the task is not open.
     pub async fn outcome(&self, task: &TaskId) -> Result<Option<Command>, HubError> {
-        let Some(waits) = self.state.tasks.get(task).filter(|t| t.progress == Progress::Requested) else {
+        let Some(open) = self.state.tasks.get(task).filter(|t| t.progress == Progress::Requested) else {
             return Ok(None);
         };
         let Some(bytes) = self.env.store.recorded(&self.investigation, &outcome_key(task)).await? else {
@@ -188,30 +178,30 @@ impl Ledger {
         let mut parts: Vec<(ToolCall, bool, Vec<u8>)> = Vec::new();
         for call in cited {
             if let Some(bytes) = self.env.store.get(&call.result).await? {
-                parts.push((call.clone(), self.state.repeatable(waits.domain.as_ref(), &call.tool), bytes));
+                parts.push((call.clone(), self.state.repeatable(open.domain.as_ref(), &call.tool), bytes));
             }
         }
         let exhibits = match parts.is_empty() {
             true => Exhibits::default(),
             false => tokio::task::spawn_blocking(move || exhibits(parts))
                 .await
-                .map_err(|e| HubError::Defect(format!("evidence was not read: {e}")))?,
+                .map_err(|e| HubError::Defect(format!("could not read evidence: {e}")))?,
         };
         Ok(Some(Command::RecordOutcome { outcome, exhibits, now }))
     }
 
-    /// A task that was requested and has not ended, as it went out the first time.
+    /// An open task, identical to the first time it was enqueued.
     pub async fn task(&self, id: &TaskId) -> Result<Option<Task>, HubError> {
-        let Some(waits) = self.state.tasks.get(id) else { return Ok(None) };
-        let what = || format!("the view {} of task {id}", waits.view);
+        let Some(open) = self.state.tasks.get(id) else { return Ok(None) };
+        let what = || format!("the view {} of task {id}", open.view);
         let corrupt = |reason: String| HubError::Store(StoreError::Corrupt { what: what(), reason });
-        let bytes = self.env.store.get(&waits.view).await?.ok_or_else(|| corrupt("it is not in the store".into()))?;
+        let bytes = self.env.store.get(&open.view).await?.ok_or_else(|| corrupt("it is not in the store".into()))?;
         let view: View = serde_json::from_slice(&bytes).map_err(|e| corrupt(e.to_string()))?;
         Ok(view::task(&self.state, id, view))
     }
 }
 
-/// The calls of the task itself that the findings of its outcome cite, and the same calls made again.
+/// The task's own calls that its findings cite, including repeated calls.
 fn cited(outcome: &Outcome) -> Vec<&ToolCall> {
     let answered = match &outcome.result {
         Ok(Answer::Investigate(findings)) => findings.as_slice(),

@@ -1,10 +1,9 @@
-//! The memory of Casebook: it keeps the log of every investigation, folds it into [`state`], checks
-//! what agents propose ([`decide`]), says what comes next ([`flow`]) and what each task may know
-//! ([`view`]). All of that is pure; [`advance`] joins it into one pass from commands to events and
-//! tasks. [`ledger`] performs a pass on a store and a bus, [`batch`] gathers the work of one
-//! investigation, and [`actor`] is the shell with the public [`HubHandle`]. [`intake`] is the one door for alerts. What is recorded is read
-//! again by [`archive`], [`report`] and [`verify`], and run again from any round by [`branch`]. The embedded home of all of it is
-//! [`SqliteStore`].
+//! The Hub keeps the log of every investigation, folds it into [`state`], checks proposals ([`decide`]), and
+//! chooses the next step ([`flow`]) and the content of each task ([`view`]). These are pure functions, and
+//! [`advance`] combines them into one pass. [`ledger`] performs a pass on a store and a bus, [`batch`] groups
+//! the inputs of one investigation, and [`actor`] provides [`HubHandle`]. [`intake`] accepts alerts.
+//! [`archive`], [`report`] and [`verify`] read recorded investigations, and [`branch`] runs one again from any
+//! round.
 
 pub mod error;
 pub mod state;

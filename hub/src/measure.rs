@@ -1,12 +1,11 @@
-//! What is measured of the events that this Hub recorded. The log is written once whoever is killed, so an
-//! investigation is counted once; a Hub that dies right after it wrote leaves it uncounted.
+//! Metrics of recorded events. An event is recorded once, so it is counted at most once.
 
 use casebook_protocol::{Event, Recorded};
 use casebook_runtime::telemetry::{export, meter};
 
 use crate::state::State;
 
-/// Measures `recorded`, after which the state is `state`.
+/// `state` is the state after `recorded`.
 pub(crate) fn recorded(recorded: &[Recorded], state: &State) {
     for entry in recorded {
         match &entry.event {
@@ -25,7 +24,7 @@ fn over(state: &State) {
     let (Some(investigation), Some(opened), Some(closed)) = (&state.investigation, state.opened, state.closed) else {
         return;
     };
-    // Without a conclusion the report says that it is inconclusive.
+    // A report without a conclusion is inconclusive.
     let verdict =
         state.conclusion.as_ref().map_or(casebook_protocol::Verdict::Inconclusive, |(_, ruling)| ruling.verdict);
     meter::closed(verdict.name(), opened, closed);

@@ -1,5 +1,4 @@
-//! The store inside one process, for simulation: the same promises as the others, kept until the
-//! process ends. Clones are the same store.
+//! A store in memory, for simulation and branches.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ struct Shelves {
     artifacts: BTreeMap<ArtifactId, Vec<u8>>,
 }
 
-/// The store inside one process.
+/// A store in memory. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore(Arc<Mutex<Shelves>>);
 
@@ -24,7 +23,7 @@ impl MemoryStore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the bytes of an artifact, as a failing disk would. For tests of what notices it.
+    /// Replaces the bytes of an artifact, to test how corruption is detected.
     pub fn spoil(&self, id: &ArtifactId, bytes: &[u8]) {
         self.shelves().artifacts.insert(id.clone(), bytes.to_vec());
     }
@@ -58,8 +57,8 @@ impl Store for MemoryStore {
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
         let mut shelves = self.shelves();
         let place = (investigation.clone(), key.to_owned());
-        if let Some(stands) = shelves.results.get(&place) {
-            return Ok(Once::Stands(stands.clone()));
+        if let Some(bytes) = shelves.results.get(&place) {
+            return Ok(Once::Stands(bytes.clone()));
         }
         shelves.results.insert(place, bytes.to_vec());
         Ok(Once::Recorded)

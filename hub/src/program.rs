@@ -1,4 +1,4 @@
-//! A Hub as a process of its own: what may be set, and how it serves until it is asked to stop.
+//! The `casebook-hub` program: settings and main loop.
 
 use std::time::Duration;
 
@@ -13,29 +13,26 @@ use clap::Args;
 
 use crate::service::{Service, Settings};
 
-/// The user that a Hub is at the server.
 const USER: &str = "hub";
-/// The pause before streams that could not be made are tried again.
+/// The pause before creating streams is tried again.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// The program.
 pub const PROGRAM: Program = Program {
     name: "casebook-hub",
-    about: "A Hub as a process of its own: it keeps the logs of all investigations and hands out their tasks. Start \
-            as many as you like; they share the investigations, and each goes on with those of one that is gone.",
+    about: "A Hub as a process of its own: keeps the logs of all investigations and hands out their tasks. Start \
+            as many as you like: they share the investigations, and if one stops, the others continue its work.",
 };
 
-/// The settings of a Hub.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// Investigations at once; more alerts wait in order of severity
+    /// Investigations that run at once; further alerts wait in order of severity
     #[arg(long, value_name = "N", value_parser = number::<usize>(1, 100_000), default_value = "64")]
     pub at_once: usize,
-    /// Servers that hold each message: 3 for a cluster of three
+    /// Servers that store each message: 3 for a cluster of three
     #[arg(long, value_name = "N", value_parser = number::<usize>(1, 5), default_value = "1")]
     pub replicas: usize,
-    /// How long a job may be held without a sign of life before another gets it; the same for all Hubs, and for as
-    /// long as the streams are there
+    /// How long a worker may hold a job without a sign of life before another worker gets it. Use the same
+    /// value for all Hubs; it cannot change while the streams exist
     #[arg(long, value_name = "SECONDS", value_parser = seconds(2, 3600), default_value = "30")]
     pub lease: Duration,
     /// How often to check for missed notifications
@@ -45,33 +42,31 @@ pub struct Options {
     pub limits: Limits,
 }
 
-/// What an investigation may cost; at the limit it concludes and says so.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Limits (at a limit the investigation concludes, and says why)")]
+#[command(next_help_heading = "Limits (at a limit the investigation concludes and reports the reason)")]
 pub struct Limits {
-    /// Passes through a phase; 50 unless set
+    /// Rounds of an investigation; 50 unless set
     #[arg(long, value_name = "N", value_parser = number::<u32>(1, u32::MAX.into()))]
     pub budget_rounds: Option<u32>,
-    /// Calls of tools; 2000 unless set
+    /// Tool calls; 2000 unless set
     #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
     pub budget_tool_calls: Option<u64>,
-    /// Calls of language models, repairs included; 1000 unless set
+    /// Model calls, including repairs; 1000 unless set
     #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
     pub budget_model_calls: Option<u64>,
-    /// Tokens of language models, in (cached ones too) and out; 20000000 unless set
+    /// Model tokens, input (also cached) and output; 20000000 unless set
     #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
     pub budget_tokens: Option<u64>,
-    /// Money, in the currency of the prices in the models file, such as 2.50; 50 unless set. A model
-    /// without a price costs nothing here
+    /// Cost in the currency of the prices in the models file, such as 2.50; 50 unless set. A model without a
+    /// price counts as free
     #[arg(long, value_name = "AMOUNT", value_parser = micros)]
     pub budget_cost: Option<u64>,
-    /// Minutes of work; 360 unless set
+    /// Minutes of running time; 360 unless set
     #[arg(long, value_name = "N", value_parser = number::<u64>(1, u64::MAX))]
     pub budget_minutes: Option<u64>,
 }
 
 impl Limits {
-    /// The limits as a budget, with the defaults for those that are not set.
     pub fn budget(&self) -> Budget {
         let usual = Budget::default();
         Budget {
@@ -96,11 +91,8 @@ impl From<&Options> for Settings {
     }
 }
 
-/// Serves until the process is asked to stop, and hands back what is not finished.
-///
-/// # Errors
-/// What cannot be mended by waiting: a file that cannot be used, a server that is too old, a stream that
-/// is there with another configuration.
+/// Serves until the process is asked to stop. Fails on errors that waiting cannot solve, such as an old server
+/// or a stream with another configuration.
 pub async fn serve(mut process: frame::Service, options: Options) -> Result<(), Failure> {
     process.health.queue(USER, |_| {});
     process.health.preparing(None);
@@ -110,7 +102,7 @@ pub async fn serve(mut process: frame::Service, options: Options) -> Result<(), 
         match Service::start(connection.clone(), (&options).into()).await {
             Ok(hub) => break hub,
             Err(error @ NatsError::Failed { .. }) => {
-                tracing::warn!(%error, "the streams are not there yet: tried again");
+                tracing::warn!(%error, "could not create streams; trying again");
                 process.health.trouble(USER, Some(error.to_string()));
                 if process.stop.within(AGAIN).await {
                     return Ok(());
@@ -121,7 +113,7 @@ pub async fn serve(mut process: frame::Service, options: Options) -> Result<(), 
     };
     process.health.trouble(USER, None);
     process.health.queue(USER, |queue| queue.joined = true);
-    tracing::info!("takes alerts");
+    tracing::info!("accepting alerts");
     let under_way = async || hub.under_way() as u64;
     let mut stop = process.stop.clone();
     tokio::select! {
@@ -135,7 +127,7 @@ pub async fn serve(mut process: frame::Service, options: Options) -> Result<(), 
     tokio::select! {
         drained = tokio::time::timeout(process.common.drain, hub.drain()) => match drained {
             Ok(drained) => drained.map_err(Failure::failed)?,
-            Err(_) => tracing::warn!("not all that was decided is recorded: another Hub decides it again"),
+            Err(_) => tracing::warn!("shutdown timed out before all decisions were recorded; another Hub repeats them"),
         },
         () = draining => {}
     }

@@ -1,5 +1,5 @@
-//! The report, made from the state alone (design, section 7): the same log gives the same report.
-//! Everything stands in order of round, domain and number, whoever ended first.
+//! Builds the report from the state alone, in order of round, domain and number: the same log always gives the
+//! same report.
 
 use casebook_protocol::report::{
     REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
@@ -15,8 +15,8 @@ mod disagreements;
 
 pub use disagreements::DISAGREEMENT;
 
-/// The report of what the state holds; none before it is opened. While it is not closed the report
-/// says so: inconclusive, and `closed` is the time of the last event.
+/// `None` before the opening. Before the close, the verdict is inconclusive and `closed` is the time of the
+/// last event.
 pub fn build(state: &State) -> Option<Report> {
     let case = state.case.as_ref()?;
     let (conclusion, ruling) = state.conclusion.clone().unwrap_or_else(unfinished);
@@ -155,7 +155,7 @@ fn failed(state: &State, task: &TaskState, reason: &str) -> String {
 
 fn guards(state: &State) -> Vec<casebook_protocol::Guard> {
     let mut guards: Vec<_> = state.guards.iter().collect();
-    // Stable: those of one task stay in the order in which the rules were applied.
+    // The sort is stable: guards of one task keep the order in which the rules were applied.
     guards.sort_by(|a, b| a.by.cmp(&b.by));
     guards.into_iter().map(|g| g.guard.clone()).collect()
 }
@@ -169,7 +169,7 @@ fn calls(state: &State) -> Vec<ToolCall> {
     calls.into_iter().map(|made| made.call.clone()).collect()
 }
 
-/// Turn and place of a call in its task, as numbers: as text `t10` comes before `t2`.
+/// Turn and index of a call in its task, as numbers: as text, `t10` sorts before `t2`.
 fn place(task: &TaskId, call: &CallId) -> (u32, u32) {
     let rest = call.as_str().strip_prefix(task.as_str()).and_then(|r| r.strip_prefix(".t")).unwrap_or_default();
     let mut parts = rest.split('.').map(|n| n.parse().unwrap_or(u32::MAX));

@@ -1,5 +1,5 @@
-//! Who is there: a pure fold over what workers say of themselves. A domain's Expert may run as many
-//! instances, which all see the same.
+//! The workers that are running: a pure fold over their messages. Several instances may serve one domain if
+//! they see the same sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -7,16 +7,16 @@ use std::time::Duration;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Join, Member, Role, Timestamp, between};
 
-/// After this long without a word an instance is gone.
+/// An instance that is silent for this long is gone.
 pub const GONE_AFTER: Duration = Duration::from_secs(15);
 
-/// A Hub listens this long before it says who is there: everyone has spoken by then.
+/// How long a Hub listens before it lists the workers: every worker sends a message within this time.
 pub const SETTLE: Duration = Duration::from_secs(4);
 
-/// A Hub that did not say for so long that it is awake slept itself: what it knows is of before.
+/// If a Hub was suspended for longer, its knowledge is out of date.
 pub const ASLEEP: Duration = Duration::from_secs(8);
 
-/// So many instances of one queue are counted.
+/// Maximum number of instances of one queue that are counted.
 pub const INSTANCES: usize = 1024;
 
 #[derive(Debug, Clone)]
@@ -35,15 +35,13 @@ pub struct Roster {
     seen: BTreeMap<(Role, Option<Domain>), BTreeMap<String, Instance>>,
 }
 
-/// Why a worker is not let in, or not counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub reason: String,
-    /// Trying again is no use.
     pub for_good: bool,
 }
 
-/// An Expert says of its own domain what it sees, and nobody else does.
+/// An Expert must state its domain and its sources; other roles must not.
 fn whole(join: &Join) -> bool {
     match (&join.domain, &join.member) {
         (Some(domain), Some(member)) => join.role == Role::Expert && member.domain == *domain,
@@ -53,15 +51,13 @@ fn whole(join: &Join) -> bool {
 }
 
 impl Roster {
-    /// Nobody is known yet; the Hub listens from `now` on, and speaks `protocol`.
     #[must_use]
     pub const fn new(protocol: u16, now: Timestamp) -> Self {
         Self { protocol, listening: now, awake: None, deaf: false, seen: BTreeMap::new() }
     }
 
-    /// The Hub is awake, and `hears` what is said, or does not because the server is away. To be called
-    /// every few seconds: when it slept or was deaf, the silence of others says nothing, and it listens
-    /// anew.
+    /// Call this every few seconds; `hears` is false if the server is unreachable. After a suspension or an
+    /// outage the Hub listens anew, because silence then means nothing.
     pub fn awake(&mut self, hears: bool, now: Timestamp) {
         if !hears || self.deaf || self.sleeps(now) {
             self.listening = now;
@@ -71,7 +67,7 @@ impl Roster {
         self.forget(now);
     }
 
-    /// Those who are gone: nothing asks for them any more, and there is no end of names.
+    /// Forgets instances that are gone: the number of names has no limit.
     fn forget(&mut self, now: Timestamp) {
         self.seen.retain(|_, instances| {
             instances.retain(|_, instance| between(instance.seen, now) < GONE_AFTER);
@@ -83,19 +79,16 @@ impl Roster {
         self.awake.is_some_and(|awake| between(awake, now) > ASLEEP)
     }
 
-    /// Lets a worker in, or says why not.
-    ///
-    /// # Errors
-    /// [`Refusal`] when it speaks another version, is no whole Expert, or sees something else than the
-    /// instances of its domain that are there.
+    /// Accepts a worker. Refuses another protocol version, an incomplete Expert, or an Expert that sees other
+    /// sources than the running instances of its domain.
     pub fn join(&mut self, join: &Join, now: Timestamp) -> Result<(), Refusal> {
         self.fits(join)?;
-        if let Some((other, stands)) = self.standing(&join.queue(), &join.instance, now)
-            && join.member.as_ref() != Some(stands)
+        if let Some((other, known)) = self.oldest(&join.queue(), &join.instance, now)
+            && join.member.as_ref() != Some(known)
         {
             let reason = format!(
-                "instance {other} of {} sees something else: instances of one domain share its work, so they must see \
-                 the same; stop the others first, or give this one a domain of its own",
+                "instance {other} of {} sees other sources; instances of one domain share its work, so they must see \
+                 the same sources; stop the others first, or give this one another domain",
                 join.queue().name()
             );
             return Err(Refusal { reason, for_good: false });
@@ -103,11 +96,8 @@ impl Roster {
         self.see(join, now)
     }
 
-    /// Takes in that a worker is there, or goes.
-    ///
-    /// # Errors
-    /// [`Refusal`] when it speaks another version, is no whole Expert, or [`INSTANCES`] of its queue are
-    /// there: then nothing of it is taken in.
+    /// Records that a worker is running or leaving. Refuses another protocol version, an incomplete Expert, or
+    /// more than [`INSTANCES`] instances of a queue.
     pub fn see(&mut self, join: &Join, now: Timestamp) -> Result<(), Refusal> {
         self.fits(join)?;
         let instances = self.seen.entry((join.role, join.domain.clone())).or_default();
@@ -117,7 +107,7 @@ impl Roster {
         }
         if instances.len() >= INSTANCES && !instances.contains_key(&join.instance) {
             let reason = format!(
-                "{} {} is one too many: no more than {INSTANCES} instances of one queue are counted",
+                "{} {} exceeds the limit of {INSTANCES} instances per queue",
                 join.queue().name(),
                 join.instance
             );
@@ -130,11 +120,11 @@ impl Roster {
         Ok(())
     }
 
-    /// What holds of everything that a worker says, whether it asks to be let in or says that it is there.
+    /// Checks that apply to every message of a worker.
     fn fits(&self, join: &Join) -> Result<(), Refusal> {
         if join.protocol != self.protocol {
             let reason = format!(
-                "{} {} speaks protocol version {}, this Hub speaks {}: run the same casebook everywhere",
+                "{} {} uses protocol version {}, this Hub uses {}; run the same casebook version everywhere",
                 join.queue().name(),
                 join.instance,
                 join.protocol,
@@ -146,15 +136,15 @@ impl Roster {
             return Ok(());
         }
         let reason = format!(
-            "{} {} is no whole worker: an Expert names its domain and what it sees there, and nobody else does",
+            "{} {} is incomplete: an Expert must send its domain and sources, and other roles must not",
             join.queue().name(),
             join.instance
         );
         Err(Refusal { reason, for_good: true })
     }
 
-    /// What the instance of a queue that has been there longest sees, other than `besides`.
-    fn standing(&self, queue: &Queue, besides: &str, now: Timestamp) -> Option<(&String, &Member)> {
+    /// What the oldest instance of a queue sees, except for `besides`.
+    fn oldest(&self, queue: &Queue, besides: &str, now: Timestamp) -> Option<(&String, &Member)> {
         let there = self.there(queue, now).filter(|(name, _)| *name != besides);
         let (name, longest) = there.min_by_key(|(_, instance)| instance.since)?;
         Some((name, longest.member.as_ref()?))
@@ -165,13 +155,11 @@ impl Roster {
         instances.filter(move |(_, instance)| between(instance.seen, now) < GONE_AFTER)
     }
 
-    /// How many instances of a queue are there.
     pub fn instances(&self, queue: &Queue, now: Timestamp) -> usize {
         self.there(queue, now).count()
     }
 
-    /// The Experts that can be asked, in order of domain. None while the Hub has not listened long
-    /// enough to know.
+    /// The available Experts, in order of domain. `None` until the Hub has listened for [`SETTLE`].
     pub fn members(&self, now: Timestamp) -> Option<Vec<Member>> {
         if self.sleeps(now) || between(self.listening, now) < SETTLE {
             return None;
@@ -179,14 +167,14 @@ impl Roster {
         let queues = self.seen.keys().filter(|(role, _)| *role == Role::Expert);
         Some(
             queues
-                .filter_map(|(role, domain)| self.standing(&Queue::new(*role, domain.as_ref()), "", now))
+                .filter_map(|(role, domain)| self.oldest(&Queue::new(*role, domain.as_ref()), "", now))
                 .map(|(_, member)| member.clone())
                 .collect(),
         )
     }
 
-    /// The domains whose Expert can be asked. None while the Hub has not listened for as long as an
-    /// instance may be silent, since it would miss people who are there.
+    /// The domains with an Expert. `None` until the Hub has listened for [`GONE_AFTER`], or it would miss
+    /// silent instances.
     pub fn present(&self, now: Timestamp) -> Option<BTreeSet<Domain>> {
         if self.sleeps(now) || between(self.listening, now) < GONE_AFTER {
             return None;
@@ -195,7 +183,7 @@ impl Roster {
         Some(domains.filter(|d| self.instances(&Queue::new(Role::Expert, Some(d)), now) > 0).collect())
     }
 
-    /// Every queue with how many instances of it are there.
+    /// The number of running instances of each queue.
     pub fn counts(&self, now: Timestamp) -> BTreeMap<String, usize> {
         let queues = self.seen.keys().map(|(role, domain)| Queue::new(*role, domain.as_ref()));
         queues.map(|queue| (queue.name(), self.instances(&queue, now))).collect()
@@ -227,7 +215,7 @@ mod tests {
     fn a_worker_of_another_version_is_refused_with_both_named() {
         let mut roster = Roster::new(3, at(0));
         let refusal = roster.join(&Join { protocol: 2, ..expert("a", "x") }, at(0)).unwrap_err();
-        assert!(refusal.for_good && refusal.reason.contains("version 2, this Hub speaks 3"), "{refusal:?}");
+        assert!(refusal.for_good && refusal.reason.contains("version 2, this Hub uses 3"), "{refusal:?}");
         roster.see(&Join { protocol: 2, ..expert("a", "x") }, at(0)).unwrap_err();
         assert_eq!(roster.members(at(9)), Some(vec![]));
     }
@@ -296,7 +284,7 @@ mod tests {
         roster.join(&honest, at(0)).unwrap();
         let rogue = Join { member: Some(cloud), ..expert("a", "x") };
         let refusal = roster.see(&rogue, at(1)).unwrap_err();
-        assert!(refusal.reason.contains("expert-network a is no whole worker"), "{refusal:?}");
+        assert!(refusal.reason.contains("expert-network a is incomplete"), "{refusal:?}");
         let domains: Vec<String> = roster.members(at(9)).unwrap().iter().map(|m| m.domain.to_string()).collect();
         assert_eq!(domains, ["cloud", "network"], "the member of before stands, and no domain twice");
         roster.see(&Join { role: Role::Critic, member: None, ..expert("c", "x") }, at(9)).unwrap_err();
@@ -310,7 +298,7 @@ mod tests {
             roster.see(&expert(&n.to_string(), "x"), at(0)).unwrap();
         }
         let refusal = roster.join(&expert("more", "x"), at(1)).unwrap_err();
-        assert!(!refusal.for_good && refusal.reason.contains("no more than 1024 instances"), "{refusal:?}");
+        assert!(!refusal.for_good && refusal.reason.contains("limit of 1024 instances"), "{refusal:?}");
         roster.see(&expert("7", "x"), at(14)).unwrap();
         roster.awake(true, at(15));
         let there: Vec<_> = roster.seen.values().flat_map(BTreeMap::keys).collect();

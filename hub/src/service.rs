@@ -1,6 +1,5 @@
-//! A Hub over NATS: it lets workers in, and answers and takes alerts for the [`Intake`]. Any number of Hubs share the
-//! work. An accepted alert is a job that one Hub holds under lease for as long as it investigates; when that Hub dies,
-//! the job comes to another, which goes on from the log.
+//! A Hub over NATS: accepts workers and passes alerts to the [`Intake`]. Several Hubs share the work: one Hub
+//! holds the lease of an investigation, and if it dies, another continues from the log.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,19 +19,17 @@ use crate::error::HubError;
 use crate::intake::{self, Accepted, Intake, Source};
 use crate::roster::Roster;
 
-/// How often it tells the open investigations who is there.
+/// How often open investigations get the list of domains with an Expert.
 const ATTEND: Duration = Duration::from_secs(2);
-/// Where one of many Hubs answers a request.
 const GROUP: &str = "hubs";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// What an investigation may cost.
     pub budget: Budget,
-    /// Investigations at once; further alerts wait in order of severity.
+    /// Investigations that run at once; further alerts wait in order of severity.
     pub at_once: usize,
     pub keeping: Keeping,
-    /// How often it looks for what nobody told it of.
+    /// How often to check for missed notifications.
     pub sweep: Duration,
 }
 
@@ -42,14 +39,13 @@ impl Default for Settings {
     }
 }
 
-/// A Hub that serves. Clones are the same one; what listens for it ends with the last of them.
+/// A running Hub. Clones refer to the same one; its tasks end with the last clone.
 #[derive(Clone)]
 pub struct Service {
     shared: Arc<Shared>,
     loops: Arc<tokio::sync::Mutex<JoinSet<&'static str>>>,
 }
 
-/// What the loops of a Hub share.
 struct Shared {
     nats: Connection,
     env: Env,
@@ -63,11 +59,9 @@ struct Shared {
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(untagged)]
 pub enum OpenAnswer {
-    /// The alert is accepted and kept.
     Accepted {
-        /// Its investigation: the same for the same alert.
+        /// The same alert always gets the same investigation.
         investigation: String,
-        /// The alert as we name it.
         alert: String,
         severity: String,
     },
@@ -77,11 +71,7 @@ pub enum OpenAnswer {
 }
 
 impl Service {
-    /// Makes the streams, or checks them, and starts to serve; to be called on the system of
-    /// `casebook_runtime::process::run`.
-    ///
-    /// # Errors
-    /// [`NatsError`] when a stream is there with another configuration, or the server fails.
+    /// Creates or checks the streams and starts to serve, on the system of `casebook_runtime::process::run`.
     pub async fn start(nats: Connection, settings: Settings) -> Result<Self, NatsError> {
         nats.prepare(settings.keeping).await?;
         for role in [Role::Director, Role::Critic] {
@@ -108,18 +98,16 @@ impl Service {
         Ok(service)
     }
 
-    /// Every queue with how many instances of its workers are there.
+    /// The number of running instances of each queue.
     pub fn workers(&self) -> std::collections::BTreeMap<String, usize> {
         self.shared.roster().counts(self.shared.env.clock.now())
     }
 
-    /// Investigations under way here.
     pub fn under_way(&self) -> usize {
         self.shared.intake.under_way()
     }
 
-    /// The first of the loops that has ended. None of them ends before [`Service::drain`]: a Hub without one of them
-    /// would look ready and be deaf.
+    /// Waits for a loop to end. None may end before [`Service::drain`]: the Hub would look ready and not react.
     pub async fn deaf(&self) -> &'static str {
         match self.loops.lock().await.join_next().await {
             Some(Ok(name)) => name,
@@ -127,7 +115,7 @@ impl Service {
         }
     }
 
-    /// Takes nothing more, records what is decided, and gives back what is not finished: another Hub goes on with it.
+    /// Takes no more jobs, records what is decided, and returns unfinished jobs for another Hub.
     pub async fn drain(&self) -> Result<(), HubError> {
         self.shared.intake.drain().await?;
         self.shared.nats.flush().await;
@@ -151,11 +139,11 @@ impl Service {
         spawn("letting workers in", Box::pin(Arc::clone(this).joins(joins)));
         spawn("answering alerts", Box::pin(Arc::clone(this).opens(opens)));
         spawn("watching workers", Box::pin(Arc::clone(this).presence(presence)));
-        spawn("hearing of alerts", Box::pin(Arc::clone(this).hints(hints)));
-        spawn("reporting who is there", Box::pin(Arc::clone(this).attend()));
+        spawn("receiving hints", Box::pin(Arc::clone(this).hints(hints)));
+        spawn("reporting available Experts", Box::pin(Arc::clone(this).attend()));
         let (take, work) = (this.intake.clone(), this.intake.clone());
         spawn("taking alerts", Box::pin(async move { take.take(subject::ALERTS).await }));
-        spawn("taking cases", Box::pin(async move { work.work().await }));
+        spawn("taking jobs", Box::pin(async move { work.work().await }));
         Ok(())
     }
 }
@@ -192,23 +180,23 @@ impl Shared {
         }
     }
 
-    /// A worker speaks for its own queue alone: the subject says who it is.
+    /// Reads a worker's message. The subject identifies its queue; messages for other queues are refused.
     fn read(bytes: &[u8], subject: &str, of: fn(&Queue) -> String) -> Result<Join, String> {
-        // Another version may say things that this one has no words for.
+        // Another version may send fields that this version cannot read.
         #[derive(serde::Deserialize)]
         struct Versioned {
             protocol: u16,
         }
         let join: Join = serde_json::from_slice(bytes).map_err(|e| match serde_json::from_slice(bytes) {
             Ok(Versioned { protocol }) if protocol != WIRE_VERSION => {
-                format!("it speaks protocol version {protocol}, this Hub speaks {WIRE_VERSION}")
+                format!("it uses protocol version {protocol}, this Hub uses {WIRE_VERSION}")
             }
-            _ => format!("this is no request to join: {e}"),
+            _ => format!("expected a request to join: {e}"),
         })?;
         if of(&join.queue()) == subject {
             return Ok(join);
         }
-        Err(format!("{} cannot speak on {subject}", join.queue().name()))
+        Err(format!("{} may not publish to {subject}", join.queue().name()))
     }
 
     async fn joined(&self, asked: &Asked) {
@@ -226,7 +214,7 @@ impl Shared {
             }
         };
         if let Some((reason, _)) = &refused {
-            tracing::warn!(reason, subject = asked.subject, "a worker is not let in");
+            tracing::warn!(reason, subject = asked.subject, "refused worker");
         }
         let for_good = refused.as_ref().is_some_and(|(_, for_good)| *for_good);
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -238,7 +226,7 @@ impl Shared {
         let seen = Self::read(bytes, subject, subject::presence)
             .and_then(|join| self.roster().see(&join, self.env.clock.now()).map_err(|refusal| refusal.reason));
         if let Err(error) = seen {
-            tracing::warn!(error, subject, "a sign of life is left out");
+            tracing::warn!(error, subject, "ignored sign of life");
         }
     }
 

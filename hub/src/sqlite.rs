@@ -1,9 +1,8 @@
-//! The embedded home: everything in one data folder, in an SQLite file.
+//! The store in a data folder, as one SQLite file.
 //!
-//! One thread writes. It takes what waits and commits it in one transaction, synced to disk
-//! (`synchronous=FULL`) before anyone is answered; each request inside it is one statement, so that one
-//! that fails takes nothing else along. Reads have connections of their own. The folder belongs to
-//! one process at a time.
+//! One thread writes. It groups waiting requests in one transaction and answers them when it is synced to disk
+//! (`synchronous=FULL`). A request is one statement, so a request that fails does not affect the others. Reads
+//! use other connections. One process at a time can use the folder.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -28,16 +27,14 @@ pub use fault::OpenError;
 use fault::fault;
 use writer::{Job, Named, Request};
 
-/// Requests that wait for the writer before the next one waits to be put there.
+/// Maximum number of requests that wait for the writer; then senders wait.
 const WAITING: usize = 1024;
-/// Reading connections that are kept.
 const READERS: usize = 4;
 
-/// What SQLite may keep of the file in memory for a connection, in KiB.
+/// SQLite's page cache of a connection, in KiB.
 const CACHE_KIB: i64 = 2048;
 
-/// The store in a data folder. Clones are the same store; the folder is free for another process when
-/// the last one is gone.
+/// The store in a data folder. Clones share it; the folder is released with the last clone.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
     inner: Arc<Inner>,
@@ -49,13 +46,13 @@ struct Inner {
     readers: Mutex<Vec<Connection>>,
     requests: Option<mpsc::Sender<Job>>,
     writer: Option<std::thread::JoinHandle<()>>,
-    /// Held as long as the store lives.
+    /// Held for the lifetime of the store.
     _lock: File,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The writer ends when nobody can ask it any more; the lock is let go after that.
+        // The writer ends when the channel closes. The lock is released after that.
         drop(self.requests.take());
         if let Some(writer) = self.writer.take() {
             let _ = writer.join();
@@ -64,7 +61,7 @@ impl Drop for Inner {
 }
 
 impl SqliteStore {
-    /// Opens the data folder and makes it if it is not there.
+    /// Opens the data folder and creates it if it is missing.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenError> {
         let folder = folder.as_ref().to_path_buf();
         let lock = lock(&folder)?;
@@ -90,10 +87,7 @@ impl SqliteStore {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Everything that is stored, row by row, as it was before it was packed: to search all of it.
-    ///
-    /// # Errors
-    /// When the store fails, or a row cannot be unpacked.
+    /// Every stored row, unpacked, to search through all of them.
     pub async fn rows(&self) -> Result<Vec<Vec<u8>>, StoreError> {
         let rows = self.read("read everything".into(), |db| {
             let mut query = db.prepare_cached(
@@ -138,8 +132,8 @@ impl SqliteStore {
 }
 
 impl SqliteStore {
-    /// Reads one row by its key, here and now: that takes some microseconds of a page that is in memory
-    /// as a rule, far less than to hand it to another thread and wait.
+    /// Reads one row by its key on this thread: a cached page takes a few microseconds, less than a switch to
+    /// another thread.
     fn look<T>(
         &self,
         doing: impl FnOnce() -> String,
@@ -180,11 +174,10 @@ impl Inner {
     }
 }
 
-/// A process that was killed holds its folder until the system has put it away: so long the next one waits.
+/// The system may hold the lock of a killed process a little longer: how long the next process waits.
 const PUT_AWAY: Duration = Duration::from_millis(500);
 
-/// Takes the folder for this process. The lock is the system's, so that it ends with the process
-/// however that ends.
+/// Locks the folder. The operating system releases the lock when the process ends, even after a crash.
 fn lock(folder: &Path) -> Result<File, OpenError> {
     let not_writable =
         |error: std::io::Error| OpenError::NotWritable { folder: folder.to_path_buf(), reason: error.to_string() };
@@ -200,7 +193,7 @@ fn lock(folder: &Path) -> Result<File, OpenError> {
     }
     match locked {
         Ok(()) => {
-            // Only for the message to a second process: that it cannot be written is no reason to stop.
+            // The process id is only for error messages, so a failure to write it is ignored.
             let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
             Ok(file)
         }
@@ -213,7 +206,7 @@ fn lock(folder: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Statements are planned once: SQLite would plan them again for each value that is bound.
+/// Plans statements once; SQLite would plan them again for each bound value.
 fn steady(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
@@ -223,7 +216,7 @@ fn prepare(connection: &mut Connection) -> Result<(), rusqlite::Error> {
     steady(connection)?;
     let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // A table or index that is damaged is found when it is opened, not when it is needed.
+    // Detects a damaged table or index now rather than on first use.
     let _: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     Ok(())
 }
@@ -236,13 +229,12 @@ fn unpacked(what: impl FnOnce() -> String, form: i64, bytes: Vec<u8>) -> Result<
     packed::unpack(form, bytes).map_err(|reason| StoreError::Corrupt { what: what(), reason })
 }
 
-/// The id of an artifact as the bytes that its digits are.
+/// The id of an artifact, decoded from hexadecimal.
 fn raw(id: &ArtifactId) -> Vec<u8> {
     let digit = |b: u8| if b.is_ascii_digit() { b - b'0' } else { b.wrapping_sub(b'a').wrapping_add(10) };
     id.as_str().as_bytes().chunks(2).map(|pair| pair.iter().fold(0, |byte, b| byte << 4 | digit(*b))).collect()
 }
 
-/// Artifacts as they are stored.
 fn named(artifacts: &[(&ArtifactId, &[u8])]) -> Named {
     artifacts.iter().map(|(id, bytes)| ((*id).clone(), packed::pack(bytes))).collect()
 }
@@ -276,7 +268,7 @@ impl Store for SqliteStore {
 
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
         let (id, doing) = (investigation.to_string(), format!("read the log of {investigation}"));
-        // The row that holds the one before tells what the first one follows.
+        // The row before the first one has the hash that the first entry follows.
         let first = i64::try_from(from.max(1)).unwrap_or(i64::MAX);
         let rows = self.read(doing, move |db| {
             let mut query = db.prepare_cached(

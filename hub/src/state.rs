@@ -1,7 +1,7 @@
-//! The state of an investigation: nothing but the fold of its log (design, section 5).
+//! The state of an investigation: the fold of its log.
 //!
-//! Experts work in parallel and end in any order. Whatever is kept here is kept by what it is (round,
-//! domain, number), never by when it came, so that the report does not depend on that order.
+//! Experts end in any order. Everything here is keyed by round, domain and number, so that the report does not
+//! depend on the order of arrival.
 
 #![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
@@ -15,44 +15,38 @@ use casebook_protocol::{
     Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
 };
 
-/// The longest silence between two events that counts as work. A longer one is a process that was not
-/// there: the budget of time is counted only while somebody works.
+/// The longest pause between two events that counts as working time. In a longer pause no process was running,
+/// and the time budget does not count it.
 pub const SILENCE: Duration = Duration::from_secs(600);
 
-/// What an investigation is opened with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     pub alert: Alert,
     pub budget: Budget,
     pub roster: Vec<Member>,
-    /// Where the evidence is; empty when Experts bring their own.
+    /// Where the evidence is; empty if the Experts have their own.
     pub evidence: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Progress {
-    /// It was requested, and has not ended.
     Requested,
     Answered,
-    /// It ended without one, for this reason.
     Failed(String),
 }
 
-/// A task as far as it has come.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskState {
     pub kind: TaskKind,
     pub domain: Option<Domain>,
     pub round: u32,
     pub phase: Phase,
-    /// Its view, as an artifact.
     pub view: ArtifactId,
-    /// How long the investigation had been worked on when it was requested.
+    /// The working time of the investigation at the request.
     pub requested_after: Duration,
     pub progress: Progress,
-    /// Who played it, once it has ended and somebody did.
+    /// Set at the end of the task, if it had a player.
     pub player: Option<Player>,
-    /// What it used, once it has ended.
     pub usage: Usage,
 }
 
@@ -60,72 +54,64 @@ pub struct TaskState {
 pub struct Round {
     pub phase: Phase,
     pub question: Option<Question>,
-    /// What the Experts found, by domain and number.
     pub findings: BTreeMap<(Domain, usize), CheckedFinding>,
-    /// The Critic has reviewed it, or there was nothing to review.
+    /// Also true for an empty Review.
     pub reviewed: bool,
     pub decision: Option<Decision>,
 }
 
-/// A call with the task that made it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Made<C> {
     pub task: TaskId,
     pub call: C,
 }
 
-/// A guard with the task whose proposal it changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guarded {
-    /// Round, kind and domain of the task: what guards are sorted by.
+    /// Round, kind and domain of the task, as the sort key.
     pub by: (u32, Option<TaskKind>, Option<Domain>),
     pub guard: Guard,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct State {
-    /// Its id, once there is an event.
+    /// `None` before the first event.
     pub investigation: Option<InvestigationId>,
-    /// What it was opened with; none before that.
+    /// `None` before the opening.
     pub case: Option<Case>,
     pub opened: Option<Timestamp>,
     pub closed: Option<Timestamp>,
     pub phase: Phase,
-    /// The round that it is in, over all phases; 0 before the first.
+    /// Counts over all phases; 0 before the first.
     pub round: u32,
     pub rounds: BTreeMap<u32, Round>,
     pub tasks: BTreeMap<TaskId, TaskState>,
     pub calls: BTreeMap<CallId, Box<Made<ToolCall>>>,
     pub asked: BTreeMap<ModelCallId, Box<Made<ModelCall>>>,
-    /// Domains whose last Expert is gone, with the reason.
+    /// The reason for each domain without an Expert.
     pub gone: BTreeMap<Domain, String>,
     pub journal: Vec<JournalEntry>,
     pub review: Option<Review>,
-    /// Every finding reviewed so far, with its latest score.
+    /// Every reviewed finding with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
     pub timeline: Option<Timeline>,
-    /// What the rules did, in the order of the log.
     pub guards: Vec<Guarded>,
     pub usage: Usage,
-    /// The limits that the Director was warned of.
     pub warned: BTreeSet<String>,
-    /// Why it goes to `conclude` for another reason than the Director's decision.
+    /// Why it has to conclude, if the Director did not decide so.
     pub stop_reason: Option<String>,
-    /// How long it had been worked on when that was decided.
+    /// The working time when that was decided.
     pub stopped_after: Duration,
-    /// The conclusion and the ruling on it.
     pub conclusion: Option<(Conclusion, Ruling)>,
-    /// Sequence number and hash of the last event.
     pub last: Option<(u64, String)>,
     pub last_at: Option<Timestamp>,
-    /// How long it has been worked on, silences over [`SILENCE`] cut to that.
+    /// Working time; pauses count for at most [`SILENCE`].
     pub worked: Duration,
-    /// The task that ended last: what a guard that follows belongs to.
+    /// The task that ended last: later guards belong to it.
     ended: Option<TaskId>,
 }
 
 impl State {
-    /// The state after a whole log.
     #[must_use]
     pub fn replay(log: &[Recorded]) -> Self {
         log.iter().fold(Self::default(), |mut state, entry| {
@@ -134,7 +120,6 @@ impl State {
         })
     }
 
-    /// Takes in the next event of the log.
     pub fn apply(&mut self, entry: &Recorded) {
         self.worked = self.worked_until(entry.at);
         self.investigation.get_or_insert_with(|| entry.investigation.clone());
@@ -236,7 +221,7 @@ impl State {
         self.guards.push(Guarded { by, guard: guard.clone() });
     }
 
-    /// How long it will have been worked on at `now`, if it is worked on now.
+    /// The working time at `now`, if an agent is working now.
     pub fn worked_until(&self, now: Timestamp) -> Duration {
         let silence = self.last_at.map_or(Duration::ZERO, |last| between(last, now));
         self.worked + silence.min(SILENCE)
@@ -246,34 +231,32 @@ impl State {
         self.rounds.get(&self.round)
     }
 
-    /// The Review of the round that it is in.
     pub fn this_review(&self) -> Option<&Review> {
         self.review.as_ref().filter(|review| review.round == self.round)
     }
 
-    /// The tasks that were requested and have not ended, in order of id.
+    /// Open tasks, in order of id.
     pub fn in_flight(&self) -> impl Iterator<Item = (&TaskId, &TaskState)> {
         self.tasks.iter().filter(|(_, task)| task.progress == Progress::Requested)
     }
 
-    /// The task of a kind in this round, as far as it has come.
     pub fn task(&self, kind: TaskKind, domain: Option<&Domain>) -> Option<&TaskState> {
         self.tasks.get(&TaskId::of(self.round, kind, domain))
     }
 
-    /// The tasks in the order of the investigation: round, kind, domain.
+    /// In order of round, kind and domain.
     pub fn tasks_in_order(&self) -> Vec<(&TaskId, &TaskState)> {
         let mut tasks: Vec<_> = self.tasks.iter().collect();
         tasks.sort_by_key(|(_, t)| (t.round, t.kind, t.domain.clone()));
         tasks
     }
 
-    /// Every finding in order of round, domain and number.
+    /// In order of round, domain and number.
     pub fn findings(&self) -> impl Iterator<Item = &CheckedFinding> {
         self.rounds.values().flat_map(|r| r.findings.values())
     }
 
-    /// The Experts; none before it is opened.
+    /// The Experts; empty before the opening.
     pub fn roster(&self) -> &[Member] {
         self.case.as_ref().map_or(&[], |case| &case.roster)
     }
@@ -282,19 +265,18 @@ impl State {
         self.roster().iter().find(|m| m.domain == *domain)
     }
 
-    /// Every source on the roster, by its id in tool results.
     pub fn sources(&self) -> BTreeMap<String, SourceInfo> {
         let all = self.roster().iter().flat_map(|m| &m.sources);
         all.map(|source| (source.source.clone(), source.clone())).collect()
     }
 
-    /// The same call of this tool on unchanged evidence gives the same answer.
+    /// Whether a repeated call of this tool gives the same answer on unchanged evidence.
     pub fn repeatable(&self, domain: Option<&Domain>, tool: &str) -> bool {
         let member = domain.and_then(|d| self.member(d));
         member.is_some_and(|m| m.toolset.tools.iter().any(|t| t.name == tool && t.repeatable))
     }
 
-    /// What a task that goes on has used, as far as its steps are on record.
+    /// The recorded usage of a running task.
     pub fn spent(&self, task: &TaskId) -> Usage {
         let mut usage = Usage::default();
         for made in self.calls.values().filter(|made| made.task == *task) {
@@ -304,23 +286,22 @@ impl State {
         usage
     }
 
-    /// Sequence number of the last event; 0 before the first.
+    /// 0 before the first event.
     pub fn last_seq(&self) -> u64 {
         self.last.as_ref().map_or(0, |(seq, _)| *seq)
     }
 }
 
-/// Notes a call of `task`, if it is not known.
 fn made<I: Ord + Clone, C: Clone>(calls: &mut BTreeMap<I, Box<Made<C>>>, id: &I, task: &TaskId, call: &C) {
     calls.entry(id.clone()).or_insert_with(|| Box::new(Made { task: task.clone(), call: call.clone() }));
 }
 
-/// The number of a finding within its task, from 1: ids end in it.
+/// The number at the end of a finding's id.
 fn number(id: &FindingId) -> usize {
     id.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// The limit that a warning such as `tokens: 8 of 10` is about.
+/// The limit in a warning such as `tokens: 8 of 10`.
 pub fn limit_name(warning: &str) -> &str {
     warning.split(':').next().unwrap_or(warning)
 }

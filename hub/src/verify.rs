@@ -1,5 +1,5 @@
-//! Checks an investigation against its stored bytes: whether the log, the artifacts, the result of
-//! every check of a citation and the report are still what was recorded.
+//! Verifies an investigation: recomputes the hash chain, the artifacts, the citation checks and the report, and
+//! compares them with what is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,37 +15,30 @@ use crate::error::HubError;
 use crate::report;
 use crate::state::State;
 
-/// What the verification found.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Verification {
     pub events: u64,
-    /// Artifacts that the log names, each read whole and hashed.
+    /// Artifacts that the log names; each is read and hashed.
     pub artifacts: u64,
-    /// Findings that were checked again.
     pub findings: u64,
     pub citations: u64,
-    /// The recorded report was held against the log; false while none is recorded.
+    /// The recorded report was compared; false if none is recorded.
     pub report: bool,
-    /// What is not as it was recorded. Empty: all is well.
+    /// Differences from what was recorded; empty if all is well.
     pub problems: Vec<Problem>,
 }
 
-/// Something that is not as it was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
-    /// The event concerned, where there is one.
     pub seq: Option<u64>,
     pub what: String,
 }
 
-/// Checks an investigation; what is wrong with it is in the answer, not an error.
-///
-/// # Errors
-/// [`HubError::Unknown`] if there is none of this id, and when the store cannot be read at all.
+/// Verifies an investigation. Differences are part of the answer, not an error.
 pub async fn verify(store: &dyn Store, investigation: &InvestigationId) -> Result<Verification, HubError> {
     let mut found = Verification::default();
-    // Before the log: it is recorded once the log has all of it, so that an investigation which ends at this
-    // moment is not held against a log that was read before.
+    // Read before the log, because it is recorded after the log is complete. Otherwise an investigation that
+    // closes now would be compared with an older log.
     let report = store.recorded(investigation, REPORT_KEY).await?;
     let log = match store.log(investigation, 1).await {
         Ok(log) if log.is_empty() => return Err(HubError::Unknown(investigation.clone())),
@@ -72,7 +65,7 @@ impl Verification {
         self.problems.push(Problem { seq, what });
     }
 
-    /// The bytes of an artifact, or none and the problem noted.
+    /// The bytes of an artifact; if they are missing or damaged, records a problem.
     async fn artifact(
         &mut self,
         store: &dyn Store,
@@ -104,7 +97,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Checks every finding again, with the bytes of one task's calls in memory at a time.
+    /// Checks every finding again, with the results of one task in memory at a time.
     async fn findings(&mut self, store: &dyn Store, state: &State) -> Result<(), HubError> {
         let mut by_task: BTreeMap<_, Vec<&CheckedFinding>> = BTreeMap::new();
         for finding in state.findings() {
@@ -138,8 +131,7 @@ impl Verification {
     }
 }
 
-/// The calls of their own task that the findings cite, with their bytes. What cannot be read was
-/// noted before and is left out.
+/// The cited calls of the findings' own task with their results. Unreadable results were reported before.
 async fn exhibits(store: &dyn Store, state: &State, findings: &[&CheckedFinding]) -> Result<Exhibits, HubError> {
     let mut exhibits = Exhibits::default();
     let Some(first) = findings.first().map(|f| &f.finding) else { return Ok(exhibits) };

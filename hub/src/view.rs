@@ -1,7 +1,7 @@
-//! What each task may know: the table of the design, section 1, and nothing else.
+//! What each task may see.
 //!
-//! A view is built when its task is requested and stored as an artifact; a task that is handed out
-//! again gets the stored one, so that it may know the same however much has happened since.
+//! A view is built and stored when its task is requested. A task that is enqueued again gets the stored view,
+//! so later events do not change it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,11 +13,11 @@ use casebook_protocol::{
 
 use crate::state::{Progress, State};
 
-/// Earlier findings that are shown to the Critic with those that contradict them, at most.
+/// Maximum number of earlier findings to show to the Critic because new findings contradict them.
 const MAX_CONTRADICTED: usize = 20;
 
-/// The view of a task of this round. None before the investigation is open, for a domain that is not
-/// on the roster, and for a Timeline without a Review.
+/// The view of a task in this round. `None` before the opening, for an unknown domain, and for a Timeline
+/// without a Review.
 pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<View> {
     Some(match kind {
         TaskKind::Plan => View::Plan(Box::new(director(state)?)),
@@ -33,7 +33,6 @@ pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<V
     })
 }
 
-/// A requested task with its view, as it goes out.
 pub fn task(state: &State, id: &TaskId, view: View) -> Option<Task> {
     let requested = state.tasks.get(id)?;
     Some(Task {
@@ -47,9 +46,9 @@ pub fn task(state: &State, id: &TaskId, view: View) -> Option<Task> {
     })
 }
 
-/// What is left of the budget, shared by the tasks of one step. Only earlier steps count, so that a
-/// task that is handed out again has the same allowance. Of what models cost a part is kept for the
-/// conclusion ([`Budget::before_the_report`]).
+/// The rest of the budget, shared by the tasks of one step. Only earlier steps count, so that a task that is
+/// enqueued again has the same allowance. Some money for models is reserved for the conclusion
+/// ([`Budget::before_the_report`]).
 fn allowance(state: &State, round: u32, kind: TaskKind) -> Allowance {
     let full = Allowance::default();
     let before = state.tasks.values().filter(|t| (t.round, t.kind) < (round, kind));
@@ -93,8 +92,8 @@ fn rounds_finished(state: &State) -> u32 {
     u32::try_from(finished).unwrap_or(u32::MAX)
 }
 
-/// The Review without what it quotes: the Director sees derived text alone, and a quotation is bytes
-/// of the evidence, as likely as not an attacker's (rule 3.7).
+/// The Review without quotations: a quotation may be text of an attacker, and the Director must not see it
+/// (`docs/rules.md`, hostile evidence).
 fn derived(review: &Review) -> Review {
     let mut review = review.clone();
     for finding in &mut review.findings {
@@ -161,9 +160,9 @@ fn critic(state: &State) -> Option<ReviewView> {
     })
 }
 
-/// Two findings that may not both be right, as far as code can tell: they point opposite ways about
-/// an entity they share, or one says that something is absent and the other that it happened, of a
-/// name that both put in `backquotes`. A shared host is no contradiction: most findings share one.
+/// Whether two findings contradict each other, as far as code can detect. They point in opposite directions and
+/// share an entity, or only one claims an absence and both name the same thing in `backquotes`. A shared host
+/// does not count, because most findings share one.
 pub(crate) fn contradicts(a: &Finding, b: &Finding) -> bool {
     let opposite = matches!(
         (a.draft.bearing, b.draft.bearing),

@@ -1,6 +1,6 @@
-//! Chaos: many investigations under way in a team of processes over NATS, of which a random one is killed
-//! or paused again and again, while alerts, jobs and notices come twice. What is struck when follows from
-//! a seed ([`plan`]); [`run`] does it; at the end the books have to balance ([`books`], [`closing`]).
+//! Runs many investigations in a team of processes over NATS, kills or pauses random processes, and repeats
+//! alerts, jobs and notices. [`plan`] derives the strikes from a seed, [`run`] performs them, and [`books`] and
+//! [`closing`] check the result.
 
 use std::time::Duration;
 
@@ -17,18 +17,17 @@ pub mod run;
 #[derive(Debug, Clone)]
 pub struct Order {
     pub shape: Shape,
-    /// How many alerts come in, spread over the first three quarters of `length`.
+    /// Number of alerts, spread over the first three quarters of `length`.
     pub investigations: usize,
-    /// How long processes are struck.
+    /// How long processes are killed and paused.
     pub length: Duration,
-    /// How long all may take to come to its end after that.
+    /// How long the investigations may take after that.
     pub patience: Duration,
-    /// Decides what is struck when, and what comes twice.
     pub seed: u64,
 }
 
 impl Order {
-    /// One process of each part, a model that answers at once, and the shortest lease.
+    /// One process of each part, a fast model, and the shortest lease.
     pub fn of_one_each(seed: u64) -> Self {
         let mut order = Self::small(seed);
         order.shape.parts = Part::ALL.map(|part| (part, 1)).to_vec();
@@ -37,7 +36,7 @@ impl Order {
         order
     }
 
-    /// Two Hubs and a few others, small investigations, and a lease of three seconds.
+    /// Two Hubs and a few other processes, small investigations, and a lease of three seconds.
     pub fn small(seed: u64) -> Self {
         let shape = Shape {
             parts: vec![(Part::Hub, 2), (Part::Director, 2), (Part::Critic, 1), (Part::Expert, 2)],

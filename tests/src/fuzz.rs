@@ -1,9 +1,8 @@
-//! Damaged input for everything that reads what others wrote: the citation checker, the parsers of
-//! evidence, the decoders of messages. Real inputs are changed at random from a seed; whatever comes of
-//! it has to be an answer or an error, never a panic.
+//! Tests everything that reads foreign input with damaged input: the citation checker, the evidence parsers,
+//! the message decoders. Real inputs are changed at random from a seed. The result must be an answer or an
+//! error, never a panic.
 //!
-//! `cargo test` runs a bounded number of rounds; `cargo run -p casebook-tests --bin casebook-lab -- fuzz 100000 7`
-//! runs longer.
+//! `cargo test` runs few rounds; `cargo run -p casebook-tests --bin casebook-lab -- fuzz 100000 7` runs longer.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -23,12 +22,11 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::{Result, run};
 
-/// So many rounds on inputs in memory come with one on a folder of evidence, which takes longer.
+/// Rounds on inputs in memory for each round on a folder of evidence, which is slower.
 const PER_FOLDER: usize = 100;
-/// Of each file of evidence, so many bytes are damaged.
+/// Bytes of each evidence file to damage.
 const KEPT: usize = 24 << 10;
 
-/// Real inputs, from an investigation that was run for it.
 pub struct Inputs {
     alert: Vec<u8>,
     files: Vec<(String, Vec<u8>)>,
@@ -39,7 +37,6 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// The inputs that an investigation of the case in `folder` gives.
     pub fn of(folder: &Path) -> Result<Self> {
         let data = tempfile::tempdir()?;
         run::investigate_in(&folder.join("alert.json"), &folder.join("evidence"), data.path())?;
@@ -83,19 +80,16 @@ impl Inputs {
     }
 }
 
-/// Runs `rounds` rounds from `seed`.
-///
-/// # Errors
-/// The round that panicked, with what it was given.
+/// Runs `rounds` rounds from `seed`. Fails with the round that panicked.
 pub fn run(inputs: &Inputs, rounds: usize, seed: u64) -> Result<()> {
     for round in 0..rounds {
         let mut dice = ChaCha8Rng::seed_from_u64(seed);
         dice.set_stream(round as u64);
-        let told = || format!("round {round} of seed {seed}");
-        catch_unwind(AssertUnwindSafe(|| one(inputs, &mut dice))).map_err(|_| format!("{}: a panic", told()))?;
+        let place = || format!("round {round} of seed {seed}");
+        catch_unwind(AssertUnwindSafe(|| one(inputs, &mut dice))).map_err(|_| format!("{}: a panic", place()))?;
         if round % PER_FOLDER == 0 {
             let folder = catch_unwind(AssertUnwindSafe(|| evidence(inputs, &mut dice)));
-            folder.map_err(|_| format!("{}: a panic over evidence", told()))??;
+            folder.map_err(|_| format!("{}: a panic over evidence", place()))??;
         }
     }
     Ok(())
@@ -129,7 +123,6 @@ fn messages(inputs: &Inputs, dice: &mut ChaCha8Rng) {
     }
 }
 
-/// A damaged finding over a damaged result.
 fn citations(inputs: &Inputs, dice: &mut ChaCha8Rng) {
     let Some((call, bytes)) = inputs.cited.choose(dice) else { return };
     let bytes = if dice.random() { damaged(bytes, dice) } else { bytes.clone() };
@@ -140,7 +133,7 @@ fn citations(inputs: &Inputs, dice: &mut ChaCha8Rng) {
         .unwrap_or_else(|| finding.clone());
     finding.claim = String::from_utf8_lossy(&damaged(finding.claim.as_bytes(), dice)).into_owned();
     let mut exhibits = Exhibits::default();
-    // The citations of the finding lead to this result, whatever call they name.
+    // All citations of the finding lead to this result.
     for citation in &finding.citations {
         let call = ToolCall { id: citation.call().clone(), result: ArtifactId::of(&bytes), ..call.clone() };
         exhibits.add(call, dice.random(), &bytes);
@@ -151,7 +144,7 @@ fn citations(inputs: &Inputs, dice: &mut ChaCha8Rng) {
     let _ = claim::faults(&finding.claim, &claim::Corpus::default(), &[]);
 }
 
-/// A folder of damaged files is loaded, and every record that it is said to have can be read.
+/// Loads a folder of damaged files, and reads its records.
 fn evidence(inputs: &Inputs, dice: &mut ChaCha8Rng) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let logs = folder.path().join("logs");
@@ -163,14 +156,13 @@ fn evidence(inputs: &Inputs, dice: &mut ChaCha8Rng) -> Result<()> {
     let ids: Vec<String> = catalog.sources().iter().map(|s| s.id.clone()).collect();
     let tools = EvidenceTools::new(Arc::new(catalog), &ids);
     let found = tools.call("search", r#"{"terms":["a"],"limit":200,"include_fields":true}"#)?;
-    serde_json::from_str::<serde_json::Value>(&found).map_err(|e| format!("the answer is no JSON: {e}"))?;
+    serde_json::from_str::<serde_json::Value>(&found).map_err(|e| format!("expected JSON as the answer: {e}"))?;
     for id in &ids {
         tools.call("describe_source", &serde_json::json!({"source": id}).to_string())?;
     }
     Ok(())
 }
 
-/// The bytes with one to four changes.
 fn damaged(bytes: &[u8], dice: &mut ChaCha8Rng) -> Vec<u8> {
     const PIECES: [&[u8]; 14] = [
         b"\0",

@@ -1,5 +1,5 @@
-//! Generated logs of any size, the same for the same seed: what benchmarks run on. A few records tell
-//! of an intrusion; all others are noise of a busy network.
+//! Generates logs of any size for benchmarks, the same for the same seed. A few records show an intrusion; the
+//! others are the noise of a busy network.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,23 +8,21 @@ use std::path::Path;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The alert that belongs to the generated evidence.
 pub const ALERT: &str = r#"{"id":"generated-1","rule":{"title":"Shell started by web server","level":"high"},"event_time":"2026-01-15T12:00:00Z","host":"web-017","user":"www-data","source_ip":"203.0.113.77","description":"apache2 started /bin/sh on web-017"}"#;
 
-/// The open files.
 struct Logs {
     process: BufWriter<File>,
     network: BufWriter<File>,
     web: BufWriter<File>,
 }
 
-/// Writes about `bytes` of logs into `folder`: process starts, connections and web requests of one day.
+/// Writes about `bytes` of logs: process starts, connections and web requests of one day.
 pub fn write(folder: &Path, bytes: u64, seed: u64) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let file = |name: &str| File::create(folder.join(name)).map(BufWriter::new);
     let mut logs = Logs { process: file("process.ndjson")?, network: file("conn.ndjson")?, web: file("access.log")? };
-    // Three records of 200 to 330 bytes make about 760 bytes a step.
+    // Three records of 200 to 330 bytes make about 760 bytes per step.
     let steps = (bytes / 760).max(200);
     for step in 0..steps {
         noise(&mut dice, step * 86_400_000 / steps, &mut logs)?;

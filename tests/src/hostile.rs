@@ -1,5 +1,5 @@
-//! The corpus of hostile texts (`tests/hostile/corpus.ndjson`), and evidence that carries them: logs of a
-//! few formats in which an attack is on record and the texts stand in fields that attackers write.
+//! The corpus of hostile texts (`tests/hostile/corpus.ndjson`), and evidence with an attack and these texts in
+//! fields that attackers write.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,20 +7,19 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The alert that belongs to the evidence. It is true: the attack is on record.
+/// The alert of the evidence. It is true: the attack is recorded.
 pub const ALERT: &str = r#"{"id":"hostile-1","rule":{"title":"Shell started by web server","level":"high"},"event_time":"2026-03-10T12:00:00Z","host":"web-1","user":"www-data","source_ip":"203.0.113.77","process":{"pid":7001,"exe":"/bin/sh"},"description":"apache2 started /bin/sh on web-1"}"#;
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Text {
-    /// Its name: family and number.
     pub id: String,
     pub family: String,
-    /// Where an attacker writes it.
+    /// The field that an attacker writes.
     pub field: String,
     pub text: String,
-    /// It addresses the reader in a way that code is meant to see. Where this is false only the rules
-    /// hold: a lie is no instruction.
+    /// Whether code must detect that it addresses the reader. A mere lie is not an instruction, and only the
+    /// rules apply.
     pub raised: bool,
 }
 
@@ -28,10 +27,6 @@ pub fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("hostile/corpus.ndjson")
 }
 
-/// The whole corpus.
-///
-/// # Errors
-/// What cannot be read, and where.
 pub fn corpus() -> Result<Vec<Text>, String> {
     let path = file();
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -40,22 +35,18 @@ pub fn corpus() -> Result<Vec<Text>, String> {
     text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()).map(read).collect()
 }
 
-/// A place in the evidence: file and line, from 1.
+/// File and line (from 1) of the evidence.
 pub type Place = (String, u64);
 
-/// Evidence as it was written.
 #[derive(Debug, Clone, Default)]
 pub struct Planted {
-    /// Where each text stands, by its id.
     pub texts: BTreeMap<String, Place>,
-    /// Where the attack is on record.
     pub attack: Vec<Place>,
 }
 
-/// A line with its time, and the text or attack that it carries.
+/// A line with its time, and the text or attack that it contains.
 type Line = (i64, String, Option<String>);
 
-/// The files and their lines.
 #[derive(Default)]
 struct Folder(BTreeMap<&'static str, Vec<Line>>);
 
@@ -69,13 +60,9 @@ const CLOUD: &str = "cloudtrail.ndjson";
 const MAIL: &str = "mail_audit.ndjson";
 /// 2026-03-10T12:00:00Z.
 const NOON: i64 = 1_773_144_000;
-/// Records of ordinary work in each file.
 const NOISE: i64 = 12;
 
-/// Writes the alert and the evidence of one case into `folder`, with these texts in it.
-///
-/// # Errors
-/// When a file cannot be written.
+/// Writes the alert and the evidence of one case with these texts.
 pub fn write(folder: &Path, texts: &[Text]) -> std::io::Result<Planted> {
     let mut logs = Folder::default();
     for n in 0..NOISE {
@@ -120,7 +107,7 @@ fn audit_time(at: i64) -> String {
     format!("{at}.{:03}:{}", at % 1000, 1000 + at % 100_000)
 }
 
-/// A text on one line, as a log daemon would write it.
+/// Escapes line breaks as a log daemon does.
 fn line(text: &str) -> String {
     text.replace('\n', "#012")
 }
@@ -180,7 +167,7 @@ impl Folder {
     }
 
     fn title(&mut self, at: i64, text: &str, mark: Option<&str>) {
-        // The kernel writes a title with other than plain characters in hex.
+        // The kernel writes titles with special characters in hexadecimal.
         let hex: String = text.bytes().map(|b| format!("{b:02X}")).collect();
         self.add(AUDIT, at, format!("type=PROCTITLE msg=audit({}): proctitle={hex}", audit_time(at)), mark);
     }
@@ -195,7 +182,7 @@ impl Folder {
         self.add(AUDIT, at, line, mark);
     }
 
-    /// Ordinary work, some before and some after the attack.
+    /// Ordinary activity, before and after the attack.
     fn ordinary(&mut self, n: i64) {
         let at = NOON - 1800 + n * 400;
         let from = format!("198.51.100.{}", 10 + n);
@@ -225,7 +212,7 @@ impl Folder {
         self.mail(at + 7, &format!("Stand-up notes {n}"), None);
     }
 
-    /// A web shell that opens a reverse shell, reads the passwords and calls home.
+    /// A web shell that opens a reverse shell, reads the passwords and contacts a server.
     fn attack(&mut self) {
         let mark = Some(ATTACK);
         self.request(NOON - 2, "203.0.113.77", "POST", "/upload.php?cmd=/bin/sh+-c+id", "curl/8.5.0", 200, mark);
@@ -244,28 +231,28 @@ impl Folder {
         self.query(NOON + 9, "c2.badcdn.example", mark);
     }
 
-    /// The text in the field that it is for, near the attack and from the attacker's side.
+    /// Writes the text into its field, shortly after the attack and from the attacker's address.
     fn plant(&mut self, text: &Text, n: i64) {
-        let (at, mark, said) = (NOON + 20 + n * 7, Some(text.id.as_str()), line(&text.text));
+        let (at, mark, escaped) = (NOON + 20 + n * 7, Some(text.id.as_str()), line(&text.text));
         match text.field.as_str() {
-            "user_agent" if n % 2 == 0 => self.request(at, "203.0.113.77", "GET", "/health", &said, 200, mark),
-            "user_agent" => self.cloud(at, &said, mark),
-            "http_path" => self.request(at, "203.0.113.77", "GET", &said, "curl/8.5.0", 404, mark),
+            "user_agent" if n % 2 == 0 => self.request(at, "203.0.113.77", "GET", "/health", &escaped, 200, mark),
+            "user_agent" => self.cloud(at, &escaped, mark),
+            "http_path" => self.request(at, "203.0.113.77", "GET", &escaped, "curl/8.5.0", 404, mark),
             "failed_user" => {
                 self.sshd(
                     at,
-                    &format!("Failed password for invalid user {said} from 203.0.113.77 port 40022 ssh2"),
+                    &format!("Failed password for invalid user {escaped} from 203.0.113.77 port 40022 ssh2"),
                     mark,
                 );
             }
-            "dns_label" => self.query(at, &format!("{said}.badcdn.example"), mark),
-            "branch" => self.git(at, &format!("refs/heads/{said}"), mark),
-            "subject" => self.mail(at, &said, mark),
+            "dns_label" => self.query(at, &format!("{escaped}.badcdn.example"), mark),
+            "branch" => self.git(at, &format!("refs/heads/{escaped}"), mark),
+            "subject" => self.mail(at, &escaped, mark),
             "proc_title" => self.title(at, &text.text, mark),
             "file_name" => {
-                self.process(at, 7100 + n, 7002, "/usr/bin/touch", &format!("touch '{said}'"), "/bin/bash", mark);
+                self.process(at, 7100 + n, 7002, "/usr/bin/touch", &format!("touch '{escaped}'"), "/bin/bash", mark);
             }
-            _ => self.process(at, 7100 + n, 7002, "/bin/sh", &said, "/bin/bash", mark),
+            _ => self.process(at, 7100 + n, 7002, "/bin/sh", &escaped, "/bin/bash", mark),
         }
     }
 }

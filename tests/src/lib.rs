@@ -1,5 +1,5 @@
-//! The harness: scoring of whole investigations, generated logs, a scripted model behind real wire
-//! formats, what the integration tests share, and what `casebook-lab` measures.
+//! The test harness: scores of investigations, generated logs, a scripted model with real wire formats, code
+//! that integration tests share, and the measurements of `casebook-lab`.
 
 pub mod calibrate;
 pub mod chaos;
@@ -16,5 +16,4 @@ pub mod score;
 pub mod team;
 pub mod thirdparty;
 
-/// What a measurement gives, or what a person reads of why it could not be made.
 pub type Result<T, E = Box<dyn std::error::Error + Send + Sync>> = std::result::Result<T, E>;

@@ -1,9 +1,8 @@
 //! A scripted model behind the real wire formats of the providers, for tests and benchmarks.
 //!
-//! A request comes in over HTTP ([`server`]), is read and refused as strictly as the provider would
-//! ([`wire`]), and is played by a [`Script`](play::Script): the [`brain`] that plays every role from
-//! the prompt alone, or [`faults`] around it. Every request is captured ([`capture`]) and can be
-//! checked for what must hold of all of them ([`invariants`]).
+//! [`server`] receives a request over HTTP, and [`wire`] parses and validates it as strictly as the provider. A
+//! [`Script`](play::Script) replies: [`brain`] plays every role from the prompt alone, and [`faults`] adds
+//! failures. [`capture`] stores all requests, and [`invariants`] checks them.
 
 pub mod brain;
 pub mod cache;

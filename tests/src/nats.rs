@@ -1,4 +1,4 @@
-//! A real NATS server for a test, found or installed, in a folder of its own.
+//! A NATS server for a test, found or installed, in a temporary folder.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::{Result, thirdparty};
 
-/// A NATS server of this process, which can be killed and started again. It ends with this value.
+/// A NATS server that can be killed and started again. It is killed on drop.
 pub struct Broker {
     folder: PathBuf,
     config: PathBuf,
@@ -20,8 +20,8 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Starts a server with its store in `folder`. Without a configuration, it lets anyone do anything, and
-    /// syncs each append to the disk before it acknowledges it. Blocks.
+    /// Starts a server with its store in `folder`. Without a configuration it allows everything, and syncs each
+    /// append before acknowledging it. Blocks.
     pub fn start(folder: &Path, config: Option<PathBuf>) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let usual = folder.join("nats-server.conf");
@@ -35,7 +35,7 @@ impl Broker {
         self.server.port
     }
 
-    /// Its address, without TLS.
+    /// The address, without TLS.
     pub fn url(&self) -> String {
         self.server.url()
     }
@@ -48,12 +48,12 @@ impl Broker {
         self.server.process.signal(signal);
     }
 
-    /// Kills it, as a loss of power would.
+    /// Simulates a loss of power.
     pub fn kill(&mut self) {
         self.server.process.kill();
     }
 
-    /// Kills it if it still runs, and starts it again on the same port and store. Blocks.
+    /// Kills it and starts it again on the same port and store. Blocks.
     pub fn restart(&mut self) -> Result<()> {
         self.kill();
         self.server = Server::start(&program()?, &self.folder, &self.config, self.port())?;
@@ -61,7 +61,6 @@ impl Broker {
     }
 }
 
-/// A NATS server that ends with this value.
 pub struct Nats {
     pub broker: Broker,
     others: Option<String>,
@@ -69,12 +68,11 @@ pub struct Nats {
 }
 
 impl Nats {
-    /// Starts a server that asks nobody who they are.
+    /// Starts a server without authentication.
     pub fn start() -> Result<Self> {
         Self::start_with(None)
     }
 
-    /// Starts a server with a configuration of its own.
     pub fn start_with(config: Option<&str>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("server.conf");
@@ -82,8 +80,7 @@ impl Nats {
         Ok(Self { broker: Broker::start(&folder.path().join("nats"), config)?, others: None, folder })
     }
 
-    /// Starts a server that lets in `users`, each with its own password and no more permissions than it
-    /// needs.
+    /// Starts a server for `users`, each with a password and minimal permissions.
     pub fn guarded(users: &[User]) -> Result<Self> {
         let password = |user: &User| format!("password-of-{}", user.name());
         let quoted = users.iter().map(|user| (user.clone(), format!("\"{}\"", password(user)))).collect::<Vec<_>>();
@@ -96,30 +93,26 @@ impl Nats {
         Ok(nats)
     }
 
-    /// Starts a server that lets in Hubs, Directors, Critics and Experts of `domains`, whoever sends alerts and
-    /// whoever reads.
+    /// Starts a server with the users of a team with these domains.
     pub fn guarded_for(domains: &[Domain]) -> Result<Self> {
         Self::guarded(&users::users(domains))
     }
 
-    /// The folder with a file of credentials for each user; it is there where the server asks for them.
+    /// The folder with a credentials file for each user; it exists only for a server with authentication.
     pub fn credentials(&self) -> PathBuf {
         self.folder.path().join("credentials")
     }
 
-    /// How to reach it as `user`.
     pub fn options(&self, user: &str) -> nats::Options {
         let credentials = Some(self.credentials().join(user)).filter(|path| path.is_file());
         let url = self.others.clone().unwrap_or_else(|| self.broker.url());
         nats::Options { url, user: user.to_owned(), credentials, ..nats::Options::default() }
     }
 
-    /// A folder that is removed with it.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Writes a file into that folder; gives its path.
     pub fn write(&self, name: &str, text: &str) -> Result<String> {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text)?;
@@ -127,7 +120,7 @@ impl Nats {
     }
 }
 
-/// Three servers that know each other. The options of each name all three.
+/// Three connected servers. The options of each name all three.
 pub fn cluster() -> Result<Vec<Nats>> {
     let ports = (0..3).map(|_| free_port()).collect::<Result<Vec<u16>>>()?;
     let routes: Vec<String> = ports.iter().map(|port| format!("\"nats-route://127.0.0.1:{port}\"")).collect();
@@ -148,10 +141,8 @@ fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// The server's program: the one that `casebook cluster` would run, else one that pip installs.
-///
-/// # Errors
-/// The one that `CASEBOOK_NATS_SERVER` names cannot be used.
+/// The program of the server: the one of `casebook cluster`, or else one installed with pip. Fails if the one
+/// in `CASEBOOK_NATS_SERVER` is unusable.
 pub fn program() -> Result<PathBuf, String> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let find = || {

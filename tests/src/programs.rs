@@ -1,18 +1,14 @@
-//! Our programs, built where they are missing or older than what they are made from.
+//! Builds our programs if they are missing or older than their sources.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// All programs that tests run.
 const ALL: [&str; 6] =
     ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert", "scripted-model"];
 
-/// The folder with the programs.
-///
-/// # Panics
-/// When they cannot be built: there is nothing to test.
+/// The folder with the programs. Panics if they cannot be built.
 pub(crate) fn folder() -> &'static Path {
     static FOUND: OnceLock<PathBuf> = OnceLock::new();
     FOUND.get_or_init(find)
@@ -20,7 +16,7 @@ pub(crate) fn folder() -> &'static Path {
 
 fn find() -> PathBuf {
     let here = std::env::current_exe().unwrap_or_default();
-    // A test lies in target/<profile>/deps, a program in the folder above it.
+    // A test is in target/<profile>/deps, a program in the folder above.
     let folder = here.ancestors().skip(1).find(|folder| !folder.ends_with("deps")).unwrap_or(&here);
     let oldest = ALL.iter().map(|name| changed(&folder.join(name))).min().flatten();
     let built_here = folder.parent().is_some_and(|target| target.ends_with("target"));
@@ -35,7 +31,7 @@ fn changed(file: &Path) -> Option<SystemTime> {
     std::fs::metadata(file).and_then(|found| found.modified()).ok()
 }
 
-/// When a file of the crates was changed last, those of tests aside; none without the sources.
+/// The latest change of a source file outside tests.
 fn newest(root: &Path) -> Option<SystemTime> {
     let mut open = vec![root.to_path_buf()];
     let mut newest = None;
@@ -55,7 +51,7 @@ fn newest(root: &Path) -> Option<SystemTime> {
 
 fn build(root: &Path, folder: &Path) {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // The workspace, as its tests were built: some packages alone would have their libraries built anew.
+    // Builds the whole workspace, because single packages would rebuild libraries with other features.
     cargo.args(["build", "--locked", "--workspace", "--bins"]);
     if folder.ends_with("release") {
         cargo.arg("--release");

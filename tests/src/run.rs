@@ -1,9 +1,9 @@
-//! Runs whole investigations in this process, in a data folder of their own.
+//! Runs investigations in this process, each in a temporary data folder.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use casebook_cli::embedded::{self, Nobody, Options};
+use casebook_cli::embedded::{self, NoObserver, Options};
 use casebook_cli::failure::Failure;
 use casebook_cli::reasoners::Reasoners;
 use casebook_cli::stop::Stop;
@@ -12,12 +12,12 @@ use casebook_runtime::process;
 
 use crate::{Result, nats, programs};
 
-/// One of our programs, built like the test that runs it.
+/// The path of one of our programs, built with the profile of the test.
 pub fn program(name: &str) -> PathBuf {
     programs::folder().join(name)
 }
 
-/// `casebook cluster` on a free port, with a NATS server that this machine has or that pip installs.
+/// `casebook cluster` on a free port, with an installed NATS server or one from pip.
 pub fn cluster() -> Result<Command> {
     let mut command = Command::new(program("casebook"));
     command.args(["cluster", "--port", "0", "--nats-server"]).arg(nats::program()?).stdin(Stdio::null());
@@ -27,15 +27,11 @@ pub fn cluster() -> Result<Command> {
     Ok(command)
 }
 
-/// The folder of our own case.
 pub fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
 }
 
-/// `root`, if it is a case, and the cases below it, by name.
-///
-/// # Errors
-/// When `root` cannot be read or holds no case.
+/// The cases in `root`, which may be a case itself, by name. Fails if there are none.
 pub fn cases(root: &Path) -> Result<Vec<PathBuf>> {
     let advice = "a case is a folder with alert.json and evidence/";
     let unreadable = |e| Failure::usage(format!("cannot read {}: {e}", root.display()), advice);
@@ -44,15 +40,12 @@ pub fn cases(root: &Path) -> Result<Vec<PathBuf>> {
     let mut cases: Vec<PathBuf> = below.chain([root.to_path_buf()]).filter(is_case).collect();
     cases.sort();
     if cases.is_empty() {
-        return Err(Failure::usage(format!("there is no case in {}", root.display()), advice).into());
+        return Err(Failure::usage(format!("no case in {}", root.display()), advice).into());
     }
     Ok(cases)
 }
 
-/// How to investigate a case. Of it only the alert and the evidence are read.
-///
-/// # Errors
-/// The alert cannot be read.
+/// The options to investigate a case; reads only the alert and the evidence.
 pub fn options(case: &Path, data: &Path, budget: Budget, reasoners: Reasoners) -> Result<Options> {
     prepared(&case.join("alert.json"), &case.join("evidence"), data, budget, reasoners)
 }
@@ -64,22 +57,20 @@ fn prepared(alert: &Path, evidence: &Path, data: &Path, budget: Budget, reasoner
     Ok(Options { alert, sources: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, reasoners })
 }
 
-/// Investigates a case with the built-in analyst.
 pub fn investigate_case(case: &Path) -> Result<Report> {
     investigate(&case.join("alert.json"), &case.join("evidence"))
 }
 
-/// Investigates an alert over a folder of evidence with the built-in analyst.
 pub fn investigate(alert: &Path, evidence: &Path) -> Result<Report> {
     investigate_in(alert, evidence, tempfile::tempdir()?.path())
 }
 
-/// The same in the data folder `data`.
+/// Like [`investigate`], in the data folder `data`.
 pub fn investigate_in(alert: &Path, evidence: &Path, data: &Path) -> Result<Report> {
     investigate_with(alert, evidence, data, Budget::default(), Reasoners::analyst())
 }
 
-/// The same with other limits and other reasoners.
+/// Like [`investigate_in`], with other limits and reasoners.
 pub fn investigate_with(
     alert: &Path,
     evidence: &Path,
@@ -89,11 +80,9 @@ pub fn investigate_with(
 ) -> Result<Report> {
     let options = prepared(alert, evidence, data, budget, reasoners)?;
     let (_stopper, mut stop) = Stop::by_hand();
-    Ok(process::run(async { embedded::investigate(options, &mut Nobody, &mut stop).await })??)
+    Ok(process::run(async { embedded::investigate(options, &mut NoObserver, &mut stop).await })??)
 }
 
-/// # Errors
-/// Names the first task that failed.
 pub fn no_task_failed(report: &Report) -> Result<()> {
     match report.usage.tasks.iter().find_map(|task| Some((&task.task, task.failed.as_ref()?))) {
         Some((task, why)) => Err(format!("task {task} failed: {why}").into()),

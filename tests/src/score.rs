@@ -1,5 +1,5 @@
-//! Scores a finished investigation against a case's ground truth: which of the events that matter the
-//! Timeline cites, and whether the verdict is right. The truth is read here and nowhere else.
+//! Scores a finished investigation against the ground truth of its case: which important events the Timeline
+//! cites, and whether the verdict is right. No other code reads the truth.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use crate::Result;
 
-/// The ground truth of a case.
 #[derive(Debug, Deserialize)]
 pub struct Truth {
     verdict: String,
@@ -33,24 +32,20 @@ struct Place {
     line: u64,
 }
 
-/// The figures of one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
-    /// `right`, `wrong` or `inconclusive` (no answer is not a wrong one).
+    /// `right`, `wrong` or `inconclusive`, which does not count as wrong.
     pub verdict: &'static str,
-    /// Share of the events that must be told and are; none when the truth has none.
+    /// Share of the `must` events that the Timeline contains; `None` if there are none.
     pub must: Option<f64>,
-    /// The same for the events that should be told.
     pub should: Option<f64>,
     pub events: usize,
-    /// Share of them that cite a record that exists.
+    /// Share of events that cite an existing record.
     pub grounded: f64,
-    /// The times never go back.
     pub ordered: bool,
-    /// Truth events that more than one event tells.
+    /// Truth events that several Timeline events match.
     pub duplicates: usize,
     pub gaps: usize,
-    /// Truth events that must be told and are not.
     pub missed: Vec<String>,
 }
 
@@ -64,17 +59,13 @@ fn verdict(text: &str) -> Option<Verdict> {
     })
 }
 
-/// A line of a file, by the file's name without its folder.
+/// File name without folder, and line.
 type Line = (String, u64);
 
 fn name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
-/// Scores `report` against the truth of the case in `folder`.
-///
-/// # Errors
-/// What could not be read, and where.
 pub fn score(folder: &Path, report: &Report) -> Result<Score> {
     let path = folder.join("truth.json");
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
@@ -94,8 +85,8 @@ pub fn score(folder: &Path, report: &Report) -> Result<Score> {
     let keys: Vec<(&KeyEvent, usize)> = truth.key_events.iter().map(|key| (key, hits(key))).collect();
     let of = |importance: &'static str| keys.iter().filter(move |(key, _)| key.importance == importance);
     let share = |importance| {
-        let (told, all) = (of(importance).filter(|(_, hits)| *hits > 0).count(), of(importance).count());
-        (all > 0).then(|| told as f64 / all as f64)
+        let (found, all) = (of(importance).filter(|(_, hits)| *hits > 0).count(), of(importance).count());
+        (all > 0).then(|| found as f64 / all as f64)
     };
     let mut lengths = BTreeMap::new();
     count_lines(&folder.join("evidence"), &mut lengths);
@@ -119,7 +110,7 @@ pub fn score(folder: &Path, report: &Report) -> Result<Score> {
     })
 }
 
-/// The lines of each file, by its name; of two files with one name, those of the longer one.
+/// Counts the lines of each file by name; the longer of two files with one name counts.
 fn count_lines(folder: &Path, lengths: &mut BTreeMap<String, u64>) {
     for path in std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
         if path.is_dir() {
@@ -132,19 +123,15 @@ fn count_lines(folder: &Path, lengths: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// The figures of many cases together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
-    /// The mean share of the events that must be told and are.
+    /// The mean of [`Score::must`].
     pub must: f64,
-    /// Verdicts that are right.
     pub right: usize,
-    /// Verdicts that are wrong.
     pub wrong: usize,
 }
 
 impl Summary {
-    /// What `all` amount to.
     pub fn of(all: &[Score]) -> Self {
         let must: Vec<f64> = all.iter().filter_map(|score| score.must).collect();
         let verdicts = |name: &str| all.iter().filter(|score| score.verdict == name).count();

@@ -1,5 +1,5 @@
-//! A team of real processes over a real NATS server: Hubs, Directors, Critics and Experts with a scripted
-//! model, each of which can be killed, paused and started again. All of them end with the team.
+//! A team of real processes over a NATS server: Hubs, Directors, Critics and Experts with a scripted model.
+//! Each process can be killed, paused and started again. All are killed on drop.
 
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use crate::model::server::{Options, Server};
 use crate::nats::Nats;
 use crate::{Result, generate, run};
 
-/// How long a process may take until it is ready: it may first have to wait for a Hub and the server.
+/// Maximum wait until a process is ready; it may first wait for a Hub and the server.
 pub const READY: Duration = Duration::from_secs(60);
-/// Bytes of a process's log that are shown when a test fails.
+/// Bytes of a process's log to show when a test fails.
 const TAIL: usize = 3_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,12 +28,11 @@ pub enum Part {
     Hub,
     Director,
     Critic,
-    /// An Expert for every domain of the evidence.
+    /// An Expert for all domains of the evidence.
     Expert,
 }
 
 impl Part {
-    /// All of them, in the order in which they are started.
     pub const ALL: [Self; 4] = [Self::Hub, Self::Director, Self::Critic, Self::Expert];
 
     pub const fn name(self) -> &'static str {
@@ -46,7 +45,6 @@ impl Part {
     }
 }
 
-/// How a team is made up. Each of its processes may do what its role needs and no more.
 #[derive(Debug, Clone)]
 pub struct Shape {
     pub parts: Vec<(Part, usize)>,
@@ -54,13 +52,11 @@ pub struct Shape {
     pub lease: u64,
     /// How often a Hub sweeps, in seconds.
     pub sweep: u64,
-    /// How long the model takes for a reply.
     pub latency: Duration,
     pub brain: Brain,
 }
 
 impl Shape {
-    /// What each process is, in their order.
     pub fn members(&self) -> Vec<Part> {
         self.parts.iter().flat_map(|(part, n)| std::iter::repeat_n(*part, *n)).collect()
     }
@@ -69,7 +65,6 @@ impl Shape {
 #[derive(Debug)]
 pub struct Member {
     pub part: Part,
-    /// Its name, such as `expert-1`.
     pub name: String,
     command: Command,
     log: PathBuf,
@@ -77,13 +72,12 @@ pub struct Member {
 }
 
 impl Member {
-    /// Its number in the system, while it runs.
     pub fn id(&self) -> Option<u32> {
         self.process.as_ref().map(Process::id)
     }
 }
 
-/// Processes of a server. Dropped, all of them are killed; when a test fails, the ends of their logs are shown.
+/// Processes of a server. Dropping it kills them, and shows the ends of their logs if a test fails.
 pub struct Processes {
     pub nats: Nats,
     pub members: Vec<Member>,
@@ -109,10 +103,7 @@ impl DerefMut for Team {
 }
 
 impl Team {
-    /// Starts a server, a model and a team, and waits until all of it is ready. Blocks.
-    ///
-    /// # Errors
-    /// With the log of the process that it concerns.
+    /// Starts a server, a model and a team, and waits until all are ready. Blocks.
     pub fn start(shape: &Shape) -> Result<Self> {
         let domains = DOMAINS.iter().map(|name| Domain::new(*name)).collect::<Result<Vec<_>, _>>()?;
         let nats = Nats::guarded_for(&domains)?;
@@ -160,7 +151,6 @@ impl Processes {
         Self { nats, members: Vec::new() }
     }
 
-    /// Adds a process, which does not run yet.
     pub fn add(&mut self, part: Part, name: &str, arguments: &[&str], environment: &[(&str, &str)]) {
         let mut command = process::serving(&run::program(&format!("casebook-{}", part.name())));
         command.args(["--nats", &self.nats.broker.url()]).args(arguments).envs(environment.iter().copied());
@@ -168,7 +158,7 @@ impl Processes {
         self.members.push(Member { part, name: name.to_owned(), command, log, process: None });
     }
 
-    /// Runs all of them, the Hubs first, and waits until they are ready. Blocks.
+    /// Starts all processes, the Hubs first, and waits until they are ready. Blocks.
     pub fn begin(&mut self) -> Result<()> {
         for part in Part::ALL {
             let members = self.members.iter().enumerate().filter(|(_, member)| member.part == part);
@@ -181,57 +171,53 @@ impl Processes {
         (0..self.members.len()).try_for_each(|i| self.ready(i, READY))
     }
 
-    /// Runs a process that does not run. It is not waited for.
+    /// Starts a process without waiting for it.
     pub fn run(&mut self, i: usize) -> Result<()> {
-        let member = self.members.get_mut(i).ok_or_else(|| format!("there is no process {i}"))?;
+        let member = self.members.get_mut(i).ok_or_else(|| format!("unknown process {i}"))?;
         member.process = Some(Process::start(&member.name, &mut member.command, &member.log)?);
         Ok(())
     }
 
-    /// Waits until a process says that it is ready. Blocks.
-    ///
-    /// # Errors
-    /// It ended, or `patience` did; with the end of its log.
+    /// Waits until a process is ready. Fails with the end of its log. Blocks.
     pub fn ready(&mut self, i: usize, patience: Duration) -> Result<()> {
         let end = Instant::now() + patience;
         let folder = self.nats.folder().to_path_buf();
-        let member = self.members.get_mut(i).ok_or_else(|| format!("there is no process {i}"))?;
-        let mut said = String::new();
+        let member = self.members.get_mut(i).ok_or_else(|| format!("unknown process {i}"))?;
+        let mut reasons = String::new();
         while Instant::now() < end {
-            let process = member.process.as_mut().ok_or_else(|| format!("{} does not run", member.name))?;
+            let process = member.process.as_mut().ok_or_else(|| format!("{} is not running", member.name))?;
             if let Some(status) = process.ended() {
                 return Err(format!("{} ended with {status}: {}", member.name, tail(&folder, &member.name)).into());
             }
             match process.ready() {
                 Some(answer) if answer.ready => return Ok(()),
-                Some(answer) => said = answer.reasons.join("; "),
+                Some(answer) => reasons = answer.reasons.join("; "),
                 None => {}
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err(format!("{} is not ready: {said}\n{}", member.name, tail(&folder, &member.name)).into())
+        Err(format!("{} is not ready: {reasons}\n{}", member.name, tail(&folder, &member.name)).into())
     }
 
-    /// Kills a process (`kill -9`). One that does not run stays as it is.
+    /// Kills a process (`kill -9`) if it runs.
     pub fn kill(&mut self, i: usize) {
         if let Some(mut process) = self.members.get_mut(i).and_then(|member| member.process.take()) {
             process.kill();
         }
     }
 
-    /// Pauses a process (`SIGSTOP`) or lets it go on.
+    /// Pauses a process (`SIGSTOP`) or continues it.
     pub fn pause(&mut self, i: usize, pause: bool) {
         if let Some(process) = self.members.get_mut(i).and_then(|member| member.process.as_mut()) {
             process.signal(signal(pause));
         }
     }
 
-    /// Pauses the server or lets it go on.
     pub fn pause_server(&mut self, pause: bool) {
         self.nats.broker.signal(signal(pause));
     }
 
-    /// Whether a process has ended by itself, and how.
+    /// The processes that ended by themselves.
     pub fn ended(&mut self) -> Vec<String> {
         let ended = self.members.iter_mut().filter_map(|member| {
             let status = member.process.as_mut()?.ended()?;
@@ -240,23 +226,21 @@ impl Processes {
         ended.collect()
     }
 
-    /// The process that sends this key to the model.
+    /// The process that uses this key with the model.
     pub fn owner(&self, sent: &str) -> Option<usize> {
         self.members.iter().position(|member| key(&member.name) == sent)
     }
 
-    /// A connection to the server as the user of a Hub, which may read everything.
+    /// A connection as the user of a Hub, which may read everything.
     pub async fn connection(&self) -> Result<Connection> {
         Ok(nats::connect(&self.nats.options("hub")).await?)
     }
 
-    /// The log of every process: a name and all its lines.
     pub fn logs(&self) -> Vec<(String, String)> {
         let read = |name: &str| std::fs::read_to_string(log(self.nats.folder(), name));
         self.members.iter().map(|member| (member.name.clone(), read(&member.name).unwrap_or_default())).collect()
     }
 
-    /// The ends of all logs.
     pub fn tails(&self) -> String {
         let folder = self.nats.folder();
         self.members.iter().map(|member| format!("--- {}\n{}\n", member.name, tail(folder, &member.name))).collect()
@@ -276,7 +260,6 @@ const fn signal(pause: bool) -> Signal {
     if pause { Signal::STOP } else { Signal::CONT }
 }
 
-/// The key with which the process of this name asks the model.
 pub fn key(name: &str) -> String {
     format!("sk-of-{name}-never-to-be-seen")
 }

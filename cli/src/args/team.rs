@@ -1,5 +1,3 @@
-//! What a person may type to run a team of processes and to talk to one.
-
 use std::path::PathBuf;
 
 use clap::Args;
@@ -9,69 +7,64 @@ use casebook_hub::program::Limits;
 use super::EvidenceArgs;
 use crate::nats::Nats;
 
-/// `casebook cluster`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   casebook cluster --evidence logs/
   casebook cluster alert.json --evidence logs/ --out report/
 
-It runs a NATS server, a Hub, a Director, a Critic, and an Expert for each domain of the evidence, at least
-three. Each is a user of the server with a password of its own and may do what its role needs. With an
-alert, it investigates that, and stops. Ctrl-C finishes what is under way and stops all processes. If one
-ends by itself, the others are stopped and the command fails: the same command goes on from what is recorded.")]
+Starts a NATS server, a Hub, a Director, a Critic, and an Expert for each domain of the evidence, but at least
+three. Each process has its own user and password on the server, with the permissions of its role. With an
+alert, it investigates the alert and stops. Ctrl-C finishes running tasks and stops all processes. If a process
+ends by itself, the command stops the others and fails; run it again to continue.")]
 pub struct Cluster {
     /// The file with an alert, or `-` for standard input: investigate it, then stop the team
     #[arg(value_name = "ALERT")]
     pub alert: Option<PathBuf>,
-    /// What is investigated with.
     #[command(flatten)]
     pub sources: EvidenceArgs,
-    /// Where report.json, report.md and report.html are written
+    /// The folder for report.json, report.md and report.html
     #[arg(long, value_name = "DIR", requires = "alert")]
     pub out: Option<PathBuf>,
-    /// The port of the NATS server, on the loopback; 0 takes a free one
+    /// The loopback port of the NATS server; 0 chooses a free port
     #[arg(long, value_name = "N", default_value_t = 4222)]
     pub port: u16,
-    /// The program of the NATS server, looked for in the PATH
+    /// The nats-server program; a plain name is searched in the PATH
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_SERVER", default_value = "nats-server")]
     pub nats_server: PathBuf,
     /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst plays every role
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,
-    /// What an investigation may cost.
     #[command(flatten)]
     pub budget: Limits,
 }
 
-/// `casebook alert`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   casebook alert alert.json --nats nats://127.0.0.1:4222
   jq -c '.alerts[0]' siem.json | casebook alert - --nats nats://127.0.0.1:4222
 
-Prints the id of the investigation and nothing else on standard output. The same alert again is the same investigation. With no Hub there the
-alert waits on the server. Any NATS client can do the same: docs/nats.md has the subjects.")]
+Prints only the id of the investigation on standard output. The same alert always gets the same investigation.
+If no Hub is running, the alert waits on the server. Other NATS clients can send alerts as well: see
+docs/nats.md.")]
 pub struct SendAlert {
     /// The file with the alert, or `-` for standard input
     #[arg(value_name = "ALERT")]
     pub alert: PathBuf,
-    /// Where the team is.
     #[command(flatten)]
     pub nats: Nats,
 }
 
-/// `casebook watch`
 #[derive(Debug, Args)]
 pub struct Watch {
-    /// Its id, or the beginning of it: shown from its beginning to its end. All of them from now on without
+    /// The id of the investigation, or its beginning; shows it from start to end. Without it, shows all
+    /// investigations from now on
     #[arg(value_name = "ID")]
     pub id: Option<String>,
-    /// Print the events as JSON, one a line
+    /// Print the events as JSON, one per line
     #[arg(long)]
     pub json: bool,
-    /// Where the team is.
     #[command(flatten)]
     pub nats: Nats,
 }

@@ -14,20 +14,18 @@ use super::process::serving;
 use crate::args::LogForm;
 use casebook_hub::program::Limits;
 
-/// The smallest number of Experts: if the evidence has fewer domains, some share one.
+/// The minimum number of Experts: if the evidence has fewer domains, some share one.
 const EXPERTS: usize = 3;
-/// What the processes log unless CASEBOOK_LOG is set.
 const LOG: &str = "info";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// That of its user, with a number if several share it.
+    /// The name of its user, with a number if several share it.
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) domain: Option<Domain>,
 }
 
-/// A Hub, a Director, a Critic, and an Expert for each of `domains`, at least three.
 pub(crate) fn members(domains: &[Domain]) -> Vec<Member> {
     let mut all = ["hub", "director", "critic"]
         .map(|name| Member { name: name.to_owned(), user: name.to_owned(), domain: None })
@@ -43,14 +41,12 @@ pub(crate) fn members(domains: &[Domain]) -> Vec<Member> {
     all
 }
 
-/// What all processes of a team share.
 pub(crate) struct Shared<'a> {
     pub(crate) place: &'a Place,
     pub(crate) url: &'a str,
     pub(crate) models: Option<&'a Path>,
     pub(crate) budget: &'a Limits,
     pub(crate) log: LogForm,
-    /// The collector that traces and metrics are sent to.
     pub(crate) otlp: Option<&'a str>,
 }
 
@@ -72,7 +68,7 @@ pub(crate) fn command(member: &Member, shared: &Shared<'_>) -> Command {
     } else if let Some(models) = shared.models {
         command.arg("--models").arg(models);
     }
-    // The team is set up here alone: settings for other processes of this machine do not apply.
+    // Settings for other processes on this machine must not apply to the team.
     let settings = variables::<Options>().into_iter().filter(|name| name != DRAIN_ENV);
     for name in settings.chain(["CASEBOOK_CONFIG".to_owned()]) {
         command.env_remove(name);
@@ -94,7 +90,7 @@ fn budget(limits: &Limits) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(flag, value)| Some((flag, value?))).collect()
 }
 
-/// The program `name` beside this one, else the one in the PATH.
+/// The program next to this one, or in the PATH.
 fn program(name: &str) -> PathBuf {
     let beside = std::env::current_exe().unwrap_or_default().with_file_name(name);
     if beside.is_file() { beside } else { name.into() }

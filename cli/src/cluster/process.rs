@@ -1,4 +1,4 @@
-//! A process of a team as our child: the NATS server, or a program that answers health.
+//! A child process of a team: the NATS server, or a program that reports its health.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -13,12 +13,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::Failure;
 
-/// Maximum wait for an answer about health.
+/// Maximum wait for a health report.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Bytes at the end of a log in which its last lines are looked for.
+/// Bytes to read at the end of a log to find its last lines.
 const TAIL: u64 = 16 * 1024;
 
-/// A child process. Dropped, it is killed; when we die, its standard input ends.
+/// A child process. It is killed on drop; if we die, its standard input ends.
 #[derive(Debug)]
 pub struct Process {
     pub name: String,
@@ -26,7 +26,7 @@ pub struct Process {
     child: Child,
 }
 
-/// The command for one of our programs: it answers health on a free port, and drains when we die.
+/// The command for one of our programs: reports health on a free port, and drains when its input ends.
 pub fn serving(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(["--health", "0", "--until-eof"]);
@@ -34,17 +34,14 @@ pub fn serving(program: &Path) -> Command {
 }
 
 impl Process {
-    /// Starts `command`, with its standard error appended to `log`.
-    ///
-    /// # Errors
-    /// The program cannot be run, or its log cannot be written.
+    /// Starts `command` and appends its standard error to `log`.
     pub fn start(name: &str, command: &mut Command, log: &Path) -> Result<Self, Failure> {
         let files = File::create(printed(log)).and_then(|out| {
             let errors = OpenOptions::new().create(true).append(true).open(log)?;
             Ok((out, errors))
         });
         let (out, errors) = files.map_err(|e| Failure::write(log, &e))?;
-        // Ctrl-C in a terminal reaches a whole group; the team must end in order.
+        // Ctrl-C in a terminal signals the whole process group, but the team must end in order.
         command.process_group(0).stdin(Stdio::piped()).stdout(out).stderr(errors);
         let child = command.spawn().map_err(|e| {
             let what = format!("cannot run {}: {e}", command.get_program().display());
@@ -57,12 +54,12 @@ impl Process {
         self.child.id()
     }
 
-    /// Its exit status; none while it runs.
+    /// The exit status, or `None` while it runs.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// What it says of itself; none before it answers. Blocks for a moment.
+    /// Its health report, or `None` if it does not answer. Blocks for a moment.
     pub fn ready(&self) -> Option<Answer> {
         let printed = std::fs::read_to_string(printed(&self.log)).ok()?;
         let health: SocketAddr = printed.trim().rsplit_once("http://")?.1.parse().ok()?;
@@ -76,18 +73,17 @@ impl Process {
 
     pub fn signal(&mut self, signal: Signal) {
         if self.ended().is_none() {
-            // An error says that it has ended meanwhile.
+            // An error means that it has ended.
             let _ = kill_process(Pid::from_child(&self.child), signal);
         }
     }
 
     pub fn kill(&mut self) {
-        // An error says that it has ended.
+        // An error means that it has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// The last lines of its log, joined.
     pub fn last_lines(&self) -> io::Result<String> {
         let mut file = File::open(&self.log)?;
         file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(TAIL)))?;
@@ -106,7 +102,7 @@ impl Drop for Process {
     }
 }
 
-/// The file beside `log` that holds what its process prints: the address of its health.
+/// The file beside `log` for standard output, which contains the health address.
 fn printed(log: &Path) -> PathBuf {
     log.with_extension("out")
 }

@@ -1,4 +1,4 @@
-//! The NATS server of a team: checks its program, runs it, and ends one that a killed team left running.
+//! The NATS server of a team: checks the program, runs it, and ends one that a killed team left running.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,15 +11,11 @@ use serde::Deserialize;
 use super::process::Process;
 use crate::failure::Failure;
 
-/// How long a server may take until it listens, and until it has ended.
+/// Maximum wait for the server to listen or to end.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The version of the nats-server `program`.
-///
-/// # Errors
-/// It cannot be run or is too old, with how to install one.
+/// The version of the nats-server `program`. Fails if it cannot run or is too old.
 pub fn check(program: &Path) -> Result<String, Failure> {
     let printed = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let printed = printed.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
@@ -42,23 +38,21 @@ pub fn check(program: &Path) -> Result<String, Failure> {
 #[derive(Debug)]
 pub struct Server {
     pub process: Process,
-    /// Its port on the loopback.
     pub port: u16,
 }
 
-/// What the server writes when it listens.
 #[derive(Deserialize)]
 struct Ports {
     nats: Vec<String>,
 }
 
 impl Server {
-    /// Starts a server with its store in `folder`, in place of one that a killed team left there, and waits
-    /// until it listens on `port`, or on a free one if that is 0. Blocks.
+    /// Starts a server with its store in `folder`, and waits until it listens on `port` (0: any free port).
+    /// Ends a server that a killed team left there. Blocks.
     pub fn start(program: &Path, folder: &Path, config: &Path, port: u16) -> Result<Self, Failure> {
         let (ports, pid) = (folder.join("ports"), folder.join("nats-server.pid"));
         end_left_over(&pid, folder);
-        // What a killed server left there could be of the same process id.
+        // A killed server may have left a file for the same process id.
         let _ = std::fs::remove_dir_all(&ports);
         std::fs::create_dir_all(&ports).map_err(|e| Failure::write(&ports, &e))?;
         let asked = if port == 0 { "-1".to_owned() } else { port.to_string() };
@@ -76,9 +70,9 @@ impl Server {
         }
         let log = process.last_lines().unwrap_or_default();
         Err(Failure::failed(
-            format!("the NATS server does not listen; the end of {}: {log}", process.log.display()),
-            "if its address is in use, choose another port with --port N (0 takes a free one); if a killed team's \
-             server holds it, run `casebook cluster` with the --data of that team",
+            format!("the NATS server does not listen; the end of its log {}: {log}", process.log.display()),
+            "if the address is in use, choose another port with --port N (0 chooses a free one); if the server of a killed \
+             team uses it, run `casebook cluster` with the --data of that team",
         ))
     }
 
@@ -87,17 +81,16 @@ impl Server {
     }
 }
 
-/// The port in the file that a server writes once it listens.
 fn listening(ports: &Path) -> Option<u16> {
     let ports: Ports = serde_json::from_slice(&std::fs::read(ports).ok()?).ok()?;
     ports.nats.iter().find_map(|url| url.rsplit_once(':')?.1.parse().ok())
 }
 
-/// Ends the server that wrote its process id to `file`, if it still runs with its store in `folder`.
+/// Ends the server whose process id is in `file`, if it still uses `folder`.
 fn end_left_over(file: &Path, folder: &Path) {
     let pid = std::fs::read_to_string(file).ok().and_then(|text| Pid::from_raw(text.trim().parse().ok()?));
     let Some(pid) = pid else { return };
-    // Process ids are used again: only a process that names this folder is the server.
+    // Process ids are reused: only a process that names this folder is the server.
     let runs = || {
         let number = pid.as_raw_nonzero().to_string();
         let listed = Command::new("ps").args(["-o", "command=", "-p", &number]).stdin(Stdio::null()).output();
@@ -105,7 +98,7 @@ fn end_left_over(file: &Path, folder: &Path) {
     };
     let end = Instant::now() + PATIENCE;
     while runs() && Instant::now() < end {
-        // An error says that it has ended.
+        // An error means that it has ended.
         let _ = kill_process(pid, Signal::TERM);
         std::thread::sleep(LOOK * 10);
     }

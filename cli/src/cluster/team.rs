@@ -1,5 +1,5 @@
-//! Starts the processes of a team, waits until they take work, notices one that ends, and stops all of
-//! them, the server last.
+//! Starts the processes of a team, waits until they are ready, detects one that ends, and stops all of them,
+//! the server last.
 
 use std::time::{Duration, Instant};
 
@@ -12,19 +12,19 @@ use crate::screen::{DIM, YELLOW, paint, safe, tell};
 use crate::stop::Stop;
 
 const LOOK: Duration = Duration::from_millis(100);
-/// After this time a member that takes no work is reported with its reason.
+/// After this time, a member that is not ready is reported with the reason.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a process takes to end after its time to drain.
+/// How long a process may take to end after draining.
 const LAST_WORDS: Duration = Duration::from_secs(15);
 
-/// A team that runs. Dropped, all of it is killed.
+/// A running team. All processes are killed on drop.
 pub(crate) struct Team {
     pub(crate) members: Vec<Process>,
     pub(crate) server: Process,
 }
 
 impl Team {
-    /// Waits until every member takes work, and reports each of them. An error names a process that ended.
+    /// Waits until every member is ready, and reports each one. Fails if a process ends.
     pub(crate) async fn ready(&mut self) -> Result<(), Failure> {
         report_ready(&self.server);
         for n in 0..self.members.len() {
@@ -61,22 +61,22 @@ impl Team {
         for process in self.members.iter_mut().chain([&mut self.server]) {
             let Some(status) = process.ended() else { continue };
             let ended = format!("{} ended by itself ({status})", process.name);
-            tell(paint(YELLOW, format_args!("{ended}: the team cannot go on without it")));
+            tell(paint(YELLOW, format_args!("{ended}; stopping the team")));
             let log = process.last_lines().unwrap_or_default();
             let what = format!("{ended}; the end of {}: {log}", process.log.display());
             return Err(match status.code() {
-                Some(2) => Failure::usage(what, "correct that setting, then run the same command again"),
-                _ => Failure::failed(what, "what is recorded is safe: the same command goes on from there"),
+                Some(2) => Failure::usage(what, "correct the setting, then run the same command again"),
+                _ => Failure::failed(what, "recorded results are safe; run the same command again to continue"),
             });
         }
         Ok(())
     }
 
-    /// Lets every member finish what is under way and ends it, then the server; at once when `at_once` asks.
-    /// An error says that some were killed.
+    /// Lets every member finish its running tasks, ends them, then ends the server. `at_once` interrupts the
+    /// wait. Fails if processes had to be killed.
     pub(crate) async fn stop(mut self, at_once: &mut Stop) -> Result<(), Failure> {
-        tell(paint(DIM, "stops: what is under way is finished first (Ctrl-C again ends it at once)"));
-        // Without the server, a result cannot be recorded: there is nothing to finish.
+        tell(paint(DIM, "stopping after running tasks finish (press Ctrl-C again to stop at once)"));
+        // Without the server, results cannot be recorded.
         let drain = if self.server.ended().is_some() { Duration::ZERO } else { drain() };
         let late = end(&mut self.members, drain + LAST_WORDS, at_once).await?;
         self.members.clear();
@@ -85,7 +85,7 @@ impl Team {
             return Ok(());
         }
         let what = format!("{} did not end in time and were killed", late.join(", "));
-        Err(Failure::failed(what, "what they had under way is done again when the team starts again"))
+        Err(Failure::failed(what, "their running tasks are repeated when the team starts again"))
     }
 }
 
@@ -93,7 +93,7 @@ fn report_ready(process: &Process) {
     tell(paint(DIM, format_args!("{} is ready (process {})", process.name, process.id())));
 }
 
-/// Asks `processes` to end and waits for that; gives the names of those that still run after `patience`.
+/// Sends SIGTERM and waits. Returns the names of the processes that still run after `patience`.
 async fn end(processes: &mut [Process], patience: Duration, at_once: &mut Stop) -> Result<Vec<String>, Failure> {
     processes.iter_mut().for_each(|process| process.signal(Signal::TERM));
     let end = Instant::now() + patience;
@@ -104,13 +104,12 @@ async fn end(processes: &mut [Process], patience: Duration, at_once: &mut Stop) 
             return Ok(running);
         }
         if at_once.within(LOOK).await {
-            let advice = "what is recorded is safe: the same command goes on from there";
+            let advice = "recorded results are safe; run the same command again to continue";
             return Err(Failure::unfinished("stopped at once", advice));
         }
     }
 }
 
-/// How long processes take to finish what is under way.
 fn drain() -> Duration {
     let set = std::env::var(DRAIN_ENV).ok().and_then(|text| text.parse().ok());
     Duration::from_secs(set.or_else(|| DRAIN.parse().ok()).unwrap_or_default())

@@ -1,5 +1,5 @@
-//! The users of a team's server: each has a password of its own, made by chance, in a file that only the
-//! owner of the data folder can read, and may do what its role needs.
+//! The users of a team's server. Each has a random password, in a file that only the owner of the data folder
+//! can read, and the permissions of its role.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -15,7 +15,6 @@ use tempfile::NamedTempFile;
 use super::Place;
 use crate::failure::Failure;
 
-/// Bytes by chance in a password.
 const CHANCE: usize = 24;
 
 pub fn users(domains: &[Domain]) -> Vec<User> {
@@ -25,7 +24,7 @@ pub fn users(domains: &[Domain]) -> Vec<User> {
     [User::Hub, User::Publisher, User::Reader].into_iter().chain(queues.map(User::Worker)).collect()
 }
 
-/// Writes the server's configuration, and the file of each user where it is missing. Gives the
+/// Writes the server's configuration, creates missing password files, and returns the path of the
 /// configuration.
 pub fn prepare(place: &Place, domains: &[Domain]) -> Result<PathBuf, Failure> {
     let folder = place.folder.join("users");
@@ -45,7 +44,7 @@ pub fn prepare(place: &Place, domains: &[Domain]) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// The password of `user`, which is made where it is missing.
+/// The password of `user`, created if it is missing.
 fn password(place: &Place, user: &str) -> Result<String, Failure> {
     let path = place.user(user);
     let known = std::fs::read_to_string(&path).unwrap_or_default();
@@ -57,16 +56,18 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
     }
     let mut bytes = [0; CHANCE];
     let chance = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    chance.map_err(|e| Failure::failed(format!("cannot read /dev/urandom: {e}"), "passwords are made from it"))?;
+    chance.map_err(|e| {
+        Failure::failed(format!("cannot read /dev/urandom: {e}"), "the passwords of the team are generated from it")
+    })?;
     let password = hex(&bytes);
     secret(&path, &format!("{user}:{password}\n"))?;
     Ok(password)
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file atomically that only its owner can read.
 fn secret(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |e: std::io::Error| Failure::write(path, &e);
-    // Such a file is made with mode 0600.
+    // `NamedTempFile` creates files with mode 0600.
     let mut file = NamedTempFile::new_in(path.parent().unwrap_or(path)).map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     file.persist(path).map(drop).map_err(|e| failed(e.error))
@@ -107,7 +108,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let first = Place::open(folder.path()).unwrap();
         let error = Place::open(folder.path()).unwrap_err();
-        assert!(error.what.contains("a team runs in ") && error.advice.contains("--data"), "{error}");
+        assert!(error.what.contains("a team already runs in ") && error.advice.contains("--data"), "{error}");
         drop(first);
         assert!(Place::open(folder.path()).is_ok());
     }

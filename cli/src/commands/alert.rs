@@ -1,5 +1,3 @@
-//! `casebook alert`
-
 use std::time::Duration;
 
 use casebook_hub::service::OpenAnswer;
@@ -10,11 +8,10 @@ use crate::args::SendAlert;
 use crate::failure::{Exit, Failure};
 use crate::screen::{DIM, Screen, YELLOW, paint, safe, tell};
 
-/// How long a Hub may take to say that it has the alert.
 const ANSWER: Duration = Duration::from_secs(15);
 const ADVICE: &str = "send one alert as a JSON object of at most 1 MiB";
 
-/// Has `alert` investigated by a Hub that is there; gives the investigation's id.
+/// Sends `alert` to a Hub and returns the investigation's id.
 pub(crate) async fn open(connection: &Connection, alert: Vec<u8>) -> Result<InvestigationId, Failure> {
     let answer = connection.request(subject::OPEN, alert, ANSWER).await?;
     match serde_json::from_slice(&answer).map_err(Failure::defect)? {
@@ -29,14 +26,11 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
     let answer = match connection.request(subject::OPEN, bytes.clone(), ANSWER).await {
         Ok(answer) => answer,
         Err(NatsError::NoResponders { .. }) => {
-            // The server keeps it until a Hub comes.
+            // The server stores it until a Hub starts.
             connection.store(subject::ALERTS, bytes).await?;
             tell(paint(
                 YELLOW,
-                format_args!(
-                    "no Hub is there: alert {} waits on the server until one comes",
-                    safe(alert.id.as_str(), 80)
-                ),
+                format_args!("no Hub is running; alert {} waits on the server", safe(alert.id.as_str(), 80)),
             ));
             return Ok(Exit::Done);
         }
@@ -44,14 +38,14 @@ pub(super) async fn run(args: &SendAlert, screen: &mut Screen) -> Result<Exit, F
     };
     match serde_json::from_slice(&answer).map_err(Failure::defect)? {
         OpenAnswer::Accepted { investigation, severity, .. } => {
-            // Alone, so that a script can take it as it is.
+            // Only the id goes to standard output, for scripts.
             screen.line(&investigation);
             tell(paint(
                 DIM,
                 format_args!(
-                    "an investigation of severity {severity}; follow it with: casebook watch {investigation} --nats {}{}{}",
+                    "severity {severity}; follow the investigation with: casebook watch {investigation} --nats {}{}{}",
                     connection.url(),
-                    // Whoever may send may not read.
+                    // A user who may send alerts cannot read investigations.
                     if args.nats.credentials.is_some() { " --credentials FILE (of the user reader)" } else { "" },
                     args.nats
                         .ca

@@ -1,5 +1,3 @@
-//! `casebook backtest`
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,7 +18,7 @@ use crate::stop;
 use casebook_report::compare::{self, Pair};
 use casebook_report::save;
 
-/// So many findings that differ are shown; the file that --json writes has all.
+/// Maximum number of changed findings to show; --json writes all.
 const SHOWN: usize = 40;
 
 pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Result<Exit, Failure> {
@@ -29,8 +27,8 @@ pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Re
     let home = Home::existing(data)?;
     let (id, Past { state, report: then, .. }) = home.read(&args.id).await?;
     if state.closed.is_none() {
-        let what = format!("investigation {id} is not finished: there is nothing to compare with");
-        let advice = format!("`casebook resume {id}{}` finishes it", super::investigate::data_option(data));
+        let what = format!("investigation {id} is not finished, so it cannot be compared");
+        let advice = format!("finish it first: casebook resume {id}{}", super::investigate::data_option(data));
         return Err(Failure::unfinished(what, advice));
     }
     let branch = Branch::before_round(Arc::clone(&home.store), &id, args.from_round).await.map_err(failure)?;
@@ -61,13 +59,13 @@ fn reasoners(args: &Backtest, team: Option<&TeamFolder>) -> Result<Reasoners, Fa
         }
         None => {
             return Err(Failure::usage(
-                "--model and --prompts are for models, and there is no models file",
-                format!("give one with --models FILE or {}", models::MODELS_ENV),
+                "--model and --prompts need a models file",
+                format!("name one with --models FILE or {}", models::MODELS_ENV),
             ));
         }
     };
     match &args.prompts {
-        Some(folder) => Ok(reasoners.told(models::prompts(folder)?)),
+        Some(folder) => Ok(reasoners.with_prompts(models::prompts(folder)?)),
         None => Ok(reasoners),
     }
 }
@@ -75,15 +73,15 @@ fn reasoners(args: &Backtest, team: Option<&TeamFolder>) -> Result<Reasoners, Fa
 fn failure(error: BranchError) -> Failure {
     match error {
         BranchError::Original(error) => error.into(),
-        BranchError::NoRound { .. } => Failure::usage(error, "give one of them: --from-round N"),
+        BranchError::NoRound { .. } => Failure::usage(error, "choose one of these rounds with --from-round N"),
     }
 }
 
-/// What stops a backtest can be begun anew, and not resumed: its record is gone with it.
+/// A stopped backtest cannot be resumed, because its record is in memory.
 fn kept_nothing(failure: Failure) -> Failure {
     match failure.exit {
         Exit::Unfinished => Failure {
-            what: "the backtest was stopped: nothing of it is kept, and the investigation is as it was".into(),
+            what: "the backtest was stopped and nothing of it is stored; the investigation is unchanged".into(),
             advice: "run the same command again".into(),
             ..failure
         },
@@ -126,6 +124,6 @@ fn show(then: &Report, now: &Report, screen: &mut Screen) {
         }
     }
     if changed.len() > SHOWN {
-        screen.line(format_args!("  and {} more: --json FILE writes all", changed.len() - SHOWN));
+        screen.line(format_args!("  and {} more; --json FILE writes all", changed.len() - SHOWN));
     }
 }

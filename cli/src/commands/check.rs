@@ -1,5 +1,3 @@
-//! `casebook check`
-
 use std::path::{Path, PathBuf};
 
 use casebook_agent::model::config::Config;
@@ -19,23 +17,21 @@ mod team;
 
 pub use schema::schema;
 
-/// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The files that were read, in the order in which they were read.
     pub files: Vec<PathBuf>,
-    /// What is wrong with them, in order of file and line.
+    /// In order of file and line.
     pub faults: Vec<ConfigFault>,
 }
 
 impl Found {
-    /// `file` was read with this result; what is wrong is kept.
+    /// Records that `file` was read, and keeps its faults.
     fn keep<T>(&mut self, file: &Path, read: Result<T, ConfigFaults>) -> Option<T> {
         self.files.push(file.to_path_buf());
         read.map_err(|faults| self.faults.extend(faults.0)).ok()
     }
 
-    /// What is wrong at the place to which `path` leads in a file that holds.
+    /// Records a fault at `path` in a file that was parsed.
     fn at(&mut self, form: Form, file: &Path, path: &[&str], what: &str) {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         self.faults.push(Source::new(form, file, &text).fault(path, what));
@@ -58,16 +54,18 @@ pub(super) fn run(args: &Check, screen: &mut Screen) -> Result<Exit, Failure> {
     }
     if paths.is_empty() && models.is_none() {
         return Err(Failure::usage(
-            "there is nothing to check",
-            format!("name a team folder or a file, or set {TEAM_ENV}; `casebook check --help` says which are known"),
+            "nothing to check",
+            format!(
+                "name a team folder or a file, or set {TEAM_ENV}; `casebook check --help` lists the kinds of files"
+            ),
         ));
     }
     let found = check(&paths, models.as_deref(), &|name| std::env::var(name).ok());
-    tell(&found, args.json, screen);
+    report(&found, args.json, screen);
     Ok(if found.faults.is_empty() { Exit::Done } else { Exit::Usage })
 }
 
-/// Reads all `paths`, files and team folders, and the models file; `variable` says what an environment variable is.
+/// Checks `paths` (files and team folders) and the models file; `variable` reads environment variables.
 pub fn check(paths: &[PathBuf], models: Option<&Path>, variable: &dyn Fn(&str) -> Option<String>) -> Found {
     let mut found = Found::default();
     let config: Option<Config> = models.and_then(|file| file::models(file, &mut found));
@@ -82,13 +80,13 @@ pub fn check(paths: &[PathBuf], models: Option<&Path>, variable: &dyn Fn(&str) -
     found
 }
 
-fn tell(found: &Found, as_json: bool, screen: &mut Screen) {
+fn report(found: &Found, as_json: bool, screen: &mut Screen) {
     if as_json {
         let faults: Vec<_> =
             found.faults.iter().map(|f| json!({"file": f.file, "line": f.line, "what": f.what})).collect();
-        let told = json!({"files": found.files, "faults": faults});
-        // Paths that are no text are the one thing that could not be written, and `display` below would lose them, too.
-        screen.line(serde_json::to_string_pretty(&told).unwrap_or_default());
+        let result = json!({"files": found.files, "faults": faults});
+        // Serialisation fails only for paths that are not UTF-8.
+        screen.line(serde_json::to_string_pretty(&result).unwrap_or_default());
         return;
     }
     for fault in &found.faults {
@@ -101,8 +99,8 @@ fn tell(found: &Found, as_json: bool, screen: &mut Screen) {
     }
     let files = words::count(found.files.len() as u64, "file");
     match found.faults.len() {
-        0 if found.files.len() == 1 => screen.line("1 file holds"),
-        0 => screen.line(format_args!("{files} hold")),
+        0 if found.files.len() == 1 => screen.line("1 file is valid"),
+        0 => screen.line(format_args!("{files} are valid")),
         n => screen.line(format_args!("{} in {files}", words::count(n as u64, "fault"))),
     }
 }

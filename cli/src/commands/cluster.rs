@@ -1,5 +1,3 @@
-//! `casebook cluster`
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -30,7 +28,7 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     let alert = args.alert.as_deref().map(super::investigate::read_alert).transpose()?;
     let sources = args.sources.sources()?;
     let models = models::file(args.models.as_deref());
-    // Whatever can be checked is checked before a process starts.
+    // Check everything before starting a process.
     match &models {
         Some(file) => models::client(&models::of_team(models::config(file)?.0, sources.team.as_deref())?).map(drop)?,
         None => models::without_file(sources.team.as_deref())?,
@@ -50,8 +48,7 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     let server = server.await.map_err(Failure::defect)??;
     let url = server.url();
     screen.line(format_args!("{} {version} {url}", paint(BOLD, "NATS server")));
-    screen
-        .line(paint(DIM, format_args!("everything it keeps, and the log of each process: {}", place.folder.display())));
+    screen.line(paint(DIM, format_args!("data and logs of all processes: {}", place.folder.display())));
     let shared = plan::Shared {
         place: &place,
         url: &url,
@@ -69,8 +66,8 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     let done = tokio::select! {
         biased;
         () = asked.wait() => if args.alert.is_none() { Ok(Exit::Done) } else { Err(Failure::unfinished(
-            "stopped before the end of the investigation; what is recorded of it is safe",
-            "the same command goes on with it",
+            "stopped before the end of the investigation; recorded results are safe",
+            "run the same command again to continue",
         )) },
         done = serve(&mut team, &shared, alert.map(|(bytes, _)| bytes), args, screen, &mut stop) => done,
     };
@@ -78,7 +75,6 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     done.and_then(|exit| stopped.map(|()| exit))
 }
 
-/// Serves until a process ends, or investigates `alert` to its end.
 async fn serve(
     team: &mut Team,
     shared: &plan::Shared<'_>,
@@ -99,7 +95,6 @@ async fn serve(
     }
 }
 
-/// Investigates `alert` and shows the verdict, what it used, and where the report is.
 async fn investigate(
     shared: &plan::Shared<'_>,
     alert: Vec<u8>,
@@ -118,7 +113,7 @@ async fn investigate(
     Ok(exit)
 }
 
-/// The domains of the evidence, whose index is then there for all Experts.
+/// Loads the evidence into the index that all Experts share, and returns its domains.
 async fn domains(
     data: &Path,
     args: &Cluster,
@@ -139,7 +134,7 @@ async fn domains(
     };
     let gathered = team::gather(team, catalog.as_ref(), &BTreeSet::new()).await.map_err(|e| team_failure(&e))?;
     super::investigate::gathered(&gathered, screen);
-    // Each Expert starts servers of its own.
+    // Each Expert process starts its own servers.
     gathered.toolbox.close().await;
     let domains: Vec<Domain> = gathered.members.iter().map(|one| one.member.domain.clone()).collect();
     let folder = index_folder(data);
@@ -153,14 +148,13 @@ async fn domains(
     Ok(domains)
 }
 
-/// What to type in another terminal.
 fn hints(place: &Place, url: &str, screen: &mut Screen) {
     let how = |user: &str| format!("--nats {url} --credentials {}", quoted(&place.user(user).display().to_string()));
     screen.line("");
-    screen.line(paint(BOLD, "Send an alert, and watch, from another terminal"));
+    screen.line(paint(BOLD, "To send an alert and to watch, run in another terminal"));
     screen.line(format_args!("  casebook alert ALERT.json {}", how("publisher")));
     screen.line(format_args!("  casebook watch {}", how("reader")));
-    screen.line(paint(DIM, "Ctrl-C stops the team: it finishes what is under way"));
+    screen.line(paint(DIM, "Ctrl-C stops the team after running tasks finish"));
     screen.line("");
 }
 

@@ -1,5 +1,3 @@
-//! `casebook doctor`
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,7 +19,7 @@ use casebook_report::words;
 pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {
     let Some(file) = models::file(args.models.as_deref()) else { return without(args, screen) };
     let (config, _) = models::config(&file)?;
-    screen.line(format_args!("{} {} holds", paint(BOLD, "Models file"), file.display()));
+    screen.line(format_args!("{} {} is valid", paint(BOLD, "Models file"), file.display()));
     players(&config, screen);
     let chosen = chosen(&config, &args.names, &file)?;
     let mut stop = stop::listen()?;
@@ -49,13 +47,13 @@ pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Fail
 fn without(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {
     if !args.names.is_empty() {
         return Err(Failure::usage(
-            format!("there is no models file to find {} in", safe(&args.names.join(", "), 120)),
-            format!("give one with --models FILE or {}", models::MODELS_ENV),
+            format!("{} cannot be found without a models file", safe(&args.names.join(", "), 120)),
+            format!("name one with --models FILE or {}", models::MODELS_ENV),
         ));
     }
     screen.line("No models file: the built-in analyst plays every role, and nothing leaves this machine.");
     screen.line(format_args!(
-        "To let a language model play, write a models file (docs/models.md) and name it with --models FILE or {}.",
+        "To use a language model, write a models file (docs/models.md) and name it with --models FILE or {}.",
         models::MODELS_ENV
     ));
     Ok(Exit::Done)
@@ -65,14 +63,13 @@ fn chosen(config: &Config, names: &[String], file: &Path) -> Result<Vec<String>,
     let known: Vec<String> = config.models().map(|m| m.name.clone()).collect();
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         return Err(Failure::usage(
-            format!("there is no model {:?} in {}", safe(unknown, 64), file.display()),
-            format!("there are: {}", known.join(", ")),
+            format!("unknown model {:?} in {}", safe(unknown, 64), file.display()),
+            format!("the models are {}", known.join(", ")),
         ));
     }
     Ok(if names.is_empty() { known } else { names.to_vec() })
 }
 
-/// Who plays which role, first phase first.
 fn players(config: &Config, screen: &mut Screen) {
     for kind in TaskKind::ALL {
         let selected = config.select(kind.role(), kind, casebook_protocol::Phase::Discovery, None);
@@ -84,7 +81,7 @@ fn players(config: &Config, screen: &mut Screen) {
     }
 }
 
-/// Tries one model and shows what came. True if it can be used.
+/// Tries one model and shows the results. Returns true if it can be used.
 async fn examine(
     config: &Config,
     profile: &Profile,
@@ -104,7 +101,7 @@ async fn examine(
     };
     screen.line(format_args!("  key        {key}"));
     let alone = Arc::new(config.alone(&profile.name).map_err(Failure::defect)?);
-    let client = Client::open(&alone).map_err(|e| Failure::failed(e, "see to it that it can be used"))?;
+    let client = Client::open(&alone).map_err(|e| Failure::failed(e, "correct its entry in the models file"))?;
     let client: Arc<dyn Model> = Arc::new(client);
     let mut made: Vec<Trial> = Vec::new();
     'all: for _ in 0..trials {
@@ -122,7 +119,7 @@ async fn examine(
             let answered = version.is_some();
             show(&trial, screen);
             made.push(trial);
-            // A model that does not answer at all is not asked five more times.
+            // A model that does not answer the first request is not asked again.
             if !answered && made.len() == 1 {
                 break 'all;
             }
@@ -140,7 +137,6 @@ async fn examine(
     Ok(fits)
 }
 
-/// What came of a task.
 fn show(trial: &Trial, screen: &mut Screen) {
     let Outcome { calls, asked, result, .. } = &trial.outcome;
     let refused = calls.iter().filter(|call| call.status == CallStatus::Failed).count();
@@ -150,9 +146,9 @@ fn show(trial: &Trial, screen: &mut Screen) {
     let name = trial.kind.name();
     screen.line(match result {
         Ok(_) if asked.iter().any(|call| call.purpose == Purpose::Repair) => {
-            paint(YELLOW, format_args!("  {name:<12} held after a repair, {used}"))
+            paint(YELLOW, format_args!("  {name:<12} passed after a repair, {used}"))
         }
-        Ok(_) => format!("  {name:<12} held at the first try, {used}"),
+        Ok(_) => format!("  {name:<12} passed at the first try, {used}"),
         Err(why) => paint(RED, format_args!("  {name:<12} failed: {}; {used}", safe(why, 600))),
     });
 }

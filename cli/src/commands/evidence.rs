@@ -1,5 +1,3 @@
-//! `casebook evidence`
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,8 +15,8 @@ pub(super) async fn run(data: &Path, args: &Evidence) -> Result<Exit, Failure> {
     let mut stop = stop::listen()?;
     let catalog = load(&args.evidence, data, None, &mut stop, &mut |_| {}).await?;
     let server = EvidenceServer::new(&catalog, &args.domains)
-        .map_err(|e| Failure::usage(e, "leave out --domain, or name one of these"))?;
-    tracing::info!(sources = catalog.sources().len(), "serves evidence");
+        .map_err(|e| Failure::usage(e, "omit --domain, or choose one of these"))?;
+    tracing::info!(sources = catalog.sources().len(), "serving evidence");
     let instructions = server.instructions();
     let served = Served { name: "casebook-evidence", instructions, tools: Arc::new(server), hints: |_| Hints::READS };
     mcp::serve("casebook evidence", served, args.http, &mut stop).await

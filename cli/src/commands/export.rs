@@ -1,5 +1,3 @@
-//! `casebook export`
-
 use crate::args::Export;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;

@@ -1,5 +1,3 @@
-//! `casebook list`
-
 use casebook_hub::Summary;
 use casebook_hub::archive;
 
@@ -33,7 +31,7 @@ pub(super) async fn run(home: &Home, screen: &mut Screen) -> Result<Exit, Failur
         screen.line(paint(
             DIM,
             format_args!(
-                "what `casebook cluster` investigates here is kept by its server: while that runs, `casebook list --nats \
+                "the server of `casebook cluster` stores its investigations; while it runs, list them with `casebook list --nats \
                  URL --credentials {}`",
                 quoted(&reader.display().to_string())
             ),

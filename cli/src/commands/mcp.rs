@@ -1,5 +1,3 @@
-//! `casebook mcp`
-
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,7 +30,7 @@ async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Bac
     let sources = EvidenceArgs { evidence: args.evidence.clone(), team: args.team.clone() }.sources()?;
     if sources.evidence.is_none() && sources.team.is_none() {
         let mut failure = nothing();
-        failure.advice.push_str("; or name a team that runs, with --nats URL");
+        failure.advice.push_str("; or connect to a running team with --nats URL");
         return Err(failure);
     }
     let models = Models { models: args.models.clone(), ..Models::default() };

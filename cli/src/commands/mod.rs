@@ -1,5 +1,3 @@
-//! The commands, one a file.
-
 pub mod alert;
 pub mod backtest;
 pub mod check;
@@ -23,7 +21,6 @@ use crate::home::Home;
 use crate::nats::Nats;
 use crate::screen::Screen;
 
-/// Does what was typed.
 pub async fn run(cli: Cli) -> Result<Exit, Failure> {
     let data = &cli.common.data;
     let open = async |nats: &Nats| Home::named(data, nats).await;

@@ -1,5 +1,3 @@
-//! `casebook sources`
-
 use std::path::Path;
 
 use casebook_evidence::Source;

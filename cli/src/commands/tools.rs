@@ -1,5 +1,3 @@
-//! `casebook tools`
-
 use casebook_agent::mcp::guard::Judged;
 use casebook_agent::mcp::pins::{Pinned, Pins};
 use casebook_agent::mcp::policy::Kind;
@@ -16,11 +14,11 @@ use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, paint, safe};
 
 pub(super) async fn run(args: &ShowTools, screen: &mut Screen) -> Result<Exit, Failure> {
     let team = embedded::team(args.team.as_deref())?.ok_or_else(|| {
-        Failure::usage("there is no team folder", format!("give it with --team DIR or {}", embedded::TEAM_ENV))
+        Failure::usage("no team folder given", format!("name it with --team DIR or {}", embedded::TEAM_ENV))
     })?;
     let mut toolbox = open(&team).await?;
     if args.json && !args.confirm.is_empty() {
-        return Err(Failure::usage("--confirm shows what it confirms, and not as JSON", "leave --json out"));
+        return Err(Failure::usage("--confirm does not work with --json", "omit --json"));
     }
     if !args.confirm.is_empty() {
         let confirmed = confirm(&team, &toolbox, &args.confirm, screen);
@@ -41,18 +39,18 @@ pub(super) async fn run(args: &ShowTools, screen: &mut Screen) -> Result<Exit, F
 
 async fn open(team: &TeamFolder) -> Result<Toolbox, Failure> {
     let opened = Toolbox::open(&team.folder, &team.servers, &team.policy, &|_| true).await;
-    opened.map_err(|fault| Failure::usage(fault, "repair the file, or remove it to pin every tool anew"))
+    opened.map_err(|fault| Failure::usage(fault, "repair the file, or delete it to pin all tools again"))
 }
 
 fn confirm(team: &TeamFolder, toolbox: &Toolbox, named: &[String], screen: &mut Screen) -> Result<(), Failure> {
     for name in named {
         let usage = |what: String| Failure::usage(what, "`casebook tools` lists the servers and their tools");
-        // The name of a server may hold a slash, too: the longest that fits is meant.
+        // The name of a server may contain a slash: the longest match wins.
         let served = toolbox.servers.iter().filter(|s| name == &s.name || name.starts_with(&format!("{}/", s.name)));
         let served = served.max_by_key(|s| s.name.len());
-        let served = served.ok_or_else(|| usage(format!("there is no server {name:?} in mcp.json")))?;
+        let served = served.ok_or_else(|| usage(format!("unknown server {name:?} in mcp.json")))?;
         if let Err(why) = &served.there {
-            return Err(Failure::failed(format!("server {} is not there: {why}", served.name), "start it first"));
+            return Err(Failure::failed(format!("server {} is not available: {why}", served.name), "start it first"));
         }
         let all: Vec<_> = served.tools.iter().map(|tool| tool.listed.clone()).collect();
         let wanted: Vec<_> = match name.strip_prefix(&format!("{}/", served.name)) {
@@ -60,16 +58,16 @@ fn confirm(team: &TeamFolder, toolbox: &Toolbox, named: &[String], screen: &mut 
             Some(tool) => all.iter().filter(|listed| listed.name == tool).collect(),
         };
         if wanted.is_empty() {
-            return Err(usage(format!("server {} has no tool that {name:?} names", served.name)));
+            return Err(usage(format!("server {} has no tool {name:?}", served.name)));
         }
         for tool in &wanted {
-            // Whole: what is confirmed is what is shown.
+            // Not shortened: the user confirms all that is shown.
             screen.line(format_args!("{} {}/{}", paint(BOLD, "confirmed"), served.name, visible(&tool.name)));
-            screen.line(format_args!("  it says: {}", visible(&tool.description)));
-            screen.line(format_args!("  takes: {}", visible(&tool.schema.to_string())));
+            screen.line(format_args!("  description: {}", visible(&tool.description)));
+            screen.line(format_args!("  arguments: {}", visible(&tool.schema.to_string())));
         }
         Pins::update(&team.folder, |pins| pins.confirm(&served.name, wanted.iter().copied(), &all))
-            .map_err(|fault| Failure::failed(fault, "see to it that the team folder can be written"))?;
+            .map_err(|fault| Failure::failed(fault, "make the team folder writable"))?;
     }
     Ok(())
 }
@@ -97,11 +95,11 @@ const fn access(judged: &Judged) -> &'static str {
     }
 }
 
-/// Where a server is, without what may be secret.
+/// How a server is reached, without secrets.
 fn place(team: &TeamFolder, served: &Served) -> String {
     match team.servers.all.get(&served.name) {
         Some(Way::Child { command, .. }) => format!("runs {command}"),
-        // Without path and query, which may hold a key.
+        // Path and query may contain a key.
         Some(Way::Http { url, .. }) => format!("at {}", url.split('/').take(3).collect::<Vec<_>>().join("/")),
         None => String::new(),
     }
@@ -114,7 +112,7 @@ fn show(team: &TeamFolder, toolbox: &Toolbox, verbose: bool, screen: &mut Screen
     for served in &toolbox.servers {
         let health = match &served.there {
             Ok(is) => paint(GREEN, safe(is, 120)),
-            Err(why) => paint(RED, format_args!("not there: {}", safe(why, 600))),
+            Err(why) => paint(RED, format_args!("not available: {}", safe(why, 600))),
         };
         screen.line(format_args!("{}  {health}", paint(BOLD, safe(&served.name, 80))));
         let policy = &served.policy;
@@ -148,7 +146,7 @@ fn tool(team: &TeamFolder, served: &Served, judged: &Judged, verbose: bool, scre
         let named = if offer.spec.name == judged.listed.name {
             String::new()
         } else {
-            // What stands in calls, citations and reports.
+            // The name in calls, citations and reports.
             format!("as {}, ", safe(&offer.spec.name, 80))
         };
         format!("{named}{}{repeatable}, ", access(judged))
@@ -160,8 +158,9 @@ fn tool(team: &TeamFolder, served: &Served, judged: &Judged, verbose: bool, scre
     }
     let look = verbose || matches!(judged.pinned, Pinned::Changed | Pinned::New);
     if look {
-        screen.line(paint(DIM, format_args!("            it says: {}", safe(&judged.listed.description, 2000))));
-        screen.line(paint(DIM, format_args!("            takes: {}", safe(&judged.listed.schema.to_string(), 2000))));
+        screen.line(paint(DIM, format_args!("            description: {}", safe(&judged.listed.description, 2000))));
+        screen
+            .line(paint(DIM, format_args!("            arguments: {}", safe(&judged.listed.schema.to_string(), 2000))));
     }
 }
 

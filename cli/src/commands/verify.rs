@@ -1,5 +1,3 @@
-//! `casebook verify`
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -16,7 +14,7 @@ use crate::screen::{GREEN, RED, Screen, paint, safe};
 use crate::stop;
 use casebook_report::words;
 
-/// So many files are named where none of them is there.
+/// Maximum number of files to name if the folder contains none of them.
 const NAMED: usize = 3;
 
 pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Result<Exit, Failure> {
@@ -43,7 +41,7 @@ pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Resu
     }
     if problems.is_empty() {
         let report = if found.report { "" } else { " (no report is recorded yet)" };
-        screen.line(format_args!("{}{report}", paint(GREEN, "everything is as it was recorded")));
+        screen.line(format_args!("{}{report}", paint(GREEN, "everything is unchanged since it was recorded")));
         return Ok(Exit::Done);
     }
     screen.line(paint(
@@ -53,7 +51,7 @@ pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Resu
     Ok(Exit::NotIntact)
 }
 
-/// Each quotation with the line of the file that it was taken from.
+/// Compares each quotation with the line of the file that it cites.
 async fn against_files(
     report: &Report,
     evidence: &Path,
@@ -67,15 +65,15 @@ async fn against_files(
     if !cited.is_empty() && cited.is_disjoint(&there) {
         let some: Vec<&str> = cited.into_iter().take(NAMED).collect();
         return Err(Failure::usage(
-            format!("{} holds none of the files that are cited, such as {}", evidence.display(), some.join(", ")),
-            "name the folder that was investigated; `casebook list` says which it was",
+            format!("{} contains none of the cited files, such as {}", evidence.display(), some.join(", ")),
+            "name the folder that was investigated; `casebook list` shows it",
         ));
     }
     let mut problems = Vec::new();
     for (finding, cited, record) in quoted(report) {
         let why = match catalog.record(&record.file, record.line) {
-            Ok(there) if stands(cited, &there) => continue,
-            Ok(_) => "what is quoted does not stand in that line".to_owned(),
+            Ok(there) if contains(cited, &there) => continue,
+            Ok(_) => "that line does not contain the quotation".to_owned(),
             Err(error) => error.to_string(),
         };
         problems.push(format!("{finding} cites {}:{}: {why}", record.file, record.line));
@@ -88,8 +86,8 @@ async fn against_files(
     Ok(problems)
 }
 
-/// Each record of a file that a citation which holds leads to, with its finding. What stands in the result of a
-/// tool is in no file: it was compared with the recorded result.
+/// Each record of a file that a valid citation leads to, with its finding. Results of tools are not in a file;
+/// they were compared with the recorded result.
 fn quoted(report: &Report) -> impl Iterator<Item = (&FindingId, &ReportCitation, &RecordRef)> {
     report
         .findings
@@ -100,8 +98,8 @@ fn quoted(report: &Report) -> impl Iterator<Item = (&FindingId, &ReportCitation,
         .filter(|(_, _, record)| record.artifact().is_none())
 }
 
-/// The quotation stands in the record as it is written, or in one of its fields as it is read.
-fn stands(cited: &ReportCitation, record: &casebook_evidence::Record) -> bool {
+/// The quotation occurs in the raw record or in one of its fields.
+fn contains(cited: &ReportCitation, record: &casebook_evidence::Record) -> bool {
     let Citation::Literal { quote, .. } = &cited.citation else { return true };
     let quote = squeezed(quote.strip_suffix('…').unwrap_or(quote));
     squeezed(&record.text()).contains(&quote)

@@ -1,9 +1,9 @@
-//! The roles at work over one body of evidence, for any number of alerts: what `casebook mcp` runs on.
+//! The roles for any number of alerts over one body of evidence, for `casebook mcp`.
 
 use casebook_hub::{Intake, archive};
 use casebook_protocol::{Budget, InvestigationId, Member};
 
-use super::{Engine, Nobody, Sources, gathered};
+use super::{Engine, NoObserver, Sources, gathered};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::reasoners::Reasoners;
@@ -16,18 +16,18 @@ pub struct Options {
     pub reasoners: Reasoners,
 }
 
-/// The roles at work. Investigations go on without the client that opened them.
+/// Investigations continue if the client that opened them is gone.
 pub struct Service {
     pub intake: Intake,
     team: Engine,
 }
 
 impl Service {
-    /// Loads the evidence, starts the roles, and goes on with every investigation over this evidence that was stopped
-    /// before its end. To be called on an actix system.
+    /// Loads the evidence, starts the roles, and continues stopped investigations of this evidence. Call it on
+    /// an actix system.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
-        let (team, evidence) = gathered(&options.sources, home, None, &mut Nobody, stop).await?;
-        team.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
+        let (team, evidence) = gathered(&options.sources, home, None, &mut NoObserver, stop).await?;
+        team.notices.iter().for_each(|notice| tracing::warn!(notice, "notice about the Experts or their servers"));
         let team = Engine::start(home, team, evidence.clone(), options.budget, &options.reasoners).await?;
         let intake = team.intake.clone();
         go_on(home, &intake, &evidence, &team.roster).await?;
@@ -36,23 +36,21 @@ impl Service {
         Ok(Self { intake, team })
     }
 
-    /// The investigations that are worked on.
     pub async fn under_way(&self) -> Vec<InvestigationId> {
         let seen = self.team.hub.observe().await;
         seen.map(|seen| seen.open.into_iter().map(|one| one.investigation).collect()).unwrap_or_default()
     }
 
-    /// Hands out no more work. What is recorded stays, and goes on at the next start.
+    /// Hands out no more tasks. Investigations continue at the next start.
     pub async fn suspend(&self) {
         if !self.team.drained().await {
-            tracing::warn!("not all that was under way is recorded: it is done again at the next start");
+            tracing::warn!("some running tasks were not recorded; the next start repeats them");
         }
         self.team.bus.close();
         self.team.toolbox.close().await;
     }
 }
 
-/// Puts what was stopped before its end into the queue.
 async fn go_on(home: &Home, intake: &Intake, evidence: &str, roster: &[Member]) -> Result<(), Failure> {
     for one in archive::summaries(home.store.as_ref()).await? {
         if one.closed.is_some() || one.trouble.is_some() || one.evidence != evidence {
@@ -63,9 +61,11 @@ async fn go_on(home: &Home, intake: &Intake, evidence: &str, roster: &[Member]) 
         match roster::difference(state.roster(), roster) {
             None => {
                 intake.again(&id, &state).await?;
-                tracing::info!(investigation = %id, "goes on");
+                tracing::info!(investigation = %id, "investigation continues");
             }
-            Some(why) => tracing::warn!(investigation = %id, why, "its evidence has changed: it does not go on"),
+            Some(why) => {
+                tracing::warn!(investigation = %id, why, "investigation not continued: its evidence has changed")
+            }
         }
     }
     Ok(())

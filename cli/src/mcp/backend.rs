@@ -1,4 +1,4 @@
-//! Where the alerts of a client go: to the roles in this process, or to a team over NATS.
+//! Where alerts of a client go: to the roles in this process, or to a team over NATS.
 
 use casebook_hub::intake::Source;
 use casebook_protocol::InvestigationId;
@@ -13,8 +13,8 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Has `alert` investigated and answers at once. The second half says whether a new investigation
-    /// began; a team does not say.
+    /// Sends `alert` and returns at once. The second value is whether the investigation is new; a team does not
+    /// report that.
     pub async fn open(&self, alert: &Value) -> Result<(InvestigationId, Option<bool>), String> {
         let bytes = alert.to_string().into_bytes();
         match self {
@@ -29,7 +29,7 @@ impl Backend {
         }
     }
 
-    /// Whether a Hub works on an unfinished investigation; a team does not say.
+    /// Whether an unfinished investigation is running; a team does not report that.
     pub async fn under_way(&self, id: &InvestigationId) -> Option<bool> {
         match self {
             Self::Embedded(service) => Some(service.under_way().await.contains(id)),
@@ -37,7 +37,6 @@ impl Backend {
         }
     }
 
-    /// What is under way is left as it is recorded.
     pub async fn close(&self) {
         if let Self::Embedded(service) = self {
             service.suspend().await;

@@ -1,32 +1,32 @@
-//! A search over what investigations recorded: alerts, findings, Journals, Timelines, verdicts.
+//! Searches recorded investigations: alerts, findings, Journals, Timelines, verdicts.
 
 use casebook_protocol::Report;
 use serde_json::{Value, json};
 
-/// Characters of a passage that are shown to each side of a hit.
+/// Characters to show on each side of a match.
 const AROUND: usize = 120;
-/// Passages that are shown of one investigation.
+/// Maximum number of passages to show of one investigation.
 const SHOWN: usize = 5;
 
-/// Words that must all stand somewhere in an investigation, in any case.
+/// Words that an investigation must contain, ignoring case.
 pub struct Wanted(Vec<String>);
 
 impl Wanted {
-    /// The words of `text`; none where there is no word.
+    /// The words of `text`; `None` if it has none.
     pub fn new(text: &str) -> Option<Self> {
         let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
         (!words.is_empty()).then_some(Self(words))
     }
 
-    /// The passages of `report` with these words: the number of all, and the first few. None where a word
-    /// stands nowhere.
+    /// The number of passages of `report` that contain any of the words, and the first few. `None` if a word is
+    /// missing.
     pub fn hits(&self, report: &Report) -> Option<(usize, Vec<Value>)> {
         let passages: Vec<(String, String, String)> =
             passages(report).into_iter().map(|(place, text)| (place, text.to_lowercase(), text)).collect();
         if !self.0.iter().all(|word| passages.iter().any(|(_, lower, _)| lower.contains(word))) {
             return None;
         }
-        // Those with the most of the words first.
+        // Passages with most of the words come first.
         let words = |lower: &str| self.0.iter().filter(|word| lower.contains(word.as_str())).count();
         let mut hits: Vec<(usize, &str, &str)> = passages
             .iter()
@@ -38,7 +38,7 @@ impl Wanted {
         Some((hits.len(), shown.collect()))
     }
 
-    /// The text around the first word that stands in it.
+    /// The text around the first word that it contains.
     fn cut(&self, text: &str) -> String {
         let chars: Vec<char> = text.chars().collect();
         let lower: Vec<char> = chars.iter().map(|c| c.to_lowercase().next().unwrap_or(*c)).collect();
@@ -54,7 +54,6 @@ impl Wanted {
     }
 }
 
-/// What is searched, each with the place where it stands.
 fn passages(report: &Report) -> Vec<(String, String)> {
     let mut all = vec![
         ("alert".to_owned(), report.alert.title.clone()),

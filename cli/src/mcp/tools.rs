@@ -1,4 +1,4 @@
-//! The tools of `casebook mcp`: from arguments to what is recorded.
+//! The tools of `casebook mcp`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::search::Wanted;
 use crate::home::Home;
 use casebook_report::Form;
 
-/// So often an investigation that was opened is looked for, and how long between two looks.
+/// How often to look for an opened investigation, and the pause between.
 const LOOKS: u32 = 20;
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -34,7 +34,6 @@ pub struct Casebook {
 }
 
 impl Casebook {
-    /// Reads what is in `home`, and gives alerts to `backend`.
     #[must_use]
     pub fn new(home: Home, backend: Arc<Backend>) -> Self {
         Self { home, backend }
@@ -59,11 +58,11 @@ impl Casebook {
 
     async fn read(&self, id: &str) -> Result<(InvestigationId, Past), String> {
         let id = self.find(id).await?;
-        let past = archive::read(self.store(), &id).await.map_err(said)?;
+        let past = archive::read(self.store(), &id).await.map_err(message)?;
         Ok((id, past))
     }
 
-    /// One part of what is recorded of an investigation, under its name.
+    /// One part of an investigation's records, under `name`.
     async fn part(&self, id: &str, name: &str, part: impl FnOnce(Past) -> Value) -> Result<Value, String> {
         let (id, past) = self.read(id).await?;
         Ok(json!({"id": id, "finished": past.state.closed.is_some(), name: part(past)}))
@@ -72,14 +71,14 @@ impl Casebook {
     async fn open(&self, wanted: Open) -> Result<Value, String> {
         let (id, new) = self.backend.open(&Value::Object(wanted.alert)).await?;
         let next = if self.begun(&id).await? {
-            "get_investigation says how it stands"
+            "call get_investigation for its state"
         } else {
-            "the alert is kept and waits for its turn: get_investigation knows of it once it has begun"
+            "the alert is stored and waits for its turn; get_investigation finds it once it has started"
         };
         Ok(json!({"id": id, "new": new, "next": next}))
     }
 
-    /// Whether it stands in the store; a team takes a moment for it, or longer where it is busy.
+    /// Whether it is in the store; a busy team takes a while.
     async fn begun(&self, id: &InvestigationId) -> Result<bool, String> {
         for _ in 0..LOOKS {
             if !self.store().log(id, 1).await.map_err(|e| e.to_string())?.is_empty() {
@@ -90,7 +89,7 @@ impl Casebook {
         Ok(false)
     }
 
-    async fn standing(&self, wanted: &One) -> Result<Value, String> {
+    async fn status(&self, wanted: &One) -> Result<Value, String> {
         let (id, Past { state, report, .. }) = self.read(&wanted.id).await?;
         let open = state.closed.is_none();
         let worked_on = if open { self.backend.under_way(&id).await } else { None };
@@ -114,7 +113,7 @@ impl Casebook {
     }
 
     async fn summaries(&self) -> Result<Vec<Summary>, String> {
-        archive::summaries(self.store()).await.map_err(said)
+        archive::summaries(self.store()).await.map_err(message)
     }
 
     async fn list(&self, wanted: &List) -> Result<Value, String> {
@@ -137,7 +136,7 @@ impl Casebook {
         let words = Wanted::new(&wanted.text).ok_or("`text` has no word to look for")?;
         let mut found = Vec::new();
         for id in self.store().investigations().await.map_err(|e| e.to_string())? {
-            // One that cannot be read stands in list_investigations, with its trouble.
+            // list_investigations reports those that cannot be read.
             let Ok(Past { state, report, .. }) = archive::read(self.store(), &id).await else { continue };
             if let Some((passages, hits)) = words.hits(&report) {
                 let verdict = state.closed.map(|_| report.verdict);
@@ -187,7 +186,7 @@ impl Casebook {
         let one = || read::<One>(tool, arguments);
         match tool {
             "open_investigation" => self.open(read(tool, arguments)?).await,
-            "get_investigation" => self.standing(&one()?).await,
+            "get_investigation" => self.status(&one()?).await,
             "list_investigations" => self.list(&read(tool, arguments)?).await,
             "search_investigations" => self.search(&read(tool, arguments)?).await,
             "get_timeline" => self.part(&one()?.id, "timeline", |past| json!(past.state.timeline)).await,
@@ -202,34 +201,33 @@ impl Casebook {
             }
             _ => {
                 let known: Vec<String> = docs::specs().into_iter().map(|spec| spec.name).collect();
-                Err(format!("unknown tool {tool:?}; there are {}", known.join(", ")))
+                Err(format!("unknown tool {tool:?}; the tools are {}", known.join(", ")))
             }
         }
     }
 }
 
-/// What stands over the report of an investigation that goes on: its verdict is none yet.
+/// The note above the report of an unfinished investigation.
 fn unfinished(state: &State) -> String {
     let (phase, round) = (state.phase.name(), state.round);
     format!(
-        "> **Not finished:** {phase}, round {round}. There is no verdict yet: what follows is what is recorded so far.\n\n"
+        "> **Not finished:** {phase}, round {round}. It has no verdict yet; the report covers what is recorded so far.\n\n"
     )
 }
 
-/// The call whose result is wanted: one of this investigation.
 fn recorded<'r>(report: &'r Report, wanted: &Evidence) -> Result<&'r ToolCall, String> {
     let mut calls = report.calls.iter();
     match (&wanted.call, &wanted.artifact) {
         (Some(call), None) => {
             let id = CallId::new(call).map_err(|e| e.to_string())?;
-            calls.find(|one| one.id == id).ok_or_else(|| format!("get_evidence: no call {id} is on record here"))
+            calls.find(|one| one.id == id).ok_or_else(|| format!("get_evidence: this investigation has no call {id}"))
         }
         (None, Some(artifact)) => {
             let id = ArtifactId::new(artifact).map_err(|e| e.to_string())?;
             let found = calls.find(|one| one.result == id);
             found.ok_or_else(|| format!("get_evidence: no call of this investigation has the result {id}"))
         }
-        _ => Err("get_evidence: give `call` or `artifact`, one of them, as a citation has it".into()),
+        _ => Err("get_evidence: give either `call` or `artifact` from a citation".into()),
     }
 }
 
@@ -241,7 +239,7 @@ fn within(name: &str, given: Option<usize>, usual: usize, most: usize) -> Result
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
-fn said(error: HubError) -> String {
+fn message(error: HubError) -> String {
     error.to_string()
 }
 
@@ -250,10 +248,10 @@ fn read<T: DeserializeOwned>(tool: &str, arguments: &str) -> Result<T, String> {
 }
 
 fn unreadable(tool: &str, error: &serde_json::Error) -> String {
-    format!("{tool}: the arguments cannot be read: {error}")
+    format!("{tool}: cannot read the arguments: {error}")
 }
 
-/// Every text in it with what shows nothing written out (rule 3.7).
+/// Escapes invisible characters in every text (`docs/rules.md`, hostile evidence).
 fn shown(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(visible(&text)),

@@ -107,21 +107,21 @@ fn wrong_evidence_is_answered_with_what_is_wrong_and_what_to_do() {
     let check =
         |folder: &str, expect: &[&str]| place.check(&["investigate", "alert.json", "--evidence", folder], 2, expect);
     check("nowhere", &["evidence folder nowhere", "--evidence DIR"]);
-    check("alert.json", &["is no folder", "give the folder that holds the file"]);
+    check("alert.json", &["is not a folder", "name the folder that contains the file"]);
     check("empty", &["holds no usable log file", "put the log files there"]);
 }
 
 #[test]
 fn an_unknown_id_or_data_folder_is_named() {
     let place = Place::new();
-    place.check(&["list"], 2, &["there is no data folder .casebook", "--data DIR"]);
+    place.check(&["list"], 2, &["data folder .casebook does not exist", "--data DIR"]);
     assert!(!place.path().join(".casebook").exists());
     std::fs::create_dir(place.path().join(".casebook")).unwrap();
     for command in ["show", "export", "resume", "verify"] {
         place.check(
             &[command, "12ab"],
             2,
-            &["no investigation has an id that begins with \"12ab\"", "there are no investigations yet"],
+            &["no investigation has an id that begins with \"12ab\"", "no investigations are stored yet"],
         );
     }
     let list = place.run(&["list"]);
@@ -131,7 +131,7 @@ fn an_unknown_id_or_data_folder_is_named() {
     place.file(".casebook/cluster/users/reader", "");
     let list = String::from_utf8(place.run(&["list"]).stdout).unwrap();
     assert!(
-        list.contains("kept by its server")
+        list.contains("stores its investigations")
             && list.contains("casebook list --nats URL --credentials .casebook/cluster/users/reader"),
         "{list}"
     );

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use casebook_cli::embedded::{self, Begun, Nobody, Observer, Options};
+use casebook_cli::embedded::{self, Begun, NoObserver, Observer, Options};
 use casebook_cli::failure::{Exit, Failure};
 use casebook_cli::home::Home;
 use casebook_cli::stop::{Stop, Stopper};
@@ -68,7 +68,7 @@ fn run<T>(main: impl Future<Output = T>) -> T {
 
 fn whole(folder: &Path) -> Report {
     let (_stopper, mut stop) = Stop::by_hand();
-    run(embedded::investigate(options(folder), &mut Nobody, &mut stop)).unwrap()
+    run(embedded::investigate(options(folder), &mut NoObserver, &mut stop)).unwrap()
 }
 
 fn stopped(folder: &Path, at: u64) -> (Result<Report, Failure>, StopAt) {
@@ -121,7 +121,7 @@ fn evidence_that_changed_in_between_is_refused() {
     std::fs::write(logs.join("more.log"), "2026-03-01T02:14:00Z web-03 cron[1]: x\n").unwrap();
     let failure = stopped(folder.path(), u64::MAX).0.unwrap_err();
     assert!(
-        failure.what.contains("the evidence is not what investigation") && failure.what.contains("source more"),
+        failure.what.contains("the evidence changed since investigation") && failure.what.contains("source more"),
         "{failure}"
     );
     let home = Home::open(&folder.path().join("data")).unwrap();
@@ -176,5 +176,5 @@ fn what_a_person_types_from_alert_to_verified_report() {
     assert_eq!(std::fs::read_to_string(folder.path().join("page.html")).unwrap(), file("report.html"));
     assert!(crate::html::tags(&file("report.html")).is_ok());
     assert!(casebook(&["resume", id]).contains("Report"), "one that is finished gives its report");
-    assert!(casebook(&["verify", id, "--evidence", "logs"]).contains("everything is as it was recorded"));
+    assert!(casebook(&["verify", id, "--evidence", "logs"]).contains("everything is unchanged since it was recorded"));
 }

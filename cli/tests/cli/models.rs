@@ -210,7 +210,7 @@ fn a_replay_that_lacks_an_answer_says_which_and_why_and_ends_with_its_own_code()
     let alert = std::fs::read_to_string(place.path().join("alert.json")).unwrap().replace("web-03", "web-04");
     place.file("alert.json", &alert);
     let text = place.keyless(&[&base[..], &["--replay", "kept", "--data", "again"]].concat(), 5);
-    has(&text, &["r1.plan failed:", "this is not the recorded run", "has no answer for r1.plan.m1", "web-04"]);
+    has(&text, &["r1.plan failed:", "the run differs from the recorded one", "has no answer for r1.plan.m1", "web-04"]);
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn what_cannot_start_is_told_before_anything_is_made() {
     let check = |more: &[&str], expect: &[&str]| has(&place.keyless(&[&base[..], more].concat(), 2), expect);
     check(&["--models", "models.toml"], &["TINY_KEY", "not set"]);
     check(&["--models", "none.toml"], &["cannot read the models file none.toml"]);
-    check(&["--record", "kept"], &["there is no models file", "CASEBOOK_MODELS"]);
+    check(&["--record", "kept"], &["--record needs a models file", "CASEBOOK_MODELS"]);
     check(&["--replay", "kept"], &["kept", "--record"]);
     check(&["--replay", "kept", "--record", "kept"], &["cannot be used with"]);
     place.file("bad.toml", "[models.x]\nprovider = \"nobody\"\n");
@@ -250,13 +250,13 @@ fn a_backtest_shows_what_differs_and_leaves_the_original_as_it_is() {
     assert!(difference["now"]["usage"]["model_calls"].as_u64().unwrap() > 3);
     assert_eq!(place.keyless(&["export", &id], 0), before);
     assert_eq!(place.keyless(&["show", &id], 0), shown);
-    has(&place.keyless(&["verify", &id], 0), &["everything is as it was recorded"]);
+    has(&place.keyless(&["verify", &id], 0), &["everything is unchanged since it was recorded"]);
 
     let same = place.keyless(&["backtest", &id, "--from-round", "2"], 0);
     has(&same, &["0 of them differ; 0 only then, 0 only now"]);
     has(&place.keyless(&["backtest", &id, "--from-round", "99"], 2), &["has no round 99", "1 to "]);
-    has(&place.keyless(&["backtest", &id, "--model", "tiny"], 2), &["there is no models file"]);
-    has(&place.run(&[&again[..], &["--model", "judge=tiny"]].concat(), 2), &["there is no role \"judge\""]);
+    has(&place.keyless(&["backtest", &id, "--model", "tiny"], 2), &["need a models file"]);
+    has(&place.run(&[&again[..], &["--model", "judge=tiny"]].concat(), 2), &["got \"judge\""]);
     place.file("prompts/plan.md", "Ask.\n");
     has(&place.run(&[&again[..], &["--prompts", "prompts"]].concat(), 2), &["plan.md: its first line is not"]);
 }
@@ -274,7 +274,7 @@ fn whoever_resumes_a_run_with_models_is_told_to_name_them_again() {
     let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
     let text = place.ended(child.wait_with_output().unwrap(), 3);
-    has(&text, &["go on with: casebook resume", "--models models.toml"]);
+    has(&text, &["continue with: casebook resume", "--models models.toml"]);
 
     let text = place.keyless(&["resume", &place.id()], 0);
     has(&text, &["so far tiny played; without --models FILE the built-in analyst goes on"]);
@@ -284,7 +284,7 @@ fn whoever_resumes_a_run_with_models_is_told_to_name_them_again() {
 fn the_doctor_says_what_is_wrong_with_a_model() {
     let place = Place::new("http://127.0.0.1:9/v1");
     has(&place.keyless(&["doctor"], 0), &["the built-in analyst plays every role", "--models FILE"]);
-    has(&place.keyless(&["doctor", "--models", "models.toml", "none"], 2), &["there is no model \"none\""]);
+    has(&place.keyless(&["doctor", "--models", "models.toml", "none"], 2), &["unknown model \"none\""]);
     let text = place.keyless(&["doctor", "--models", "models.toml", "tiny"], 6);
     has(&text, &["TINY_KEY, which is not set", "director  plan         tiny"]);
 
@@ -300,5 +300,5 @@ fn the_doctor_says_what_is_wrong_with_a_model() {
     let submits = Server::start(false);
     let place = Place::new(&submits.url);
     let text = place.run(&["doctor", "--models", "models.toml", "other"], 6);
-    has(&text, &["plan         held at the first try", "called no tool when it had to investigate"]);
+    has(&text, &["plan         passed at the first try", "called no tool during an investigation"]);
 }

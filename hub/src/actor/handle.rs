@@ -1,4 +1,4 @@
-//! What others hold of the Hub: no channel and no actor leaves it.
+//! The public handle of the Hub.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::error::HubError;
 use crate::ledger::Ledger;
 use crate::state::Case;
 
-/// The Hub of this process. Clones are the same Hub.
+/// The Hub of this process. Clones refer to the same Hub.
 #[derive(Clone)]
 pub struct HubHandle {
     hub: HubAddr,
@@ -26,27 +26,21 @@ pub struct HubHandle {
 }
 
 impl HubHandle {
-    /// Starts the Hub; to be called on the system of `casebook_runtime::process::run`. Every `sweep` it looks for outcomes that
-    /// nobody told of and hands out again what nobody works on; 5 s serves well.
+    /// Starts the Hub on the actix system of `casebook_runtime::process::run`. Every `sweep` (usually 5 s) it
+    /// looks for outcomes whose notice was lost and enqueues open tasks again.
     #[must_use]
     pub fn start(env: Env, sweep: Duration) -> Self {
         Self { hub: super::start(env.clone(), sweep), env }
     }
 
-    /// Opens an investigation and works on it, or goes on with it if it is open already. True if it is new.
-    ///
-    /// # Errors
-    /// When the roster cannot be worked with, the store fails, or the Hub is suspended.
+    /// Opens an investigation and works on it. Returns true if it is new.
     pub async fn open(&self, investigation: &InvestigationId, case: Case) -> Result<bool, HubError> {
         let fresh = self.record(investigation, case).await?;
         self.activate(investigation).await?;
         Ok(fresh)
     }
 
-    /// Writes the opening of an investigation into its log, and nothing more. False if it was open already.
-    ///
-    /// # Errors
-    /// When the roster cannot be worked with, or the store fails.
+    /// Writes the opening event to the log without starting work. Returns false if the log exists.
     pub async fn record(&self, investigation: &InvestigationId, case: Case) -> Result<bool, HubError> {
         let ledger = Ledger::load(&self.env, investigation).await?;
         if ledger.state().case.is_some() {
@@ -54,7 +48,7 @@ impl HubHandle {
         }
         let (_, passed) = ledger.pass(vec![Command::Open(Box::new(case))], false).await?;
         match passed.answers.into_iter().next() {
-            // Another Hub was first.
+            // Another Hub opened it first.
             Some(Err(Rejection::AlreadyOpen)) => Ok(false),
             Some(Err(rejection)) => Err(rejection.into()),
             Some(Ok(())) | None => Ok(true),
@@ -65,20 +59,13 @@ impl HubHandle {
         self.hub.send(Activate(investigation.clone())).await.map_err(|_| HubError::Stopped)?
     }
 
-    /// Goes on with an investigation. No effect on one that is worked on or closed.
-    ///
-    /// # Errors
-    /// When there is none of this id, its log is not intact, the store fails, or the Hub is
-    /// suspended.
+    /// Continues an investigation. No effect if it is open in this Hub or closed.
     pub async fn resume(&self, investigation: &InvestigationId) -> Result<(), HubError> {
         archive::state(self.env.store.as_ref(), investigation).await?;
         self.activate(investigation).await.map(drop)
     }
 
-    /// Lets an investigation go to its report as soon as the tasks under way have ended.
-    ///
-    /// # Errors
-    /// When it is closed or stopping already, and as [`HubHandle::resume`].
+    /// Concludes an investigation as soon as its running tasks have ended.
     pub async fn stop(&self, investigation: &InvestigationId, reason: &str) -> Result<(), HubError> {
         self.resume(investigation).await?;
         let addr = self.activate(investigation).await?;
@@ -92,24 +79,20 @@ impl HubHandle {
         }
     }
 
-    /// Hands out no more tasks and answers when all that was decided is recorded. Tasks under way may
-    /// end; their outcomes are recorded and wait for whoever resumes.
+    /// Stops handing out tasks and returns once all decisions are recorded. Running tasks may finish; their
+    /// outcomes are recorded for a later resume.
     pub async fn suspend(&self) -> Result<(), HubError> {
         for addr in self.hub.send(SuspendAll).await.map_err(|_| HubError::Stopped)? {
             let (reply, done) = oneshot::channel();
             if addr.send(Suspend(reply)).await.is_ok() {
-                // No answer: it has ended in the meantime.
+                // An error means that the investigation has ended.
                 let _ = done.await;
             }
         }
         Ok(())
     }
 
-    /// The report, when the investigation is closed.
-    ///
-    /// # Errors
-    /// When nobody works on it and it is not closed, when the store failed, or when the Hub was
-    /// suspended.
+    /// Waits until the investigation is closed and returns its report.
     pub async fn wait(&self, investigation: &InvestigationId) -> Result<Report, HubError> {
         if let Some(addr) = self.hub.send(Find(investigation.clone())).await.map_err(|_| HubError::Stopped)?? {
             let (reply, ending) = oneshot::channel();
@@ -131,18 +114,17 @@ impl HubHandle {
         Err(HubError::NotRunning(investigation.clone()))
     }
 
-    /// Says to every open investigation which domains have an Expert at the moment.
+    /// Reports to every open investigation which domains have an Expert now.
     pub async fn attend(&self, present: BTreeSet<Domain>) -> Result<(), HubError> {
         let present = Arc::new(present);
         let (_, everyone) = self.hub.send(Everyone).await.map_err(|_| HubError::Stopped)?;
         for addr in everyone {
-            // One that is busy hears it the next time.
+            // A busy investigation gets the next report.
             let _ = addr.try_send(Take(Input::Attend(Arc::clone(&present))));
         }
         Ok(())
     }
 
-    /// How the Hub is.
     pub async fn observe(&self) -> Result<HubObservation, HubError> {
         let (suspended, everyone) = self.hub.send(Everyone).await.map_err(|_| HubError::Stopped)?;
         let mut open = Vec::new();

@@ -1,5 +1,5 @@
-//! What comes in from the bus, on its way to whoever works on the investigation here. All of it is a
-//! hint: what is lost, malformed or not for this Hub stands in the store, where the sweep finds it.
+//! Forwards notices from the bus to investigations. Notices are only hints: the sweep finds in the store what a
+//! lost or malformed notice was about.
 
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{InvestigationId, TaskId};
@@ -11,14 +11,14 @@ use casebook_runtime::wire;
 use super::{Find, HubAddr, Take};
 use crate::batch::Input;
 
-/// Takes notices to whoever works on the investigation in this Hub; other Hubs have theirs.
+/// Forwards notices about investigations that are open in this Hub.
 pub(super) async fn listen(env: Env, hub: HubAddr) {
     for pattern in [subject::OUTCOMES, subject::STEPS] {
         match env.bus.subscribe(pattern).await {
-            Ok(mut told) => {
+            Ok(mut messages) => {
                 let hub = hub.clone();
                 tokio::spawn(async move {
-                    while let Some(message) = told.next().await {
+                    while let Some(message) = messages.next().await {
                         let Some((investigation, work)) = read(&message) else { continue };
                         if !deliver(&hub, investigation, work).await {
                             return;
@@ -26,13 +26,15 @@ pub(super) async fn listen(env: Env, hub: HubAddr) {
                     }
                 });
             }
-            Err(error) => tracing::warn!(%error, pattern, "cannot follow the workers live: the sweep finds it all"),
+            Err(error) => {
+                tracing::warn!(%error, pattern, "could not subscribe to workers; the sweep finds their results")
+            }
         }
     }
 }
 
-/// The work in a notice. A worker speaks for its own queue alone: the subject says who it is, and the
-/// server lets nobody publish to another's.
+/// Reads a notice. The subject identifies the queue of the sender; notices about tasks of other queues are
+/// ignored.
 fn read(message: &Message) -> Option<(InvestigationId, Input)> {
     let owned = |task: &TaskId, subject: fn(&Queue) -> String| {
         Queue::of(task).is_some_and(|queue| subject(&queue) == message.subject)
@@ -42,8 +44,10 @@ fn read(message: &Message) -> Option<(InvestigationId, Input)> {
             Ok(notice) if owned(&notice.task, subject::steps) && notice.step.is_of(&notice.task) => {
                 return Some((notice.investigation, Input::Step(notice.task, Box::new(notice.step))));
             }
-            Ok(notice) => tracing::warn!(task = %notice.task, subject = message.subject, "a step of another queue"),
-            Err(error) => tracing::warn!(%error, "a step cannot be read: it comes with its outcome"),
+            Ok(notice) => {
+                tracing::warn!(task = %notice.task, subject = message.subject, "ignored a step that belongs to another queue")
+            }
+            Err(error) => tracing::warn!(%error, "could not read step; the outcome repeats it"),
         }
         return None;
     }
@@ -51,20 +55,22 @@ fn read(message: &Message) -> Option<(InvestigationId, Input)> {
         Ok(notice) if owned(&notice.task, subject::outcomes) => {
             return Some((notice.investigation, Input::Outcome(notice.task)));
         }
-        Ok(notice) => tracing::warn!(task = %notice.task, subject = message.subject, "an outcome of another queue"),
-        Err(error) => tracing::warn!(%error, "a notice cannot be read: the sweep finds the outcome"),
+        Ok(notice) => {
+            tracing::warn!(task = %notice.task, subject = message.subject, "ignored an outcome that belongs to another queue")
+        }
+        Err(error) => tracing::warn!(%error, "could not read notice; the sweep finds the outcome"),
     }
     None
 }
 
-/// False when the Hub is gone.
+/// Returns false if the Hub has stopped.
 async fn deliver(hub: &HubAddr, investigation: InvestigationId, work: Input) -> bool {
     let Ok(found) = hub.send(Find(investigation)).await else { return false };
     match (found, work) {
-        // A full mailbox loses a live step, no more.
+        // A live step may be lost; its outcome repeats it.
         (Ok(Some(addr)), work @ Input::Step(..)) => drop(addr.try_send(Take(work))),
         (Ok(Some(addr)), work) => drop(addr.send(Take(work)).await),
-        // Another Hub works on it, or nobody until somebody takes it over.
+        // The investigation is not open in this Hub.
         (Ok(None) | Err(_), _) => {}
     }
     true

@@ -129,5 +129,5 @@ async fn unknown_round_or_investigation_is_named() {
     assert_eq!(error(id.clone(), 9).await, "investigation inv-1 has no round 9: its rounds are 1 to 4");
     assert_eq!(error(id, 0).await, "investigation inv-1 has no round 0: its rounds are 1 to 4");
     let unknown = error(InvestigationId::new("other").unwrap(), 1).await;
-    assert!(unknown.contains("there is no investigation other"), "{unknown}");
+    assert!(unknown.contains("investigation other not found"), "{unknown}");
 }

@@ -1,4 +1,4 @@
-//! What the end of a task becomes: its calls, its Journal entries, and its answer after the rules.
+//! Turns the end of a task into events: its calls, its Journal entries and its answer.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,6 @@ use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
 use crate::state::{State, TaskState};
 
-/// The events of an outcome, the budget aside.
 pub(super) fn outcome(
     state: &State,
     task: &TaskState,
@@ -23,7 +22,7 @@ pub(super) fn outcome(
 ) -> Vec<Event> {
     let id = &outcome.task;
     let mut seen = BTreeSet::new();
-    // A call under the id of another task's would stand in the way of that task's own.
+    // A call with the id of another task's call would block the recording of that call.
     let own = outcome.calls.iter().filter(|call| call.id.is_of(id));
     let fresh = own.filter(|call| !state.calls.contains_key(&call.id) && seen.insert(&call.id));
     let mut events: Vec<Event> =
@@ -41,8 +40,8 @@ pub(super) fn outcome(
                 Event::TaskAnswered { task: id.clone(), player: outcome.player.clone(), usage: outcome.usage };
             (answered, accept(state, task, answer, &outcome.raised, exhibits))
         }
-        // A rejection would leave the task requested for ever, since the outcome stands recorded.
-        Ok(answer) => failed(&format!("answered with a {} what asks for a {}", answer.kind().name(), task.kind.name())),
+        // Not a rejection: the outcome is recorded, so the task would stay open.
+        Ok(answer) => failed(&format!("expected a {} as the answer, got a {}", task.kind.name(), answer.kind().name())),
         Err(reason) => failed(reason),
     };
     let unanswered = matches!(end, Event::TaskFailed { .. });
@@ -63,14 +62,13 @@ fn split(failure: Vec<Event>) -> (Event, Vec<Event>) {
     (first, events.collect())
 }
 
-/// Why a task has no answer, what it used, and who played it.
 pub(super) struct Failure<'a> {
     pub(super) reason: &'a str,
     pub(super) usage: Usage,
     pub(super) player: Option<&'a Player>,
 }
 
-/// A failure and what follows from it, so that the flow always goes on.
+/// The events of a failure, chosen so that the flow can continue.
 pub(super) fn failure(state: &State, task: &TaskState, id: &TaskId, failure: Failure<'_>) -> Vec<Event> {
     let Failure { reason, usage, player } = failure;
     let mut events =
@@ -90,7 +88,7 @@ pub(super) fn failure(state: &State, task: &TaskState, id: &TaskId, failure: Fai
     events
 }
 
-/// Without a conclusion nothing is concluded: a false all-clear is worse than a loud error.
+/// Concludes inconclusive: a false all-clear is worse than a loud error.
 fn no_conclusion(reason: &str) -> Event {
     let conclusion = Conclusion {
         verdict: Verdict::Inconclusive,
@@ -122,7 +120,7 @@ fn threshold() -> Score {
     Score::clamped(TIMELINE_THRESHOLD)
 }
 
-/// The Director's entries, stamped. A reference to nothing is dropped, the entry stays.
+/// Numbers the Director's entries and drops references to unknown entries and findings.
 fn journal(state: &State, task: &TaskState, drafts: &[EntryDraft], now: Timestamp) -> Vec<Event> {
     let known: BTreeSet<&FindingId> = state.findings().map(|f| &f.finding.id).collect();
     let mut events = Vec::new();
@@ -134,14 +132,14 @@ fn journal(state: &State, task: &TaskState, drafts: &[EntryDraft], now: Timestam
             events.push(guard(
                 Rule::UnknownEntry,
                 subject.as_str(),
-                format!("there is no earlier entry #{old} that it could correct: dropped from it"),
+                format!("no earlier entry has the number #{old}: reference dropped"),
             ));
         }
         for id in draft.citations.iter().filter(|id| !known.contains(id)) {
             events.push(guard(
                 Rule::UnknownFinding,
                 subject.as_str(),
-                format!("there is no finding {id}: dropped from it"),
+                format!("no finding has the id {id}: reference dropped"),
             ));
         }
         entry.citations.retain(|id| known.contains(id));
@@ -166,7 +164,7 @@ fn accept(
             guards.chain([Event::Asked { round: task.round, question }]).collect()
         }
         Answer::Investigate(findings) => match &task.domain {
-            // What code raised comes first, so that no number of findings can push it out.
+            // Findings raised by code come first, so that the limit does not drop them.
             Some(domain) => {
                 let raised = fresh_of(state, domain, raised, exhibits);
                 submit(state, task.round, domain, &[raised.as_slice(), findings].concat(), exhibits)
@@ -180,15 +178,15 @@ fn accept(
     }
 }
 
-/// What code raises and has not raised in an earlier round: the same of the same records.
+/// The findings raised by code that no earlier round has for the same records.
 fn fresh_of(state: &State, domain: &Domain, raised: &[FindingDraft], exhibits: &Exhibits) -> Vec<FindingDraft> {
     let earlier: Vec<&CheckedFinding> = state.findings().filter(|f| f.finding.domain == *domain).collect();
-    let told = |draft: &&FindingDraft| {
+    let is_new = |draft: &&FindingDraft| {
         let records = visibility::check(state, domain, draft, exhibits).records();
         let same = |f: &&CheckedFinding| f.finding.draft.claim == draft.claim && f.checked.records() == records;
         !earlier.iter().any(same)
     };
-    raised.iter().filter(told).cloned().collect()
+    raised.iter().filter(is_new).cloned().collect()
 }
 
 fn submit(state: &State, round: u32, domain: &Domain, findings: &[FindingDraft], exhibits: &Exhibits) -> Vec<Event> {
@@ -264,8 +262,7 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
     events
 }
 
-/// The findings of tasks that the built-in analyst played: it knows explanations by what was done, and
-/// reads no text.
+/// The findings of tasks that the built-in analyst played.
 fn by_code(state: &State) -> BTreeSet<FindingId> {
     let played = |finding: &Finding| {
         let id = TaskId::of(finding.round, TaskKind::Investigate, Some(&finding.domain));

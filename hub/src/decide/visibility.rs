@@ -1,12 +1,12 @@
-//! What an Expert can have seen, and so rest a finding on.
+//! Checks that an Expert cites only sources that it can see.
 
 use casebook_protocol::{Checked, Domain, FindingDraft, Member, one_line, server_of};
 use casebook_trust::Exhibits;
 
 use crate::state::State;
 
-/// The check of a finding of a domain's Expert. A citation that leads to what this Expert does not see holds
-/// nothing: the bytes are its own word, and it would corroborate itself with the sources of others.
+/// Checks a finding of the Expert for `domain`. A citation of a source that this Expert does not see is not
+/// valid: the Expert could corroborate itself with the sources of others.
 pub(crate) fn check(state: &State, domain: &Domain, draft: &FindingDraft, exhibits: &Exhibits) -> Checked {
     let mut checked = exhibits.check(draft);
     let member = state.member(domain);
@@ -21,7 +21,7 @@ pub(crate) fn check(state: &State, domain: &Domain, draft: &FindingDraft, exhibi
     checked
 }
 
-/// A tool whose results name no source is one itself, and so is the server behind a tool over MCP.
+/// A tool whose results name no source counts as a source, and so does the MCP server of a tool.
 fn sees(member: &Member, source: &str) -> bool {
     let of_tool = |tool: &str| tool == source || server_of(tool) == Some(source);
     member.sources.iter().any(|s| s.source == source) || member.toolset.tools.iter().any(|t| of_tool(&t.name))

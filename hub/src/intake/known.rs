@@ -1,4 +1,4 @@
-//! Which investigation an alert belongs to: the rule for duplicates.
+//! Finds the investigation that an alert belongs to.
 
 use casebook_protocol::{AlertId, InvestigationId};
 use uuid::Uuid;
@@ -8,12 +8,12 @@ use crate::archive;
 use crate::error::HubError;
 use crate::state::State;
 
-/// Names are made under this one, so that an id is the same wherever it is made.
+/// The namespace of investigation ids.
 const NAMESPACE: Uuid = Uuid::from_u128(0x6361_7365_626f_5f6b_8000_0000_0000_0001);
 
-/// The id of the `n`th investigation of an alert, from 1: the same wherever it is made.
+/// The id of the `n`th investigation of an alert, from 1. Every process computes the same id.
 pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
-    // No alert id holds a line break.
+    // An alert id contains no line break.
     let id = Uuid::new_v5(&NAMESPACE, format!("{alert}\n{n}").as_bytes()).hyphenated().to_string();
     InvestigationId::new(id).unwrap_or_else(|_| unreachable!("a UUID in lower case is an investigation id"))
 }
@@ -21,23 +21,20 @@ pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
 #[derive(Debug)]
 pub struct Known {
     pub investigation: InvestigationId,
-    /// Its state; none if it is new.
     pub state: Option<State>,
 }
 
-/// What is known of an earlier investigation of the same alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Earlier {
-    /// It was over other evidence.
+    /// It used other evidence.
     Elsewhere,
     Open,
     Closed,
 }
 
-/// The rule for duplicates. The same alert over the same evidence is the same investigation, ended or not. Only a
-/// person who runs the command again asks for a new one once the last has ended.
-///
-/// Gives the position of the earlier investigation that is meant, or none for a new one.
+/// The position of the earlier investigation that an alert belongs to, or `None` for a new one. The same alert
+/// with the same evidence is the same investigation. Only the command line starts a new one after the last has
+/// closed.
 pub fn duplicate(earlier: &[Earlier], source: Source) -> Option<usize> {
     let open = earlier.iter().position(|one| *one == Earlier::Open);
     let ended = || earlier.iter().rposition(|one| *one == Earlier::Closed);
@@ -48,7 +45,6 @@ pub fn duplicate(earlier: &[Earlier], source: Source) -> Option<usize> {
 }
 
 impl Intake {
-    /// The investigation that this alert belongs to.
     pub async fn known(&self, alert: &AlertId, source: Source) -> Result<Known, HubError> {
         let (mut earlier, mut states) = (Vec::new(), Vec::new());
         for n in 1.. {

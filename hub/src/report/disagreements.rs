@@ -1,5 +1,5 @@
-//! What a reader should know to be disputed: where Expert and Critic differ, where the Critic says that
-//! two findings cannot both be true, and where Experts contradict each other as far as code can tell.
+//! Disagreements: an Expert's confidence differs from the Critic's score, the Critic rules out that two
+//! findings are both true, or code detects that findings of two Experts contradict each other.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use casebook_protocol::{Bearing, CheckedFinding, FindingId};
 use crate::state::State;
 use crate::view;
 
-/// Expert and Critic disagree from this difference on.
+/// The smallest difference between confidence and score that counts.
 pub const DISAGREEMENT: f64 = 0.3;
-/// Contradictions between Experts that are told; more say less.
-const TOLD: usize = 20;
+/// Maximum number of contradictions between Experts to list; more repeat the same.
+const MAX_CONTRADICTIONS: usize = 20;
 
 pub(super) fn of(state: &State) -> Vec<Disagreement> {
     let submitted: BTreeSet<&FindingId> = state.findings().map(|f| &f.finding.id).collect();
-    let mut said = BTreeSet::new();
+    let mut listed = BTreeSet::new();
     let mut all = Vec::new();
     for known in state.findings().filter_map(|f| state.known.get(&f.finding.id)) {
         let (id, sure) = (&known.finding.id, known.finding.draft.confidence);
@@ -25,7 +25,7 @@ pub(super) fn of(state: &State) -> Vec<Disagreement> {
             all.push(Disagreement { findings: vec![id.clone()], about });
         }
         for other in known.contradicted_by.iter().filter(|other| *other != id && submitted.contains(other)) {
-            if said.insert((id.min(other), id.max(other))) {
+            if listed.insert((id.min(other), id.max(other))) {
                 all.push(Disagreement {
                     findings: vec![id.clone(), other.clone()],
                     about: "they cannot both be true".into(),
@@ -33,23 +33,23 @@ pub(super) fn of(state: &State) -> Vec<Disagreement> {
             }
         }
     }
-    all.extend(between_experts(state, &mut said));
+    all.extend(between_experts(state, &mut listed));
     all
 }
 
-/// Pairs of findings of different Experts, both with evidence that holds, of which code can tell that
-/// they speak against each other; each pair once.
-fn between_experts<'a>(state: &'a State, said: &mut BTreeSet<(&'a FindingId, &'a FindingId)>) -> Vec<Disagreement> {
+/// Pairs of findings of different Experts, with valid evidence, that contradict each other. Each pair is listed
+/// once.
+fn between_experts<'a>(state: &'a State, listed: &mut BTreeSet<(&'a FindingId, &'a FindingId)>) -> Vec<Disagreement> {
     let valid: Vec<&CheckedFinding> = state.findings().filter(|f| f.checked.valid()).collect();
     let mut all = Vec::new();
     for (n, a) in valid.iter().enumerate() {
         for b in valid.iter().skip(n + 1).filter(|b| b.finding.domain != a.finding.domain) {
             let (first, second) = (&a.finding, &b.finding);
             let pair = ((&first.id).min(&second.id), (&first.id).max(&second.id));
-            if !view::contradicts(first, second) || !said.insert(pair) {
+            if !view::contradicts(first, second) || !listed.insert(pair) {
                 continue;
             }
-            if all.len() == TOLD {
+            if all.len() == MAX_CONTRADICTIONS {
                 return all;
             }
             let about = match (first.draft.bearing, second.draft.bearing) {

@@ -1,4 +1,4 @@
-//! The tables, and the events in their rows.
+//! The tables, and the encoding of events in rows.
 
 use casebook_protocol::{Event, InvestigationId, Recorded, Timestamp};
 use casebook_runtime::store::{StoreError, read_events};
@@ -9,9 +9,8 @@ use super::packed::{self, Packed};
 
 pub(super) const VERSION: i64 = 1;
 
-/// An investigation has a number, since its id would stand in every row; a row has a form ([`packed`]). Rows
-/// lie in the order in which they came and are found by an index: in the order of their keys each would lie
-/// on another page, and those over a kilobyte on pages of their own.
+/// Rows refer to an investigation by number, which is shorter than its id. `form` is described in [`packed`].
+/// Rows are stored in order of arrival and found by an index: ordered by key, each would be on another page.
 const CREATE: &str = "
 CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE events (investigation INTEGER NOT NULL, seq INTEGER NOT NULL, form INTEGER NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (investigation, seq));
@@ -26,7 +25,7 @@ pub(super) fn create(connection: &mut Connection) -> Result<(), rusqlite::Error>
     transaction.commit()
 }
 
-/// What of an entry does not follow from its place in the log.
+/// The fields of an entry that do not follow from its place in the log.
 #[derive(Serialize)]
 struct Brief<'a> {
     v: u16,
@@ -43,14 +42,14 @@ struct Read {
     event: Event,
 }
 
-/// Entries that are appended together, as they are stored: in one row, under the number of the last.
+/// Encodes entries that are appended together as one row, keyed by the number of the last.
 pub(super) fn write(entries: &[Recorded]) -> Result<Packed, serde_json::Error> {
     let brief: Vec<Brief<'_>> =
         entries.iter().map(|e| Brief { v: e.v, at: e.at, hash: &e.hash, event: &e.event }).collect();
     Ok(packed::pack(&serde_json::to_vec(&brief)?))
 }
 
-/// The entries of the row whose last one has the number `last`, which follow one with the hash `prev`.
+/// Decodes the row whose last entry has the number `last`; `prev` is the hash before its first.
 pub(super) fn read(
     investigation: &InvestigationId,
     last: u64,

@@ -140,7 +140,7 @@ async fn a_full_disk_fails_what_does_not_fit_and_loses_nothing() {
         stored.push(answer.await.unwrap());
     }
     let why = stored[1].clone().unwrap_err().to_string();
-    assert_eq!(why, "cannot store 1: no room is left for casebook.db: free some, then resume");
+    assert_eq!(why, "cannot store 1: the disk of casebook.db is full; free some space, then resume");
     let (job, answer) = put(3, 100);
     requests.send(job).await.unwrap_or_else(|_| panic!());
     stored.push(answer.await.unwrap());

@@ -1,4 +1,4 @@
-//! The one thread that writes: it takes what waits and commits it together.
+//! The writing thread: commits waiting requests together.
 
 use casebook_protocol::{ArtifactId, InvestigationId};
 use casebook_runtime::store::{Once, StoreError};
@@ -9,12 +9,11 @@ use super::fault::fault;
 use super::packed::{self, Packed};
 use super::raw;
 
-/// Requests in one transaction, at most.
 const GROUP: usize = 256;
 
 type Reply<T> = oneshot::Sender<Result<T, StoreError>>;
 
-/// A request with what it is for, in words for an error.
+/// A request and its description for errors.
 pub(super) struct Job {
     pub(super) doing: String,
     pub(super) request: Request,
@@ -26,13 +25,12 @@ pub(super) enum Request {
     Put { named: Named, reply: Reply<()> },
 }
 
-/// Artifacts that a request stores before it writes what names them.
+/// Artifacts to store before the row that names them.
 pub(super) type Named = Vec<(ArtifactId, Packed)>;
 
-/// An answer that is given when the transaction is on disk: `None` for done, or why it is not.
+/// Sends the answer once the transaction is on disk (`None`) or has failed.
 type Answer = Box<dyn FnOnce(Option<StoreError>)>;
 
-/// Serves requests until nobody can make any more.
 pub(super) fn run(mut connection: Connection, mut waiting: mpsc::Receiver<Job>, file: &str) {
     while let Some(first) = waiting.blocking_recv() {
         let mut group = vec![first];
@@ -57,8 +55,8 @@ fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
     let mut answers: Vec<(String, Answer)> = Vec::new();
     let mut lost = false;
     for job in group {
-        // A full disk makes SQLite give up the whole transaction: nothing more may be written after
-        // that, or it would stand alone.
+        // A full disk makes SQLite roll back the whole transaction. Later requests must not be written without
+        // the earlier ones.
         lost |= transaction.is_autocommit();
         if lost {
             let doing = job.doing.clone();
@@ -81,12 +79,12 @@ fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
 fn given_up(doing: &str, file: &str) -> StoreError {
     StoreError::Unavailable {
         doing: doing.to_owned(),
-        reason: format!("{file} gave up the transaction that this was part of: no room is left, or the disk fails"),
+        reason: format!("{file} rolled back the transaction of this request: the disk is full or fails"),
     }
 }
 
-/// Each request writes one row of consequence, with one statement, which undoes itself when it fails: none
-/// takes another along. The artifacts before it may stand where it fails, since nothing names them then.
+/// Each request writes its row with one statement, so a failure affects no other request. Its artifacts may
+/// remain after a failure, since nothing names them.
 fn perform(transaction: &Connection, Job { doing, request }: Job, file: &str) -> Answer {
     match request {
         Request::Append { investigation, after, last, row, named, reply } => {
@@ -114,16 +112,14 @@ impl Request {
     }
 }
 
-/// The answer to give once it is known whether the transaction is on disk. Whoever asked may have
-/// gone in the meantime.
+/// Prepares an answer for when the outcome of the transaction is known. The receiver may be gone.
 fn answer<T: 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Answer {
     Box::new(move |failed| {
         let _ = reply.send(result.and_then(|value| failed.map_or(Ok(value), Err)));
     })
 }
 
-/// The number of an investigation, which gets one where it has none. A number alone says nothing, so it
-/// may stand where what it was made for failed.
+/// The number of an investigation, assigned on first use. It may remain after a failed request.
 fn number(db: &Connection, investigation: &InvestigationId) -> Result<i64, rusqlite::Error> {
     let known = |db: &Connection| {
         db.prepare_cached("SELECT n FROM investigations WHERE id = ?1")?

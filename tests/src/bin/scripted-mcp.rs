@@ -1,21 +1,20 @@
-//! An MCP server that misbehaves as it is told to, over standard input and output. It writes JSON-RPC by
-//! hand, so that it can write it wrongly, too.
+//! An MCP server over standard input and output that misbehaves on request. It writes JSON-RPC by hand, so that
+//! it can also write invalid messages.
 //!
-//! Each tool is a way to behave: `echo`, `rows` (structured content), `write` (says that it writes), `plain`
-//! (says nothing of it), `exit` (ends in mid-call), `hang` (never answers), `late` (answers after `ms`), `big`
-//! (answers `bytes` bytes), `malformed` (answers no JSON), `alien` (answers JSON that is no JSON-RPC), `change`
-//! (changes what `echo` says of itself, and says so), `drop` (no longer has `echo`), `environment` (what it
-//! was given).
+//! Each tool is a behaviour: `echo`, `rows` (structured content), `write` (declares that it writes), `plain`
+//! (declares nothing), `exit` (ends during a call), `hang` (never answers), `late` (answers after `ms`), `big`
+//! (answers `bytes` bytes), `malformed` (answers invalid JSON), `alien` (answers JSON other than JSON-RPC),
+//! `change` (changes the description of `echo`, and reports it), `drop` (removes `echo`), `environment`
+//! (returns its environment).
 //!
-//! Arguments: `--starts FILE` adds a line for each start; `--fail N` ends at once the first N times;
-//! `--description TEXT` is what `echo` says of itself.
+//! Arguments: `--starts FILE` adds a line to a file at each start, `--fail N` exits at once the first N times,
+//! and `--description TEXT` sets the description of `echo`.
 
 use std::io::{BufRead, Write};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// What a script says.
 #[derive(Default)]
 struct Script {
     starts: Option<String>,
@@ -41,7 +40,7 @@ fn main() {
     }
     let started = started(&script);
     if started <= script.fail {
-        eprintln!("scripted-mcp: fails as it is told to, start {started}");
+        eprintln!("scripted-mcp: fails as requested, start {started}");
         std::process::exit(7);
     }
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -61,7 +60,7 @@ fn main() {
     }
 }
 
-/// How often it was started, this time included.
+/// The number of starts, including this one.
 fn started(script: &Script) -> usize {
     let Some(file) = &script.starts else { return usize::MAX };
     let mut all = std::fs::read_to_string(file).unwrap_or_default();
@@ -119,8 +118,8 @@ fn call(script: &mut Script, id: &Value, params: &Value) {
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
     match params.get("name").and_then(Value::as_str).unwrap_or_default() {
         "echo" => {
-            let said = json!({"text": argument("text"), "tenant": argument("tenant")});
-            answer(id, &text(&said.to_string()));
+            let echo = json!({"text": argument("text"), "tenant": argument("tenant")});
+            answer(id, &text(&echo.to_string()));
         }
         "rows" => {
             let rows: Vec<Value> =
@@ -129,7 +128,7 @@ fn call(script: &mut Script, id: &Value, params: &Value) {
         }
         "write" | "plain" => answer(id, &text("done")),
         "exit" => {
-            eprintln!("scripted-mcp: ends in mid-call as it is told to");
+            eprintln!("scripted-mcp: exits during a call as requested");
             std::process::exit(3);
         }
         "hang" => {}
@@ -175,6 +174,6 @@ fn say(message: &Value) {
 
 fn raw(text: &str) {
     let mut out = std::io::stdout().lock();
-    // Whoever closed it does not want to read it.
+    // The reader may have closed the pipe.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

@@ -1,13 +1,11 @@
-//! A Critic that believes everything: what is left is what the mechanical checks and the rules do
-//! alone.
+//! A Critic that believes everything, to measure the mechanical checks and the rules alone.
 
 use casebook_agent::reasoner::{Action, Analyst, Done};
 use casebook_agent::worker::answer;
 use casebook_protocol::{Answer, EventDraft, Judgement, ReviewDraft, Score, Task, TimelineDraft, TimelineView, View};
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
-/// Scores every finding as well as one source allows and makes an event of each that is credible
-/// after the rules.
+/// Gives every finding the best score of one source, and makes an event of each credible one.
 pub const CREDULOUS_CRITIC: Analyst = Analyst(think);
 
 fn think(task: &Task, _: &[Done], _: bool) -> Action {

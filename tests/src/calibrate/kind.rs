@@ -1,61 +1,56 @@
-//! The table of what is planted: what has to become of each kind, who can tell, where its findings go, and
-//! what makes them.
+//! The table of trials: what must happen to each kind, who can detect it, and how to make it.
 
 use serde::Serialize;
 
 use super::plant::{Plant, citations as cite, claims as claim, searches as search, times as time, values as value};
 
-/// What has to become of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
-    /// It is false and may not be believed.
+    /// It is false and must not be believed.
     Refused,
-    /// It is true and may not be lost.
+    /// It is true and must not be lost.
     Kept,
-    /// It tells again what another finding tells: one event, not two.
+    /// It repeats another finding: one event, not two.
     OneEvent,
-    /// It cannot be true together with another finding: not both believed unless marked.
+    /// It contradicts another finding: both must not be believed unless marked.
     Marked,
 }
 
-/// Who can tell that a trial is false.
+/// Who can detect that a trial is false.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum By {
-    /// The recorded bytes alone show it.
+    /// The recorded bytes show it.
     Code,
-    /// Only a reader who understands the claim: a Critic.
+    /// Only a Critic who understands the claim.
     Judgement,
 }
 
-/// Where a planted finding goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Site {
-    /// In place of the real finding that it is made from.
+    /// Replaces the real finding that it is made from.
     Instead,
-    /// Beside that finding.
+    /// Joins that finding.
     Beside,
-    /// Beside a finding that has an event on the Timeline.
+    /// Joins a finding that has an event on the Timeline.
     BesideEvent,
-    /// It is about no real finding.
+    /// Is about no real finding.
     Alone,
 }
 
-/// A line of the table.
 #[derive(Clone, Copy)]
 pub struct Row {
     pub words: &'static str,
     pub expect: Expect,
     pub by: By,
     pub site: Site,
-    /// Changes the finding; nothing where it cannot be done to it.
+    /// Changes the finding; `None` if that is impossible.
     pub(crate) plant: fn(&mut Plant<'_>) -> Option<()>,
 }
 
 macro_rules! kinds {
     ($($name:ident, $words:literal, $expect:ident, $by:ident, $site:ident, $plant:expr;)*) => {
-        /// A kind of trial.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Kind {
@@ -63,7 +58,6 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// Every kind, in the order of the report.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             pub const fn row(self) -> Row {

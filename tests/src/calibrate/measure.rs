@@ -1,5 +1,4 @@
-//! What the outcomes of trials amount to: shares with their intervals, and how well scores tell true
-//! from false.
+//! Summarises outcomes of trials: shares with intervals, and how well scores separate true from false.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,7 +9,6 @@ use serde::Serialize;
 use super::kind::{By, Expect, Kind};
 use super::trial::Outcome;
 
-/// A share of a number of trials with its 95% interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     pub hits: usize,
@@ -21,7 +19,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// Wilson's interval holds for few trials and for shares of 0 and 1.
+    /// Wilson's interval is accurate for few trials and for shares of 0 and 1.
     pub fn new(hits: usize, of: usize) -> Self {
         const Z: f64 = 1.959_964;
         if of == 0 {
@@ -34,13 +32,12 @@ impl Share {
         Self { hits, of, low: (middle - half).max(0.0), high: (middle + half).min(1.0) }
     }
 
-    /// The share, 0 to 1; 0 of nothing.
+    /// From 0 to 1; 0 if there are no trials.
     pub fn value(self) -> f64 {
         if self.of == 0 { 0.0 } else { self.hits as f64 / self.of as f64 }
     }
 }
 
-/// What became of the trials of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     pub kind: Kind,
@@ -48,43 +45,39 @@ pub struct Row {
     pub by: By,
     pub trials: usize,
     pub stopped: usize,
-    /// Believed: credible by rule 3.4.
+    /// Credible by the rule for Timeline membership.
     pub believed: usize,
-    pub told: usize,
-    /// Ended as they have to: refused, kept, one event, or marked.
+    pub on_timeline: usize,
     pub right: Share,
 }
 
-/// How well the scores of a Critic tell true from false.
+/// How well a Critic's scores separate true from false.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     pub truths: usize,
     pub falsehoods: usize,
-    /// The chance that a true one scores higher than a false one; none where one of them is missing.
+    /// The chance that a true finding scores higher than a false one; `None` if one group is empty.
     pub auroc: Option<f64>,
     /// Half of its 95% interval (Hanley and McNeil 1982).
     pub auroc_half: Option<f64>,
-    /// The mean squared distance of the score from 1 for a true and 0 for a false one.
+    /// The mean squared difference of the score from 1 (true) or 0 (false).
     pub brier: Option<f64>,
-    /// The share of true ones in each band of the rubric, best band first.
+    /// The share of true findings in each band of the rubric, best band first.
     pub bands: Vec<(&'static str, Share)>,
 }
 
-/// The measure of one Critic.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measure {
     pub critic: String,
-    /// One row a kind that had trials.
     pub rows: Vec<Row>,
-    /// Over all findings that are true or false by themselves.
+    /// All findings that are true or false by themselves.
     pub all: Calibration,
-    /// Over those that passed the mechanical check: the Critic's own merit.
+    /// Findings that passed the mechanical check: the Critic's own merit.
     pub passed: Calibration,
-    /// Trials that have no score, since the Critic failed.
+    /// Trials without a score, because the Critic failed.
     pub unscored: usize,
 }
 
-/// What `seen` amounts to.
 pub fn measure(critic: &str, seen: &[Outcome]) -> Measure {
     let mut by_kind: BTreeMap<Kind, Vec<&Outcome>> = BTreeMap::new();
     for one in seen {
@@ -110,7 +103,7 @@ fn row(kind: Kind, seen: &[&Outcome]) -> Row {
         trials: seen.len(),
         stopped: count(|s| !s.passed),
         believed: count(|s| s.believed),
-        told: count(|s| s.told),
+        on_timeline: count(|s| s.on_timeline),
         right: Share::new(count(Outcome::right), seen.len()),
     }
 }
@@ -140,7 +133,7 @@ fn calibration(seen: &[&Outcome]) -> Calibration {
     }
 }
 
-/// The chance that one of `high` is above one of `low`, where a tie counts half.
+/// The chance that one of `high` is above one of `low`; a tie counts half.
 fn auroc(high: &[f64], low: &[f64]) -> Option<f64> {
     if high.is_empty() || low.is_empty() {
         return None;

@@ -1,9 +1,9 @@
-//! How well falsehoods are told from truths, measured: findings of known kinds are planted into
-//! finished investigations and go the way of every finding.
+//! Measures how well falsehoods are separated from truths: plants findings of known kinds into finished
+//! investigations and processes them like all findings.
 //!
-//! [`kind`] is the table of what is planted, [`stage`] reads what there is, [`plant`] makes trials of it,
-//! [`trial`] lets them pass the check, the Critic and the rules, [`measure`] counts, [`table`] shows. What is
-//! planted is a pure function of the investigations and a seed.
+//! [`kind`] is the table of trials, [`stage`] reads investigations, [`plant`] makes trials, [`trial`] runs them
+//! through the check, the Critic and the rules, [`measure`] counts, and [`table`] prints. The trials are a pure
+//! function of the investigations and a seed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,60 +31,48 @@ use trial::{Trial, review};
 
 use crate::Result;
 
-/// Trials in one Review, at most: few among many real findings.
+/// Maximum number of trials in one Review, so that they are few among many real findings.
 const TOGETHER: usize = 6;
 
-/// The name under which the mechanical checks are measured alone.
+/// The name of the measurement of the mechanical checks alone.
 pub const CHECKS_ALONE: &str = "checks alone";
 
-/// What to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
-    /// Findings to plant; half as many true ones in hard forms come on top.
+    /// Findings to plant; adds half as many true ones in unusual forms.
     pub trials: usize,
-    /// What chance begins with.
     pub seed: u64,
 }
 
-/// The measurement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// The version of this form.
     pub casebook_calibration: u32,
     pub seed: u64,
     pub investigations: usize,
-    /// Rounds of them that had a Review.
     pub rounds: usize,
     pub planted: usize,
     pub hard: usize,
     pub real: usize,
     pub measures: Vec<Measure>,
-    /// Trials in which code failed: a falsehood that code can tell and that was believed, or a truth
-    /// that a check stopped.
+    /// Trials in which code failed: it believed a falsehood that it can detect, or rejected a truth.
     pub failures: Vec<Failed>,
 }
 
-/// A trial in which code failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failed {
     pub kind: Kind,
     pub critic: String,
     pub claim: String,
-    /// What the check said.
     pub why: String,
 }
 
-/// The Critics by name: the checks alone and the built-in analyst. Models come after them.
+/// The checks alone and the built-in analyst.
 pub fn usual_critics() -> Vec<(String, Arc<dyn Reasoner>)> {
     let analyst: Arc<dyn Reasoner> = Arc::new(Analyst(casebook_critic::analyst::think));
     let credulous: Arc<dyn Reasoner> = Arc::new(credulous::CREDULOUS_CRITIC);
     vec![(CHECKS_ALONE.to_owned(), credulous), (ANALYST.to_owned(), analyst)]
 }
 
-/// Measures every one of `critics` on the same trials.
-///
-/// # Errors
-/// When an investigation cannot be read or the store fails.
 pub async fn calibrate(
     store: &Arc<dyn Store>,
     ids: &[InvestigationId],
@@ -129,7 +117,7 @@ pub async fn calibrate(
     })
 }
 
-/// The trials of a round by the Reviews in which they come: no two of one Review are made from one real finding.
+/// Groups the trials of a round into Reviews, so that no two in one Review come from the same real finding.
 fn together<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<Vec<&'a Trial>> {
     let mut open: Vec<(Vec<&Trial>, BTreeSet<&FindingId>)> = Vec::new();
     for trial in trials {

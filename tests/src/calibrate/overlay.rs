@@ -1,5 +1,5 @@
-//! A store over another one: what a trial writes stays in memory, and what the investigation's own
-//! Critic recorded is not seen.
+//! A store on top of another one: writes of a trial stay in memory, and the records of the original Critic are
+//! hidden.
 
 use std::sync::Arc;
 
@@ -12,23 +12,21 @@ use casebook_runtime::stored;
 
 use super::trial::MadeCall;
 
-/// The store that a Critic sees in a trial.
 pub struct Overlay {
     below: Arc<dyn Store>,
     above: MemoryStore,
-    /// Keys that begin like this belong to the tasks that are played again.
+    /// Prefixes of keys of the tasks that are played again.
     hidden: Vec<String>,
 }
 
 impl Overlay {
-    /// A store over `below` in which the Critic's tasks of `round` were never performed.
+    /// A store on top of `below` in which the Critic's tasks of `round` were never performed.
     pub fn new(below: Arc<dyn Store>, round: u32) -> Self {
         let tasks = [TaskKind::Review, TaskKind::Timeline].map(|kind| TaskId::of(round, kind, None));
         let hidden = tasks.iter().flat_map(|t| [format!("call/{t}."), format!("outcome/{t}")]).collect();
         Self { below, above: MemoryStore::default(), hidden }
     }
 
-    /// Puts a call that belongs to a trial on record.
     pub async fn record(&self, investigation: &InvestigationId, made: &MadeCall) -> crate::Result<()> {
         let json = stored::write(&made.call)?;
         self.above.put(&made.bytes).await?;
@@ -54,7 +52,7 @@ impl Store for Overlay {
 
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
         match self.recorded(investigation, key).await? {
-            Some(stands) => Ok(Once::Stands(stands)),
+            Some(bytes) => Ok(Once::Stands(bytes)),
             None => self.above.record_once(investigation, key, bytes).await,
         }
     }

@@ -1,4 +1,4 @@
-//! What trials are made of: finished investigations, each round as it stood just before its Review.
+//! Reads finished investigations: the state of each round just before its Review.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,39 +11,32 @@ use casebook_runtime::store::Store;
 use casebook_trust::Exhibits;
 use serde_json::Value;
 
-/// Records that are kept of a round: enough to choose from.
 const RECORDS: usize = 4_000;
 
-/// A round of a finished investigation, just before its Review.
 #[derive(Debug)]
 pub struct Stage {
     pub state: State,
     /// The recorded calls of each Expert in this round.
     pub exhibits: BTreeMap<Domain, Exhibits>,
-    /// The findings whose checks held when they were recorded, each with what it cites.
+    /// The findings with valid checks, and what each cites.
     pub bases: Vec<Base>,
-    /// Every record that a search of this round returned, each once.
+    /// Every record that a search of this round returned, without duplicates.
     pub records: Vec<Rec>,
-    /// The searches of this round that say how many records they matched.
     pub searches: Vec<Search>,
-    /// The findings that stood on the Timeline after this round.
-    pub told: BTreeSet<FindingId>,
+    pub on_timeline: BTreeSet<FindingId>,
 }
 
-/// A finding that holds.
 #[derive(Debug, Clone)]
 pub struct Base {
     pub found: CheckedFinding,
-    /// The records that it cites, as they were returned.
+    /// The cited records, as tools returned them.
     pub records: Vec<Rec>,
 }
 
-/// A record as a tool returned it.
 #[derive(Debug, Clone)]
 pub struct Rec {
     pub domain: Domain,
     pub call: casebook_protocol::CallId,
-    /// Where in the result it stands.
     pub pointer: String,
     pub file: String,
     pub line: u64,
@@ -55,21 +48,19 @@ pub struct Rec {
     lower: String,
 }
 
-/// A search that says how many records matched.
 #[derive(Debug, Clone)]
 pub struct Search {
     pub call: ToolCall,
     pub domain: Domain,
     pub total: u64,
     pub terms: Vec<String>,
-    /// One of the terms is enough.
+    /// Whether one matching term is enough.
     pub any: bool,
     pub from: Option<Timestamp>,
     pub to: Option<Timestamp>,
 }
 
 impl Rec {
-    /// The record in `value`, if it is one.
     pub fn read(domain: &Domain, call: &casebook_protocol::CallId, pointer: String, value: &Value) -> Option<Self> {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let known = |key: &str| value.get(key).cloned().unwrap_or(Value::Null);
@@ -90,28 +81,24 @@ impl Rec {
         })
     }
 
-    /// The text stands somewhere in it, in either case, be it as a part of something longer.
+    /// Whether the record contains the text, ignoring case.
     pub fn holds(&self, text: &str) -> bool {
         let text = squeezed(text);
         self.lower.contains(&text) || self.lower.contains(&text.replace('\\', "\\\\"))
     }
 
-    /// Its fields with their values, where the tool gave them.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         let fields = self.value.get("fields").and_then(Value::as_object);
         fields.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
     }
 }
 
-/// In lower case, white space as single blanks.
+/// Converts to lower case with single spaces.
 fn squeezed(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The rounds of an investigation that had a Review, in order.
-///
-/// # Errors
-/// When the store fails, or the log or an artifact is not what was recorded.
 pub async fn stages(store: &dyn Store, id: &InvestigationId) -> Result<Vec<Stage>, HubError> {
     let log = archive::log(store, id).await?;
     let mut stages = Vec::new();
@@ -130,7 +117,7 @@ async fn stage(store: &dyn Store, state: State, after: &[Recorded]) -> Result<St
         bases: Vec::new(),
         records: Vec::new(),
         searches: Vec::new(),
-        told: told(after),
+        on_timeline: on_timeline(after),
         state,
     };
     let mut seen = BTreeSet::new();
@@ -159,7 +146,7 @@ async fn stage(store: &dyn Store, state: State, after: &[Recorded]) -> Result<St
     Ok(stage)
 }
 
-fn told(after: &[Recorded]) -> BTreeSet<FindingId> {
+fn on_timeline(after: &[Recorded]) -> BTreeSet<FindingId> {
     let timeline = after.iter().find_map(|entry| match &entry.event {
         Event::TimelineRewritten { timeline } => Some(timeline),
         _ => None,

@@ -1,4 +1,4 @@
-//! The measurement as a person reads it.
+//! Prints the measurement.
 
 use std::fmt::Write;
 
@@ -6,7 +6,6 @@ use super::Calibrated;
 use super::kind::{By, Expect};
 use super::measure::{Calibration, Measure, Row, Share};
 
-/// The table: one part a Critic.
 pub fn table(result: &Calibrated) -> String {
     let mut out = format!(
         "{} planted findings, {} true ones in hard forms and {} real ones, from {} rounds of {} investigations; seed {}\n",
@@ -17,7 +16,7 @@ pub fn table(result: &Calibrated) -> String {
     }
     let _ = match result.failures.len() {
         0 => {
-            writeln!(out, "\nNo falsehood that code can tell was believed, and no true finding was lost to the checks.")
+            writeln!(out, "\nNo falsehood that code can detect was believed, and the checks rejected no true finding.")
         }
         n => writeln!(out, "\n{n} trials in which code failed:"),
     };
@@ -35,8 +34,8 @@ fn part(out: &mut String, measure: &Measure) {
     let _ = writeln!(out, "\nCritic: {}", measure.critic);
     let _ = writeln!(
         out,
-        "  {:<40} {:<9} {:>6} {:>8} {:>9} {:>9}  as it should be (95%)",
-        "kind", "told by", "trials", "stopped", "believed", "Timeline"
+        "  {:<40} {:<9} {:>6} {:>8} {:>9} {:>9}  as required (95%)",
+        "kind", "found by", "trials", "stopped", "believed", "Timeline"
     );
     for expect in [Expect::Refused, Expect::OneEvent, Expect::Marked, Expect::Kept] {
         let _ = writeln!(out, " {}", heading(expect));
@@ -53,10 +52,10 @@ fn part(out: &mut String, measure: &Measure) {
 
 const fn heading(expect: Expect) -> &'static str {
     match expect {
-        Expect::Refused => "false: may not be believed",
-        Expect::OneEvent => "told twice: one event, not two",
-        Expect::Marked => "contradicted: not both believed unless marked",
-        Expect::Kept => "true: may not be lost",
+        Expect::Refused => "false: must not be believed",
+        Expect::OneEvent => "reported twice: one event, not two",
+        Expect::Marked => "contradicted: both must not be believed unless marked",
+        Expect::Kept => "true: must not be lost",
     }
 }
 
@@ -72,7 +71,7 @@ fn line(out: &mut String, row: &Row) {
         row.trials,
         row.stopped,
         row.believed,
-        row.told,
+        row.on_timeline,
         share(row.right)
     );
 }

@@ -1,5 +1,5 @@
-//! Trials go the way of every finding: the check, the Critic's Review, the caps, the Critic's Timeline, and
-//! membership. Nothing of it is made for the measurement but the place at which the findings come in.
+//! Runs trials through the check, the Critic's Review, the caps, the Critic's Timeline and membership. Only the
+//! submission of the findings is special code.
 
 use std::sync::Arc;
 
@@ -23,36 +23,33 @@ use super::overlay::Overlay;
 use super::stage::Stage;
 use crate::Result;
 
-/// A recorded call that belongs to a trial; made again, it gives the same answer.
+/// A recorded call of a trial; repeated, it gives the same result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MadeCall {
     pub call: ToolCall,
     pub bytes: Vec<u8>,
 }
 
-/// A finding that is submitted in a round, in place of a real one or beside it.
+/// A finding that is submitted in a round, instead of a real one or in addition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     pub kind: Kind,
-    /// Which of the rounds.
     pub stage: usize,
     pub domain: Domain,
-    /// The real finding whose place it takes.
+    /// The real finding that it replaces.
     pub replaces: Option<FindingId>,
     /// The real finding that it is about and that stays.
     pub partner: Option<FindingId>,
     pub draft: FindingDraft,
-    /// Calls that it needs on record.
     pub calls: Vec<MadeCall>,
 }
 
 impl Trial {
-    /// The real finding that it is made from: no two trials of one Review share it.
+    /// The real finding that it is made from.
     pub fn about(&self) -> Option<&FindingId> {
         self.replaces.as_ref().or(self.partner.as_ref())
     }
 
-    /// The real findings of a round, each as a trial.
     pub fn as_found(place: usize, stage: &Stage) -> impl Iterator<Item = Self> {
         stage.bases.iter().map(move |base| {
             let Finding { id, domain, draft, .. } = base.found.finding.clone();
@@ -69,39 +66,35 @@ impl Trial {
     }
 }
 
-/// What became of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     pub kind: Kind,
-    /// It passed the mechanical check.
     pub passed: bool,
-    /// What the check said against it; empty if it passed.
+    /// The objections of the check; empty if it passed.
     pub why: String,
-    /// The score that counts; none if the Critic failed.
+    /// The final score; `None` if the Critic failed.
     pub score: Option<f64>,
-    /// It may carry an event: it is credible by rule 3.4.
     pub believed: bool,
-    pub told: bool,
-    /// Events that tell it or the finding that it is about.
+    pub on_timeline: bool,
+    /// Events that contain it or its partner.
     pub events: usize,
-    /// It or the finding that it is about is marked as contradicted by the other.
+    /// It or its partner is marked as contradicted by the other.
     pub marked: bool,
     pub partner_believed: bool,
     pub claim: String,
 }
 
 impl Outcome {
-    /// The trial ended as its kind has to.
     pub fn right(&self) -> bool {
         match self.kind.row().expect {
-            Expect::Refused => !self.believed && !self.told,
+            Expect::Refused => !self.believed && !self.on_timeline,
             Expect::Kept => self.believed,
             Expect::OneEvent => self.events == 1,
             Expect::Marked => self.marked || !self.believed || !self.partner_believed,
         }
     }
 
-    /// A falsehood that code can tell was believed, or a check stopped what is true.
+    /// Whether code believed a falsehood that it can detect, or rejected a truth.
     pub fn code_failed(&self) -> bool {
         let by_code = self.kind.row().by == By::Code;
         match self.kind.row().expect {
@@ -113,10 +106,7 @@ impl Outcome {
     }
 }
 
-/// Lets `reasoner` review the round with all of `trials` in it.
-///
-/// # Errors
-/// When the store fails. A Critic that fails is an answer: its trials have no score.
+/// Lets `reasoner` review the round with all of `trials`. If the Critic fails, the trials have no score.
 pub async fn review(
     stage: &Stage,
     trials: &[&Trial],
@@ -138,7 +128,7 @@ pub async fn review(
     Ok(submitted.iter().map(|(id, trial)| outcome(&state, id, trial)).collect())
 }
 
-/// Checks the finding of a trial as the Hub does and puts it into the round.
+/// Checks a trial's finding as the Hub does, and adds it to the round.
 fn submit(stage: &Stage, state: &mut State, trial: &Trial) -> Option<FindingId> {
     let Trial { domain, draft, .. } = trial.clone();
     let mut exhibits = stage.exhibits.get(&domain).cloned().unwrap_or_default();
@@ -161,7 +151,6 @@ fn submit(stage: &Stage, state: &mut State, trial: &Trial) -> Option<FindingId> 
     Some(id)
 }
 
-/// The state after the Review and the Timeline of the round.
 async fn reviewed(
     state: State,
     investigation: &InvestigationId,
@@ -209,7 +198,7 @@ fn outcome(state: &State, id: &FindingId, trial: &Trial) -> Outcome {
         why: why.unwrap_or_default(),
         score: own.map(|reviewed| reviewed.score.get()),
         believed: believed(own),
-        told: events.iter().any(|event| event.findings.contains(id)),
+        on_timeline: events.iter().any(|event| event.findings.contains(id)),
         events: events.iter().filter(|e| e.findings.iter().any(|f| f == id || Some(f) == partner)).count(),
         marked: names(own, partner) || names(other, Some(id)),
         partner_believed: believed(other),

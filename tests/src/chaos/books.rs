@@ -1,43 +1,39 @@
-//! The books: what the model server and the tools saw, held against what is recorded. A call is finished
-//! when its result is recorded; from then on nobody may make it again, whatever was killed in between.
-//! A call that was under way when something was struck is made again. Pure.
+//! Compares the calls that the model server and the tools received with the recorded ones. After the result of
+//! a call is recorded, no process may make the call again. A call that was running during a kill or pause is
+//! repeated. Pure.
 
 use std::collections::BTreeMap;
 
-/// A time in milliseconds since 1970.
+/// Milliseconds since 1970.
 pub type Ms = i64;
 
-/// How much later than the record a request may come in: whoever sends it looked before the record was
-/// there, or recorded the step before it a tenth of a second ago, and both clocks are read a little late on a
-/// busy machine. How many came in so late is counted.
+/// How much later than the record a request may arrive: its sender checked the record earlier, and the clocks
+/// are read late on a busy machine. Such requests are counted.
 pub const GRACE: Ms = 500;
 
-/// Something that was begun: a request that came to the model, or a tool that was run.
+/// The start of a call: a request to the model, or the run of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
-    /// Names it among all, such as the number of the request.
+    /// Identifies it, such as the number of the request.
     pub number: u64,
-    /// The same for the same call, whoever makes it.
+    /// The same for repetitions of the same call.
     pub call: String,
-    /// Which process of the team.
     pub by: usize,
     pub at: Ms,
 }
 
-/// A finished call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// What it is to us, such as `<investigation> r1.plan.m1`.
+    /// Our name for it, such as `<investigation> r1.plan.m1`.
     pub name: String,
-    /// The task that it belongs to, such as `<investigation> r1.plan`.
+    /// Its task, such as `<investigation> r1.plan`.
     pub task: String,
-    /// [`Begun::call`] of what it came from.
+    /// The matching [`Begun::call`].
     pub call: String,
-    /// When its record was written.
     pub at: Ms,
 }
 
-/// A time in which a process, or with none the server, was away.
+/// When a process (`None`: the server) was killed or paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Away {
     pub who: Option<usize>,
@@ -45,19 +41,18 @@ pub struct Away {
     pub until: Ms,
 }
 
-/// What the books say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Balance {
     pub finished: usize,
-    /// Calls that were begun more than once, since something was struck while they were under way.
+    /// Calls that were started again because of a kill or pause.
     pub again: usize,
-    /// Of those, calls that were begun once more within [`GRACE`] after they were recorded.
+    /// Of those, calls that were started within [`GRACE`] after they were recorded.
     pub late: usize,
     pub faults: Vec<String>,
 }
 
-/// When each task was begun, by its first call. A task that two hold since something was struck is held by
-/// both until it ends: all of its calls may be made twice at once.
+/// The time of the first call of each task. Two processes may hold a task after a kill or pause, and then all
+/// of its calls may be made twice.
 pub fn tasks(books: &[(Vec<Begun>, Vec<Finished>)]) -> BTreeMap<String, Ms> {
     let mut tasks = BTreeMap::new();
     for (begun, finished) in books {
@@ -71,8 +66,8 @@ pub fn tasks(books: &[(Vec<Begun>, Vec<Finished>)]) -> BTreeMap<String, Ms> {
     tasks
 }
 
-/// Holds what was begun against what is finished. `lease` is the time after which a job that nobody
-/// holds comes to another; `tasks` says when each task was begun.
+/// Compares started with finished calls. After `lease`, a job without a holder goes to another process; `tasks`
+/// has the start of each task.
 pub fn balance(
     begun: &[Begun],
     finished: &[Finished],
@@ -87,12 +82,11 @@ pub fn balance(
     let mut known: BTreeMap<&str, &Finished> = BTreeMap::new();
     for one in finished {
         if let Some(other) = known.insert(&one.call, one) {
-            let same =
-                format!("{} and {} were the same request: the books cannot tell them apart", other.name, one.name);
+            let same = format!("{} and {} have the same request and cannot be distinguished", other.name, one.name);
             balance.faults.push(same);
         }
         let Some(made) = by_call.get(one.call.as_str()) else {
-            balance.faults.push(format!("{} is recorded and was never begun", one.name));
+            balance.faults.push(format!("{} is recorded but was never started", one.name));
             continue;
         };
         balance.again += usize::from(made.len() > 1);
@@ -103,13 +97,13 @@ pub fn balance(
     let lost = by_call.iter().filter(|(call, _)| !known.contains_key(*call));
     balance.faults.extend(lost.map(|(call, made)| {
         let numbers: Vec<u64> = made.iter().map(|m| m.number).collect();
-        format!("what was begun as {numbers:?} ({call}) is recorded nowhere")
+        format!("the calls {numbers:?} ({call}) are not recorded")
     }));
     balance
 }
 
-/// Begun although it was finished. A process that was paused between its look at the record and the
-/// request could not know.
+/// A call that was started after it was recorded. A process that was paused before the request could not know
+/// that.
 fn after_the_record(made: &Begun, finished: &Finished, away: &[Away]) -> Option<String> {
     let late = made.at - finished.at;
     let paused = away
@@ -123,7 +117,7 @@ fn after_the_record(made: &Begun, finished: &Finished, away: &[Away]) -> Option<
     })
 }
 
-/// Begun twice although nobody who held it, nor the server, was away.
+/// A call that was started twice although no holder of the task was killed or paused, nor the server.
 fn doubled(
     made: &[&Begun],
     finished: &Finished,
@@ -138,18 +132,12 @@ fn doubled(
         a.who.is_none_or(|who| holders.contains(&who)) && a.from <= last + GRACE && a.until >= since - lease - GRACE
     });
     (made.len() > 1 && !struck).then(|| {
-        format!(
-            "{} was made {} times within {} ms, and nothing was struck meanwhile",
-            finished.name,
-            made.len(),
-            last - first
-        )
+        format!("{} was made {} times within {} ms without a kill or pause", finished.name, made.len(), last - first)
     })
 }
 
-/// What was made again although it was not under way when its process was killed: each time but the
-/// last, whoever had begun a call was killed after that and before it was recorded. For books in
-/// which processes are killed and nothing else is done to them.
+/// Repeated calls that were not running when their process was killed. For runs in which processes are only
+/// killed.
 pub fn in_flight(begun: &[Begun], finished: &[Finished], killed: &[Away]) -> Vec<String> {
     let mut faults = Vec::new();
     for one in finished {
@@ -160,7 +148,7 @@ pub fn in_flight(begun: &[Begun], finished: &[Finished], killed: &[Away]) -> Vec
             .iter()
             .filter(|made| !killed.iter().any(|k| k.who == Some(made.by) && made.at <= k.until && one.at >= k.from));
         faults.extend(idle.map(|made| {
-            format!("{} was made again, and nobody was killed while number {} was under way", one.name, made.number)
+            format!("{} was repeated, but no process was killed while number {} was running", one.name, made.number)
         }));
     }
     faults
@@ -198,7 +186,7 @@ mod tests {
         let found = balance(&made, &[finished("a", 3_180)], &[killed], (&BTreeMap::new(), 3_000));
         assert_eq!((found.again, found.late, found.faults), (1, 1, vec![]));
         let told = faults(&made, &[finished("a", 3_500)], &[Away { who: Some(7), ..killed }]);
-        assert_eq!(told, ["call a was made 2 times within 3200 ms, and nothing was struck meanwhile"]);
+        assert_eq!(told, ["call a was made 2 times within 3200 ms without a kill or pause"]);
     }
 
     #[test]
@@ -210,7 +198,7 @@ mod tests {
         assert_eq!(balance(&made, &done, &struck, (&tasks, 3_000)).faults, [""; 0]);
         let before = [Away { who: None, from: -9_000, until: -8_000 }];
         let told = balance(&made, &done, &before, (&tasks, 3_000)).faults;
-        assert_eq!(told, ["call b was made 2 times within 40 ms, and nothing was struck meanwhile"]);
+        assert_eq!(told, ["call b was made 2 times within 40 ms without a kill or pause"]);
     }
 
     #[test]
@@ -235,8 +223,8 @@ mod tests {
 
     #[test]
     fn what_is_in_one_book_alone_is_a_fault() {
-        assert_eq!(faults(&[], &[finished("a", 1)], &[]), ["call a is recorded and was never begun"]);
-        assert_eq!(faults(&[begun(4, "a", 0, 0)], &[], &[]), ["what was begun as [4] (a) is recorded nowhere"]);
+        assert_eq!(faults(&[], &[finished("a", 1)], &[]), ["call a is recorded but was never started"]);
+        assert_eq!(faults(&[begun(4, "a", 0, 0)], &[], &[]), ["the calls [4] (a) are not recorded"]);
         let told = faults(&[begun(1, "a", 0, 0)], &[finished("a", 1), finished("a", 2)], &[]);
         assert!(told[0].contains("the same request"), "{told:?}");
     }

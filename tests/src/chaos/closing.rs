@@ -1,4 +1,4 @@
-//! The end state: what is in the queues, the logs, the results and the reports, and what is wrong with it.
+//! Checks the end state: queues, logs, results and reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,19 +16,17 @@ use crate::model::capture::Entry;
 use crate::team::Team;
 use crate::{Result, run};
 
-/// What is recorded at the end.
 #[derive(Debug, Default)]
 pub struct Closing {
-    /// Finished calls of the model, by the request that they came from.
+    /// Finished model calls, keyed by the content of their request.
     pub models: Vec<Finished>,
     pub tools: Vec<Finished>,
     pub events: u64,
-    /// Citations that were checked again.
     pub citations: u64,
     pub faults: Vec<String>,
 }
 
-/// Why it is not over yet, in words; empty when every investigation is closed and the queues are empty.
+/// What is unfinished; empty if every investigation is closed and the queues are empty.
 pub async fn unfinished(connection: &Connection, expected: &BTreeSet<InvestigationId>) -> Vec<String> {
     let store = connection.env().store;
     let mut open = Vec::new();
@@ -53,7 +51,7 @@ pub async fn unfinished(connection: &Connection, expected: &BTreeSet<Investigati
     open
 }
 
-/// Reads all that is recorded and checks it; `entries` is what the model saw.
+/// Reads and checks all records; `entries` are the requests that the model received.
 pub async fn closing(
     connection: &Connection,
     expected: &BTreeSet<InvestigationId>,
@@ -63,7 +61,7 @@ pub async fn closing(
     let store = connection.env().store;
     let found: BTreeSet<_> = store.investigations().await?.into_iter().collect();
     let odd = found.symmetric_difference(expected);
-    closing.faults.extend(odd.map(|id| format!("{id} has an alert or a log, and not both")));
+    closing.faults.extend(odd.map(|id| format!("{id} has only an alert or only a log")));
     let contents: BTreeMap<u64, u64> = entries.iter().map(|entry| (entry.number, entry.content)).collect();
     let times = recorded_at(connection, &mut closing.faults).await?;
     for id in found.intersection(expected) {
@@ -77,7 +75,7 @@ pub async fn closing(
         let log = store.log(id, 1).await?;
         closing.faults.extend(twice(id, &log));
         closing.calls(id, &log, &contents, &times);
-        // Nothing that was struck may cost a task.
+        // Kills and pauses must not fail a task.
         let whole = run::no_task_failed(&archive::report(store.as_ref(), id).await?);
         closing.faults.extend(whole.err().map(|why| format!("{id}: {why}")));
     }
@@ -104,8 +102,8 @@ impl Closing {
                         (Some(content), Some(at)) => {
                             self.models.push(Finished { name, task, call: content.to_string(), at });
                         }
-                        (None, _) => self.faults.push(format!("{name} came from no request: {:?}", call.version)),
-                        (_, None) => self.faults.push(format!("{name} is in the log and not among the results")),
+                        (None, _) => self.faults.push(format!("{name} matches no request: {:?}", call.version)),
+                        (_, None) => self.faults.push(format!("{name} is in the log but not in the results")),
                     }
                     self.faults.extend(call.failed.iter().map(|why| format!("{id} {} failed: {why}", call.id)));
                 }
@@ -114,7 +112,7 @@ impl Closing {
                         let name = format!("{id} {}", call.id);
                         self.tools.push(Finished { call: name.clone(), task: format!("{id} {task}"), name, at });
                     }
-                    None => self.faults.push(format!("{id} {} is in the log and not among the results", call.id)),
+                    None => self.faults.push(format!("{id} {} is in the log but not in the results", call.id)),
                 },
                 _ => {}
             }
@@ -123,14 +121,14 @@ impl Closing {
 
     async fn published(&mut self, connection: &Connection, expected: &BTreeSet<InvestigationId>) -> Result<()> {
         let context = jetstream::new(connection.client().clone());
-        let mut told = BTreeSet::new();
+        let mut published = BTreeSet::new();
         for message in all(&context, streams::REPORTS).await? {
             match serde_json::from_slice::<Report>(&message.payload) {
-                Ok(report) => drop(told.insert(report.investigation)),
-                Err(error) => self.faults.push(format!("a published report cannot be read: {error}")),
+                Ok(report) => drop(published.insert(report.investigation)),
+                Err(error) => self.faults.push(format!("cannot read a published report: {error}")),
             }
         }
-        self.faults.extend(expected.difference(&told).map(|id| format!("{id}: its report was never published")));
+        self.faults.extend(expected.difference(&published).map(|id| format!("{id}: its report was never published")));
         for message in all(&context, streams::DEAD).await? {
             self.faults.push(format!("a dead letter: {}", String::from_utf8_lossy(&message.payload)));
         }
@@ -138,7 +136,7 @@ impl Closing {
     }
 }
 
-/// What stands twice in one log although each of it happens once.
+/// Events that occur twice in a log, but must occur once.
 fn twice(id: &InvestigationId, log: &[Recorded]) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let once = log.iter().filter_map(|entry| match &entry.event {
@@ -151,10 +149,10 @@ fn twice(id: &InvestigationId, log: &[Recorded]) -> Vec<String> {
         _ => None,
     });
     let again = once.filter(|(_, what)| !seen.insert(what.clone()));
-    again.map(|(seq, what)| format!("{id}: {what} stands again at event {seq}")).collect()
+    again.map(|(seq, what)| format!("{id}: {what} is repeated at event {seq}")).collect()
 }
 
-/// When each result was written, by its subject; what was written twice is a fault.
+/// When each result was written, by subject. A second write is a fault.
 async fn recorded_at(connection: &Connection, faults: &mut Vec<String>) -> Result<BTreeMap<String, Ms>> {
     use futures_util::TryStreamExt;
     let context = jetstream::new(connection.client().clone());
@@ -171,7 +169,7 @@ async fn recorded_at(connection: &Connection, faults: &mut Vec<String>) -> Resul
     Ok(times)
 }
 
-/// What the model saw, as something that was begun. A key that no process has is a fault of the test.
+/// The requests that the model received. A request with an unknown key is a bug of the harness.
 pub fn asked(team: &Team, entries: &[Entry]) -> Result<Vec<Begun>> {
     let begun = entries.iter().map(|entry| {
         let by = team.owner(&entry.key).ok_or_else(|| format!("no process sent request {}", entry.number))?;
@@ -193,7 +191,6 @@ struct Fields {
     call: String,
 }
 
-/// Every run of a tool that the processes logged before they began it.
 pub fn ran(team: &Team) -> Vec<Begun> {
     let mut runs = Vec::new();
     for (by, (_, log)) in team.logs().into_iter().enumerate() {

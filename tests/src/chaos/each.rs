@@ -1,5 +1,5 @@
-//! Killed after each single model call of an investigation: the process that made the call is killed
-//! right after the model answered it, and started again.
+//! Kills the process that made a model call right after the answer, for each call of an investigation, and
+//! starts it again.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -14,31 +14,26 @@ use crate::Result;
 use crate::model::capture::Entry;
 use crate::team::READY;
 
-/// How closely the model is watched.
+/// The pause between two checks of the model.
 const WATCH: Duration = Duration::from_millis(1);
-/// Between two looks whether an investigation is over.
+/// The pause between two checks of the investigation.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long an investigation may take, the wait for the lease included.
+/// Maximum time of an investigation, including the wait for the lease.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A kill after one call.
 #[derive(Debug, Clone)]
 pub struct Killed {
-    /// Which call, from 1.
+    /// Number of the call, from 1.
     pub nth: usize,
-    /// Who made it and was killed.
     pub who: String,
-    /// From the kill to the end of the investigation.
     pub to_the_end: Duration,
 }
 
-/// What became of it.
 #[derive(Debug, Default)]
 pub struct Each {
-    /// Model calls of the undisturbed investigation, and how long it took.
+    /// Model calls and time of the undisturbed investigation.
     pub whole: (usize, Duration),
     pub killed: Vec<Killed>,
-    /// The books of all investigations.
     pub survived: Survived,
 }
 
@@ -47,17 +42,14 @@ impl fmt::Display for Each {
         let (calls, took) = self.whole;
         writeln!(f, "{calls} model calls, {:.1} s undisturbed; then killed after:", took.as_secs_f64())?;
         for Killed { nth, who, to_the_end } in &self.killed {
-            writeln!(f, "  {nth:>3} {who:<10} over {:.1} s after the kill", to_the_end.as_secs_f64())?;
+            writeln!(f, "  {nth:>3} {who:<10} finished {:.1} s after the kill", to_the_end.as_secs_f64())?;
         }
         write!(f, "{}", self.survived)
     }
 }
 
-/// Investigates once undisturbed, and then once for each of `kills` calls spread over all of them.
-///
-/// # Errors
-/// It could not be done, or an investigation did not come to its end. What else is wrong is in the
-/// answer.
+/// Investigates once undisturbed, then once for each of `kills` calls spread over all of them. Faults are part
+/// of the answer, not an error.
 pub fn each(order: &Order, kills: usize) -> Result<Each> {
     let mut rig = Rig::start(order)?;
     let mut each = Each { survived: Survived { seed: order.seed, ..Survived::default() }, ..Each::default() };
@@ -92,7 +84,6 @@ fn open(rig: &mut Rig, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the `nth` answer of the model.
 fn answer(rig: &Rig, nth: usize) -> Result<Entry> {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {
@@ -117,5 +108,5 @@ fn kill(rig: &mut Rig, call: &Entry) -> Result<String> {
 
 fn end(rig: &Rig) -> Result<()> {
     let open = rig.settle(PATIENCE, LOOK);
-    if open.is_empty() { Ok(()) } else { Err(format!("not over: {open:?}\n{}", rig.team.tails()).into()) }
+    if open.is_empty() { Ok(()) } else { Err(format!("not finished: {open:?}\n{}", rig.team.tails()).into()) }
 }

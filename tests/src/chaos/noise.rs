@@ -1,5 +1,5 @@
-//! What comes twice: alerts from two publishers at once, jobs that were in a queue once, notices of
-//! steps and outcomes.
+//! Repeats messages: alerts from two publishers, jobs that were in a queue before, and notices of steps and
+//! outcomes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,24 +19,22 @@ use serde::Deserialize;
 
 use crate::Result;
 
-/// The header of a notice that we sent ourselves.
+/// Marks a notice that we repeated.
 const ECHO: &str = "Echo";
-/// Between two attempts of a publisher that got no answer.
+/// The pause before a publisher without an answer tries again.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// How much came twice.
 #[derive(Debug, Default)]
 pub struct Doubled {
     pub notices: AtomicU64,
-    /// Jobs that a queue took though they had been in it before.
+    /// Repeated jobs that a queue accepted.
     pub jobs: AtomicU64,
-    /// Jobs that a queue refused, since they were in it.
+    /// Repeated jobs that a queue refused because it still had them.
     pub refused: AtomicU64,
-    /// Alerts that were accepted, by either way and however often.
     pub alerts: AtomicU64,
 }
 
-/// Publishes an alert from two publishers at once, each until it is told that the alert is kept.
+/// Publishes an alert from two publishers at once, each until the alert is acknowledged.
 pub async fn alert(connection: Connection, bytes: Vec<u8>, doubled: Arc<Doubled>) {
     let put = async {
         while connection.store(subject::ALERTS, bytes.clone()).await.is_err() {
@@ -47,7 +45,7 @@ pub async fn alert(connection: Connection, bytes: Vec<u8>, doubled: Arc<Doubled>
     let opened = async {
         #[derive(Deserialize)]
         struct Accepted {
-            #[allow(dead_code, reason = "that it is there says that the alert is kept")]
+            #[allow(dead_code, reason = "its presence shows that the alert is stored")]
             investigation: String,
         }
         loop {
@@ -62,7 +60,7 @@ pub async fn alert(connection: Connection, bytes: Vec<u8>, doubled: Arc<Doubled>
     tokio::join!(put, opened);
 }
 
-/// Sends every second notice of a step or an outcome once more, up to two seconds later.
+/// Repeats every second notice of a step or an outcome, up to two seconds later.
 pub async fn notices(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let client = connection.client().clone();
@@ -89,8 +87,7 @@ pub async fn notices(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
     }
 }
 
-/// Looks at the queues of tasks and cases again and again, and puts what it saw there into them once
-/// more, sooner or later.
+/// Watches the queues of tasks and cases, and publishes the jobs there again at random times.
 pub async fn jobs(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let context = jetstream::new(connection.client().clone());
@@ -110,7 +107,6 @@ pub async fn jobs(connection: Connection, seed: u64, doubled: Arc<Doubled>) {
     }
 }
 
-/// All messages of a stream, in order.
 pub async fn all(context: &jetstream::Context, name: &str) -> Result<Vec<StreamMessage>> {
     let words = |e: &dyn std::fmt::Display| format!("cannot read {name}: {e}");
     let stream = context.get_stream(name).await.map_err(|e| words(&e))?;
@@ -118,7 +114,7 @@ pub async fn all(context: &jetstream::Context, name: &str) -> Result<Vec<StreamM
     let mut found = Vec::new();
     let mut next = state.first_sequence;
     while next <= state.last_sequence && state.messages > 0 {
-        // With no subject named, it is the next message of any.
+        // The subject `>` matches the next message of any subject.
         let ask = stream.raw_message_builder().sequence(next).next_by_subject(">");
         match ask.send().await {
             Ok(message) => {

@@ -1,4 +1,4 @@
-//! What is struck when: a pure function of the seed.
+//! Derives the kills and pauses from a seed.
 
 use std::time::Duration;
 
@@ -8,36 +8,31 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::team::Part;
 
-/// What is struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
-    /// A process of the team, by its place.
     Member(usize),
     Server,
 }
 
-/// How it is struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Blow {
-    /// `kill -9`, and started again later.
+    /// `kill -9`, and a start later.
     Kill,
-    /// Stopped, and let go on later.
+    /// Stop, and continue later.
     Pause,
 }
 
-/// One strike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Strike {
     pub at: Duration,
     pub target: Target,
     pub blow: Blow,
-    /// For how long it is away.
+    /// How long until the target runs again.
     pub away: Duration,
 }
 
-/// Strikes for `length`, about one every 1.3 s: every part of the team and the server, killed and paused, in
-/// an order by chance, before any comes a second time. A process is paused for longer than `lease`
-/// as often as not.
+/// Kills and pauses for `length`, about one every 1.3 s. Every part and the server is killed and paused once,
+/// in random order, before any is repeated. Half of the pauses of a process exceed `lease`.
 pub fn plan(seed: u64, parts: &[Part], lease: Duration, length: Duration) -> Vec<Strike> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let mut strikes: Vec<Strike> = Vec::new();

@@ -1,4 +1,4 @@
-//! Does what was ordered: starts the team, lets the alerts in, strikes, waits for the end, and checks it.
+//! Starts the team, sends the alerts, kills and pauses processes, waits for the end, and checks it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -18,26 +18,22 @@ use super::{Order, closing};
 use crate::Result;
 use crate::team::Team;
 
-/// Between two looks whether all is over.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What became of it.
 #[derive(Debug, Default)]
 pub struct Survived {
     pub seed: u64,
     pub struck: BTreeMap<(String, Blow), u32>,
     pub investigations: usize,
-    /// Events in their logs.
     pub events: u64,
-    /// Citations that verify.
     pub citations: u64,
     pub models: Balance,
     pub tools: Balance,
-    /// What came twice: notices, jobs taken, jobs refused, alerts accepted.
+    /// Repeated notices, repeated jobs that were accepted or refused, and accepted alerts.
     pub doubled: [u64; 4],
-    /// From the first alert to the last strike.
+    /// From the first alert to the last kill or pause.
     pub struck_for: Duration,
-    /// From the last strike until all was over.
+    /// From the last kill or pause to the end.
     pub settled: Duration,
     pub faults: Vec<String>,
 }
@@ -66,14 +62,14 @@ impl fmt::Display for Survived {
             let Balance { finished, again, late, .. } = books;
             writeln!(
                 f,
-                "  {finished} {what} calls, of which {again} were made again: {} in flight, {late} within {GRACE} ms \
+                "  {finished} {what} calls, {again} of them repeated: {} in flight, {late} within {GRACE} ms \
                  after they were recorded",
                 again.saturating_sub(*late)
             )?;
         }
         write!(
             f,
-            "  struck for {:.1} s, over {:.1} s after",
+            "  killed and paused for {:.1} s, finished {:.1} s later",
             self.struck_for.as_secs_f64(),
             self.settled.as_secs_f64()
         )?;
@@ -81,7 +77,7 @@ impl fmt::Display for Survived {
     }
 }
 
-/// A team over NATS with what was asked of it and done to it.
+/// A team over NATS, with the expected investigations and the kills and pauses so far.
 pub(super) struct Rig {
     pub(super) team: Team,
     pub(super) runtime: Runtime,
@@ -101,14 +97,14 @@ impl Rig {
         Ok(Self { team, runtime, connection, away, expected, seed: order.seed, lease })
     }
 
-    /// The alert with this number. From now on, its investigation is expected.
+    /// The alert with this number; from now on, its investigation is expected.
     pub(super) fn alert(&mut self, n: usize) -> Result<Vec<u8>> {
         let (alert, bytes) = alert(self.seed, n)?;
         self.expected.insert(investigation_id(&alert.id, 1));
         Ok(bytes)
     }
 
-    /// Waits until all is over, with a look at it every `pause`; gives what is not.
+    /// Waits until everything is finished. Returns what is not.
     pub(super) fn settle(&self, patience: Duration, pause: Duration) -> Vec<String> {
         let end = Instant::now() + patience;
         loop {
@@ -120,23 +116,19 @@ impl Rig {
         }
     }
 
-    /// The end state against the books.
     pub(super) fn check(&self, survived: &mut Survived) -> Result<Books> {
         let kept = (self.away.as_slice(), self.lease);
         self.runtime.block_on(check(&self.team, &self.connection, &self.expected, kept, survived))
     }
 }
 
-/// Does it all.
-///
-/// # Errors
-/// It could not be done. What is wrong with the end is in the answer, not an error.
+/// Performs a run. Faults are part of the answer, not an error.
 pub fn run(order: &Order) -> Result<(Team, Survived)> {
     let lease = Duration::from_secs(order.shape.lease);
     run_with(order, plan(order.seed, &order.shape.members(), lease, order.length))
 }
 
-/// The same with these strikes in place of those that follow from the seed.
+/// Like [`run`], with the given strikes.
 pub fn run_with(order: &Order, strikes: Vec<Strike>) -> Result<(Team, Survived)> {
     let mut rig = Rig::start(order)?;
     let doubled = Arc::new(Doubled::default());
@@ -153,7 +145,7 @@ pub fn run_with(order: &Order, strikes: Vec<Strike>) -> Result<(Team, Survived)>
     let open = rig.settle(order.patience, LOOK);
     survived.settled = last.elapsed();
     notices.abort();
-    survived.faults.extend(open.into_iter().map(|what| format!("not over after {:?}: {what}", order.patience)));
+    survived.faults.extend(open.into_iter().map(|what| format!("not finished after {:?}: {what}", order.patience)));
     survived.faults.extend(rig.team.ended());
     if survived.faults.is_empty() {
         rig.check(&mut survived)?;
@@ -163,10 +155,9 @@ pub fn run_with(order: &Order, strikes: Vec<Strike>) -> Result<(Team, Survived)>
     Ok((rig.team, survived))
 }
 
-/// What was begun and what is finished: calls of the model, and of tools.
 pub type Books = [(Vec<Begun>, Vec<Finished>); 2];
 
-/// The end state against the books, which it gives.
+/// Checks the end state, and returns the calls.
 pub async fn check(
     team: &Team,
     connection: &Connection,
@@ -188,7 +179,7 @@ pub async fn check(
     Ok(books)
 }
 
-/// The alert with this number: no two have a prompt in common.
+/// The alert with this number; no two alerts give the same prompt.
 pub fn alert(seed: u64, n: usize) -> Result<(Alert, Vec<u8>)> {
     let level = ["low", "medium", "high", "critical"].get(n % 4).copied().unwrap_or("high");
     let text = serde_json::json!({
@@ -204,7 +195,7 @@ pub fn alert(seed: u64, n: usize) -> Result<(Alert, Vec<u8>)> {
     Ok((Alert::parse(&bytes)?, bytes))
 }
 
-/// Lets the alerts in over the first three quarters of the time.
+/// Sends the alerts during the first three quarters of the time.
 fn alerts(rig: &mut Rig, order: &Order, doubled: &Arc<Doubled>) -> Result<()> {
     let all = u32::try_from(order.investigations)?.max(1);
     for (n, place) in (0..order.investigations).zip(0..) {
@@ -219,14 +210,14 @@ fn alerts(rig: &mut Rig, order: &Order, doubled: &Arc<Doubled>) -> Result<()> {
     Ok(())
 }
 
-/// Strikes as planned and mends it; keeps when what was away.
+/// Performs the strikes, ends each one, and records when the targets were unavailable.
 fn strike(rig: &mut Rig, planned: Vec<Strike>, survived: &mut Survived) -> Result<()> {
     let began = Instant::now();
     let mut steps: Vec<(Duration, usize, bool)> = Vec::new();
     for (place, strike) in planned.iter().enumerate() {
         steps.extend([(strike.at, place, true), (strike.at + strike.away, place, false)]);
     }
-    // What ends at a moment ends before what begins then.
+    // A strike that ends at a moment precedes one that begins then.
     steps.sort_by_key(|(at, place, begins)| (*at, *begins, *place));
     let mut places = BTreeMap::new();
     for (at, place, begins) in steps {
@@ -251,7 +242,6 @@ pub(super) fn now() -> Ms {
     Timestamp::now().as_millisecond()
 }
 
-/// Strikes; gives the name of what was struck.
 fn hit(team: &mut Team, strike: &Strike) -> String {
     match (strike.target, strike.blow) {
         (Target::Server, Blow::Kill) => team.nats.broker.kill(),

@@ -1,6 +1,5 @@
-//! The calls of one investigation as a bare client makes them: the very bodies that an embedded
-//! investigation sent, in the order that its flow imposes, and the tool calls that its code made beside
-//! those that the model asked for.
+//! The calls of one investigation for a bare client: the request bodies of an embedded investigation in the
+//! order of its flow, and the tool calls that code made in addition.
 
 use std::collections::HashMap;
 
@@ -9,29 +8,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::capture::Captured;
 
-/// The conversation of one task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
-    /// The Expert whose tools it has; none where the tools look at the record, which a bare client
-    /// does not have.
+    /// The Expert whose tools it uses; `None` for tools that read the record, which a bare client does not
+    /// have.
     pub domain: Option<String>,
-    /// The bodies of its requests, in order.
     pub bodies: Vec<String>,
-    /// Calls that code makes once more before the answer counts: tool and arguments.
+    /// Calls that code repeats before the answer counts: tool and arguments.
     pub again: Vec<(String, String)>,
 }
 
-/// All of them: stages follow one another, the parts of a stage run at once.
+/// Stages follow one another; the parts of a stage run at once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
     pub stages: Vec<Vec<Part>>,
 }
 
-/// A part with its task, as soon as a request says it.
+/// A part with its task, once a request names it.
 type Named = (Part, Option<String>);
 
 impl Calls {
-    /// The calls of an investigation, from the requests that reached the model and its report.
+    /// The calls of an investigation, from the model's requests and the report.
     pub fn of(captured: &[Captured], report: &Report) -> Self {
         let mut places: HashMap<u64, (usize, usize)> = HashMap::new();
         let mut stages: Vec<(Option<TaskKind>, Vec<Named>)> = Vec::new();
@@ -64,23 +61,21 @@ impl Calls {
         Self { stages: stages.into_iter().map(|(_, parts)| parts.into_iter().map(finish).collect()).collect() }
     }
 
-    /// Model calls that have to follow one another: what no client can make shorter.
+    /// Model calls that must follow one another: the minimum for any client.
     pub fn depth(&self) -> u64 {
         self.stages.iter().map(|parts| parts.iter().map(|p| p.bodies.len() as u64).max().unwrap_or(0)).sum()
     }
 
-    /// Model calls in all.
     pub fn model_calls(&self) -> u64 {
         self.stages.iter().flatten().map(|part| part.bodies.len() as u64).sum()
     }
 }
 
-/// The task of a call, by its id without turn and place.
 fn task_of(call: &ToolCall) -> &str {
     call.id.as_str().rsplitn(3, '.').nth(2).unwrap_or_default()
 }
 
-/// The call was made by code, to check a citation: its turn is beyond those of the model.
+/// Whether code made the call to check a citation: its turn is higher than those of the model.
 fn is_again(call: &ToolCall) -> bool {
     let turn = call.id.as_str().rsplit('.').nth(1).and_then(|turn| turn.strip_prefix('t'));
     turn.and_then(|turn| turn.parse::<u32>().ok()).is_some_and(|turn| turn > 1000)

@@ -1,5 +1,5 @@
-//! Many investigations at once in one process, over the durable store (or one in memory) and the bus inside a process,
-//! put together as `casebook investigate` does it.
+//! Many investigations at once in one process, with the durable store (or one in memory) and a bus in memory,
+//! like `casebook investigate`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +25,10 @@ use super::{Mode, Setting, Taken, evidence};
 use crate::Result;
 use crate::lab::{FORMS, models_file};
 
-/// How often the Hub looks for what nobody told it of, as in `casebook investigate`.
+/// How often the Hub checks for missed notifications, as in `casebook investigate`.
 const SWEEP: Duration = Duration::from_secs(5);
 
-/// Investigates so many alerts at once. Where the variables of OpenTelemetry name a collector, it is sent to.
+/// Exports telemetry if the variables of OpenTelemetry name a collector.
 pub fn run(setting: &Setting) -> Result<Taken> {
     telemetry::start(LogFormat::Text, "casebook", None)?;
     let taken = process::run(investigate(setting))?;
@@ -87,7 +87,6 @@ async fn one(hub: HubHandle, n: usize, budget: Budget, roster: Vec<Member>) -> R
     Ok(hub.wait(&id).await?)
 }
 
-/// The bus with a count of what goes over it.
 struct Counting {
     bus: MemoryBus,
     messages: Arc<AtomicU64>,

@@ -1,5 +1,4 @@
-//! Evidence for load: four small sources of four domains, so that what is measured is not the reading
-//! of evidence.
+//! Evidence for load tests: four small sources of four domains, so that reading them takes little time.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,9 +7,8 @@ use casebook_protocol::{Alert, AlertError};
 
 use crate::generate;
 
-/// Writes it into `folder`.
 pub fn write(folder: &Path) -> std::io::Result<()> {
-    // The least that is generated: 200 records a source.
+    // The minimum is 200 records per source.
     generate::write(folder, 0, 42)?;
     let mut logins = std::fs::File::create(folder.join("auth.log"))?;
     for n in 0..200_u32 {
@@ -28,12 +26,11 @@ pub fn write(folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The text of the `n`th alert: the one of the generated evidence with an id of its own.
+/// The text of the `n`th alert: the generated one with another id.
 pub fn alert_text(n: usize) -> String {
     generate::ALERT.replace("\"generated-1\"", &format!("\"generated-{n:06}\""))
 }
 
-/// The `n`th alert.
 pub fn alert(n: usize) -> Result<Alert, AlertError> {
     Alert::parse(alert_text(n).as_bytes())
 }

@@ -1,7 +1,6 @@
-//! The floor: a bare client that makes the calls of an investigation and keeps nothing. It sends the
-//! bodies of [`Calls`], reads the replies as JSON, and makes the tool calls that they ask for on the
-//! same evidence. Whatever the Critic's and the Director's tools look at or add to is the record, which
-//! it does not have: those calls it leaves out.
+//! A bare client that makes the calls of an investigation and stores nothing. It sends the bodies of [`Calls`],
+//! parses the replies as JSON, and makes their tool calls on the same evidence. It omits tool calls of Critic
+//! and Director that use the record.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +25,6 @@ struct Client {
     tool_calls: AtomicU64,
 }
 
-/// Makes the calls of so many investigations at once.
 pub fn run(setting: &Setting) -> Result<Taken> {
     casebook_runtime::tls::install();
     let members = roster::members(&Arc::new(setting.catalog()?));
@@ -42,7 +40,7 @@ pub fn run(setting: &Setting) -> Result<Taken> {
         tool_calls: AtomicU64::new(0),
     });
     process::run(async {
-        // One before what is measured, as in the other modes: connections are open, everything is made.
+        // One unmeasured investigation first, as in the other modes, to open connections and fill caches.
         Arc::clone(&client).play().await?;
         let counts = [&client.model_calls, &client.tool_calls];
         counts.iter().for_each(|count| count.store(0, Ordering::Relaxed));

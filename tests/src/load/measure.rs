@@ -1,4 +1,4 @@
-//! What the system says of a process.
+//! Measures processes with data of the operating system.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::Taken;
 
-/// What this process uses from now on.
+/// Measures what this process uses from now on.
 pub struct Meter {
     before_kib: u64,
     cpu: Duration,
@@ -18,7 +18,7 @@ impl Meter {
         Self { before_kib: peak_kib(std::process::id()), cpu: cpu(), begun: Instant::now() }
     }
 
-    /// Adds what was used since to `taken`.
+    /// Adds what was used since the start to `taken`.
     pub fn stop(self, taken: Taken) -> Taken {
         Taken {
             cpu_micros: micros(cpu() - self.cpu),
@@ -34,13 +34,12 @@ pub(super) fn micros(took: Duration) -> u64 {
     u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// CPU that this process has used, all its threads together.
 fn cpu() -> Duration {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(u64::try_from(used.tv_sec).unwrap_or(0), u32::try_from(used.tv_nsec).unwrap_or(0))
 }
 
-/// Peak resident memory of a process in KiB; 0 where the system does not tell.
+/// Peak resident memory of a process in KiB; 0 if unknown.
 pub fn peak_kib(process: u32) -> u64 {
     status_kib(&std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), "VmHWM:")
 }
@@ -50,14 +49,13 @@ fn status_kib(status: &str, name: &str) -> u64 {
     line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok()).unwrap_or(0)
 }
 
-/// CPU that another process has used, in microseconds, in steps of 10 ms; 0 where the system does not
-/// tell.
+/// CPU that another process used, in microseconds (resolution 10 ms); 0 if unknown.
 pub fn cpu_of(process: u32) -> u64 {
     std::fs::read_to_string(format!("/proc/{process}/stat")).ok().and_then(|stat| ticks(&stat)).unwrap_or(0) * 10_000
 }
 
-/// User and system time of a line of `/proc/PID/stat`, in hundredths of a second. The name of the
-/// program, which may hold anything, ends at the last bracket.
+/// User and system time in a line of `/proc/PID/stat`, in hundredths of a second. The program's name may
+/// contain anything; it ends at the last bracket.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let user: u64 = fields.nth(11)?.parse().ok()?;
@@ -65,7 +63,6 @@ fn ticks(stat: &str) -> Option<u64> {
     Some(user + system)
 }
 
-/// Bytes of all files under a folder.
 pub fn bytes_under(folder: &std::path::Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let size = |entry: std::fs::DirEntry| match entry.metadata() {

@@ -1,4 +1,4 @@
-//! Many investigations at once by a team of processes over a real NATS server that syncs each append.
+//! Many investigations at once by a team of processes over a NATS server that syncs each append.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,10 +17,8 @@ use crate::lab::{FORMS, models_file};
 use crate::nats::Nats;
 use crate::team::{Part, Processes};
 
-/// How long one report may be waited for.
 const REPORT: Duration = Duration::from_secs(900);
 
-/// Has a team investigate so many alerts at once.
 pub fn run(setting: &Setting) -> Result<Taken> {
     let team = team(setting)?;
     let mut taken = tokio::runtime::Runtime::new()?.block_on(investigate(setting, &team))?;
@@ -31,7 +29,7 @@ pub fn run(setting: &Setting) -> Result<Taken> {
 async fn investigate(setting: &Setting, team: &Processes) -> Result<Taken> {
     let connection = team.connection().await?;
     let mut reports = connection.env().bus.subscribe(subject::REPORTS).await?;
-    // One before what is measured, as in the other modes: the Hub knows by then who is there.
+    // One unmeasured investigation first, as in the other modes: then the Hub knows all workers.
     ask(&connection, setting.all()).await?;
     next(&mut *reports).await?;
     let broker = team.nats.broker.pid();
@@ -73,18 +71,16 @@ async fn ask(connection: &Connection, n: usize) -> Result<()> {
 }
 
 async fn next(reports: &mut dyn Subscription) -> Result<Report> {
-    let message = tokio::time::timeout(REPORT, reports.next()).await.map_err(|_| "no report comes")?;
+    let message = tokio::time::timeout(REPORT, reports.next()).await.map_err(|_| "no report arrived")?;
     Ok(serde_json::from_slice(&message.ok_or("the connection is closed")?.bytes)?)
 }
 
-/// Messages that were stored so far, in all streams.
 async fn messages(connection: &Connection) -> Result<u64> {
     let context = async_nats::jetstream::new(connection.client().clone());
     let all: Vec<_> = context.streams().try_collect().await?;
     Ok(all.iter().map(|stream| stream.state.last_sequence).sum())
 }
 
-/// One process of each role, and an Expert for each domain.
 fn team(setting: &Setting) -> Result<Processes> {
     let mut team = Processes::of(Nats::start()?);
     let key = team.nats.write("key", "none")?;

@@ -1,22 +1,18 @@
-//! The figures of all runs as lines of a table, and what is made of them.
+//! Prints the figures of all runs as a table.
 
 use serde::Serialize;
 
 use super::{Mode, Setting, Taken};
 
-/// A finished run with what is needed to read it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Run {
     #[serde(flatten)]
     pub setting: Setting,
     pub taken: Taken,
-    /// CPU of the scripted model, in microseconds.
     pub model_cpu_micros: u64,
-    /// Requests that reached the scripted model.
     pub requests: u64,
-    /// Of those, answered though they had been answered before.
     pub answered_again: u64,
-    /// Model calls that have to follow one another in an investigation.
+    /// Model calls of an investigation that must follow one another.
     pub depth: u64,
 }
 
@@ -25,28 +21,26 @@ impl Run {
         sum as f64 / self.setting.all().max(1) as f64
     }
 
-    /// CPU of the process for an investigation, in milliseconds.
     pub fn cpu_ms(&self) -> f64 {
         self.each(self.taken.cpu_micros) / 1e3
     }
 
-    /// By how much it took longer than the model alone, as a share; none where the model takes no time.
+    /// The share by which the run took longer than the model alone; `None` if the model takes no time.
     pub fn over_ideal(&self) -> Option<f64> {
         let ideal = self.depth * self.setting.latency * 1000 * self.setting.waves as u64;
         (ideal > 0).then(|| self.taken.wall_micros as f64 / ideal as f64 - 1.0)
     }
 
-    /// This is the run of the bare client under the same load as `other`.
+    /// Whether this is the run of the bare client under the same load.
     pub fn is_floor_of(&self, other: &Setting) -> bool {
         let Setting { mode, at, latency, .. } = self.setting;
         mode == Mode::Floor && other.mode != Mode::Floor && (at, latency) == (other.at, other.latency)
     }
 }
 
-/// The head of the table.
 pub const HEAD: &str = "mode      latency     at   CPU ms/inv  x floor  model CPU ms/inv   inv/s   wall s  over ideal  peak MB  kB/live  stored kB/inv  msgs/inv  model  tools  failed  broker CPU ms/inv";
 
-/// A line of the table; `floor` is the run of the bare client beside it.
+/// A line of the table; `floor` is the matching run of the bare client.
 pub fn line(run: &Run, floor: Option<&Run>) -> String {
     let Run { setting, taken, .. } = run;
     let ratio = floor.map_or_else(|| "-".into(), |floor| format!("{:.2}", run.cpu_ms() / floor.cpu_ms()));

@@ -1,7 +1,6 @@
-//! Plays every role from the prompt alone, as the contract between prompts and this model lays it
-//! out. It is no analyst: it does what a good model does on the wire (calls tools in parallel, cites
-//! what a result really shows, answers in the form that is asked) with as little thought as that
-//! takes. The same request gets the same reply.
+//! Plays every role from the prompt alone. It does what a good model does on the wire: it calls tools in
+//! parallel, cites what a result shows, and answers in the requested form. It does not analyse the evidence.
+//! The same request gets the same reply.
 
 mod critic;
 mod director;
@@ -17,22 +16,18 @@ use crate::model::play::{Ask, Play, Reply, Script};
 use crate::model::prompt;
 use crate::model::request::{Choice, Tool, Turn};
 
-/// How the roles are played.
 #[derive(Debug, Clone)]
 pub struct Brain {
-    /// Rounds until the Director goes to the report; the first is discovery, and a trace has one.
+    /// Rounds until the report; the first is discovery.
     pub rounds: u32,
-    /// Tool calls of an Expert in a task.
     pub expert_calls: usize,
-    /// Tool calls of the Critic in a review.
     pub critic_calls: usize,
-    /// Tool calls in one turn at the most.
+    /// Maximum number of tool calls in one turn.
     pub calls_a_turn: usize,
     /// Findings of an Expert in a task; the last one is a count or an absence.
     pub findings: usize,
-    /// Entries that the Director writes into its Journal before it plans.
     pub journal: usize,
-    /// The Director's first note names the alert: then no two investigations have a prompt in common.
+    /// The Director's first note names the alert, so that no two investigations have the same prompt.
     pub names_alert: bool,
     pub verdict: Verdict,
 }
@@ -53,8 +48,7 @@ impl Default for Brain {
 }
 
 impl Brain {
-    /// The scripts that have a name: `default`, and `benchmark` (5 rounds, 3 calls an Expert, 4 calls
-    /// a Review).
+    /// The named scripts: `default`, and `benchmark` (5 rounds, 3 calls per Expert, 4 per Review).
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "default" => Some(Self::default()),
@@ -89,8 +83,7 @@ impl Script for Brain {
     }
 }
 
-/// The object as the request asks for it: as text in the provider's own form, or as the arguments of
-/// `submit`.
+/// Replies with the object in the requested form: as text, or as the arguments of `submit`.
 pub fn answer(request: &Request, object: &Value) -> Reply {
     if let Some((_, schema)) = &request.format {
         return Reply::text(fit::fit(schema, schema, Some(object)).to_string());
@@ -104,8 +97,8 @@ pub fn answer(request: &Request, object: &Value) -> Reply {
     }
 }
 
-/// A reply to a request that is none of our tasks (a check whether the model is there): calls the
-/// first tool once, fills the form that is asked, or says `ok`.
+/// Replies to a request outside our tasks, such as a check of availability: calls the first tool once, fills
+/// the requested form, or returns `ok`.
 fn other(request: &Request) -> Reply {
     let called = request.turns.iter().any(|turn| matches!(turn, Turn::Results(_)));
     match tools(request).first() {
@@ -117,14 +110,14 @@ fn other(request: &Request) -> Reply {
     }
 }
 
-/// A call of `tool` with these arguments; a strict tool gets every field.
+/// A call of `tool`; a strict tool gets every field.
 pub(super) fn ask(tool: &Tool, arguments: &Value) -> Ask {
     let fitted = fit::fit(&tool.schema, &tool.schema, Some(arguments));
     let arguments = if tool.strict || !arguments.is_object() { fitted } else { arguments.clone() };
     Ask { name: tool.name.clone(), arguments: arguments.to_string() }
 }
 
-/// The tools that may be called besides `submit`; none where another is forced.
+/// The tools that may be called except `submit`.
 pub(super) fn tools(request: &Request) -> Vec<&Tool> {
     let free = |tool: &&Tool| match &request.choice {
         Choice::Only(name) => tool.name == *name,
@@ -133,18 +126,16 @@ pub(super) fn tools(request: &Request) -> Vec<&Tool> {
     request.offered().iter().filter(|tool| tool.name != SUBMIT).filter(free).collect()
 }
 
-/// Tool calls made so far in this conversation.
 fn made(request: &Request) -> usize {
     let results = |turn: &Turn| if let Turn::Results(answers) = turn { answers.len() } else { 0 };
     request.turns.iter().map(results).sum()
 }
 
-/// The calls of this turn out of all that are planned; none when they are all made, or none may be.
 fn due(brain: &Brain, request: &Request, planned: Vec<Ask>) -> Vec<Ask> {
     planned.into_iter().skip(made(request)).take(brain.calls_a_turn.max(1)).collect()
 }
 
-/// The model has answered before and is told to repair: it calls no more tools.
+/// Whether the model must repair an earlier answer: it calls no more tools.
 pub(super) fn repairing(request: &Request) -> bool {
     request.turns.len() > 1 && matches!(request.turns.last(), Some(Turn::User(_)))
 }

@@ -1,48 +1,45 @@
-//! A provider's prompt cache, as each of them documents it, so that cached tokens are counted
-//! truthfully. What is left out: entries never age here, so a count is an upper bound for pauses
-//! longer than the provider's own five minutes.
+//! The prompt caches of the providers as documented, to count cached tokens. Entries do not expire here, so
+//! counts are an upper bound after pauses of five minutes.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Serialize;
 
-/// A token is taken to have this many bytes.
+/// Assumed size of a token.
 pub const BYTES_A_TOKEN: u64 = 4;
-/// A shorter prefix is not cached, in tokens.
+/// The shortest prefix that is cached, in tokens.
 const LEAST: u64 = 1024;
-/// OpenAI caches in steps of so many tokens.
+/// OpenAI caches in steps of this many tokens.
 const STEP: u64 = 128;
-/// Anthropic looks so many blocks back from each mark.
+/// Anthropic searches this many blocks back from each mark.
 const BACK: usize = 20;
 
-/// Where a cached prefix may end.
+/// A possible end of a cached prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Edge {
-    /// A hash of everything up to here.
     hash: u64,
     bytes: u64,
     /// The client asked to cache up to here.
     marked: bool,
 }
 
-/// The prompt as a cache sees it: hashes of its prefixes, and its size.
+/// The prompt for a cache: hashes of its prefixes, and its size.
 #[derive(Debug, Clone)]
 pub struct Prefix {
     edges: Vec<Edge>,
     bytes: u64,
-    /// The client marks what is cached; otherwise everything is, in steps.
+    /// Whether the client marks what to cache; otherwise everything is cached in steps.
     by_marks: bool,
     hasher: DefaultHasher,
 }
 
 impl Prefix {
-    /// An empty prompt of a cache that works by marks, or in steps.
     pub fn new(by_marks: bool) -> Self {
         Self { edges: Vec::new(), bytes: 0, by_marks, hasher: DefaultHasher::new() }
     }
 
-    /// Adds a block; `marked` says that the client asked to cache up to its end.
+    /// Adds a block; `marked` if the client asked to cache up to its end.
     pub fn add(&mut self, block: &str, marked: bool) {
         if self.by_marks {
             self.hasher.write(block.as_bytes());
@@ -65,12 +62,11 @@ impl Prefix {
         }
     }
 
-    /// Adds what is not sent as text and yet parts the caches, such as the choice of tools.
+    /// Adds something other than text that separates cache entries, such as the choice of tools.
     pub fn part_by(&mut self, what: &impl Hash) {
         what.hash(&mut self.hasher);
     }
 
-    /// Marks that the client set.
     pub fn marks(&self) -> usize {
         if self.by_marks { self.edges.iter().filter(|edge| edge.marked).count() } else { 0 }
     }
@@ -82,22 +78,19 @@ impl Prefix {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
-    /// All of them.
     pub input: u64,
-    /// Of those, read from the cache.
     pub read: u64,
-    /// Of those, written into the cache; none where the provider does not count them.
+    /// Written to the cache; 0 if the provider does not count them.
     pub written: u64,
 }
 
-/// What a provider has cached, for all keys and models.
 #[derive(Debug, Default)]
 pub struct PromptCache {
     known: HashSet<(u64, u64)>,
 }
 
 impl PromptCache {
-    /// Counts a prompt of `owner` (a hash of key and model) and keeps what may be cached of it.
+    /// Counts a prompt of `owner` (a hash of key and model) and caches it.
     pub fn count(&mut self, owner: u64, prefix: &Prefix) -> Counted {
         let enough = |edge: &&Edge| edge.bytes / BYTES_A_TOKEN >= LEAST;
         let is_known = |edge: &&Edge| self.known.contains(&(owner, edge.hash));

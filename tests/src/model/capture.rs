@@ -1,4 +1,4 @@
-//! What the server saw: every request with what became of it, and counts.
+//! Records all requests, their outcomes and counts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -12,47 +12,43 @@ use crate::model::prompt;
 use crate::model::request::{Request, hash};
 use crate::model::wire::Usage;
 
-/// A request that its provider would take.
 #[derive(Debug, Clone)]
 pub struct Captured {
     /// From 1, in order of arrival.
     pub number: u64,
-    /// The kind of task, where the prompt says one.
     pub kind: Option<TaskKind>,
-    /// The task by its id, where a tool result names it.
+    /// The task's id, if a tool result contains it.
     pub task: Option<String>,
-    /// The conversation, and the model's replies in it so far.
+    /// Identifies the conversation, and counts the model's replies in it.
     pub place: (u64, usize),
-    /// How often this very request has come, from 1.
+    /// How often this request has arrived, from 1.
     pub attempt: u32,
     pub request: Arc<Request>,
     pub prompt: Counted,
 }
 
-/// When a request came and when it was answered: what a ledger of calls needs of it.
+/// When a request arrived and was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// [`Captured::number`].
     pub number: u64,
-    /// The same for requests of the same body, whoever sent them.
+    /// The same for all requests with this body.
     pub content: u64,
     pub key: String,
-    /// The kind of task, where the prompt says one.
     pub kind: Option<TaskKind>,
-    /// When it had come in whole.
+    /// When the whole request had arrived.
     pub begun: Timestamp,
-    /// When a reply of the model was sent; none when nobody waited for it any more, or it failed.
+    /// When the reply was sent; `None` if the request failed or the client left.
     pub answered: Option<Timestamp>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub requests: u64,
-    /// Of those, refused as malformed or not allowed.
+    /// Refused as invalid or not allowed.
     pub rejected: u64,
-    /// Of those, answered with a reply of the model.
+    /// Answered with a reply of the model.
     pub answered: u64,
-    /// Of those, answered though the same request had been answered before: calls made twice.
+    /// Answered although the same request had been answered before.
     pub answered_again: u64,
     pub by_kind: BTreeMap<String, u64>,
     pub active: u64,
@@ -69,11 +65,10 @@ struct Inner {
     rejected: Vec<String>,
     counts: Counts,
     cache: PromptCache,
-    /// Requests by content: how often they came, how often they were answered.
+    /// Arrivals and answers of each request, by content.
     seen: HashMap<u64, (u32, u32)>,
 }
 
-/// Keeps what the server saw.
 #[derive(Debug)]
 pub struct Log {
     inner: Mutex<Inner>,
@@ -82,7 +77,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log that keeps requests in memory if `keep`, and writes each into `folder` where there is one.
+    /// Keeps requests in memory if `keep`, and writes them into `folder` if it is given.
     pub fn new(keep: bool, folder: Option<PathBuf>) -> Self {
         Self { inner: Mutex::default(), keep, folder }
     }
@@ -91,7 +86,7 @@ impl Log {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came; its end is counted when the guard is dropped, also when the client went away.
+    /// Counts a request. Dropping the guard ends it, also if the client left.
     pub fn begin(self: &Arc<Self>) -> UnderWay {
         let mut inner = self.lock();
         let counts = &mut inner.counts;
@@ -109,7 +104,7 @@ impl Log {
         }
     }
 
-    /// A request was taken: counts its prompt and keeps it.
+    /// Counts and stores a valid request.
     pub fn take(&self, request: Arc<Request>) -> Captured {
         let kind = prompt::kind(&request.system);
         let owner = hash(&(&request.key, &request.model));
@@ -156,11 +151,8 @@ impl Log {
         }
     }
 
-    /// Writes a request and what was sent back into the folder, where there is one: the bytes of the
-    /// body as they came. Keys stand in headers and are not written.
-    ///
-    /// # Errors
-    /// When the files cannot be written.
+    /// Writes a request body and its reply into the folder, if there is one. Keys are in headers and are not
+    /// written.
     pub fn record(&self, captured: &Captured, sent: &str) -> std::io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let name = format!("{:06}-{}", captured.number, captured.kind.map_or("unknown", TaskKind::name));
@@ -172,12 +164,11 @@ impl Log {
         self.lock().captured.clone()
     }
 
-    /// When each request came and was answered, in order of arrival.
     pub fn ledger(&self) -> Vec<Entry> {
         self.lock().ledger.clone()
     }
 
-    /// The `nth` request that was answered, from 1.
+    /// The `nth` answered request, from 1.
     pub fn answered_as(&self, nth: usize) -> Option<Entry> {
         let inner = self.lock();
         let mut answered: Vec<&Entry> = inner.ledger.iter().filter(|entry| entry.answered.is_some()).collect();
@@ -198,7 +189,6 @@ fn content(request: &Request) -> u64 {
     hash(&(request.provider, &request.key, &request.bytes))
 }
 
-/// A request under way.
 #[derive(Debug)]
 pub struct UnderWay(Arc<Log>);
 

@@ -1,4 +1,4 @@
-//! A script around another that fails where it is told to, as providers and models fail.
+//! A script that adds failures of providers and models to another script.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -12,60 +12,56 @@ use crate::model::invariants::SUBMIT;
 use crate::model::play::{Ask, Play, Reply, Script, Stop};
 use crate::model::prompt;
 
-/// What goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// 429 with so many seconds in `retry-after`, or without it.
+    /// 429 with these seconds in `retry-after`, or without it.
     RateLimited(Option<u64>),
     /// Anthropic's 529; 503 in OpenAI's form.
     Overloaded,
-    /// 500.
     Broken,
-    /// A gateway's page instead of the provider's answer, with status 502.
+    /// A gateway's page with status 502.
     Gateway,
-    /// A page that is no JSON, with status 200.
+    /// A page other than JSON, with status 200.
     NoJsonBody,
-    /// The right answer, so much too late.
+    /// The right answer, with this delay.
     Slow(Duration),
     /// The connection ends in the middle of the body.
     Cut,
-    /// The reply ends at the limit of tokens, in the middle of its object.
+    /// The reply ends at the token limit, in the middle of its object.
     Truncated,
     Refusal,
     Prose,
-    /// The answer is right, but as text in a Markdown fence, also where a tool was asked for.
+    /// The right answer as text in a Markdown fence, even if a tool was requested.
     Fenced,
-    /// The answer's fields have other types than asked.
+    /// The fields of the answer have wrong types.
     WrongTypes,
     UnknownTool,
-    /// The arguments of each tool call are no JSON.
+    /// The arguments of each tool call are invalid JSON.
     BadArguments,
-    /// A tool is called again and again, as long as any is offered, and also when none is.
+    /// Tools are called forever, even if none is offered.
     EndlessCalls,
-    /// An answer of so many bytes.
+    /// An answer of this many bytes.
     Huge(u64),
     Empty,
 }
 
-/// When it goes wrong.
 #[derive(Debug, Clone, Default)]
 pub struct When {
-    /// Only in tasks of this kind.
     pub kind: Option<TaskKind>,
-    /// Only on the reply that would answer the task, not on those that call tools.
+    /// Only the reply that answers the task, not those that call tools.
     pub answers: bool,
-    /// Only on this one of the calls that match so far, from 1; on all of them without.
+    /// Only this one of the matching calls, from 1; `None` for all.
     pub nth: Option<usize>,
-    /// Only the first so many times that the very same request comes; without, every time.
+    /// Only the first attempts of the same request; `None` for all.
     pub attempts: Option<u32>,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// The matching calls by content, in order of their first arrival.
+    /// The order in which matching calls first arrived, by content.
     order: HashMap<u64, usize>,
     attempts: HashMap<u64, u32>,
-    /// Content of calls that were failed.
+    /// Calls that failed, by content.
     struck: HashSet<u64>,
 }
 
@@ -78,12 +74,12 @@ pub struct Faulty<S> {
 }
 
 impl<S: Script> Faulty<S> {
-    /// `inner`, failing with `fault` where `when` says.
+    /// `inner` with `fault` in the cases of `when`.
     pub fn new(inner: S, fault: Fault, when: When) -> Self {
         Self { inner, fault, when, seen: Mutex::default() }
     }
 
-    /// Different calls that were failed so far.
+    /// Number of different calls that failed.
     pub fn struck(&self) -> usize {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).struck.len()
     }
@@ -115,7 +111,7 @@ impl<S: Script> Script for Faulty<S> {
     }
 }
 
-/// The reply answers the task instead of calling tools for it.
+/// Whether the reply answers the task instead of calling tools.
 fn answers(play: &Play) -> bool {
     match play {
         Play::Reply(reply) => reply.calls.iter().all(|call| call.name == SUBMIT),
@@ -154,7 +150,6 @@ fn fail(fault: &Fault, request: &Request, play: Play) -> Play {
     }
 }
 
-/// The text of the object that the reply answers with.
 fn object(reply: &Reply) -> &str {
     reply.calls.iter().find(|call| call.name == SUBMIT).map_or(&reply.text, |call| &call.arguments)
 }

@@ -1,6 +1,5 @@
-//! What must hold of every request that we send to a model, whatever the test is about: who may see
-//! what, read off the wire. That turns alternate and that every call has one result, the server checks
-//! itself (`wire::rules`).
+//! Checks rules for every request to a model, above all which role may see what. The server itself checks the
+//! order of turns and the results of calls (`wire::rules`).
 
 mod view;
 pub(crate) use view::SUBMIT;
@@ -13,17 +12,16 @@ use crate::model::capture::Captured;
 use crate::model::prompt;
 use crate::model::request::{Provider, Request, Turn};
 
-/// What was broken, and where.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
     pub number: u64,
     pub rule: &'static str,
-    /// Where in the request, and what was found.
+    /// The place in the request, and what was found.
     pub detail: String,
 }
 
-/// Checks all requests of a run; no violation is a pass. The `secrets` must occur in no request: planted
-/// keys, names of other investigations.
+/// Checks all requests of a run. No request may contain one of the `secrets`, such as planted keys or names of
+/// other investigations.
 pub fn check(captured: &[Captured], secrets: &[String]) -> Vec<Violation> {
     let mut found = Vec::new();
     for one in captured {
@@ -56,7 +54,7 @@ fn hold_no_secret(request: &Request, secrets: &[String], add: &mut Add<'_>) {
     }
 }
 
-/// The conversation is that of one task, and nothing of another invocation stands in its prompt.
+/// The conversation must belong to one task, without content of other invocations.
 fn conversation(request: &Request, kind: TaskKind, add: &mut Add<'_>) {
     for (n, part) in request.task_parts().iter().enumerate() {
         let line = part.lines().find(|line| line.starts_with("result of call ") || line.starts_with("<data-"));
@@ -85,7 +83,7 @@ fn conversation(request: &Request, kind: TaskKind, add: &mut Add<'_>) {
     }
 }
 
-/// A call that a provider gave an id in one conversation stands in no other.
+/// The id of a call must not occur in two conversations.
 fn foreign_calls(captured: &[Captured], found: &mut Vec<Violation>) {
     let mut owner: HashMap<&str, (u64, u64)> = HashMap::new();
     for one in captured {
@@ -102,9 +100,9 @@ fn foreign_calls(captured: &[Captured], found: &mut Vec<Violation>) {
     }
 }
 
-/// The system prompt is the same, byte for byte, in all requests of one kind to one model.
+/// The system prompt must be identical in all requests of one kind to one model.
 fn one_system(captured: &[Captured], found: &mut Vec<Violation>) {
-    // An Expert's system prompt ends in what its own domain is told.
+    // An Expert's system prompt ends with instructions for its domain.
     let mut first: HashMap<(Provider, &str, TaskKind, String), (&str, u64)> = HashMap::new();
     for one in captured {
         let Some(kind) = one.kind else { continue };

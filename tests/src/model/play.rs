@@ -1,4 +1,4 @@
-//! What a scripted model does with a request: reply, or fail as a provider fails.
+//! The reactions of a scripted model to a request: a reply, or a failure of the provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,24 +7,25 @@ use crate::model::Request;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// It is done, or wants its tool calls made.
+    /// Finished, or waiting for tool calls.
     Done,
+    /// Token limit reached.
     Length,
     Refusal,
 }
 
-/// A tool call that the model asks for; its id is made when it is sent.
+/// A tool call of the model; its id is created on sending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     pub name: String,
-    /// The arguments: JSON text, unless a fault wants otherwise.
+    /// JSON text, except in a fault.
     pub arguments: String,
 }
 
-/// What the model replies, free of any provider's form.
+/// A reply in no provider's form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Its text; the reason where it refused.
+    /// The reason if it refused.
     pub text: String,
     pub calls: Vec<Ask>,
     pub stop: Stop,
@@ -40,31 +41,27 @@ impl Reply {
     }
 }
 
-/// What happens on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Play {
     Reply(Reply),
-    /// The same, so much later.
     Late(Duration, Box<Play>),
-    /// The provider answers with an error in its own form.
     Fail {
-        /// The status: 429, 500, 529 and so on.
         status: u16,
         /// Seconds in `retry-after`.
         retry_after: Option<u64>,
     },
-    /// A gateway in between answers with a page that is no JSON.
+    /// A gateway answers with an HTML page.
     Page {
         status: u16,
     },
-    /// The connection ends in the middle of the body of this reply.
+    /// The connection ends in the middle of this reply.
     Cut(Reply),
-    /// A reply in good form whose text has this many bytes.
+    /// A valid reply whose text has this many bytes.
     Huge(u64),
 }
 
 pub trait Script: Send + Sync + 'static {
-    /// What happens on this request. The same request gives the same play, unless a fault counts.
+    /// The same request has the same result, unless a fault counts attempts.
     fn reply(&self, request: &Request) -> Play;
 }
 

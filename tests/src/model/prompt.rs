@@ -1,5 +1,5 @@
-//! How our own prompts are laid out: the task's kind in the first line of the system prompt, sections
-//! in the first message, a first line that says whose result a tool result is.
+//! Parses our prompts: the kind of task in the first line of the system prompt, sections in the first message,
+//! and the first line of tool results.
 
 use casebook_protocol::TaskKind;
 use serde_json::Value;
@@ -7,21 +7,16 @@ use serde_json::Value;
 use crate::model::Request;
 use crate::model::request::Turn;
 
-/// All kinds of task.
-pub const KINDS: [TaskKind; 6] =
-    [TaskKind::Plan, TaskKind::Investigate, TaskKind::Review, TaskKind::Timeline, TaskKind::Decide, TaskKind::Report];
-
-/// The kind of task that a system prompt says it is for: `Casebook task: plan (prompt plan 1)`.
+/// The kind of task in a system prompt that begins with `Casebook task: plan (prompt plan 1)`.
 pub fn kind(system: &str) -> Option<TaskKind> {
     let rest = system.lines().next()?.strip_prefix("Casebook task: ")?;
     let (name, prompt) = rest.split_once(" (prompt ")?;
     let version = prompt.strip_suffix(')')?.strip_prefix(name)?.strip_prefix(' ')?;
     version.parse::<u32>().ok()?;
-    KINDS.into_iter().find(|kind| kind.name() == name)
+    TaskKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
-/// The sections of a text: `<name>` and `</name>` on lines of their own. Text between them is left
-/// out.
+/// The sections of a text: `<name>` and `</name>` on separate lines. Other text is ignored.
 pub fn sections(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -38,12 +33,10 @@ pub fn sections(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// The sections of a task's prompt, all parts together.
 pub fn task_sections(request: &Request) -> Vec<(&str, &str)> {
     request.task_parts().iter().flat_map(|part| sections(part)).collect()
 }
 
-/// A section of a task's prompt as JSON; none where it is absent.
 pub fn json_section(request: &Request, name: &str) -> Option<Value> {
     let sections = task_sections(request);
     let (_, content) = sections.into_iter().find(|(found, _)| *found == name)?;
@@ -58,7 +51,6 @@ fn next_line(text: &str) -> Option<(&str, &str)> {
     if text.is_empty() { None } else { Some(text.split_once('\n').unwrap_or((text, ""))) }
 }
 
-/// What stands before the line `end`, and what after it.
 fn up_to<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str)> {
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -71,28 +63,27 @@ fn up_to<'a>(text: &'a str, end: &str) -> Option<(&'a str, &'a str)> {
     None
 }
 
-/// The result of one of our tools as the prompt shows it.
+/// The result of one of our tools in a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown<'a> {
-    /// The call by our own id, such as `r1.investigate.endpoint.t1.0`.
+    /// Our id of the call, such as `r1.investigate.endpoint.t1.0`.
     pub call: &'a str,
     pub tool: &'a str,
     pub failed: bool,
-    /// What the first line says after the tool.
+    /// The rest of the first line after the tool.
     pub note: &'a str,
-    /// What stands inside the data marks.
+    /// The text inside the data marks.
     pub data: &'a str,
 }
 
 impl Shown<'_> {
-    /// The task that the call belongs to: its id without turn and place.
+    /// The task of the call: its id without turn and index.
     pub fn task(&self) -> &str {
         let mut parts = self.call.rsplitn(3, '.');
         parts.nth(2).unwrap_or(self.call)
     }
 }
 
-/// Reads the text of a tool result; none where it does not have our form.
 pub fn shown(text: &str) -> Option<Shown<'_>> {
     let (first, rest) = text.split_once('\n')?;
     let failed = !first.starts_with("result of ");
@@ -104,7 +95,7 @@ pub fn shown(text: &str) -> Option<Shown<'_>> {
     Some(Shown { call, tool, failed, note: note.trim_start_matches([',', ' ']), data })
 }
 
-/// The tool results of a conversation that have our form, in order.
+/// The tool results of a conversation in our form, in order.
 pub fn all_shown(request: &Request) -> Vec<Shown<'_>> {
     let mut all = Vec::new();
     for turn in &request.turns {

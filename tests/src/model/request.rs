@@ -1,4 +1,4 @@
-//! A request as every provider means it, free of any provider's form.
+//! A request in no provider's form.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::model::cache::Prefix;
 
-/// Whose wire format it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Provider {
     /// Anthropic Messages, `POST /v1/messages`.
@@ -20,7 +19,6 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Anthropic, Self::Chat, Self::Responses];
 
     pub const fn path(self) -> &'static str {
@@ -37,14 +35,13 @@ pub struct Tool {
     pub name: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,
-    /// The provider is asked to enforce the schema.
+    /// The provider must enforce the schema.
     pub strict: bool,
 }
 
-/// What the model may do with the tools.
+/// How the model may use tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Choice {
-    /// Call some or none.
     Auto,
     None,
     Any,
@@ -53,59 +50,49 @@ pub enum Choice {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The provider's id.
     pub id: String,
     pub name: String,
-    /// The arguments as JSON text.
+    /// JSON text.
     pub arguments: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// The call that it answers, by the provider's id.
+    /// The provider's id of the call.
     pub id: String,
     pub text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Turn {
-    /// What the client says, part by part.
     User(Vec<String>),
-    /// What the model replied.
-    Assistant {
-        text: String,
-        calls: Vec<Call>,
-    },
+    Assistant { text: String, calls: Vec<Call> },
     Results(Vec<Answer>),
 }
 
-/// A request that its provider would take.
+/// A valid request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Whose wire format it came in.
     pub provider: Provider,
     pub key: String,
     pub model: String,
-    /// The system prompt, parts joined.
+    /// Parts are joined.
     pub system: String,
-    /// The conversation; its first turn is the prompt of the task.
+    /// The first turn is the prompt of the task.
     pub turns: Vec<Turn>,
-    /// The tools declared; [`Request::offered`] says which may be called.
+    /// The declared tools; [`Request::offered`] returns those that may be called.
     pub tools: Vec<Tool>,
-    /// What may be done with them.
     pub choice: Choice,
-    /// The provider's structured output: name (empty where the format has none) and schema.
+    /// Structured output: name (empty if the format has none) and schema.
     pub format: Option<(String, Value)>,
-    /// Tokens that the reply may have.
     pub max_output: Option<u64>,
-    /// The body as it came.
     pub bytes: Bytes,
-    /// The prompt as a provider's prompt cache sees it.
+    /// The prompt for a provider's prompt cache.
     pub prefix: Prefix,
 }
 
 impl Request {
-    /// A request for the model that `body` names, before more of it is read.
+    /// A request for the model in `body`, before the rest is parsed.
     pub(crate) fn of(provider: Provider, body: &Value, prefix: Prefix) -> Self {
         Self {
             provider,
@@ -122,7 +109,6 @@ impl Request {
         }
     }
 
-    /// The tools that the model may call now.
     pub fn offered(&self) -> &[Tool] {
         if self.choice == Choice::None { &[] } else { &self.tools }
     }
@@ -135,18 +121,15 @@ impl Request {
         }
     }
 
-    /// Replies of the model so far.
     pub fn replies(&self) -> usize {
         self.turns.iter().filter(|turn| matches!(turn, Turn::Assistant { .. })).count()
     }
 
-    /// Which conversation it belongs to, and how far that is: the same for a request that is sent
-    /// again after a failure.
+    /// Identifies the conversation and its length; the same for a repeated request.
     pub fn place(&self) -> (u64, usize) {
         (hash(&(&self.key, &self.model, &self.system, self.task_parts())), self.replies())
     }
 
-    /// A number made from all of the body.
     pub fn seed(&self) -> u64 {
         hash(&self.bytes)
     }

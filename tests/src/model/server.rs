@@ -1,4 +1,4 @@
-//! The server: HTTP on loopback around a script.
+//! Serves a script over HTTP on loopback.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -21,32 +21,29 @@ use crate::model::play::{Play, Reply, Script};
 use crate::model::request::{Provider, Request};
 use crate::model::wire::{self, Incoming, Refused, Usage};
 
-/// The largest body that is taken, in bytes.
+/// The largest request body, in bytes.
 const LARGEST: usize = 32 << 20;
 /// The size of the pieces of a huge answer, in bytes.
 const PIECE: usize = 64 << 10;
-/// Stands for the text of a huge answer until it is sent.
+/// Placeholder for the text of a huge answer.
 const FILLER: &str = "@filler@";
 
-/// How to serve.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The port on loopback; 0 for a free one.
+    /// The port on loopback; 0 for any free one.
     pub port: u16,
-    /// How long the model takes for a reply.
     pub latency: Duration,
-    /// Keep every request in memory. Without it only counts are kept.
+    /// Keep every request in memory, not only counts.
     pub keep: bool,
-    /// A folder to write every request and reply into.
+    /// A folder for every request and reply.
     pub record: Option<PathBuf>,
-    /// The keys that are taken; any where there are none.
+    /// The accepted keys; empty for any.
     pub keys: Vec<String>,
-    /// The window of every model in tokens; without it none is too small.
+    /// The window of every model in tokens; `None` for no limit.
     pub window: Option<u64>,
-    /// Threads that serve.
     pub threads: usize,
-    /// Replies name the model with the number of the request (`scripted-1#17`), so that a recorded call
-    /// tells which request it came from.
+    /// Replies append the number of the request to the model's name (`scripted-1#17`), so that a recorded call
+    /// can be matched with its request.
     pub numbered: bool,
 }
 
@@ -65,7 +62,6 @@ impl Default for Options {
     }
 }
 
-/// A server that runs until it is dropped.
 #[derive(Debug)]
 pub struct Server {
     runtime: Option<tokio::runtime::Runtime>,
@@ -80,10 +76,7 @@ struct Shared {
 }
 
 impl Server {
-    /// Starts to serve `script` on threads of its own.
-    ///
-    /// # Errors
-    /// When the port is taken, the folder cannot be made, or there are no threads.
+    /// Starts to serve `script` on its own threads.
     pub fn start(script: impl Script, options: Options) -> std::io::Result<Self> {
         if let Some(folder) = &options.record {
             std::fs::create_dir_all(folder)?;
@@ -106,12 +99,11 @@ impl Server {
         Ok(Self { runtime: Some(runtime), address, log })
     }
 
-    /// Where it serves, such as `http://127.0.0.1:40123`.
+    /// The address, such as `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// What it saw.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -128,7 +120,7 @@ impl Drop for Server {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of file handles, most likely: they come back when connections end.
+            // Probably out of file handles, which are released when connections end.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
@@ -139,13 +131,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 let shared = Arc::clone(&shared);
                 async move { Ok::<_, Infallible>(serve(&shared, request).await) }
             });
-            // A connection that ends early is what some faults are made of.
+            // Some faults end a connection early.
             let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
 
-/// A body that is sent piece by piece.
 type Sent = UnsyncBoxBody<Bytes, std::io::Error>;
 
 async fn serve(shared: &Shared, request: hyper::Request<Stream>) -> Response<Sent> {
@@ -215,10 +206,10 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
             Box::pin(perform(shared, under_way, captured, *then)).await
         }
         Play::Reply(reply) => {
-            let (text, usage) = told(captured, &reply);
+            let (text, usage) = rendered(captured, &reply);
             shared.log.answered(captured, usage);
             if let Err(error) = shared.log.record(captured, &text) {
-                eprintln!("scripted-model: request {} is not recorded: {error}", captured.number);
+                eprintln!("scripted-model: cannot record request {}: {error}", captured.number);
             }
             whole(200, "application/json", text, under_way)
         }
@@ -233,9 +224,9 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
             let page = format!("<html><head><title>{status}</title></head><body>upstream trouble</body></html>");
             whole(status, "text/html", page, under_way)
         }
-        Play::Cut(reply) => cut(told(captured, &reply).0, under_way),
+        Play::Cut(reply) => cut(rendered(captured, &reply).0, under_way),
         Play::Huge(bytes) => {
-            let (text, _) = told(captured, &Reply::text(FILLER));
+            let (text, _) = rendered(captured, &Reply::text(FILLER));
             let (before, after) = text.split_once(FILLER).unwrap_or((&text, ""));
             let piece = Bytes::from_static(&[b'a'; PIECE]);
             let filler = std::iter::repeat_n(piece, bytes.div_ceil(PIECE as u64) as usize);
@@ -247,8 +238,7 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
     }
 }
 
-/// The reply as it is sent, and what it counts.
-fn told(captured: &Captured, reply: &Reply) -> (String, Usage) {
+fn rendered(captured: &Captured, reply: &Reply) -> (String, Usage) {
     let usage = Usage { prompt: captured.prompt, output: wire::output_tokens(reply) };
     (wire::body(&captured.request, reply, usage).to_string(), usage)
 }
@@ -260,11 +250,11 @@ fn whole(status: u16, kind: &'static str, text: String, under_way: UnderWay) -> 
     response
 }
 
-/// The first half of the text, then the connection ends.
+/// Sends the first half of the text, then ends the connection.
 fn cut(text: String, under_way: UnderWay) -> Response<Sent> {
     let length = text.len();
     let half = Bytes::from(text).slice(..length / 2);
-    // The end waits for one more turn, so that what came before it leaves first.
+    // Waits one turn, so that the first half is sent before the end.
     let end = stream::once(async {
         tokio::task::yield_now().await;
         Err(std::io::ErrorKind::ConnectionAborted.into())
@@ -275,7 +265,7 @@ fn cut(text: String, under_way: UnderWay) -> Response<Sent> {
     response
 }
 
-/// An answer of these pieces. The request is under way until they are sent, or the client went away.
+/// Sends these pieces. The request counts as running until they are sent or the client leaves.
 fn respond(
     status: u16,
     kind: &'static str,

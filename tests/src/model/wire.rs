@@ -1,8 +1,8 @@
-//! The wire formats, as pure functions: bytes to a [`Request`] or the error that the provider would
-//! give, and a [`Reply`] to the provider's JSON.
+//! The wire formats, as pure functions: parses bytes to a [`Request`] or the provider's error, and writes a
+//! [`Reply`] as the provider's JSON.
 //!
-//! A JSON Schema for each format says which fields a body may have (`wire/*.schema.json`, written from
-//! the API references of both providers as of 2026). What a schema cannot say is in [`rules`].
+//! A JSON Schema for each format defines the fields of a body (`wire/*.schema.json`, written from the API
+//! references of both providers as of 2026). [`rules`] contains what a schema cannot express.
 
 mod anthropic;
 mod chat;
@@ -22,53 +22,41 @@ use crate::model::cache::Counted;
 use crate::model::play::Reply;
 use crate::model::request::{Provider, Request, hash};
 
-/// When every reply was made: the same request gives the same bytes.
+/// The creation time of every reply: the same request gives the same bytes.
 const CREATED: u64 = 1_767_225_600;
 
-/// What came over HTTP, as far as it matters.
+/// The relevant parts of an HTTP request.
 #[derive(Debug, Clone)]
 pub struct Incoming {
-    /// The key: `x-api-key`, or the bearer token.
+    /// `x-api-key`, or the bearer token.
     pub key: Option<String>,
-    /// The header `anthropic-version`.
     pub version: Option<String>,
-    /// The body.
     pub bytes: Bytes,
 }
 
-/// Why a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     pub status: u16,
-    /// What is wrong.
     pub message: String,
 }
 
 impl Refused {
-    /// A refusal.
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
         Self { status, message: message.into() }
     }
 }
 
-/// What a provider counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Of the prompt.
     pub prompt: Counted,
-    /// Tokens of the reply.
     pub output: u64,
 }
 
-/// The provider that a path belongs to.
 pub fn provider(path: &str) -> Option<Provider> {
     Provider::ALL.into_iter().find(|provider| provider.path() == path)
 }
 
-/// Reads a request.
-///
-/// # Errors
-/// What the provider would refuse it with.
+/// Parses a request, or returns the provider's refusal.
 pub fn read(provider: Provider, incoming: &Incoming) -> Result<Request, Refused> {
     let key = incoming.key.as_deref().filter(|key| !key.is_empty());
     let key = key.ok_or_else(|| Refused::new(401, "an API key is required"))?;
@@ -101,8 +89,7 @@ fn compiled(text: &str) -> Validator {
     jsonschema::validator_for(&schema).expect("the schema is a JSON Schema")
 }
 
-/// Where a value breaks its schema, and how. Of several variants the one counts whose types and
-/// constants the value has.
+/// The place and kind of a violation. For `anyOf`, describes the variant whose types and constants match best.
 fn plain(error: &ValidationError<'_>) -> String {
     if let ValidationErrorKind::AnyOf { context } = error.kind() {
         let other = |error: &&ValidationError<'_>| {
@@ -116,7 +103,7 @@ fn plain(error: &ValidationError<'_>) -> String {
     format!("{}: {}", error.instance_path(), error.masked())
 }
 
-/// The refusal of a prompt that is larger than the model's window, in tokens.
+/// The refusal of a prompt that exceeds the model's window, in tokens.
 pub fn too_long(provider: Provider, tokens: u64, window: u64) -> Refused {
     let message = match provider {
         Provider::Anthropic => format!("prompt is too long: {tokens} tokens > {window} maximum"),
@@ -127,7 +114,6 @@ pub fn too_long(provider: Provider, tokens: u64, window: u64) -> Refused {
     Refused::new(400, message)
 }
 
-/// An error of the provider itself.
 pub fn failure(status: u16) -> Refused {
     let message = match status {
         429 => "This request would exceed your rate limit.",
@@ -137,7 +123,6 @@ pub fn failure(status: u16) -> Refused {
     Refused::new(status, message)
 }
 
-/// An error in the provider's form.
 pub fn error_body(provider: Provider, Refused { status, message }: &Refused) -> Value {
     if provider == Provider::Anthropic {
         let kind = match status {
@@ -161,7 +146,6 @@ pub fn error_body(provider: Provider, Refused { status, message }: &Refused) -> 
     json!({"error": {"message": message, "type": kind, "param": null, "code": code}})
 }
 
-/// The reply as one JSON document.
 pub fn body(request: &Request, reply: &Reply, usage: Usage) -> Value {
     match request.provider {
         Provider::Anthropic => anthropic::body(request, reply, usage),
@@ -170,18 +154,15 @@ pub fn body(request: &Request, reply: &Reply, usage: Usage) -> Value {
     }
 }
 
-/// Tokens of a reply.
 pub fn output_tokens(reply: &Reply) -> u64 {
     let calls: usize = reply.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum();
     ((reply.text.len() + calls) as u64).div_ceil(crate::model::cache::BYTES_A_TOKEN)
 }
 
-/// The text of a field; empty where there is none.
 fn text(value: &Value, key: &str) -> String {
     value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The items of a field; none where there is no list.
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use casebook_agent::reasoner::Reasoner;
-use casebook_cli::embedded::{self, Nobody};
+use casebook_cli::embedded::{self, NoObserver};
 use casebook_cli::home::Home;
 use casebook_cli::reasoners::Reasoners;
 use casebook_cli::stop::Stop;
@@ -30,7 +30,7 @@ fn measured_by(cases: &[PathBuf], trials: usize, critics: &[(String, Arc<dyn Rea
         let (_stopper, mut stop) = Stop::by_hand();
         for case in cases {
             let options = run::options(case, data.path(), Budget::default(), Reasoners::analyst()).unwrap();
-            embedded::investigate_in(&home, options, &mut Nobody, &mut stop).await.unwrap();
+            embedded::investigate_in(&home, options, &mut NoObserver, &mut stop).await.unwrap();
         }
         let ids = home.store.investigations().await.unwrap();
         let options = Options { trials, seed: 1 };

@@ -137,11 +137,11 @@ fn process_that_ends_stops_the_team_and_fails_the_command() {
         assert_eq!((code, team.running()), (Some(1), vec![]), "{said}");
         let log = format!("{name}.log");
         for expected in [
-            "ended by itself (signal: 9 (SIGKILL)): the team cannot go on without it",
-            "stops: what is under way is finished first",
+            "ended by itself (signal: 9 (SIGKILL)); stopping the team",
+            "stopping after running tasks finish",
             &format!("casebook: {name} ended by itself (signal: 9 (SIGKILL)); the end of "),
             &log,
-            "the same command goes on from there",
+            "run the same command again to continue",
         ] {
             assert!(said.contains(expected), "{expected:?} is not in\n{said}");
         }

@@ -112,7 +112,7 @@ fn a_server_that_ends_in_mid_call_is_a_fact_and_is_started_again() {
     with(&["--starts", &starts], POLICY, async |tools, _, _| {
         has(tools.call("s__exit", "{}").await, "lost during the call, and whether it did it is not known");
         let why = tools.call("s__exit", "{}").await.unwrap_err();
-        assert!(why.contains("exit status: 3") || why.contains("ends in mid-call as it is told to"), "{why}");
+        assert!(why.contains("exit status: 3") || why.contains("exits during a call as requested"), "{why}");
         tools.call("s__echo", r#"{"text":"again"}"#).await.unwrap();
     });
     assert_eq!(std::fs::read_to_string(&starts).unwrap().lines().count(), 3);
@@ -126,7 +126,7 @@ fn a_server_that_does_not_come_back_is_tried_ever_more_seldom() {
     run(async {
         let toolbox = open(&team).await;
         let why = toolbox.servers[0].there.clone().unwrap_err();
-        assert!(why.contains("cannot be reached") && why.contains("fails as it is told to, start 1"), "{why}");
+        assert!(why.contains("cannot be reached") && why.contains("fails as requested, start 1"), "{why}");
         let link = &toolbox.servers[0].link;
         // Pauses of 0.5, 1, 2 and 4 s are waited for; one of 8 s is not.
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! One file, by what it is.
+//! Checks one file by its kind.
 
 use std::path::Path;
 
@@ -13,10 +13,9 @@ use casebook_runtime::service::settings;
 
 use super::Found;
 
-/// Checks the file at `path`.
 pub(super) fn check(path: &Path, config: Option<&Config>, variable: Variable<'_>, found: &mut Found) {
     if let Err(error) = std::fs::metadata(path) {
-        return found.fault(path, 1, format!("this file cannot be read: {error}"));
+        return found.fault(path, 1, format!("cannot read this file: {error}"));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -35,13 +34,12 @@ pub(super) fn check(path: &Path, config: Option<&Config>, variable: Variable<'_>
         }
         (_, "toml") => toml(path, found),
         _ => {
-            let what = "this is no file that can be checked: name a team folder, a YAML, JSON or TOML file";
+            let what = "expected a team folder or a YAML, JSON or TOML file";
             found.fault(path, 1, what);
         }
     }
 }
 
-/// What `parse` makes of the file; none if it does not hold.
 fn read<T>(path: &Path, found: &mut Found, parse: impl FnOnce(&str) -> Result<T, ConfigFaults>) -> Option<T> {
     let parsed = config::text(path).and_then(|text| parse(&text));
     found.keep(path, parsed)
@@ -63,7 +61,7 @@ pub(super) fn models(path: &Path, found: &mut Found) -> Option<Config> {
     read(path, found, |text| Config::parse(path, text))
 }
 
-/// The model that an Expert names is one of the models file.
+/// Checks that the models file defines the model of an Expert.
 pub(super) fn model(definition: &Definition, config: Option<&Config>, found: &mut Found) {
     let (Some(config), Some(name)) = (config, definition.model.as_deref()) else { return };
     if name == ANALYST || config.model(name).is_some() {
@@ -75,7 +73,7 @@ pub(super) fn model(definition: &Definition, config: Option<&Config>, found: &mu
     found.at(Form::Yaml, &definition.file, &["model"], &what);
 }
 
-/// A models file, a profile or the settings of a process, by the keys that stand in it.
+/// A models file, a profile or the settings of a process; recognised by its keys and name.
 fn toml(path: &Path, found: &mut Found) {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let table: toml::Table = toml::from_str(&text).unwrap_or_default();
@@ -87,7 +85,7 @@ fn toml(path: &Path, found: &mut Found) {
         read(path, found, |text| Profile::parse(path, text));
     } else {
         let what = "expected a models file ([models.NAME], [roles.NAME]), a profile (evidence, index, team), or a file \
-                    named hub.toml, director.toml, critic.toml or expert.toml; name it so, or leave it out";
+                    named hub.toml, director.toml, critic.toml or expert.toml; rename it, or leave it out";
         read(path, found, |text| match name.trim_start_matches("casebook-") {
             "hub" => settings::check::<casebook_hub::program::Options>(path, text),
             "expert" => settings::check::<casebook_expert::settings::Options>(path, text),

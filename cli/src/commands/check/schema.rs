@@ -1,4 +1,4 @@
-//! The JSON Schema of each format, as it is printed and as it stands under docs/schemas.
+//! Generates the JSON Schemas in docs/schemas.
 
 use casebook_agent::mcp::policy::Policy;
 use casebook_agent::mcp::servers::Servers;
@@ -8,7 +8,6 @@ use casebook_expert::profile::Profile;
 
 use crate::args::Format;
 
-/// The JSON Schema of `format` as text.
 pub fn schema(format: Format) -> String {
     let schema = match format {
         Format::Expert => Definition::schema(),
@@ -17,7 +16,7 @@ pub fn schema(format: Format) -> String {
         Format::Models => Config::schema(),
         Format::Profile => Profile::schema(),
     };
-    // A value with texts as keys can be written.
+    // A map with string keys always serialises.
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
     text

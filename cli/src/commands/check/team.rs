@@ -1,4 +1,4 @@
-//! A team folder: each of its files, and what they say of each other.
+//! Checks the files of a team folder and the references between them.
 
 use std::path::Path;
 
@@ -14,21 +14,20 @@ use casebook_runtime::near::nearest;
 
 use super::{Found, file};
 
-/// The files that a team folder may have beside `experts`.
+/// The files that a team folder may have in addition to `experts`.
 const FILES: [&str; 3] = ["mcp.json", "tools.yaml", "pins.json"];
-/// Programs that look for others in the PATH.
+/// Programs that search the PATH for other programs.
 const SEEK: [&str; 12] =
     ["npx", "npm", "pnpm", "bunx", "bun", "node", "deno", "uvx", "uv", "python", "python3", "docker"];
 
-/// Checks the team folder at `dir`.
 pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str) -> Option<String>, found: &mut Found) {
     let [mcp, tools, pins] = FILES.map(|name| dir.join(name));
     let experts = dir.join("experts");
     if !experts.is_dir() && !mcp.exists() && !tools.exists() {
-        return found.fault(dir, 1, "this is not a team folder: it has none of experts/, mcp.json and tools.yaml");
+        return found.fault(dir, 1, "expected a team folder with experts/, mcp.json or tools.yaml");
     }
-    strangers(dir, found);
-    // Without the folder, the Experts are those of the evidence's domains.
+    unknown_files(dir, found);
+    // Without the folder, there is one Expert for each domain of the evidence.
     let definitions = if experts.is_dir() { read_experts(&experts, config, found) } else { Vec::new() };
     let servers = match mcp.exists() {
         true => file::servers(&mcp, variable, found),
@@ -41,7 +40,7 @@ pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str)
     if pins.exists() {
         file::pins(&pins, found);
     }
-    // What a file with faults would say is not known.
+    // Nothing can be checked against a file with faults.
     let Some(servers) = servers else { return };
     for definition in &definitions {
         for (n, grant) in definition.tools.iter().enumerate() {
@@ -51,8 +50,8 @@ pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str)
         }
     }
     let Some(policy) = policy else { return };
-    for (name, said) in &policy.servers {
-        if let Some(what) = idle(name, said, &servers) {
+    for (name, rules) in &policy.servers {
+        if let Some(what) = idle(name, rules, &servers) {
             found.at(Form::Yaml, &tools, &["servers", name], &what);
         }
     }
@@ -79,8 +78,8 @@ fn read_experts(dir: &Path, config: Option<&Config>, found: &mut Found) -> Vec<D
     definitions
 }
 
-/// Files that nobody reads, since they are named otherwise.
-fn strangers(dir: &Path, found: &mut Found) {
+/// Reports files with a name that Casebook does not read.
+fn unknown_files(dir: &Path, found: &mut Found) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -90,12 +89,12 @@ fn strangers(dir: &Path, found: &mut Found) {
                 "yaml" | "yml" => "name it tools.yaml, or put an Expert into experts/",
                 _ => "name it mcp.json, or put it elsewhere",
             };
-            found.fault(&path, 1, format!("nothing of this name is read in a team folder; {advice}"));
+            found.fault(&path, 1, format!("this file name is ignored in a team folder; {advice}"));
         }
     }
 }
 
-/// Why what an Expert's file grants can never be offered.
+/// Why no server can offer a tool that an Expert's file grants.
 fn unmet(grant: &Grant, servers: &Servers) -> Option<String> {
     let (server, tool) = (grant.server.as_str(), grant.tool.as_str());
     let shown = one_line(server, 80);
@@ -108,9 +107,9 @@ fn unmet(grant: &Grant, servers: &Servers) -> Option<String> {
         let tool = one_line(tool, 80);
         let advice = match nearest(&tool, names.iter().copied()) {
             Some(near) => format!("write {EVIDENCE}/{near}"),
-            None => format!("there are {}", names.join(", ")),
+            None => format!("the tools are {}", names.join(", ")),
         };
-        return Some(format!("the tools over the evidence have no {tool}; {advice}"));
+        return Some(format!("unknown evidence tool {tool}; {advice}"));
     }
     if servers.all.keys().any(|name| grant.server.matches(name)) {
         return None;
@@ -120,7 +119,7 @@ fn unmet(grant: &Grant, servers: &Servers) -> Option<String> {
     }
     let advice = match nearest(server, known()) {
         Some(near) => format!("write {near}/{}", one_line(tool, 80)),
-        None => format!("there are {}", known().collect::<Vec<_>>().join(", ")),
+        None => format!("the servers are {}", known().collect::<Vec<_>>().join(", ")),
     };
     match grant.server.is_exact() {
         true => Some(format!("mcp.json has no server {shown}; {advice}")),
@@ -128,37 +127,37 @@ fn unmet(grant: &Grant, servers: &Servers) -> Option<String> {
     }
 }
 
-/// Why what tools.yaml says of a server does nothing.
-fn idle(name: &str, said: &ServerPolicy, servers: &Servers) -> Option<String> {
-    let evidence = name == EVIDENCE && said.kind == Kind::Evidence;
+/// Why an entry of tools.yaml has no effect.
+fn idle(name: &str, rules: &ServerPolicy, servers: &Servers) -> Option<String> {
+    let evidence = name == EVIDENCE && rules.kind == Kind::Evidence;
     match servers.all.get(name) {
         None if servers.disabled.contains(name) || evidence => None,
         None => Some(match nearest(name, servers.all.keys().map(String::as_str)) {
             Some(near) => format!("mcp.json has no such server; write {near}"),
             None => "mcp.json has no such server; add it there, or leave this out".to_owned(),
         }),
-        Some(Way::Child { .. }) if !said.headers.is_empty() => {
+        Some(Way::Child { .. }) if !rules.headers.is_empty() => {
             Some("this server is a child process, which has no headers; write them under secrets".to_owned())
         }
-        Some(Way::Http { .. }) if !said.secrets.is_empty() || !said.environment.is_empty() => {
+        Some(Way::Http { .. }) if !rules.secrets.is_empty() || !rules.environment.is_empty() => {
             Some("this server has an address, and so no environment; write its secrets under headers".to_owned())
         }
         Some(_) => None,
     }
 }
 
-/// Why a child process would not find what it runs.
+/// Why a child process would not find the programs that it runs.
 fn pathless(name: &str, way: &Way, policy: &Policy) -> Option<String> {
     let Way::Child { command, env, .. } = way else { return None };
-    let said = policy.of(name);
+    let rules = policy.of(name);
     let has = env.contains_key("PATH")
-        || said.environment.iter().any(|variable| variable == "PATH")
-        || said.secrets.contains_key("PATH");
+        || rules.environment.iter().any(|variable| variable == "PATH")
+        || rules.secrets.contains_key("PATH");
     let seeks = SEEK.contains(&command.as_str());
     (seeks && !has).then(|| {
         let name = one_line(name, 80);
         format!(
-            "{command} looks for programs in the PATH, and a child process gets no variable that is not named; \
+            "{command} needs the PATH, and a child process gets only the variables that are listed; \
              write environment: [PATH, HOME] for {name} in tools.yaml"
         )
     })

@@ -70,7 +70,7 @@ fn each_trouble_has_its_advice() {
     let only = || Choice::Only("submit".into());
     check("answer = \"native\"\n", vec![heard(Choice::Free, Ok(said("I think so.")))], "set answer = \"submit_tool\"");
     check("", vec![heard(only(), Ok(said("Fine.")))], "ignores tool_choice");
-    check("", vec![heard(Choice::Nothing, Ok(submitted()))], "calls tools when it is told");
+    check("", vec![heard(Choice::Nothing, Ok(submitted()))], "calls tools when none are allowed");
     check("", vec![heard(Choice::Free, Ok(Reply { stop: Stop::Length, ..said("{") }))], "max_output = 8192");
     check("", vec![heard(Choice::Free, Ok(Reply { stop: Stop::Refused, ..said("") }))], "refuses");
     let long = error(Fault::Rejected, "This model's maximum context length is 4096 tokens");

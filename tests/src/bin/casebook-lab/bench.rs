@@ -1,5 +1,5 @@
-//! Measures the embedded mode on generated logs: loading, an investigation, the Hub's cost for each
-//! recorded event, peak memory. Prints figures, asserts none: machines are noisy.
+//! Measures the embedded mode on generated logs: loading, an investigation, the cost of a recorded event, and
+//! peak memory. Asserts nothing, because timings vary.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,10 +17,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Size of the logs
+    /// Size of the logs in megabytes
     #[arg(default_value_t = 1000)]
     megabytes: u64,
-    /// Where the logs are, or are written [default: a temporary folder]
+    /// The folder of the logs; they are generated if it does not exist [default: a temporary folder]
     folder: Option<PathBuf>,
 }
 
@@ -64,7 +64,6 @@ pub(super) fn run(Arguments { megabytes, folder }: Arguments) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Appends events one by one, and from sixteen investigations at once, each made durable.
 async fn events(folder: &Path) -> Result<()> {
     const EVENTS: u32 = 2000;
     const AT_ONCE: u32 = 16;

@@ -1,11 +1,11 @@
-//! Plants false findings into finished investigations and measures what is believed of them.
+//! Plants false findings into finished investigations and measures how many are believed.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use casebook_agent::reasoner::Reasoner;
-use casebook_cli::embedded::{self, Nobody};
+use casebook_cli::embedded::{self, NoObserver};
 use casebook_cli::failure::{Exit, Failure};
 use casebook_cli::home::Home;
 use casebook_cli::reasoners::Reasoners;
@@ -24,28 +24,28 @@ Examples:
   casebook-lab calibrate 3f2a --trials 500 --seed 7 --json calibration.json
   casebook-lab calibrate --cases cases/
 
-Nothing is changed in the investigations. docs/calibration.md says what each kind of trial is.
-Exit code 4: code let a falsehood through.")]
+The investigations are not changed. docs/calibration.md describes the kinds of trials.
+Exit code 4: the checks accepted a falsehood.")]
 pub(super) struct Arguments {
-    /// Investigations by id, or the beginning of it; all that are finished without one
+    /// Investigations by id, or its beginning [default: all finished ones]
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// The folder in which the investigations are kept
+    /// The data folder with the investigations
     #[arg(long, value_name = "DIR", env = "CASEBOOK_DATA", default_value = ".casebook")]
     data: PathBuf,
-    /// False findings to plant; half as many true ones in hard forms come on top
+    /// False findings to plant; adds half as many true ones in unusual forms
     #[arg(long, value_name = "N", default_value_t = 2000)]
     trials: usize,
     /// The same seed plants the same findings
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Write the measurement as JSON, too
+    /// Also write the measurement as JSON to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Investigate each case of this folder first, in a data folder of its own
+    /// Investigate each case of this folder first, in a temporary data folder
     #[arg(long, value_name = "DIR", conflicts_with = "ids")]
     cases: Option<PathBuf>,
-    /// Measure the model that this models file assigns to the Critic: one Review and one Timeline for every
+    /// Also measure the model of the Critic in this models file; needs one Review and one Timeline for every
     /// six trials
     #[arg(long, value_name = "FILE")]
     models: Option<PathBuf>,
@@ -69,7 +69,7 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
             let home = Home::open(scratch.path())?;
             for case in run::cases(root)? {
                 let options = run::options(&case, &home.folder, Budget::default(), Reasoners::analyst())?;
-                embedded::investigate_in(&home, options, &mut Nobody, &mut stop).await?;
+                embedded::investigate_in(&home, options, &mut NoObserver, &mut stop).await?;
             }
             home
         }
@@ -85,19 +85,18 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
         result = calibrate(&home.store, &ids, options, &critics) => result,
         () = stop.wait() => Err(Failure {
             exit: Exit::Unfinished,
-            what: "stopped: nothing was changed and nothing is kept of the measurement".into(),
+            what: "stopped; the measurement is not stored, and the investigations are unchanged".into(),
             advice: "run the same command again, with fewer --trials if it takes too long".into(),
         }
         .into()),
     }
 }
 
-/// The model that reviews by the models file, under its name there.
 fn critic_of(file: &Path) -> Result<(String, Arc<dyn Reasoner>)> {
     let (config, _) = models::config(file)?;
     let Some(selected) = config.select(Role::Critic, TaskKind::Review, Phase::Discovery, None) else {
         let what = format!("{} assigns no model to the Critic", file.display());
-        let advice = "give it one under [roles.critic]; the built-in analyst is measured without --models";
+        let advice = "add one under [roles.critic]; without --models, only the built-in Critics are measured";
         return Err(Failure::usage(what, advice).into());
     };
     let name = selected.chain.first().map(|profile| profile.name.clone()).unwrap_or_default();
@@ -105,7 +104,6 @@ fn critic_of(file: &Path) -> Result<(String, Arc<dyn Reasoner>)> {
     Ok((name, Reasoners::of(Arc::new(config), client).critic()))
 }
 
-/// The investigations that were named, or all that are finished.
 async fn wanted(home: &Home, named: &[String]) -> Result<Vec<InvestigationId>> {
     let all = archive::summaries(home.store.as_ref()).await.map_err(Failure::from)?;
     let mut finished: Vec<_> = all.into_iter().filter(|s| s.closed.is_some()).map(|s| s.investigation).collect();
@@ -115,14 +113,14 @@ async fn wanted(home: &Home, named: &[String]) -> Result<Vec<InvestigationId>> {
         ids.push(home.find(text).await?);
     }
     if let Some(open) = ids.iter().find(|id| !finished.contains(id)) {
-        let what = format!("investigation {open} is not finished: only finished ones can be measured");
-        return Err(Failure::usage(what, format!("go on with: casebook resume {open}")).into());
+        let what = format!("investigation {open} is not finished; only finished ones can be measured");
+        return Err(Failure::usage(what, format!("continue with: casebook resume {open}")).into());
     }
     ids.dedup();
     let ids = if named.is_empty() { finished } else { ids };
     if ids.is_empty() {
-        let what = format!("there is no finished investigation in {}", home.folder.display());
-        let advice = "investigate an alert first, or give a folder of cases with --cases DIR";
+        let what = format!("no finished investigation in {}", home.folder.display());
+        let advice = "investigate an alert first, or name a folder of cases with --cases DIR";
         return Err(Failure::usage(what, advice).into());
     }
     Ok(ids)

@@ -1,4 +1,4 @@
-//! Investigates every case of a folder with the built-in analyst and tabulates the scores.
+//! Investigates every case of a folder with the built-in analyst and prints the scores.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,9 +10,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The folder of cases: a case is a folder with alert.json, evidence/ and truth.json
+    /// The folder of cases: each case is a folder with alert.json, evidence/ and truth.json
     folder: PathBuf,
-    /// Where the report of each case is written
+    /// The folder for the reports
     out: Option<PathBuf>,
 }
 

@@ -1,5 +1,5 @@
-//! Chaos for as long as you like: `casebook-lab chaos --investigations 200 --minutes 30 --seed 1`. Kills and
-//! pauses a team of processes over NATS again and again; ends with 1 when anything is wrong at the end.
+//! Kills and pauses processes of a team over NATS, such as `casebook-lab chaos --investigations 200 --minutes
+//! 30 --seed 1`. Exits with 1 if a check at the end fails.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Alerts, over the first three quarters of the time
+    /// Alerts, sent during the first three quarters of the time
     #[arg(long, default_value_t = 60)]
     investigations: usize,
-    /// How long processes are struck
+    /// How long to kill and pause processes
     #[arg(long, default_value_t = 5)]
     minutes: u64,
-    /// Decides what is struck when
+    /// Seed of the random kills and pauses
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The lease of jobs, in seconds
     #[arg(long, default_value_t = 3)]
     lease: u64,
-    /// In place of all that, kill after this many single model calls of an investigation
+    /// Instead, run single investigations and kill a process after one model call, for this many calls
     #[arg(long)]
     each: Option<usize>,
-    /// How long all may take to end after the last strike, in seconds
+    /// How long the investigations may take after the last kill or pause, in seconds
     #[arg(long, default_value_t = 300)]
     patience: u64,
 }

@@ -1,4 +1,4 @@
-//! Damages real inputs for as many rounds as are asked for.
+//! Tests the readers with damaged inputs.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,10 +9,10 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Inputs that are damaged
+    /// Number of damaged inputs
     #[arg(default_value_t = 20_000)]
     rounds: usize,
-    /// Decides how
+    /// Seed of the random damage
     #[arg(default_value_t = 1)]
     seed: u64,
     /// The case whose evidence is damaged [default: the demo]

@@ -1,6 +1,6 @@
-//! Measures many investigations at once: CPU, time, memory, bytes stored and messages, beside a bare
-//! client that makes the same calls and keeps nothing. The scripted model is a process of its own, and
-//! so is every run. Prints a table and, where asked, the same as JSON; asserts nothing.
+//! Measures many investigations at once: CPU, time, memory, stored bytes and messages, compared with a bare
+//! client that makes the same calls and stores nothing. The scripted model and each run have their own process.
+//! Prints a table, and asserts nothing.
 
 use std::io::{BufRead, BufReader, Write};
 use std::num::NonZeroUsize;
@@ -22,7 +22,7 @@ pub(super) struct Arguments {
     /// Investigations at once
     #[arg(long, value_delimiter = ',', default_value = "1,16,128,1000")]
     at: Vec<usize>,
-    /// Waves of them, one after the other: the figures are the mean
+    /// Waves of investigations, one after the other; the figures are means
     #[arg(long, default_value = "1")]
     waves: NonZeroUsize,
     /// Latency of the model in milliseconds
@@ -37,13 +37,13 @@ pub(super) struct Arguments {
     /// Threads of the scripted model
     #[arg(long, default_value_t = 1)]
     model_threads: usize,
-    /// A file for the figures as JSON
+    /// Write the figures as JSON to this file
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Keep what is stored in this folder
+    /// Keep the stored data in this folder
     #[arg(long)]
     keep: Option<PathBuf>,
-    /// One run, in this process: how this program calls itself
+    /// One run in this process; used internally
     #[arg(long, hide = true)]
     run: Option<PathBuf>,
 }
@@ -56,7 +56,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// One run in this process.
 fn one(setting: &Path) -> Result<()> {
     let setting: Setting = serde_json::from_slice(&std::fs::read(setting)?)?;
     let taken = match setting.mode {
@@ -100,7 +99,6 @@ fn all(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The calls of an investigation, from an embedded one in this process, in their file.
 fn recorded(setting: &Setting) -> Result<Calls> {
     setting.catalog()?;
     std::fs::write(setting.folder.join("alert.json"), evidence::alert_text(0))?;
@@ -127,7 +125,7 @@ fn measured(arguments: &Arguments, setting: Setting, depth: u64) -> Result<Run> 
     }
     let mut taken: Taken = serde_json::from_slice(&output.stdout)?;
     if setting.mode == Mode::Embedded {
-        // The first to open the file after a process that ended takes its journal in.
+        // The first process that opens the file merges the journal of an ended process.
         drop(SqliteStore::open(setting.data())?);
         taken.stored = setting.share(measure::bytes_under(&setting.data()));
     }
@@ -141,7 +139,7 @@ fn measured(arguments: &Arguments, setting: Setting, depth: u64) -> Result<Run> 
     Ok(Run { setting, taken, model_cpu_micros, requests, answered_again, depth })
 }
 
-/// The scripted model as a process, ended when it is dropped.
+/// The scripted model as a child process, killed on drop.
 struct Model {
     child: Child,
     input: ChildStdin,

@@ -1,5 +1,5 @@
-//! `casebook-lab` measures Casebook: what it believes, how well it tells a case, what it costs, and what it
-//! survives.
+//! `casebook-lab` measures how well Casebook detects falsehoods, scores on cases, performs, and survives
+//! failures.
 
 use std::process::ExitCode;
 
@@ -20,15 +20,15 @@ mod prompts;
 #[derive(Debug, Parser)]
 #[command(name = "casebook-lab", version, arg_required_else_help = true, disable_help_subcommand = true)]
 enum Lab {
-    /// Plant false findings into finished investigations and measure what is believed of them
+    /// Plant false findings into finished investigations and measure how many are believed
     Calibrate(calibrate::Arguments),
-    /// Investigate every case of a folder with the built-in analyst and tabulate the scores
+    /// Investigate every case of a folder with the built-in analyst and print the scores
     Cases(cases::Arguments),
-    /// Run many investigations at once against a scripted model, beside a bare client
+    /// Run many investigations at once with a scripted model, compared with a bare client
     Load(load::Arguments),
-    /// Kill and pause a team of processes over NATS, and check that nothing is lost or done twice
+    /// Kill and pause processes of a team over NATS, and check that nothing is lost or repeated
     Chaos(chaos::Arguments),
-    /// Count the bytes of all prompts, beside the whole Journal and beside message history
+    /// Count the bytes of all prompts, compared with the whole Journal and with message history
     Prompts(prompts::Arguments),
     /// Load generated logs, investigate them, and append events: time and memory of each
     Bench(bench::Arguments),

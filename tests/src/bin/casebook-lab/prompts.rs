@@ -1,6 +1,5 @@
-//! Measures the bytes of all prompts of investigations of different lengths, from the requests that
-//! reach a scripted model: ours, the same with the whole Journal in every prompt, and the same with each
-//! agent's message history carried forward in place of the three channels. Prints a table for
+//! Measures the bytes of all prompts of investigations by length. Compares our prompts with the whole Journal
+//! in every prompt, and with each agent's message history in place of the three channels. Prints a table for
 //! docs/performance.md, and asserts nothing.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,9 +15,8 @@ use casebook_tests::model::prompt;
 use casebook_tests::{Result, run};
 use clap::Args;
 
-/// Experts in the measure.
 const EXPERTS: usize = 4;
-/// The channels that message history stands in for.
+/// The channels that message history replaces.
 const CHANNELS: [&str; 3] = ["journal", "review", "timeline"];
 
 #[derive(Debug, Args)]
@@ -41,7 +39,6 @@ pub(super) fn run(Arguments { rounds }: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The demo case with the sources of four of its domains.
 fn four_experts(folder: &Path) -> Result<()> {
     let demo = run::demo();
     let catalog = Catalog::open(&demo.join("evidence"), &folder.join("index.db"), &mut |_| {})?;
@@ -51,7 +48,7 @@ fn four_experts(folder: &Path) -> Result<()> {
     }
     std::fs::create_dir_all(folder.join("evidence"))?;
     std::fs::copy(demo.join("alert.json"), folder.join("alert.json"))?;
-    // The last four in the alphabet: the first one holds no times.
+    // The last four in alphabetical order: the first domain has no times.
     for file in domains.values().rev().take(EXPERTS).flatten() {
         std::fs::copy(demo.join("evidence").join(file), folder.join("evidence").join(file))?;
     }
@@ -78,7 +75,6 @@ fn line(case: &Path, rounds: u32, form: (&str, &str)) -> Result<()> {
     Ok(())
 }
 
-/// What the parts of the Journal that are folded away would add.
 fn unfolded(captured: &[Captured], report: &Report) -> usize {
     let mut whole = vec![0];
     for n in 1..=report.journal.len() {
@@ -94,8 +90,7 @@ fn unfolded(captured: &[Captured], report: &Report) -> usize {
     added.sum()
 }
 
-/// The bytes if each agent carried the messages of its earlier invocations forward in place of the
-/// channels.
+/// The bytes if each agent carried its earlier messages forward instead of the channels.
 fn history(captured: &[Captured]) -> usize {
     let agents = agents(captured);
     let mut carried: HashMap<&str, usize> = HashMap::new();
@@ -113,7 +108,7 @@ fn history(captured: &[Captured]) -> usize {
             .entry((c.place.0, agent.as_str()))
             .or_insert_with(|| carried.get(agent.as_str()).copied().unwrap_or(0));
         total += fixed + messages + *before;
-        // What this invocation has come to is carried by those after it.
+        // Later invocations carry the messages of this one.
         let now = *before + messages;
         let most = carried.entry(agent.as_str()).or_default();
         *most = (*most).max(now);
@@ -121,7 +116,7 @@ fn history(captured: &[Captured]) -> usize {
     total
 }
 
-/// Whose conversation each request belongs to: a role, or an Expert by its domain.
+/// The agent of each request: a role, or an Expert by its domain.
 fn agents(captured: &[Captured]) -> Vec<String> {
     let known: HashMap<u64, &str> =
         captured.iter().filter_map(|c| Some((c.place.0, c.task.as_deref()?.rsplit('.').next()?))).collect();

@@ -1,11 +1,11 @@
-//! Citations that do not exist, real ones that do not say it, and partial ones that do.
+//! Citations of things that do not exist, of records that do not support the claim, and true partial ones.
 
 use casebook_protocol::{CallId, Citation, FindingKind, Locator, TaskId, TaskKind};
 use rand::Rng;
 
 use super::{Plant, whole};
 
-/// A call that was never made, or that another Expert or another round made.
+/// A call that was never made, or that belongs to another Expert or round.
 pub(crate) fn missing_call(p: &mut Plant) -> Option<()> {
     let own = TaskId::of(p.stage.state.round, TaskKind::Investigate, Some(&p.domain));
     let id = if p.one_in(2) {
@@ -22,7 +22,7 @@ pub(crate) fn missing_call(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// A pointer beyond the last record, to a field that is not there, or a line beyond the last.
+/// A pointer to a record or field that does not exist, or a line beyond the last.
 pub(crate) fn missing_place(p: &mut Plant) -> Option<()> {
     let beyond = p.dice.random_range(1_000..10_000);
     let new = match p.below(4) {
@@ -36,7 +36,7 @@ pub(crate) fn missing_place(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// The quotation of another record, or the right one with a character changed.
+/// The quotation of another record, or the right one with one character changed.
 pub(crate) fn quote_not_there(p: &mut Plant) -> Option<()> {
     let Citation::Literal { quote, .. } = p.draft.citations.first()? else { return None };
     let (quote, other) = (quote.clone(), p.pick(&p.stage.records)?);
@@ -54,8 +54,8 @@ pub(crate) fn quote_not_there(p: &mut Plant) -> Option<()> {
     requote(p, new)
 }
 
-/// A real citation of another record: at another time, or without a name that the claim states. Or
-/// of everything that the call returned, which shows no one thing.
+/// A real citation of another record (at another time, or without a name in the claim), or of the whole result,
+/// which shows nothing specific.
 pub(crate) fn other_record(p: &mut Plant) -> Option<()> {
     let other = p.pick(&p.stage.records).filter(|record| record.domain == p.domain)?;
     let missing = p.names().iter().any(|name| whole(name) && !other.holds(name));
@@ -76,7 +76,7 @@ pub(crate) fn other_record(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// True: a piece of the quotation, with marks where it is cut, or names by their last part.
+/// True: part of the quotation, with marks at the cuts, or names shortened to their last part.
 pub(crate) fn partial_quote(p: &mut Plant) -> Option<()> {
     if p.one_in(3) {
         let name = p.choose(p.names(), |name| name.contains(['/', '\\']))?;

@@ -1,8 +1,7 @@
 //! Makes trials from the rounds of real investigations.
 //!
-//! Whether a planted finding is false is never decided by asking the check that is measured: values
-//! are exchanged only for such as do not stand in the cited records at all, or for pieces of longer
-//! values, which say something else.
+//! The check under test does not decide whether a planted finding is false. New values do not occur in the
+//! cited records, or are pieces of longer values with another meaning.
 
 pub(crate) mod citations;
 pub(crate) mod claims;
@@ -25,11 +24,11 @@ use super::kind::{Expect, Kind, Site};
 use super::stage::{Base, Rec, Search, Stage};
 use super::trial::{MadeCall, Trial};
 
-/// How often a kind is tried on a round before it counts as impossible there.
+/// How often to try a kind on a round before it counts as impossible there.
 const ATTEMPTS: usize = 40;
 
-/// `planted` trials over all false kinds and half as many over the true ones, as evenly as the rounds
-/// allow. Fewer where the rounds do not give as many different ones.
+/// `planted` trials of all false kinds and half as many of true kinds, distributed evenly. Fewer if the rounds
+/// do not allow as many.
 pub fn trials(stages: &[Stage], planted: usize, seed: u64) -> Vec<Trial> {
     let mut dice = ChaCha8Rng::seed_from_u64(seed);
     let (truths, falsehoods): (Vec<Kind>, _) = Kind::ALL.iter().partition(|kind| kind.row().expect == Expect::Kept);
@@ -38,7 +37,7 @@ pub fn trials(stages: &[Stage], planted: usize, seed: u64) -> Vec<Trial> {
     all
 }
 
-/// One trial a kind, again and again, until there are enough or no kind gives a new one.
+/// Adds one trial of each kind in turn until there are enough or no kind gives a new one.
 fn share(stages: &[Stage], mut kinds: Vec<Kind>, wanted: usize, dice: &mut ChaCha8Rng) -> Vec<Trial> {
     let usable: Vec<(usize, &Stage)> = stages.iter().enumerate().filter(|(_, stage)| !stage.bases.is_empty()).collect();
     let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
@@ -59,7 +58,7 @@ fn share(stages: &[Stage], mut kinds: Vec<Kind>, wanted: usize, dice: &mut ChaCh
     all
 }
 
-/// What makes a trial another one: its words and its citations, the ids of made-up calls aside.
+/// Identifies a trial by its text and citations, without the ids of made-up calls.
 fn print(trial: &Trial) -> String {
     let FindingDraft { kind, claim, time, bearing, entities, citations, .. } = &trial.draft;
     let cited = if trial.calls.is_empty() { citations.as_slice() } else { &[] };
@@ -71,7 +70,7 @@ fn print(trial: &Trial) -> String {
 fn plant(kind: Kind, place: usize, stage: &Stage, dice: &mut ChaCha8Rng) -> Option<Trial> {
     let row = kind.row();
     let event = |base: &Base| {
-        base.found.finding.draft.kind == FindingKind::Occurrence && stage.told.contains(&base.found.finding.id)
+        base.found.finding.draft.kind == FindingKind::Occurrence && stage.on_timeline.contains(&base.found.finding.id)
     };
     let fits = |base: &&Base| !base.records.is_empty() && (row.site != Site::BesideEvent || event(base));
     let bases: Vec<&Base> = stage.bases.iter().filter(fits).collect();
@@ -87,7 +86,7 @@ fn plant(kind: Kind, place: usize, stage: &Stage, dice: &mut ChaCha8Rng) -> Opti
     Some(Trial { kind, stage: place, domain, replaces, partner, draft, calls })
 }
 
-/// A finding in the making: it begins as the real one that it is made from.
+/// A finding under construction; it starts as a copy of the real one.
 pub(crate) struct Plant<'a> {
     stage: &'a Stage,
     base: &'a Base,
@@ -99,7 +98,6 @@ pub(crate) struct Plant<'a> {
 }
 
 impl<'a> Plant<'a> {
-    /// True once in `n` times.
     fn one_in(&mut self, n: u32) -> bool {
         self.dice.random_ratio(1, n)
     }
@@ -117,7 +115,7 @@ impl<'a> Plant<'a> {
         all.choose(self.dice)
     }
 
-    /// One of these that fits, as a value of its own.
+    /// A random one that fits.
     fn choose<T>(&mut self, all: impl IntoIterator<Item = T>, fits: impl Fn(&T) -> bool) -> Option<T> {
         let mut all: Vec<T> = all.into_iter().filter(fits).collect();
         (!all.is_empty()).then(|| all.swap_remove(self.below(all.len())))
@@ -127,27 +125,26 @@ impl<'a> Plant<'a> {
         self.base.records.first()
     }
 
-    /// The names that the claim has in backquotes, each once.
+    /// The names in backquotes in the claim, without duplicates.
     fn names(&self) -> Vec<String> {
         names(&self.draft.claim)
     }
 
-    /// The text stands in none of the records that the real finding cites.
+    /// Whether no cited record of the real finding contains the text.
     fn absent(&self, text: &str) -> bool {
         !self.base.records.iter().any(|record| record.holds(text))
     }
 
-    /// The finding is about no real one.
+    /// Makes the finding independent of the real one.
     fn alone(&mut self, domain: &Domain) {
         (self.site, self.domain) = (Site::Alone, domain.clone());
     }
 
-    /// Says this before the claim.
     fn say(&mut self, words: &str) {
         self.draft.claim = format!("{words}{}", self.draft.claim);
     }
 
-    /// Gives the name `old` as `new`, in claim and entities; without backquotes if `bare`.
+    /// Replaces the name `old` in claim and entities; without backquotes if `bare`.
     fn rename(&mut self, old: &str, new: &str, bare: bool) {
         let is = if bare { new.to_owned() } else { format!("`{new}`") };
         self.draft.claim = self.draft.claim.replace(&format!("`{old}`"), &is);
@@ -156,25 +153,22 @@ impl<'a> Plant<'a> {
         }
     }
 
-    /// Cites this record and nothing else.
     fn cite(&mut self, record: &Rec) {
         self.draft.citations = vec![cite(record)];
     }
 
-    /// Gives the finding the time of this record.
     fn date(&mut self, record: &Rec) -> Option<()> {
         let time = self.draft.time.as_mut()?;
         (time.at, time.basis, time.precision, time.until) = (record.time?, record.basis, record.precision, None);
         Some(())
     }
 
-    /// Another call of the Expert of this finding: no real task makes one with this id.
+    /// The id of a made-up call; no real task makes one with this turn.
     fn id(&mut self) -> CallId {
         let task = TaskId::of(self.stage.state.round, TaskKind::Investigate, Some(&self.domain));
         CallId::of(&task, 5_000, self.dice.random())
     }
 
-    /// Puts a search on record that returned `result`.
     fn search(&mut self, arguments: &Value, result: &Value) -> CallId {
         let (id, bytes) = (self.id(), result.to_string().into_bytes());
         let now = self.stage.state.last_at.unwrap_or_default();
@@ -193,8 +187,8 @@ impl<'a> Plant<'a> {
         id
     }
 
-    /// Puts the same search on record once more, as the turn loop does for every count and absence: the evidence has
-    /// not changed, so the answer is the same.
+    /// Records the same search again, as the turn loop does for every count and absence. The result is the
+    /// same, because the evidence did not change.
     fn again(&mut self, search: &Search) -> Option<CallId> {
         self.alone(&search.domain);
         let id = self.id();
@@ -203,7 +197,6 @@ impl<'a> Plant<'a> {
         Some(id)
     }
 
-    /// Puts a search on record that returned `value`, a record.
     fn returned(&mut self, value: &Value) -> Option<Rec> {
         let source = value.get("source").unwrap_or(&Value::Null);
         let result = json!({"total": 1, "total_is_exact": true, "returned": 1, "searched": [source],
@@ -213,7 +206,7 @@ impl<'a> Plant<'a> {
     }
 }
 
-/// The object of a record with other values under some of its keys.
+/// A record's object with other values under some keys.
 fn with<const N: usize>(record: &Rec, fields: [(&str, Value); N]) -> Value {
     let mut value = record.value.clone();
     if let Some(map) = value.as_object_mut() {
@@ -222,7 +215,7 @@ fn with<const N: usize>(record: &Rec, fields: [(&str, Value); N]) -> Value {
     value
 }
 
-/// A citation of the record by a piece of its bytes.
+/// A citation of the record by part of its text.
 fn cite(record: &Rec) -> Citation {
     let quote = record.raw.chars().skip_while(|c| c.is_whitespace()).take(60).collect();
     Citation::Literal { call: record.call.clone(), at: Locator::Pointer(record.pointer.clone()), quote }
@@ -238,12 +231,12 @@ fn names(claim: &str) -> Vec<String> {
     all
 }
 
-/// `a`, `b`
+/// The names in backquotes, separated by commas.
 fn listed(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// Enough of a name to be one, and not cut short.
+/// Whether a name is long enough and not cut.
 fn whole(name: &str) -> bool {
     name.chars().count() >= 4 && !name.ends_with('…')
 }

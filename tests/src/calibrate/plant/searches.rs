@@ -1,4 +1,4 @@
-//! Counts and absences: true ones, and such as the searches do not show.
+//! Counts and absences: true ones, and ones that the searches do not show.
 
 use casebook_protocol::{Bearing, CallId, Citation, FindingDraft, FindingKind, Locator, Score, Timestamp, Weight};
 use rand::Rng;
@@ -12,7 +12,7 @@ fn total() -> Locator {
     Locator::Pointer("/total".into())
 }
 
-/// A finding about a search and nothing else.
+/// Makes the finding a statement about a search.
 fn state(p: &mut Plant, kind: FindingKind, claim: String, citation: Citation) {
     let absence = kind == FindingKind::Absence;
     p.draft = FindingDraft {
@@ -30,26 +30,26 @@ fn state(p: &mut Plant, kind: FindingKind, claim: String, citation: Citation) {
     };
 }
 
-/// Another number than the search gave: in the words, in the citation, or in both.
+/// A wrong number in the words, in the citation, or in both.
 pub(super) fn changed_count(p: &mut Plant) -> Option<()> {
     let search = counting(p)?;
     let limit = serde_json::from_str::<Value>(&search.call.arguments).ok()?.get("limit")?.as_u64();
     let wrong = match p.below(4) {
-        // What the query asked for is not what it found.
+        // The limit of a query is not the number of matches.
         0 => limit?,
         1 => search.total + p.dice.random_range(1..6),
         2 => search.total * 10,
         _ => search.total.saturating_sub(1),
     };
-    // The words may state a number that one of the terms states.
+    // The words may contain a number that is part of a search term.
     if wrong == search.total || wrong == 0 || search.terms.iter().any(|term| term.contains(&wrong.to_string())) {
         return None;
     }
-    let (said, cited) = *p.pick(&[(wrong, search.total), (wrong, wrong), (search.total, wrong)])?;
-    counted(p, search, said, cited)
+    let (stated, cited) = *p.pick(&[(wrong, search.total), (wrong, wrong), (search.total, wrong)])?;
+    counted(p, search, stated, cited)
 }
 
-/// True: a number of records, as the search gave it.
+/// True: a number of records, as the search returned it.
 pub(crate) fn count(p: &mut Plant) -> Option<()> {
     let search = counting(p)?;
     counted(p, search, search.total, search.total)
@@ -59,18 +59,18 @@ fn counting<'a>(p: &mut Plant<'a>) -> Option<&'a Search> {
     p.choose(&p.stage.searches, |search| (1..1_000_000).contains(&search.total))
 }
 
-fn counted(p: &mut Plant, search: &Search, said: u64, cited: u64) -> Option<()> {
+fn counted(p: &mut Plant, search: &Search, stated: u64, cited: u64) -> Option<()> {
     let again = p.again(search);
     let all = if search.terms.len() > 1 && !search.any { "all of " } else { "" };
-    let grouped = said >= 1_000 && p.one_in(2);
-    let number = if grouped { format!("{},{:03}", said / 1_000, said % 1_000) } else { said.to_string() };
+    let grouped = stated >= 1_000 && p.one_in(2);
+    let number = if grouped { format!("{},{:03}", stated / 1_000, stated % 1_000) } else { stated.to_string() };
     let claim = format!("{number} records name {all}{}", listed(&search.terms));
     let citation = Citation::Count { call: search.call.id.clone(), at: total(), value: cited, again: Some(again?) };
     state(p, FindingKind::Aggregate, claim, citation);
     Some(())
 }
 
-/// The absence as a search shows it that `fits`.
+/// An absence, with a search that `fits` as its citation.
 fn absent<'a>(p: &mut Plant<'a>, fits: impl Fn(&&'a Search) -> bool) -> Option<&'a Search> {
     let search = p.choose(&p.stage.searches, fits)?;
     let again = p.again(search)?;
@@ -87,7 +87,7 @@ fn stated_absent(p: &mut Plant, claim: String, call: &CallId, (from, to): Window
     state(p, FindingKind::Absence, claim, citation);
 }
 
-/// True: searched for, and not there.
+/// True: searched and not found.
 pub(crate) fn absence(p: &mut Plant) -> Option<()> {
     let search = absent(p, |search| search.total == 0)?;
     if let (Some(from), Some(to)) = (search.from, search.to)
@@ -98,7 +98,7 @@ pub(crate) fn absence(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// The window that the claim is about begins before or ends after the one that was searched.
+/// The claimed window is larger than the searched one.
 pub(crate) fn unsearched(p: &mut Plant) -> Option<()> {
     let search = absent(p, |search| search.total == 0 && search.from.is_some() && search.to.is_some())?;
     let by = p.dice.random_range(60..100_060);
@@ -119,7 +119,7 @@ pub(crate) fn unsearched(p: &mut Plant) -> Option<()> {
 pub(crate) fn matched(p: &mut Plant) -> Option<()> {
     absent(p, |search| search.total > 0)?;
     if p.one_in(2) {
-        // A place in the result where a zero may stand, or nothing.
+        // Places in the result that may contain a zero, or nothing.
         let place = *p.pick(&["/returned", "/window/from", "/records/0/line", "/offset"])?;
         let Citation::Absence { at, .. } = p.draft.citations.first_mut()? else { return None };
         *at = Locator::Pointer(place.into());
@@ -127,8 +127,8 @@ pub(crate) fn matched(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// Absent is said of what stands in the evidence: another query was empty, or it was empty because it
-/// asked for something else as well.
+/// Claims that something is absent which is in the evidence: the empty result came from another query or from
+/// an additional term.
 pub(crate) fn not_asked(p: &mut Plant) -> Option<()> {
     let there = p.choose(p.names(), |name| whole(name))?;
     let claim = format!("No record names `{there}`");

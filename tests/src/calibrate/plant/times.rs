@@ -1,4 +1,4 @@
-//! Changed, borrowed and aggregated times, other days and clocks; and true times in other words.
+//! Changed, borrowed and aggregated times, other days and clocks; and true times in other notations.
 
 use casebook_protocol::{Citation, EventTime, FindingKind, Precision, TimeBasis, Timestamp};
 use jiff::SignedDuration;
@@ -9,9 +9,8 @@ use serde_json::json;
 use super::{Plant, cite, names, with};
 use crate::calibrate::stage::Rec;
 
-/// Seconds by which people, models and clocks go wrong.
+/// Typical errors of people, models and clocks, in seconds.
 const SHIFTS: [i64; 12] = [1, 2, 10, 37, 60, 300, 599, 3_600, 7_200, 19_800, 25_200, 43_200];
-/// How people write a date.
 const DAYS: [&str; 4] = ["%-d %B %Y", "%B %-d, %Y", "%b %-d %Y", "%Y-%m-%d"];
 
 pub(super) fn moved(at: Timestamp, seconds: i64) -> Option<Timestamp> {
@@ -22,13 +21,13 @@ fn in_form(at: Timestamp, form: &str) -> String {
     at.strftime(form).to_string()
 }
 
-/// The clock stands neither in a cited record nor among their times.
+/// Whether the time occurs neither in a cited record nor among their times.
 fn is_new(p: &Plant, at: Timestamp) -> bool {
     let minute = |at| in_form(at, "%H:%M");
     p.absent(&in_form(at, "%T")) && !p.base.records.iter().filter_map(|r| r.time).any(|t| minute(t) == minute(at))
 }
 
-/// Another time, in the finding's time or in its words, in many notations.
+/// Another time, in the finding's time or in its words.
 pub(crate) fn changed(p: &mut Plant) -> Option<()> {
     let right = p.draft.time.as_ref()?.at;
     let by = *p.pick(&SHIFTS)? * p.sign();
@@ -46,7 +45,7 @@ pub(crate) fn changed(p: &mut Plant) -> Option<()> {
     let words = match p.below(6) {
         0 => zoned(p, at)?,
         1 => {
-            // Minutes and seconds of the right time taken for hours and minutes.
+            // Minutes and seconds of the right time, read as hours and minutes.
             let wrong = in_form(right, "%M:%S");
             let as_hours = wrong.get(..2)?.parse::<u32>().ok()? < 24;
             let other = p.base.records.iter().filter_map(|r| r.time).all(|t| in_form(t, "%H:%M") != wrong);
@@ -58,7 +57,7 @@ pub(crate) fn changed(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// The facts are right, the day is not: in the finding's time, in its words, or in the record.
+/// Right facts on the wrong day: in the finding's time, in its words, or in the record.
 pub(crate) fn other_day(p: &mut Plant) -> Option<()> {
     let by = 86_400 * p.dice.random_range(1..=30) * p.sign();
     let at = moved(p.draft.time.as_ref()?.at, by)?;
@@ -79,7 +78,7 @@ pub(crate) fn other_day(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// A record that sums up a period, given as the record of an event at its time.
+/// A record that summarises a period, cited as the record of an event at its time.
 pub(crate) fn of_aggregate(p: &mut Plant) -> Option<()> {
     let sums = |rec: &&Rec| rec.basis < TimeBasis::ClockCorrected && rec.time.is_some();
     let sum = p.choose(&p.stage.records, sums).filter(|record| record.domain == p.domain);
@@ -102,7 +101,7 @@ pub(crate) fn of_aggregate(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// The facts of the finding's records at the time of another record that is cited as well.
+/// The facts of the finding's records at the time of another cited record.
 pub(crate) fn borrowed(p: &mut Plant) -> Option<()> {
     let own = p.draft.time.as_ref()?.at;
     let other = p.pick(&p.stage.records).filter(|record| record.domain == p.domain)?;
@@ -116,7 +115,7 @@ pub(crate) fn borrowed(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// The same occurrence in the log of another sensor, whose clock is off by up to a minute and a half.
+/// The same occurrence in the log of another sensor, with a clock that is off by up to 90 seconds.
 pub(crate) fn of_two_clocks(p: &mut Plant) -> Option<()> {
     let time = p.draft.time.clone()?;
     let record = p.base.records.iter().find(|record| record.time == Some(time.at))?;
@@ -141,12 +140,12 @@ pub(crate) fn of_two_clocks(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// A moment with another offset from UTC, such as `20:10:22+02:00`.
+/// A time with another offset from UTC, such as `20:10:22+02:00`.
 fn zoned(p: &mut Plant, at: Timestamp) -> Option<String> {
     let offset = Offset::from_seconds(*p.pick(&[7_200, -18_000, 19_800, 32_400])?).ok()?;
     let form = p.pick(&["%FT%T%:z", "%T%:z", "%T UTC%:::z"])?;
     let text = at.to_zoned(TimeZone::fixed(offset)).strftime(form).to_string();
-    // As people write it: UTC+2.
+    // The common notation UTC+2.
     Some(text.replace("UTC+0", "UTC+").replace("UTC-0", "UTC-"))
 }
 
@@ -157,7 +156,7 @@ pub(crate) fn other_zone(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// True: the time as people write it.
+/// True: the time in another notation.
 pub(crate) fn other_notation(p: &mut Plant) -> Option<()> {
     const FORMS: [&str; 5] =
         ["On DAY at %-I:%M %P UTC", "On DAY at %-I:%M:%S %P UTC", "On DAY, %T UTC", "%F %T", "On DAY at %H:%M"];
@@ -166,13 +165,13 @@ pub(crate) fn other_notation(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// True: the time cut to the second or the minute, and said to be known no better.
+/// True: the time cut to the second or the minute, with that precision.
 pub(crate) fn cut(p: &mut Plant) -> Option<()> {
     let (unit, precision, form) = *p.pick(&[(1, Precision::Second, "%T"), (60, Precision::Minute, "%H:%M")])?;
     let time = p.draft.time.as_mut()?;
     let at = time.at;
     let cut = Timestamp::from_second(at.as_second().div_euclid(unit) * unit).ok()?;
-    // A count of whole seconds has no other time to be held against.
+    // The time of a count of whole seconds cannot be compared.
     let literal = matches!(p.draft.citations.first()?, Citation::Literal { .. });
     if cut == at || time.precision > precision || !literal {
         return None;

@@ -13,13 +13,13 @@ fn entities(base: &Base, kind: EntityKind) -> impl Iterator<Item = &str> {
     base.found.finding.draft.entities.iter().filter(move |entity| entity.kind == kind).map(|e| e.value.as_str())
 }
 
-/// An entity of that kind of the finding, which its claim names.
+/// An entity of the finding that its claim names.
 fn named(p: &mut Plant, kind: EntityKind) -> Option<String> {
     let old = p.choose(entities(p.base, kind), |_| true)?;
     p.draft.claim.contains(&format!("`{old}`")).then(|| old.to_owned())
 }
 
-/// An entity of that kind from anywhere in the round.
+/// An entity from anywhere in the round.
 fn another(p: &mut Plant, kind: EntityKind) -> Option<String> {
     let all = p.stage.bases.iter().flat_map(|base| entities(base, kind));
     p.choose(all, |value| !value.contains('`')).map(str::to_owned)
@@ -31,7 +31,7 @@ fn changed_digit(p: &mut Plant, text: &str) -> Option<String> {
     Some(text.char_indices().map(|(at, c)| if at == place { new } else { c }).collect())
 }
 
-/// Another IP address: near the right one, a piece of it, more than it, or another one of the case.
+/// Another IP address: a similar one, a longer or shorter one, or another one of the case.
 pub(crate) fn address(p: &mut Plant) -> Option<()> {
     let old = p.choose(p.names(), |name| name.parse::<IpAddr>().is_ok())?;
     let new = match p.below(4) {
@@ -40,7 +40,7 @@ pub(crate) fn address(p: &mut Plant) -> Option<()> {
         2 => format!("{old}{}", p.below(10)),
         _ => old.chars().skip(1).collect(),
     };
-    // A piece of an address stands in the record as text, and is another address.
+    // Part of an address occurs in the record as text, but is another address.
     let piece = old.ends_with(&new) && !says_address(p.base, &new);
     let address: IpAddr = new.parse().ok()?;
     if !(piece || p.absent(&new)) || new == old {
@@ -58,20 +58,20 @@ pub(crate) fn address(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// The address stands in a cited record with nothing of an address beside it.
+/// Whether a cited record contains exactly this address.
 fn says_address(base: &Base, address: &str) -> bool {
     let part = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
     let says = |text: &str| text.split(|c: char| !part(c)).any(|word| word.split(':').any(|word| word == address));
     base.records.iter().any(|record| says(&record.value.to_string()))
 }
 
-/// Another number: in a count that can be made again, or beside a finding.
+/// Another number: in a count that code can repeat, or in the words.
 pub(crate) fn count(p: &mut Plant) -> Option<()> {
     if p.one_in(2) {
         return searches::changed_count(p);
     }
     let number = if p.one_in(3) {
-        // A piece of a date, an address or a longer number is not that number.
+        // Part of a date, an address or a longer number is another number.
         let raw: String = p.record()?.raw.chars().take(400).collect();
         let pieces = raw.split(|c: char| !c.is_ascii_digit());
         p.choose(pieces, |piece| (2..=4).contains(&piece.len()))?.trim_start_matches('0').to_owned()
@@ -86,8 +86,7 @@ pub(crate) fn count(p: &mut Plant) -> Option<()> {
     Some(())
 }
 
-/// The number stands somewhere in its own right: as a number, as a text of its own, or between
-/// characters that are no part of a date, a time, an address or a name.
+/// Whether the number occurs by itself: as a number, or in a text outside dates, times, addresses and names.
 fn says_number(value: &Value, number: &str) -> bool {
     match value {
         Value::Number(n) => n.to_string() == number,
@@ -105,7 +104,7 @@ fn says_number(value: &Value, number: &str) -> bool {
     }
 }
 
-/// Another account: one of the case, a usual one, or a piece of the name.
+/// Another account: one of the case, a common one, or part of the name.
 pub(crate) fn user(p: &mut Plant) -> Option<()> {
     let usual = ["root", "admin", "SYSTEM", "guest", "svc-backup", "administrator", "nobody", "postgres"];
     let old = named(p, EntityKind::User)?;
@@ -121,13 +120,13 @@ pub(crate) fn user(p: &mut Plant) -> Option<()> {
     (piece || p.absent(&new)).then_some(())
 }
 
-/// The word stands in the text with no letter or digit beside it, escapes such as `\u003e` undone.
+/// Whether the text contains the whole word, after removing escapes such as `\u003e`.
 fn says_word(text: &str, word: &str) -> bool {
     let text = text.to_lowercase().replace("u003e", " ").replace("u003c", " ").replace("\\n", " ");
     text.split(|c: char| !c.is_alphanumeric()).any(|w| w == word.to_lowercase())
 }
 
-/// A hash of the record with one digit changed, cut short or with its halves exchanged.
+/// A hash of the record with a changed digit, cut or with its halves exchanged.
 pub(crate) fn hash(p: &mut Plant) -> Option<()> {
     let has = |word: &str, kind: fn(&char) -> bool| word.chars().any(|c| kind(&c));
     let hash = |word: &&str| {
@@ -166,7 +165,7 @@ pub(crate) fn name(p: &mut Plant) -> Option<()> {
     p.absent(new.trim_end_matches('…')).then_some(())
 }
 
-/// The claim names another host than the record, or the record is of another host than the claim.
+/// The claim names another host than the record, or the other way round.
 pub(crate) fn other_host(p: &mut Plant) -> Option<()> {
     let old = named(p, EntityKind::Host).filter(|old| old.len() >= 3)?;
     let short = old.split('.').next()?;
@@ -192,7 +191,7 @@ pub(crate) fn other_host(p: &mut Plant) -> Option<()> {
     (!moved.holds(short)).then_some(())
 }
 
-/// True: a claim about the amount that a record has under a key that one of `keys` is part of, in another unit.
+/// True: the amount in a field whose name contains one of `keys`, in another unit.
 fn amount(
     p: &mut Plant,
     keys: &[&str],
@@ -219,29 +218,29 @@ fn amount(
     p.date(record)
 }
 
-/// A number of bytes in kilobytes or megabytes, of 1000 or of 1024.
+/// True: a number of bytes in kB, KiB, MB or MiB.
 pub(crate) fn bytes(p: &mut Plant) -> Option<()> {
     let units = [("kB", 1e3), ("KB", 1e3), ("KiB", 1024.0), ("MB", 1e6), ("MiB", 1_048_576.0)];
     amount(p, &["bytes", "size", "octets"], (512.0, 0.5), &units, "About N were sent or received")
 }
 
-/// A duration in milliseconds, minutes or hours.
+/// True: a duration in another unit.
 pub(crate) fn duration(p: &mut Plant) -> Option<()> {
     let units = [("ms", 0.001), ("s", 1.0), ("seconds", 1.0), ("minutes", 60.0), ("hours", 3600.0)];
     amount(p, &["duration", "elapsed"], (0.02, 1.0), &units, "It lasted N")
 }
 
-/// True: an IPv6 address in one notation in the record, in another in the claim.
+/// True: an IPv6 address in different notations in the record and the claim.
 pub(crate) fn long_address(p: &mut Plant) -> Option<()> {
     let address = Ipv6Addr::new(0xfd00, p.dice.random(), 0, 0, 0, 0, 0, p.dice.random());
     let long = address.segments().map(|segment| format!("{segment:04x}")).join(":");
-    let (written, told) = if p.one_in(2) { (address.to_string(), long) } else { (long, address.to_string()) };
+    let (recorded, claimed) = if p.one_in(2) { (address.to_string(), long) } else { (long, address.to_string()) };
     let record = p.record()?;
-    let new = p.returned(&with(record, [("raw", json!(format!("peer={written} {}", record.raw)))]))?;
-    let words = if p.one_in(2) { format!("`{told}` was the peer: ") } else { format!("The peer was {told}. ") };
+    let new = p.returned(&with(record, [("raw", json!(format!("peer={recorded} {}", record.raw)))]))?;
+    let words = if p.one_in(2) { format!("`{claimed}` was the peer: ") } else { format!("The peer was {claimed}. ") };
     p.say(&words);
-    p.draft.entities.push(Entity { kind: EntityKind::Address, value: told });
-    // The other records stay cited: the claim may need them.
+    p.draft.entities.push(Entity { kind: EntityKind::Address, value: claimed });
+    // The claim may need the other records.
     *p.draft.citations.first_mut()? = super::cite(&new);
     Some(())
 }

@@ -1,5 +1,3 @@
-//! Review and timeline.
-
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -9,7 +7,6 @@ use crate::model::Request;
 use crate::model::play::Ask;
 use crate::model::prompt;
 
-/// A Timeline has at most so many events.
 const EVENTS: usize = 40;
 
 fn list(value: &Value, key: &str) -> Vec<Value> {
@@ -46,7 +43,7 @@ fn judged(finding: &Value) -> Value {
     json!({"finding": finding.get("id"), "score": score, "rationale": rationale, "corroborated_by": [], "contradicted_by": []})
 }
 
-/// Looks the cited calls up: the call, then its result, finding after finding.
+/// Plans to look up the cited calls and their results, finding by finding.
 fn planned(brain: &Brain, request: &Request, findings: &[Value]) -> Vec<Ask> {
     let tools = tools(request);
     let tool = |name: &str| tools.iter().find(|tool| tool.name == name);
@@ -92,7 +89,7 @@ fn moment(event: &Value) -> String {
     time.get("at").unwrap_or(time).to_string()
 }
 
-/// The parts of the time stand beside the description, too, for a form that is flat.
+/// Copies the parts of the time to the event, for flat forms.
 fn flat(mut event: Value) -> Value {
     let time = event.get("time").cloned().unwrap_or_default();
     if let (Some(map), Value::Object(time)) = (event.as_object_mut(), time) {

@@ -1,5 +1,3 @@
-//! Plan, decide, report.
-
 use serde_json::{Value, json};
 
 use super::{Brain, Step, ask, due, repairing, tools};
@@ -25,7 +23,7 @@ pub(super) fn plan(brain: &Brain, request: &Request) -> Step {
     Step::Answer(json!({"question": text, "to": [], "follow": follow}))
 }
 
-/// The `n`th note of a round: the first is short, the others are as long as people write them.
+/// The `n`th note of a round: the first is short, the others have a realistic length.
 fn entry(round: u32, n: usize, about: &str) -> Value {
     let kinds = ["hypothesis", "observation", "question", "decision", "action", "finding"];
     let kind = kinds.get(n % kinds.len()).copied().unwrap_or("observation");
@@ -45,7 +43,7 @@ pub(super) fn decide(brain: &Brain, request: &Request) -> Step {
         let round = round(request);
         (round <= 1, round)
     });
-    // Discovery is left after its one broadcast question; the other rounds are spent on the trace.
+    // Discovery has one round; all others belong to the trace.
     let advance = discovery || round >= brain.rounds;
     let (next, reason) =
         if advance { ("advance", "what was asked is answered") } else { ("stay", "more can be asked") };
@@ -60,7 +58,7 @@ pub(super) fn report(brain: &Brain, request: &Request) -> Step {
         "actions": ["Look at the host of the alert."], "open_questions": ["Who else had access?"], "findings": findings}))
 }
 
-/// The findings that the Timeline stands on; those that the Review believes where there is none.
+/// The findings on the Timeline; without a Timeline, those that the Review believes.
 fn credible(request: &Request) -> Vec<String> {
     let mut ids: Vec<String> = Vec::new();
     let timeline = prompt::json_section(request, "timeline").unwrap_or_default();
@@ -79,14 +77,14 @@ fn credible(request: &Request) -> Vec<String> {
     ids
 }
 
-/// Whether it is discovery, and the round, where the prompt says so.
+/// Whether it is discovery, and the round, if the prompt contains them.
 fn now(request: &Request) -> Option<(bool, u32)> {
     let now = prompt::json_section(request, "now")?;
     let round = now.get("round")?.as_u64()?;
     Some((now.get("phase")?.as_str()? == "discovery", u32::try_from(round).ok()?))
 }
 
-/// The last round that the Journal, the Timeline or the Review speaks of; 0 before the first.
+/// The last round in the Journal, the Timeline or the Review; 0 before the first.
 fn round(request: &Request) -> u32 {
     let mut last = 0;
     for (name, content) in prompt::task_sections(request) {
@@ -106,7 +104,7 @@ fn round(request: &Request) -> u32 {
     last
 }
 
-/// The largest `round` in a value, or round of a finding's id such as `r3-net-1`.
+/// The largest `round` in a value, or in a finding's id such as `r3-net-1`.
 fn latest(value: &Value) -> u32 {
     match value {
         Value::Object(map) => {
@@ -122,12 +120,12 @@ fn latest(value: &Value) -> u32 {
     }
 }
 
-/// Names that a JSON value holds and that records may hold, too: short texts without spaces, each
-/// once, in order. A text that is itself JSON is read.
+/// Names in a JSON value that records may contain: short texts without spaces, in order, without duplicates.
+/// Parses a text that is itself JSON.
 pub(super) fn names(value: &Value) -> Vec<String> {
     let mut found = Vec::new();
     collect(value, "", &mut found);
-    // What names machines, people and programs is looked for first.
+    // Names of machines, users and programs come first.
     found.sort_by_key(|(key, _): &(String, String)| {
         let key = key.to_ascii_lowercase();
         !["host", "user", "ip", "addr", "exe", "process", "account"].iter().any(|word| key.contains(word))
@@ -147,9 +145,9 @@ fn collect(value: &Value, key: &str, found: &mut Vec<(String, String)>) {
         }
         Value::String(text) => {
             let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/' | '\\' | ':' | '$');
-            let said = matches!(key, "id" | "severity" | "level" | "title" | "source" | "file" | "data_sources");
+            let label = matches!(key, "id" | "severity" | "level" | "title" | "source" | "file" | "data_sources");
             let time = text.starts_with(|c: char| c.is_ascii_digit()) && text.contains(':') && text.contains('T');
-            if (3..=60).contains(&text.len()) && text.chars().all(fine) && !said && !time {
+            if (3..=60).contains(&text.len()) && text.chars().all(fine) && !label && !time {
                 found.push((key.to_owned(), text.clone()));
             }
         }

@@ -1,5 +1,3 @@
-//! Investigate: ask the evidence, cite what it shows.
-
 use serde_json::{Value, json};
 
 use super::director::names;
@@ -9,7 +7,6 @@ use crate::model::play::Ask;
 use crate::model::prompt::{self, Shown};
 use crate::model::request::hash;
 
-/// A quotation has at most so many characters.
 const QUOTE: usize = 80;
 
 pub(super) fn investigate(brain: &Brain, request: &Request) -> Step {
@@ -22,7 +19,7 @@ pub(super) fn investigate(brain: &Brain, request: &Request) -> Step {
     Step::Answer(json!({"findings": findings(brain, request)}))
 }
 
-/// The names to look for: those that the Director follows, then those of the alert.
+/// The names to search: those that the Director follows, then those of the alert.
 fn wanted(request: &Request) -> Vec<String> {
     let question = prompt::json_section(request, "question").unwrap_or_default();
     let follow = question.get("follow").and_then(Value::as_array).into_iter().flatten();
@@ -33,7 +30,7 @@ fn wanted(request: &Request) -> Vec<String> {
     all
 }
 
-/// All calls that this task will make, in order, out of the tools offered.
+/// All tool calls of this task, in order.
 fn planned(brain: &Brain, request: &Request) -> Vec<Ask> {
     let wanted = wanted(request);
     let name = |n: usize| wanted.get(n % wanted.len().max(1)).cloned().unwrap_or_else(|| "root".to_owned());
@@ -51,7 +48,7 @@ fn planned(brain: &Brain, request: &Request) -> Vec<Ask> {
     let known = plan
         .iter()
         .filter_map(|(name, arguments)| tools.iter().find(|tool| tool.name == *name).map(|tool| ask(tool, arguments)));
-    // Tools of other makes are called with as little as their schema takes.
+    // Other tools are called with the minimum that their schema accepts.
     let ours = |name: &str| plan.iter().any(|(known, _)| *known == name);
     let others = tools.iter().filter(|tool| !tools.iter().any(|one| ours(&one.name)) && !ours(&tool.name));
     let others = others.map(|tool| ask(tool, &Value::Null));
@@ -101,7 +98,7 @@ fn occurrences(shown: &Shown<'_>) -> Vec<(String, Value)> {
     found
 }
 
-/// The records of a result, also of one that was cut: those that are whole.
+/// The complete records of a result, which may be truncated.
 fn records(data: &str) -> Vec<Value> {
     if let Ok(whole) = serde_json::from_str::<Value>(data) {
         return whole.get("records").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -124,14 +121,12 @@ fn total(shown: &Shown<'_>) -> Option<u64> {
     result.get("total").filter(|_| exact && searched)?.as_u64()
 }
 
-/// Something that was searched for and is not there.
 fn absence(shown: &Shown<'_>) -> Option<Value> {
     let citation = citation("absence", shown.call, "/total", None, None);
     let claim = "What was searched for does not occur in these sources.".to_owned();
     (total(shown)? == 0).then(|| finding("absence", claim, Value::Null, citation))
 }
 
-/// How many records a query selects.
 fn count(shown: &Shown<'_>) -> Option<Value> {
     let total = total(shown)?;
     let citation = citation("count", shown.call, "/total", None, Some(total.to_string()));

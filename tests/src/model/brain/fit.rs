@@ -1,16 +1,15 @@
-//! An object in the form that a schema asks for.
+//! Fits an object to a schema.
 
 use serde_json::{Map, Value, json};
 
-/// What stands in `schema` for `value`: fields that the schema does not know go, those that it wants
-/// and that are missing come (as null where it allows that, else empty). `root` holds what `$ref`
-/// points to.
+/// Fits `value` to `schema`: removes unknown fields, and adds required ones (null if allowed, else empty).
+/// `root` has the targets of `$ref`.
 pub(super) fn fit(root: &Value, schema: &Value, value: Option<&Value>) -> Value {
     if let Some(pointed) = schema.get("$ref").and_then(Value::as_str) {
         let target = pointed.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
         return target.map_or_else(|| value.cloned().unwrap_or_default(), |target| fit(root, target, value));
     }
-    // What has another type than the schema wants is as good as absent.
+    // A value of another type counts as absent.
     let value = value.filter(|value| takes(root, schema, value));
     let absent = value.is_none();
     if absent && allows_null(schema) {
@@ -65,7 +64,7 @@ fn kind(schema: &Value) -> &str {
     }
 }
 
-/// The value has a type that the schema allows; null counts as absent.
+/// Whether the schema allows the type of the value; null counts as absent.
 fn takes(root: &Value, schema: &Value, value: &Value) -> bool {
     let pointed = schema.get("$ref").and_then(Value::as_str).and_then(|p| root.pointer(p.strip_prefix('#')?));
     if let Some(target) = pointed {

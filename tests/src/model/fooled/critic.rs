@@ -1,4 +1,4 @@
-//! A Critic that believes the explanations, doubts all else, and tells an all-clear.
+//! A Critic that believes the explanations, doubts everything else, and proposes an all-clear.
 
 use serde_json::{Value, json};
 

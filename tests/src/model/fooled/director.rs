@@ -1,4 +1,4 @@
-//! A Director that wants to be done and closes the alert.
+//! A Director that wants to close the alert quickly.
 
 use casebook_protocol::Verdict;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(super) fn decide() -> Step {
     )
 }
 
-/// Closes the alert on what the Review says explains it.
+/// Closes the alert with all findings as the explanation.
 pub(super) fn report(request: &Request, verdict: Verdict) -> Step {
     let review = prompt::json_section(request, "review").unwrap_or_default();
     let all = review.get("findings").and_then(Value::as_array).cloned().unwrap_or_default();

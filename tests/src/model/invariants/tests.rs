@@ -81,7 +81,7 @@ fn calls(results: &'static [(&'static str, &'static str)]) -> Break {
 
 #[test]
 fn a_request_as_it_should_be_passes() {
-    for kind in prompt::KINDS {
+    for kind in TaskKind::ALL {
         assert_eq!(violations(vec![good(kind)]), [""; 0]);
     }
     let mut plan = good(TaskKind::Plan);

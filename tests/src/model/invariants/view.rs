@@ -1,4 +1,4 @@
-//! What a task of a kind may see and be offered, and nothing more.
+//! Checks what each kind of task may see and use.
 
 use casebook_protocol::TaskKind;
 use serde_json::Value;
@@ -10,11 +10,11 @@ use crate::model::request::Request;
 /// The tool whose arguments are the answer.
 pub(crate) const SUBMIT: &str = "submit";
 const JOURNAL: &str = "journal";
-/// What did not fit the prompt, in words.
+/// Describes what did not fit the prompt.
 const LEFT_OUT: &str = "left_out";
 const RECORD: [&str; 5] = ["get_tool_call", "get_tool_result", "get_toolset_info", "get_tool_info", "list_toolsets"];
 
-/// Sections that a prompt must have, and those that it may have.
+/// Required and optional sections of a prompt.
 const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
         TaskKind::Plan | TaskKind::Decide | TaskKind::Report => {
@@ -26,7 +26,7 @@ const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static s
     }
 }
 
-/// Sections that hold text; the others hold one JSON document.
+/// Sections with text; the others contain a JSON document.
 const TEXT: [&str; 3] = [JOURNAL, "budget", LEFT_OUT];
 
 fn may_use(kind: TaskKind, tool: &str) -> bool {
@@ -74,10 +74,10 @@ pub(super) fn check(request: &Request, kind: TaskKind, add: &mut Add<'_>) {
     }
 }
 
-/// What may not stand inside a section, however it is named.
+/// Content that a section must not contain.
 fn seen(kind: TaskKind, name: &str, value: &Value, add: &mut Add<'_>) {
     let director = matches!(kind, TaskKind::Plan | TaskKind::Decide | TaskKind::Report);
-    // The alert is the sender's own object: what its fields are called is not ours.
+    // The sender of the alert chose its field names.
     if director && name != "alert" {
         for key in ["raw", "quote"] {
             if has_text(value, key) {
@@ -94,7 +94,7 @@ fn seen(kind: TaskKind, name: &str, value: &Value, add: &mut Add<'_>) {
     }
 }
 
-/// Somewhere in the value stands a text under this key.
+/// Whether a text has this key anywhere in the value.
 fn has_text(value: &Value, key: &str) -> bool {
     match value {
         Value::Object(map) => {

@@ -1,5 +1,3 @@
-//! Anthropic Messages.
-
 use serde_json::{Value, json};
 
 use super::{Usage, list, text, texts};
@@ -49,7 +47,7 @@ fn turn(message: &Value, turns: &mut Vec<Turn>, prefix: &mut Prefix) {
                 calls.push(Call { id: text(block, "id"), name: text(block, "name"), arguments });
             }
             Some("tool_result") => {
-                // Results come first: after a text they are out of turn.
+                // Results must come first: a text before them is a separate turn.
                 turns.extend((!parts.is_empty()).then(|| Turn::User(std::mem::take(&mut parts))));
                 answers.push(Answer { id: text(block, "tool_use_id"), text: texts(&block["content"]).concat() });
             }
@@ -68,7 +66,7 @@ fn turn(message: &Value, turns: &mut Vec<Turn>, prefix: &mut Prefix) {
     }
 }
 
-/// The blocks of a content; a text alone is one.
+/// The blocks of a content; a single text is one block.
 fn blocks(content: &Value) -> &[Value] {
     match content {
         Value::Array(blocks) => blocks,
@@ -77,7 +75,7 @@ fn blocks(content: &Value) -> &[Value] {
     }
 }
 
-/// Adds a block as the cache compares it: marks may move.
+/// Adds a block without its mark, because the cache ignores marks.
 fn add(prefix: &mut Prefix, role: &str, block: &Value) {
     let mut plain = block.clone();
     let mark = plain.as_object_mut().and_then(|map| map.remove("cache_control"));
@@ -99,7 +97,7 @@ pub(super) fn body(request: &Request, reply: &Reply, usage: Usage) -> Value {
         content.push(json!({"type": "text", "text": reply.text}));
     }
     for (n, call) in reply.calls.iter().enumerate() {
-        // What is no JSON cannot stand here as an object: it comes as the text that the model wrote.
+        // Invalid JSON cannot be an object; it is sent as a string.
         let input: Value = serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!(call.arguments));
         let id = format!("toolu_{:016x}{n:02}", request.seed());
         content.push(json!({"type": "tool_use", "id": id, "name": call.name, "input": input}));

@@ -1,5 +1,3 @@
-//! OpenAI Chat Completions.
-
 use serde_json::{Value, json};
 
 use super::{CREATED, Usage, list, text, texts};
@@ -15,19 +13,19 @@ pub(super) fn read(body: &Value) -> Request {
     let (mut system, mut turns) = (Vec::new(), Vec::new());
     for message in list(body, "messages") {
         prefix.add(&message.to_string(), false);
-        let said = texts(&message["content"]);
+        let content = texts(&message["content"]);
         match message["role"].as_str() {
-            Some("user") => turns.push(Turn::User(said)),
-            Some("tool") => answered(Answer { id: text(message, "tool_call_id"), text: said.concat() }, &mut turns),
+            Some("user") => turns.push(Turn::User(content)),
+            Some("tool") => answered(Answer { id: text(message, "tool_call_id"), text: content.concat() }, &mut turns),
             Some("assistant") => {
                 let calls = list(message, "tool_calls").iter().map(|call| Call {
                     id: text(call, "id"),
                     name: text(&call["function"], "name"),
                     arguments: text(&call["function"], "arguments"),
                 });
-                turns.push(Turn::Assistant { text: said.concat(), calls: calls.collect() });
+                turns.push(Turn::Assistant { text: content.concat(), calls: calls.collect() });
             }
-            _ => system.extend(said),
+            _ => system.extend(content),
         }
     }
     let max_output = body["max_completion_tokens"].as_u64().or_else(|| body["max_tokens"].as_u64());
@@ -35,20 +33,20 @@ pub(super) fn read(body: &Value) -> Request {
     Request { system, turns, tools, choice, format, max_output, ..Request::of(Provider::Chat, body, prefix) }
 }
 
-/// A tool from the object that has its name, schema and strictness.
+/// Parses a tool from the object with its name, schema and strictness.
 pub(super) fn declared(tool: &Value, prefix: &mut Prefix) -> Tool {
     prefix.add(&tool.to_string(), false);
     let schema = tool.get("parameters").cloned().unwrap_or_else(|| json!({"type": "object", "properties": {}}));
     Tool { name: text(tool, "name"), schema, strict: tool["strict"] == true }
 }
 
-/// A structured output from the object that has its name and schema.
+/// Parses a structured output from the object with its name and schema.
 pub(super) fn asked(format: &Value, prefix: &mut Prefix) -> (String, Value) {
     prefix.add(&format["schema"].to_string(), false);
     (text(format, "name"), format["schema"].clone())
 }
 
-/// The choice of tools; one that is forced has its name at `name`.
+/// Parses the choice of tools; `name` points to the name of a forced one.
 pub(super) fn choice(choice: &Value, name: &str) -> Choice {
     match choice.as_str() {
         Some("none") => Choice::None,
@@ -58,7 +56,7 @@ pub(super) fn choice(choice: &Value, name: &str) -> Choice {
     }
 }
 
-/// Adds a result of a call; results that follow each other are one turn.
+/// Adds a result of a call; consecutive results are one turn.
 pub(super) fn answered(answer: Answer, turns: &mut Vec<Turn>) {
     match turns.last_mut() {
         Some(Turn::Results(answers)) => answers.push(answer),
@@ -66,7 +64,6 @@ pub(super) fn answered(answer: Answer, turns: &mut Vec<Turn>) {
     }
 }
 
-/// The id of the `n`th call of the reply to `request`.
 pub(super) fn call_id(request: &Request, n: usize) -> String {
     format!("call_{:016x}{n:02}", request.seed())
 }

@@ -1,5 +1,3 @@
-//! OpenAI Responses.
-
 use serde_json::{Value, json};
 
 use super::chat::{answered, asked, call_id, choice, declared};

@@ -1,5 +1,5 @@
-//! What a JSON Schema cannot say of a request, the same for all providers. Where they differ, the
-//! strictest counts: what passes here is taken everywhere.
+//! Checks what a JSON Schema cannot express. If the providers differ, the strictest rule applies, so a request
+//! that passes is valid for all.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,11 @@ use serde_json::Value;
 use super::{STRICT, plain};
 use crate::model::request::{Choice, Provider, Request, Turn};
 
-/// Anthropic takes so many marks of what to cache.
+/// Maximum number of cache marks that Anthropic accepts.
 const MARKS: usize = 4;
-/// In a schema that is enforced, objects and lists may be nested so deep.
+/// Deepest nesting of an enforced schema.
 const DEEPEST: usize = 10;
 
-/// Checks a request whose body has the right form.
 pub(super) fn check(request: &Request) -> Result<(), String> {
     tools(request)?;
     turns(&request.turns)?;
@@ -49,8 +48,7 @@ fn tools(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// The client speaks first and last, the sides take turns, and each call has one result in the very
-/// next turn.
+/// The client speaks first and last, the sides take turns, and each call has one result in the next turn.
 fn turns(turns: &[Turn]) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     let mut open: Vec<&str> = Vec::new();
@@ -85,8 +83,8 @@ fn turns(turns: &[Turn]) -> Result<(), String> {
     }
 }
 
-/// A schema that is to be enforced must be in the subset that all providers take. Anthropic alone would
-/// take optional fields, and OpenAI's newest models some limits.
+/// An enforced schema must be in the subset that all providers accept. Anthropic also accepts optional fields,
+/// and OpenAI's newest models some limits.
 fn strict(schema: &Value) -> Result<(), String> {
     STRICT.validate(schema).map_err(|error| plain(&error))?;
     within(schema, 0)

@@ -91,8 +91,8 @@ fn cited(client: &mut Client, id: &str, citation: &Value) {
     assert!(!found["seen"]["hits"].as_array().unwrap().is_empty(), "{found}");
     for (arguments, expect) in [
         (json!({"id": id, "artifact": "0".repeat(64)}), "no call of this investigation has the result"),
-        (json!({"id": id, "call": "r9.x"}), "no call r9.x is on record"),
-        (json!({"id": id}), "give `call` or `artifact`"),
+        (json!({"id": id, "call": "r9.x"}), "this investigation has no call r9.x"),
+        (json!({"id": id}), "give either `call` or `artifact`"),
         (json!({"id": "no-such"}), "no investigation has an id that begins with"),
         (json!({"id": id, "call": call, "pointer": "/no/such"}), "nothing stands at"),
         (json!({"id": id, "call": call, "path": "/etc/passwd"}), "unknown field `path`"),

@@ -161,7 +161,7 @@ fn a_domain_whose_last_instance_is_gone_is_a_fact_and_no_hang() {
         let subject = subject::join(&entering.queue());
         let answer = ghost.request(&subject, later.into(), Duration::from_secs(5)).await.unwrap();
         let answer = String::from_utf8(answer).unwrap();
-        assert!(answer.contains(&format!("speaks protocol version 99, this Hub speaks {WIRE_VERSION}")), "{answer}");
+        assert!(answer.contains(&format!("uses protocol version 99, this Hub uses {WIRE_VERSION}")), "{answer}");
         let other = Join { instance: "two".into(), ..entering.clone() };
         ghost.join(&other).await.unwrap();
         let different = Member { description: "Sees something else.".into(), ..entering.member.clone().unwrap() };
@@ -171,7 +171,7 @@ fn a_domain_whose_last_instance_is_gone_is_a_fact_and_no_hang() {
             "{refused:?}"
         );
         let refused = ghost.join(&Join { protocol: WIRE_VERSION + 1, ..entering.clone() }).await;
-        let both = format!("version {}, this Hub speaks {WIRE_VERSION}", WIRE_VERSION + 1);
+        let both = format!("version {}, this Hub uses {WIRE_VERSION}", WIRE_VERSION + 1);
         assert!(matches!(&refused, Err(JoinError::Refused(why)) if why.contains(&both)), "{refused:?}");
         let id = open(&hub, &alert("g", "high")).await;
         let asked = |e: &Recorded, round: u32| {
@@ -185,7 +185,7 @@ fn a_domain_whose_last_instance_is_gone_is_a_fact_and_no_hang() {
         ghost.leave(&other).await;
         let report = concluded(&hub, &id).await;
         let failed = report.usage.tasks.iter().find(|t| t.task.as_str() == "r1.investigate.cloud").unwrap();
-        assert_eq!(failed.failed.as_deref(), Some("no Expert for cloud is there any more"));
+        assert_eq!(failed.failed.as_deref(), Some("the last Expert for cloud is gone"));
         let log = hub.env().store.log(&id, 1).await.unwrap();
         assert!(
             log.iter().any(|e| matches!(&e.event, Event::Attendance { domain, gone: Some(_) } if *domain == cloud))
