@@ -27,7 +27,7 @@ impl Service {
     /// before its end. To be called on an actix system.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
         let (team, evidence) = gathered(&options.sources, home, None, &mut Nobody, stop).await?;
-        team.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
+        team.notices.iter().for_each(|notice| tracing::warn!(notice, "check the Experts and their servers"));
         let team = Engine::start(home, team, evidence.clone(), options.budget, &options.reasoners).await?;
         let intake = team.intake.clone();
         go_on(home, &intake, &evidence, &team.roster).await?;
