@@ -52,7 +52,7 @@ fn confirm(team: &TeamFolder, toolbox: &Toolbox, named: &[String], screen: &mut 
         let served = served.max_by_key(|s| s.name.len());
         let served = served.ok_or_else(|| usage(format!("there is no server {name:?} in mcp.json")))?;
         if let Err(why) = &served.there {
-            return Err(Failure::failed(format!("server {} is not there: {why}", served.name), "start it first"));
+            return Err(Failure::failed(format!("server {} is not available: {why}", served.name), "start it first"));
         }
         let all: Vec<_> = served.tools.iter().map(|tool| tool.listed.clone()).collect();
         let wanted: Vec<_> = match name.strip_prefix(&format!("{}/", served.name)) {
