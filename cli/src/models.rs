@@ -207,7 +207,7 @@ mod tests {
         );
         assert_eq!(
             refused("critic=big"),
-            "--model critic=big: there is no model \"big\" in the models file, which has small"
+            "--model critic=big: expected a model of the models file (small), got \"big\""
         );
         let config = Config::parse("models.toml", FILE).unwrap();
         assert!(with_models(config, &["small".into(), "critic=analyst".into()]).is_ok());
@@ -234,6 +234,6 @@ mod tests {
         std::fs::write(folder.path().join("plan.md"), "Casebook task: plan (prompt plan 2)\nAsk.\n").unwrap();
         assert_eq!(prompts(folder.path()).unwrap().kinds().count(), 1);
         std::fs::write(folder.path().join("ask.md"), "x").unwrap();
-        assert!(refused().contains("ask.md: no task has this prompt"));
+        assert!(refused().contains("ask.md: expected one of plan.md"));
     }
 }

@@ -1,5 +1,4 @@
-//! From profiles to what an Expert process works on: the evidence is loaded, and each domain becomes a
-//! queue with its tools.
+//! Turns profiles into assignments: loads the evidence, and gives each domain a queue with its tools.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,11 +23,8 @@ use crate::settings::Options;
 use crate::team::{Team, TeamError, TeamFolder, gather};
 use casebook_evidence::{Catalog, LoadError};
 
-/// Loads the evidence of the profiles beside the event loop, so that health is answered and a signal is
-/// heard meanwhile, and reaches for their servers. None when the process was asked to stop.
-///
-/// # Errors
-/// A profile, its team folder or its evidence cannot be used, or a model has no key.
+/// Loads the evidence of the profiles on another thread, so that health checks and signals work meanwhile. Connects to
+/// the MCP servers. None after a request to stop.
 pub async fn assignments(
     service: &Service,
     options: &Options,
@@ -40,7 +36,7 @@ pub async fn assignments(
     })?;
     if let (None, Some(expert)) = (&models, reasoner::wants_model(experts())) {
         let (file, name) = (expert.file.display(), &expert.name);
-        return Err(Failure::usage(format!("{file}: Expert {name} is played by a model: give --models FILE")));
+        return Err(Failure::usage(format!("{file}: Expert {name} needs a model; give --models FILE")));
     }
     let mut stop = service.stop.clone();
     let teams = tokio::select! {
@@ -72,7 +68,6 @@ fn assignment(team_member: TeamMember, at_once: usize, reasoner: Arc<dyn Reasone
     }
 }
 
-/// A profile with its team folder.
 struct Read {
     profile: Profile,
     team_folder: Option<TeamFolder>,
@@ -93,30 +88,29 @@ impl Read {
     }
 }
 
-/// Who there is for each profile, and no domain in two.
+/// The team of each profile. A domain must not be in two profiles.
 async fn teams(service: &Service, read: &[Read]) -> Result<Vec<Team>, Failure> {
     let mut teams: Vec<Team> = Vec::new();
     for Read { profile, team_folder } in read {
         let catalog = match &profile.evidence {
             Some((evidence, index)) => {
-                service.health.preparing(Some(&format!("loads the evidence in {}", evidence.display())));
+                service.health.preparing(Some(&format!("loading the evidence in {}", evidence.display())));
                 Some(loaded(profile, evidence, index).await?)
             }
             None => None,
         };
         if team_folder.is_some() {
-            service.health.preparing(Some("reaches for its MCP servers"));
+            service.health.preparing(Some("connecting to MCP servers"));
         }
         let team = gather(team_folder.as_ref(), catalog.as_ref(), &profile.domains).await;
         let team = team.map_err(|error| of_team(&profile.file, &error))?;
-        team.notices.iter().for_each(|notice| tracing::warn!(notice, "of the Experts and their servers"));
+        team.notices.iter().for_each(|notice| tracing::warn!(notice, "check the Experts and their servers"));
         checked(profile, &team, &teams, || offered(team_folder.as_ref(), catalog.as_ref()))?;
         teams.push(team);
     }
     Ok(teams)
 }
 
-/// The domains that a profile could have, in words.
 fn offered(team_folder: Option<&TeamFolder>, catalog: Option<&Arc<Catalog>>) -> String {
     let named = team_folder
         .and_then(|team_folder| team_folder.experts.as_ref())
@@ -130,7 +124,6 @@ fn offered(team_folder: Option<&TeamFolder>, catalog: Option<&Arc<Catalog>>) -> 
     all.iter().map(Domain::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The profile's domains are there, and in no other profile.
 fn checked(profile: &Profile, team: &Team, others: &[Team], offered: impl FnOnce() -> String) -> Result<(), Failure> {
     let known: BTreeSet<&Domain> = team.members.iter().map(|team_member| &team_member.member.domain).collect();
     let file = profile.file.display();
@@ -141,15 +134,12 @@ fn checked(profile: &Profile, team: &Team, others: &[Team], offered: impl FnOnce
     }
     let mut taken = others.iter().flat_map(|team| &team.members).map(|team_member| &team_member.member.domain);
     match taken.find(|domain| known.contains(domain)) {
-        Some(domain) => {
-            let why = "each domain has one body of evidence";
-            Err(Failure::usage(format!("{file}: domain {domain} is in another profile, too: {why}")))
-        }
+        Some(domain) => Err(Failure::usage(format!("{file}: domain {domain} is in two profiles; remove it from one"))),
         None => Ok(()),
     }
 }
 
-/// What is wrong with the team of a profile: the profile itself, unless a server does not serve.
+/// A team error as a failure: of the server if it does not answer, else of the settings.
 fn of_team(file: &Path, error: &TeamError) -> Failure {
     let what = format!("{}: {error}", file.display());
     if matches!(error, TeamError::Unread { .. }) { Failure::failed(what) } else { Failure::usage(what) }
@@ -158,9 +148,9 @@ fn of_team(file: &Path, error: &TeamError) -> Failure {
 async fn loaded(profile: &Profile, evidence: &Path, index: &Path) -> Result<Arc<Catalog>, Failure> {
     let (finish, finished) = oneshot::channel();
     let (evidence, index) = (evidence.to_path_buf(), index.to_path_buf());
-    // A thread of its own: the runtime would wait for blocking work when it ends.
+    // A separate thread, since the runtime would wait for its blocking work at the end.
     let started = std::thread::Builder::new().name("evidence".into()).spawn(move || {
-        // Nobody waits any more when the process was asked to stop.
+        // An error means that the process was asked to stop.
         let _ = finish.send(Catalog::open_in(&evidence, &index, None, &mut |_| {}));
     });
     let what = |why: &dyn std::fmt::Display| format!("{}: {why}", profile.file.display());

@@ -1,4 +1,4 @@
-//! An Expert as configuration: a YAML file says what it knows, how it works and what it may call.
+//! Experts as configuration: a YAML file defines an Expert's knowledge, instructions and tools.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -17,45 +17,45 @@ mod tests;
 
 pub use folder::{each as read_each, read as read_folder};
 
-/// An Expert of Casebook: what it knows, how it works, and what it may call.
+/// An Expert of Casebook: its knowledge, instructions and tools.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Expert")]
 pub struct Definition {
-    /// The file that says so; a preset's is its name in angle brackets.
+    /// The file of the definition. A preset has its name in angle brackets.
     #[serde(skip)]
     pub file: PathBuf,
     /// Its domain in 1 to 32 of a-z, 0-9 and hyphen, by which the Director addresses it, such as cloud.
     #[schemars(with = "String", regex(pattern = "^[a-z0-9-]{1,32}$"))]
     pub name: Domain,
-    /// What it knows and what it can look at, in one or two sentences: the Director reads this.
+    /// Its knowledge and its sources in one or two sentences, which the Director reads.
     #[schemars(length(min = 1, max = 2000))]
     pub description: String,
-    /// What data it expects, for whoever sets it up: sources, fields, time span.
+    /// The data that it expects, for the person who sets it up: sources, fields, time span.
     #[serde(default, deserialize_with = "or_default")]
     #[schemars(length(max = 20000))]
     pub expects: String,
-    /// What it is told beyond what every Expert is told: what to look for, what is normal here.
+    /// Instructions in addition to those of every Expert: what to look for, what is normal here.
     #[schemars(length(min = 1, max = 40000))]
     pub instructions: String,
-    /// The model that plays it, by its name in the models file, or analyst.
+    /// The model that it uses, by its name in the models file, or analyst.
     #[schemars(length(min = 1, max = 64))]
     pub model: Option<String>,
-    /// A list of what it may call, each written server/tool, such as evidence/* or github/search_*.
+    /// A list of tools that it may call, each written server/tool, such as evidence/* or github/search_*.
     #[schemars(length(min = 1, max = 200))]
     #[serde(deserialize_with = "listed")]
     pub tools: Vec<Grant>,
-    /// A list of the sources of the evidence that it reads, by their domains or ids, such as [cloud, identity]; its
-    /// own domain's if the file does not say.
+    /// A list of the evidence sources that it reads, by their domains or ids, such as [cloud, identity]; default: its
+    /// own domain.
     #[schemars(length(min = 1, max = 200))]
     #[serde(default, deserialize_with = "listed")]
     pub sources: Vec<Pattern>,
-    /// A map of what one of its tasks may use at the most, such as { turns: 12, cost: "0.50", time: 10m }.
+    /// A map of limits for each of its tasks, such as { turns: 12, cost: "0.50", time: 10m }.
     #[serde(default, deserialize_with = "or_default")]
     pub limits: Limits,
 }
 
-/// Tools that an Expert may call, written server/tool; * is any characters.
+/// Tools that an Expert may call, written server/tool; * matches any characters.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(extend("minLength" = 1, "maxLength" = 200))]
@@ -71,22 +71,26 @@ impl TryFrom<String> for Grant {
 
     fn try_from(text: String) -> Result<Self, String> {
         let written = casebook_protocol::one_line(&text, 80);
-        // A server's name may hold a '/', a tool's does not.
+        // Only the name of a server may contain a '/'.
         match text.rsplit_once('/') {
             Some((server, tool)) if !server.trim().is_empty() && !tool.trim().is_empty() => {
                 Ok(Self { server: Pattern::new(server.trim()), tool: Pattern::new(tool.trim()) })
             }
-            Some(_) => Err(format!("{written:?} is half a name; write server/tool")),
-            None if text == "*" => Err("no tools are implied; write server/*, such as evidence/*".to_owned()),
-            None => Err(format!("{written:?} names no server; write server/tool, such as evidence/{written}")),
+            Some(_) => Err(format!("expected server/tool, got {written:?}")),
+            None if text == "*" => {
+                Err("expected server/tool, got \"*\"; write server/*, such as evidence/*".to_owned())
+            }
+            None => {
+                Err(format!("expected server/tool, got {written:?}; write evidence/{written} for a tool over the logs"))
+            }
         }
     }
 }
 
 fn listed<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     let list = Vec::deserialize(deserializer)?;
-    let holds = (1..=200).contains(&list.len());
-    holds.then_some(list).ok_or_else(|| D::Error::custom("expected a list of 1 to 200 names; write one at least"))
+    let valid = (1..=200).contains(&list.len());
+    valid.then_some(list).ok_or_else(|| D::Error::custom("expected a list of 1 to 200 names"))
 }
 
 impl Definition {
@@ -119,33 +123,29 @@ impl Definition {
         check.at(&["limits"], |check| self.limits.check(check));
     }
 
-    /// The JSON Schema of the file.
     pub fn schema() -> serde_json::Value {
         config::schema::<Self>()
     }
 
-    /// Its file grants it `tool` of `server`.
+    /// True if its file grants it `tool` of `server`.
     pub fn grants(&self, server: &str, tool: &str) -> bool {
         self.tools.iter().any(|grant| grant.server.matches(server) && grant.tool.matches(tool))
     }
 }
 
-/// The Experts that come with Casebook, in the order of their names.
 pub fn presets() -> &'static [Definition] {
     static READ: LazyLock<Vec<Definition>> = LazyLock::new(|| {
         let file = |name: &str| PathBuf::from(format!("<{name}>"));
-        // Each holds: a test reads them all.
+        // A test checks that every preset can be read.
         PRESETS.iter().filter_map(|(name, text)| Definition::parse(&file(name), text).ok()).collect()
     });
     &READ
 }
 
-/// The preset of `domain`.
 pub fn preset(domain: &Domain) -> Option<&'static Definition> {
     presets().iter().find(|preset| preset.name == *domain)
 }
 
-/// The files of the Experts that come with Casebook, by name.
 pub const PRESETS: [(&str, &str); 8] = [
     ("access", include_str!("../presets/access.yaml")),
     ("cloud", include_str!("../presets/cloud.yaml")),

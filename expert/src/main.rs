@@ -7,7 +7,7 @@ use casebook_runtime::service::{self, Failure, Program, Service};
 
 const PROGRAM: Program = Program {
     name: "casebook-expert",
-    about: "Experts as a process of their own: they investigate with tools over a folder of logs, one for each \
+    about: "Experts as a separate process: they investigate with tools over a folder of logs, one for each \
             domain of it, and with those of a team folder. Start as many as you like over the same evidence; those \
             of a domain share its work.",
 };
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
 
 async fn serve(service: Service, options: Options) -> Result<(), Failure> {
     if options.profile.is_empty() {
-        return Err(Failure::usage("there is nothing to read: name a profile with --profile FILE"));
+        return Err(Failure::usage("expected a profile, got none; give --profile FILE"));
     }
     match assignments(&service, &options).await? {
         Some((assignments, boxes)) => {

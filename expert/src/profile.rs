@@ -1,4 +1,4 @@
-//! The profile of an Expert that is a process of its own: which evidence it reads, and in which domains.
+//! The profile of a separate Expert process: its evidence and its domains.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,20 +8,18 @@ use casebook_runtime::config::{self, Check, ConfigFaults, Form, Source};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What an Expert reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
-    /// The file that says so.
     pub file: PathBuf,
-    /// The folder with the log files, and the folder of their index; none if the evidence is behind servers alone.
+    /// The folders of the log files and of their index; none if only servers have the evidence.
     pub evidence: Option<(PathBuf, PathBuf)>,
-    /// The team folder: Experts, MCP servers and what they may do.
+    /// Folder with Experts, MCP servers and their policy.
     pub team: Option<PathBuf>,
-    /// The domains in which it investigates; if none is named, all that the evidence or the team folder has.
+    /// The domains to investigate; if empty, all that the evidence or the team folder has.
     pub domains: BTreeSet<Domain>,
 }
 
-/// What an Expert that is a process of its own reads. Paths are relative to the file.
+/// The evidence and domains of a separate Expert process. Paths are relative to the file.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(
@@ -35,23 +33,20 @@ struct Written {
     /// The folder with the log files.
     #[schemars(length(min = 1))]
     evidence: Option<String>,
-    /// The folder in which the index of the log files is kept.
+    /// The folder for the index of the log files.
     #[schemars(length(min = 1))]
     index: Option<String>,
-    /// The team folder: Experts, MCP servers and what they may do.
+    /// The team folder: Experts, MCP servers and their policy.
     #[schemars(length(min = 1))]
     team: Option<String>,
-    /// The domains in which it investigates; if none is named, all that the evidence or the team folder has.
+    /// The domains to investigate; default: all that the evidence or the team folder has.
     #[serde(default)]
     #[schemars(with = "Vec<String>", inner(regex(pattern = "^[a-z0-9-]{1,32}$")))]
     domains: BTreeSet<Domain>,
 }
 
 impl Profile {
-    /// The profile `file` with the content `text`. Paths in it are relative to its folder.
-    ///
-    /// # Errors
-    /// The first fault of form, or all faults of meaning.
+    /// Reads the profile `file` with the content `text`. Its relative paths start at its folder.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigFaults> {
         let source = Source::new(Form::Toml, file, text);
         let written: Written = source.read()?;
@@ -66,15 +61,15 @@ impl Profile {
         let evidence = match (written.evidence, written.index) {
             (Some(evidence), Some(index)) => Some((folder.join(evidence), folder.join(index))),
             (Some(_), None) => {
-                check.wrong(&["evidence"], "needs an index; name the folder in which it is kept, index = \"DIR\"");
+                check.wrong(&["evidence"], "needs an index; name its folder, index = \"DIR\"");
                 None
             }
             (None, Some(_)) => {
-                check.wrong(&["index"], "is that of evidence; name it, evidence = \"DIR\"");
+                check.wrong(&["index"], "needs evidence; name its folder, evidence = \"DIR\"");
                 None
             }
             (None, None) if team.is_none() => {
-                let what = "there is nothing to read; name a folder of logs (evidence and index), a team folder \
+                let what = "expected evidence or a team; name a folder of logs (evidence and index), a team folder \
                             (team), or both";
                 check.wrong(&[], what);
                 None
@@ -85,7 +80,6 @@ impl Profile {
         Ok(Self { file: file.to_path_buf(), evidence, team, domains: written.domains })
     }
 
-    /// The JSON Schema of the file.
     pub fn schema() -> serde_json::Value {
         config::schema::<Written>()
     }
@@ -113,9 +107,9 @@ mod tests {
     #[test]
     fn a_fault_names_its_line() {
         for (text, want) in [
-            ("\nindex = \"i\"", "2: index: is that of evidence; name it, evidence = \"DIR\""),
+            ("\nindex = \"i\"", "2: index: needs evidence; name its folder, evidence = \"DIR\""),
             ("evidence = \"e\"", "1: evidence: needs an index"),
-            ("", "1: the file: there is nothing to read"),
+            ("", "1: the file: expected evidence or a team"),
             ("evidence = \"e\"\nindex = \"i\"\ndomain = [\"network\"]", "3: domain: unknown key; write domains"),
             ("evidence = \"e\"\nindex = \"i\"\ndomains = [\n  \"network\",\n  \"A.b\",\n]", "5: domains.1: "),
             ("evidence = \"\"\nindex = \"i\"", "1: evidence: is empty; name a folder"),

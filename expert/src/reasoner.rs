@@ -102,7 +102,7 @@ mod tests {
         assert_eq!(selected(&expert("model: big\n"), "cloud"), Ok(Some("small".into())));
         assert_eq!(selected(&expert("model: analyst\n"), "code"), Ok(None));
         let error = selected(&expert("model: huge\n"), "code").unwrap_err().to_string();
-        assert!(error.contains("no model \"huge\" in the models file, which has big, small"), "{error}");
+        assert!(error.contains("expected a model of the models file (big, small), got \"huge\""), "{error}");
         assert!(wants_model([&expert("model: big\n")]).is_some());
         assert!(wants_model([&expert("model: analyst\n"), &expert("")]).is_none());
     }

@@ -1,12 +1,10 @@
-//! The settings of the process `casebook-expert`.
-
 use std::path::PathBuf;
 
 use clap::Args;
 
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// What it reads: a file with evidence and index, team, domains; may be given several times
+    /// Profile to read: a file with evidence and index, team, domains; may be given several times
     #[arg(long, value_name = "FILE")]
     pub profile: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Who investigates: the Experts of a team folder over a folder of logs, over MCP servers, or both. Without
-//! a team folder, one for each domain of the evidence ([`crate::roster`]).
+//! The team of Experts over a folder of logs, MCP servers, or both. A team folder defines the Experts; without one,
+//! each domain of the evidence has one ([`crate::roster`]).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ mod tools;
 
 use tools::{Joined, Part};
 
-/// The folder of logs as the server that grants name; it needs no entry in mcp.json.
+/// The folder of logs as a server in grants. It needs no entry in mcp.json.
 pub const EVIDENCE: &str = "evidence";
 
 #[derive(Debug, Clone)]
 pub struct TeamFolder {
     pub folder: PathBuf,
-    /// Its Experts; none where it has no folder `experts`: those of the evidence's domains.
+    /// None without a folder `experts`: then each domain of the evidence has an Expert.
     pub experts: Option<Vec<Definition>>,
     pub servers: Servers,
     pub policy: Policy,
@@ -41,39 +41,28 @@ pub struct TeamFolder {
 pub enum TeamError {
     #[error(transparent)]
     Faults(#[from] ConfigFaults),
-    #[error("there is no team folder {}: it has experts/*.yaml, mcp.json and tools.yaml", .0.display())]
+    #[error("expected a team folder with experts/*.yaml, mcp.json and tools.yaml, got \"{}\"", .0.display())]
     NoFolder(PathBuf),
-    #[error("the evidence comes from {one} and from {other}: leave one of them out")]
+    #[error("the evidence comes from {one} and from {other}; remove one of them")]
     Twice { one: String, other: String },
-    /// A server would pass for a source of the evidence, or has no name left.
-    #[error("server {server} cannot go by the name {source_name:?}, which is {why}: name it otherwise in mcp.json")]
-    Name {
-        server: String,
-        /// The name that its findings would be of.
-        source_name: String,
-        why: &'static str,
-    },
-    #[error("server {server} has the evidence and does not say which: {why}")]
+    /// The name of a server is empty, or equals that of an evidence source or tool.
+    #[error("server {server:?} cannot have the source name {source_name:?}, which is {why}; rename it in mcp.json")]
+    Name { server: String, source_name: String, why: &'static str },
+    #[error("cannot list the evidence of server {server}: {why}")]
     Unread { server: String, why: String },
-    #[error("no Expert has anything to look at: {0}")]
+    #[error("no Expert has anything to examine: {0}")]
     Nobody(String),
 }
 
-/// Who there is, and what is worth saying of it.
 pub struct Team {
     pub members: Vec<TeamMember>,
     pub toolbox: Toolbox,
-    /// What an operator should know: servers that are not there, sources that nobody sees.
+    /// Notes for the operator: servers that are not available, sources that no Expert examines.
     pub notices: Vec<String>,
-    /// The server that has the evidence, where that is no folder of ours.
     pub evidence_server: Option<String>,
 }
 
 impl TeamFolder {
-    /// Reads a team folder.
-    ///
-    /// # Errors
-    /// All faults of all its files.
     pub fn read(folder: &Path) -> Result<Self, TeamError> {
         if !folder.is_dir() {
             return Err(TeamError::NoFolder(folder.to_path_buf()));
@@ -93,14 +82,12 @@ impl TeamFolder {
         }
     }
 
-    /// The servers that have the evidence.
     fn evidence_servers(&self) -> impl Iterator<Item = &str> {
         let named = self.servers.all.keys().map(String::as_str);
         named.filter(|name| self.policy.servers.get(*name).is_some_and(|p| p.kind == Kind::Evidence))
     }
 }
 
-/// The file `name` of `folder`, or nothing if there is none.
 fn file<T: Default>(
     folder: &Path,
     name: &str,
@@ -110,8 +97,7 @@ fn file<T: Default>(
     if file.exists() { parse(&file, &config::text(&file)?) } else { Ok(T::default()) }
 }
 
-/// Who investigates over `catalog` and the servers of `team`; of the Experts only those in `only`, where it
-/// names any.
+/// The team over `catalog` and the servers of `team_folder`, limited to the Experts in `only` if it is not empty.
 pub async fn gather(
     team_folder: Option<&TeamFolder>,
     catalog: Option<&Arc<Catalog>>,
@@ -146,7 +132,7 @@ pub async fn gather(
     for served in toolbox.servers.iter().filter(|served| served.policy.kind == Kind::General) {
         named_well(&served.name, &seen)?;
     }
-    let mut notices: Vec<String> = toolbox.servers.iter().flat_map(|served| told(served)).collect();
+    let mut notices: Vec<String> = toolbox.servers.iter().flat_map(|served| notices_of(served)).collect();
     let experts = team_folder.experts.clone().unwrap_or_else(|| of_domains(&seen, &evidence));
     let mut shown = BTreeSet::new();
     let mut members = Vec::new();
@@ -174,14 +160,13 @@ pub async fn gather(
     Ok(Team { members, toolbox, notices, evidence_server })
 }
 
-/// Where the evidence is.
 enum Evidence<'a> {
     Files(&'a Arc<Catalog>),
     Served(&'a str),
     Nowhere,
 }
 
-/// The server that has the evidence; none where a folder has it, or nobody.
+/// The server that has the evidence; none if a folder or no server has it.
 fn the_evidence<'a>(team_folder: &'a TeamFolder, catalog: Option<&Arc<Catalog>>) -> Result<Option<&'a str>, TeamError> {
     let mut servers = team_folder.evidence_servers();
     let (one, other) = (servers.next(), servers.next());
@@ -193,23 +178,22 @@ fn the_evidence<'a>(team_folder: &'a TeamFolder, catalog: Option<&Arc<Catalog>>)
     }
 }
 
-/// What `server` returns is of a source of its own: its independence is looked up by name (rule 3.3).
+/// Checks the source name of `server`, since independence of sources is decided by name (rule "score caps").
 fn named_well(server: &str, seen: &[Seen]) -> Result<(), TeamError> {
     let source_name = source_name(server);
     let why = match source_name.as_str() {
         "" => "empty",
-        name if seen.iter().any(|s| s.source == name) => "a source of the evidence",
-        name if EvidenceTools::tool_names().any(|tool| tool == name) => "a tool over the evidence",
+        name if seen.iter().any(|s| s.source == name) => "an evidence source",
+        name if EvidenceTools::tool_names().any(|tool| tool == name) => "an evidence tool",
         _ => return Ok(()),
     };
     Err(TeamError::Name { server: server.to_owned(), source_name, why })
 }
 
-/// The sources that the server `server` lists.
 async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, TeamError> {
     let unread = |why: String| TeamError::Unread { server: server.to_owned(), why };
     let all = [(Pattern::new(server), Pattern::new("*"))];
-    let tools = toolbox.granted(&all, &Map::new()).ok_or_else(|| unread("it is not there".into()))?;
+    let tools = toolbox.granted(&all, &Map::new()).ok_or_else(|| unread("it is not available".into()))?;
     let served = toolbox.servers.iter().find(|served| served.name == server);
     if let Some(Err(why)) = served.map(|served| &served.there) {
         return Err(unread(why.clone()));
@@ -219,13 +203,13 @@ async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, TeamError>
         return Err(unread(format!("its tool list_sources is held back: {why}")));
     }
     let text = tools.call("list_sources", "{}").await.map_err(unread)?;
-    serde_json::from_str(&text).map_err(|e| unread(format!("its tool list_sources gives something else: {e}")))
+    serde_json::from_str(&text).map_err(|e| unread(format!("unexpected result of its tool list_sources: {e}")))
 }
 
-fn told(served: &Served) -> Vec<String> {
+fn notices_of(served: &Served) -> Vec<String> {
     let mut all = Vec::new();
     if let Err(why) = &served.there {
-        all.push(format!("server {} is not there: {why}", served.name));
+        all.push(format!("server {} is not available: {why}", served.name));
     }
     if served.first_seen {
         let many = served.tools.len();
@@ -242,7 +226,7 @@ fn told(served: &Served) -> Vec<String> {
     all
 }
 
-/// One Expert for each domain that the evidence has, as a preset describes it where there is one.
+/// One Expert for each domain of the evidence, with the instructions of its preset if there is one.
 fn of_domains(seen: &[Seen], evidence: &Evidence<'_>) -> Vec<Definition> {
     let server = match evidence {
         Evidence::Served(server) => server,
@@ -263,12 +247,11 @@ fn of_domains(seen: &[Seen], evidence: &Evidence<'_>) -> Vec<Definition> {
     domains.into_iter().map(usual).collect()
 }
 
-/// The evidence tools of `expert` show this source.
 fn sees(expert: &Definition, source: &Seen) -> bool {
     expert.sources.iter().any(|p| p.matches(source.domain.as_str()) || p.matches(&source.source))
 }
 
-/// The Expert in its team_member; or why there is nothing for it to look at.
+/// The Expert with its tools, or why it has nothing to examine.
 fn team_member(
     expert: Definition,
     seen: &[Seen],
@@ -294,7 +277,7 @@ fn team_member(
                 grants.into_iter().partition(|(name, _)| name.matches(server));
             let ids: Vec<&str> = seen.iter().map(|s| s.source.as_str()).collect();
             let held: Map<String, Value> = [(ONLY.to_owned(), json!(ids))].into_iter().collect();
-            // A pattern may stand for several servers, and for this one.
+            // The granted pattern may also match other servers.
             let exactly: Vec<_> = of_evidence.iter().map(|(_, tool)| (Pattern::new(*server), tool.clone())).collect();
             if let Some(tools) = toolbox.granted(&exactly, &held).filter(|_| !seen.is_empty()) {
                 parts.push(Part { named: Some((EVIDENCE.into(), about)), ..Part::whole(Arc::new(tools)) });
@@ -311,7 +294,7 @@ fn team_member(
     }
     if parts.is_empty() {
         let where_from = expert.file.display();
-        return Err(format!("Expert {} has nothing to look at and does not take part ({where_from})", expert.name));
+        return Err(format!("Expert {} has nothing to examine and does not take part ({where_from})", expert.name));
     }
     let tools: Arc<dyn Tools> = Arc::new(Joined(parts));
     let known = Some(expert.description.as_str()).filter(|text| !text.trim().is_empty());

@@ -6,15 +6,15 @@ use serde_json::Value;
 use crate::hash::{canonical_json, sha256_hex};
 use crate::{AlertId, InvalidId, closed};
 
-/// The largest alert that is accepted, in bytes (design, section 6).
+/// The largest accepted alert, in bytes.
 pub const MAX_ALERT_BYTES: usize = 1024 * 1024;
 
 closed! {
-    /// How urgent the sender says an alert is; alerts wait in this order, the most urgent first.
+    /// How urgent an alert is, as its sender says. The queue takes the most urgent first.
     pub enum Severity {
         Informational = "informational", "for information";
         Low = "low";
-        Medium = "medium", "medium, also when the alert does not say";
+        Medium = "medium", "medium; the default";
         High = "high";
         Critical = "critical";
     }
@@ -33,45 +33,31 @@ impl Severity {
     }
 }
 
-/// An accepted alert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
     /// Its own id, or one made from its content.
     pub id: AlertId,
-    /// A short name for people.
     pub title: String,
     pub severity: Severity,
-    /// The whole object as canonical JSON text (the wire codec carries no free-form JSON).
+    /// The whole object as canonical JSON text, since the wire codec carries no free-form JSON.
     pub body: String,
 }
 
-/// Why bytes are no alert. The message says what was wrong and what to send instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AlertError {
     #[error(
-        "alert has {bytes} bytes, more than the {MAX_ALERT_BYTES} that are accepted: send the alert itself and leave the evidence in files"
+        "expected an alert of at most {MAX_ALERT_BYTES} bytes, got {bytes}; send the alert alone and leave the evidence in files"
     )]
     TooLarge { bytes: usize },
     #[error("alert is not JSON: {reason} at line {line}, column {column}")]
-    NotJson {
-        reason: String,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-    },
-    /// JSON, but no object.
-    #[error("alert is JSON but {found}, not an object: send one alert as {{\"id\": …, …}}")]
+    NotJson { reason: String, line: usize, column: usize },
+    #[error("expected an alert as one JSON object such as {{\"id\": …, …}}, got {found}")]
     NotAnObject { found: &'static str },
     #[error(transparent)]
     Id(#[from] InvalidId),
 }
 
 impl Alert {
-    /// Reads an alert from the bytes that its sender sent.
-    ///
-    /// # Errors
-    /// [`AlertError`] when the bytes are too many, no JSON, or no object.
     pub fn parse(bytes: &[u8]) -> Result<Self, AlertError> {
         if bytes.len() > MAX_ALERT_BYTES {
             return Err(AlertError::TooLarge { bytes: bytes.len() });
@@ -153,14 +139,13 @@ fn first_text(value: &Value, pointers: &[&str]) -> Option<String> {
     })
 }
 
-/// `text` on one line of at most `max` characters, for headings and terminals: control characters
-/// become spaces, since the text is an attacker's as likely as not (rule 3.7).
+/// `text` on one line of at most `max` characters. Control characters become spaces, since an attacker may have
+/// written the text (rule "hostile evidence").
 pub fn one_line(text: &str, max: usize) -> String {
-    // Most texts are one line already, and most are shown in every prompt.
+    // Most texts are on one line already, and every prompt shows many of them.
     if text.len() <= max && is_one_line(text.as_bytes()) { text.to_owned() } else { made_one_line(text, max) }
 }
 
-/// `text` as [`one_line`] gives it, where names stand in backquotes: one that is cut is closed.
 pub fn one_sentence(text: &str, max: usize) -> String {
     let line = one_line(text, max);
     if line.matches('`').count().is_multiple_of(2) {
@@ -184,14 +169,13 @@ fn made_one_line(text: &str, max: usize) -> String {
     cut
 }
 
-/// Visible ASCII in words with one space between them.
+/// Visible ASCII with single spaces between words.
 fn is_one_line(text: &[u8]) -> bool {
     let visible = text.iter().all(|byte| matches!(byte, b' '..=b'~'));
     visible && text.first() != Some(&b' ') && text.last() != Some(&b' ') && !text.windows(2).any(|two| two == b"  ")
 }
 
-/// Characters that change how the text around them is shown, or that show nothing at all: control,
-/// bidirectional, zero-width and tag characters (rule 3.7).
+/// Characters that hide text or change how it is shown: control, bidirectional, zero-width and tag characters.
 pub fn hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
@@ -216,7 +200,7 @@ mod tests {
         check(r#"{"id":7,"title":"x\u202ey","severity":"LOW"}"#, "7 | x y | Low");
         check(r#"{"id":8,"AlertName":"Odd sign-in","AlertSeverity":"High"}"#, "8 | Odd sign-in | High");
         check(r#"{"id":9,"record":{"AlertName":"Odd sign-in","AlertSeverity":"Low"}}"#, "9 | Odd sign-in | Low");
-        check("[1]", "alert is JSON but an array, not an object: send one alert as {\"id\": …, …}");
+        check("[1]", "expected an alert as one JSON object such as {\"id\": …, …}, got an array");
         check("{\"id\":", "alert is not JSON: EOF while parsing a value at line 1, column 6");
         let big = format!("{{\"x\":\"{}\"}}", "a".repeat(MAX_ALERT_BYTES));
         assert!(matches!(Alert::parse(big.as_bytes()), Err(AlertError::TooLarge { .. })));

@@ -1,4 +1,4 @@
-//! What an investigation may cost, and what it has cost (rule 3.6).
+//! The limits of an investigation, and what it has used (rule "hard budgets").
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,13 @@ use serde::{Deserialize, Serialize};
 pub struct Usage {
     pub model_calls: u64,
     pub tool_calls: u64,
-    /// Tokens sent to models, cached ones included.
+    /// Includes cached tokens.
     pub input_tokens: u64,
-    /// Of those, tokens that the provider served from its cache.
+    /// Input tokens that the provider served from its cache.
     pub cached_tokens: u64,
-    /// Tokens that models wrote.
     pub output_tokens: u64,
-    /// Money, in millionths of the currency that prices are given in.
+    /// Millionths of the currency in which prices are given.
     pub cost_micros: u64,
-    /// Bytes of tool results.
     pub result_bytes: u64,
 }
 
@@ -31,18 +29,17 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// The hard limits of an investigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     pub model_calls: u64,
     pub tool_calls: u64,
-    /// Tokens, in and out.
+    /// Input and output tokens.
     pub tokens: u64,
     /// Money, in millionths.
     pub cost_micros: u64,
-    /// Rounds. There is no preset limit in the seeds; this one stops a Director that never concludes.
+    /// Stops a Director that never concludes.
     pub rounds: u32,
-    /// Seconds from opening, counted only while the investigation is worked on.
+    /// Counted only while the investigation is worked on.
     pub seconds: u64,
 }
 
@@ -59,20 +56,19 @@ impl Default for Budget {
     }
 }
 
-/// How near a limit is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Headroom {
     Enough,
-    /// Four fifths of the named limit are used: the Director is told.
+    /// Four fifths of the named limit are used. The Director gets a warning.
     Near(String),
-    /// The named limit is reached: the flow goes to `conclude`.
+    /// The named limit is reached. The investigation concludes.
     Spent(String),
 }
 
 impl Budget {
-    /// What may be used before the report: a twentieth of what models cost is kept for it, and two
-    /// calls, so that an investigation that stops at a limit can still say what it found.
+    /// What may be used before the report. A twentieth of the model limits and at least two calls are kept, so that an
+    /// investigation can still report at its limit.
     #[must_use]
     pub fn before_the_report(&self) -> Self {
         let most = |limit: u64| limit.saturating_sub(limit.div_ceil(20));
@@ -84,8 +80,6 @@ impl Budget {
         }
     }
 
-    /// How near `usage`, `rounds` finished and `seconds` worked are to the limits; the nearest one is
-    /// named.
     pub fn headroom(&self, usage: &Usage, rounds: u32, seconds: u64) -> Headroom {
         let usable = self.before_the_report();
         let tokens = usage.input_tokens.saturating_add(usage.output_tokens);
@@ -100,17 +94,17 @@ impl Budget {
         let spent = limits.iter().find(|(_, used, usable, limit)| used >= usable && (*used > 0 || *limit == 0));
         let near =
             limits.iter().find(|(_, used, _, limit)| *used > 0 && used.saturating_mul(5) >= limit.saturating_mul(4));
-        let say = |(name, used, _, limit): &(&str, u64, u64, u64)| match *name {
-            // In the unit that people set it in.
+        let describe = |(name, used, _, limit): &(&str, u64, u64, u64)| match *name {
+            // In the unit in which people set it.
             "cost" => format!("cost: {:.4} of {:.2}", *used as f64 / 1e6, *limit as f64 / 1e6),
             name => format!("{name}: {used} of {limit}"),
         };
         match (spent, near) {
             (Some(limit @ (_, used, usable, most)), _) => {
                 let kept = if usable < most && used < most { " (the rest is kept for the report)" } else { "" };
-                Headroom::Spent(format!("{}{kept}", say(limit)))
+                Headroom::Spent(format!("{}{kept}", describe(limit)))
             }
-            (None, Some(limit)) => Headroom::Near(say(limit)),
+            (None, Some(limit)) => Headroom::Near(describe(limit)),
             (None, None) => Headroom::Enough,
         }
     }

@@ -1,12 +1,10 @@
-//! Enums whose values have one name, which is their stored form, too, and one meaning: both are written once.
+//! Enums whose values each have one name, which is also their stored form, and one meaning.
 
-/// A value of a closed set.
 pub trait Closed: Copy + Sized + 'static {
-    /// Every value, in order.
     const VALUES: &'static [Self];
-    /// The name, which is the stored form, too.
+    /// The name, which is also the stored form.
     fn stored(self) -> &'static str;
-    /// What it means, for people and models; may be empty.
+    /// The meaning, for people and models. May be empty.
     fn means(self) -> &'static str;
 }
 
@@ -24,15 +22,12 @@ macro_rules! closed {
 
         #[allow(dead_code, reason = "not every set needs all of them")]
         impl $name {
-            /// Every value, in order.
             $vis const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
 
-            /// The name, which is the stored form, too.
             $vis const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)+ }
             }
 
-            /// What it means.
             $vis const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => concat!("" $(, $meaning)?),)+ }
             }

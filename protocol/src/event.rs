@@ -1,5 +1,5 @@
-//! The event log of an investigation: the truth from which all state is folded (design, section 5).
-//! Stored as JSON with a version; each entry carries the hash of the one before it.
+//! The event log of an investigation, from which all state is derived. Each entry is stored as JSON with a version and
+//! the hash of the entry before it.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,59 +11,50 @@ use crate::{
     ModelCall, Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
 };
 
-/// The version of stored events that is written. Every earlier one is read.
+/// The newest version of stored events, in which new events are written.
 pub const EVENT_VERSION: u16 = 1;
 
-/// Something that happened in an investigation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Event {
-    /// It began.
     Opened {
         alert: Alert,
         budget: Budget,
         roster: Vec<Member>,
-        /// Where the evidence is, for whoever resumes on the same machine; empty when Experts bring
-        /// their own.
+        /// Where the evidence is, so that the same machine can resume. Empty if the Experts bring their own.
         evidence: String,
     },
-    /// A pass through a phase began.
     RoundStarted {
         phase: Phase,
-        /// The round, from 1 over all phases.
+        /// From 1, over all phases.
         round: u32,
     },
-    /// A task was requested; it is enqueued after this is stored (the log is the truth, the queue a
-    /// hint).
+    /// A task was requested. It enters the queue only after this event is stored.
     TaskRequested {
         task: TaskId,
         kind: TaskKind,
         domain: Option<Domain>,
-        /// Its view, as an artifact: what the task was allowed to know, for the record.
         view: ArtifactId,
     },
-    /// A tool call finished.
     CallRecorded {
         task: TaskId,
         call: ToolCall,
     },
-    /// A call of a language model finished.
     ModelCalled {
         task: TaskId,
         call: ModelCall,
     },
-    /// A task ended with an answer.
     TaskAnswered {
         task: TaskId,
         player: Player,
         usage: Usage,
     },
-    /// A task ended without one; the flow goes on.
+    /// A task ended without an answer. The investigation continues.
     TaskFailed {
         task: TaskId,
         reason: String,
         usage: Usage,
-        /// Who played it, when somebody did.
+        /// None if no worker had begun the task.
         player: Option<Player>,
     },
     Journaled {
@@ -71,21 +62,17 @@ pub enum Event {
     },
     Asked {
         round: u32,
-        /// The question, as it goes out.
         question: Question,
     },
-    /// An Expert submitted a finding.
     FindingSubmitted {
         finding: Finding,
     },
-    /// A finding was checked against the recorded bytes.
+    /// Code checked the citations of a finding against the stored results.
     FindingChecked {
         finding: FindingId,
         checked: Checked,
     },
-    /// A rule capped, dropped or changed a proposal.
     Guarded {
-        /// What and why.
         guard: Guard,
     },
     Reviewed {
@@ -98,50 +85,45 @@ pub enum Event {
         round: u32,
         decision: Decision,
     },
-    /// A limit is near; the Director is told.
+    /// A limit is near, and the Director gets a warning.
     BudgetNear {
         limit: String,
     },
-    /// The last Expert of a domain is gone, or one is there again.
+    /// The last Expert of a domain left, or one came back.
     Attendance {
         domain: Domain,
-        /// Why nobody can be asked; none when somebody can again.
+        /// Why the domain cannot be asked; none if it can be asked again.
         gone: Option<String>,
     },
-    /// The flow goes to `conclude` for another reason than the Director's decision.
+    /// The investigation concludes, but not by a decision of the Director.
     Stopping {
         reason: String,
     },
-    /// The Director concluded; the rules on verdicts are applied.
     Concluded {
-        /// The conclusion as proposed.
         conclusion: Conclusion,
-        /// The verdict that counts.
+        /// The verdict after the rules.
         ruling: Ruling,
     },
     Closed {},
 }
 
-/// An event in the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// The version of this format.
     pub v: u16,
     pub investigation: InvestigationId,
-    /// From 1, without a hole.
+    /// From 1, without gaps.
     pub seq: u64,
     pub at: Timestamp,
-    /// The hash of the entry before; of the investigation's id for the first.
+    /// The hash of the entry before, or of the investigation id for the first entry.
     pub prev: String,
-    /// SHA-256 over version, investigation, sequence, time, previous hash and event, in canonical
-    /// JSON.
+    /// SHA-256 of the canonical JSON of version, investigation, sequence, time, previous hash and event.
     pub hash: String,
     pub event: Event,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    #[error("event {found} stands where {expected} should")]
+    #[error("expected event {expected}, found event {found}: the log is missing an event or out of order")]
     Sequence { expected: u64, found: u64 },
     #[error("event {seq} was changed after it was recorded: its hash does not match its content")]
     Content { seq: u64 },
@@ -150,13 +132,11 @@ pub enum ChainError {
 }
 
 impl Recorded {
-    /// The next entry of a log, after `last` (none for the first).
     #[must_use]
     pub fn next(investigation: &InvestigationId, last: Option<&Self>, at: Timestamp, event: Event) -> Self {
         Self::after(investigation, last.map(|l| (l.seq, l.hash.as_str())), at, event)
     }
 
-    /// The next entry of a log whose last entry has this sequence number and hash.
     #[must_use]
     pub fn after(investigation: &InvestigationId, last: Option<(u64, &str)>, at: Timestamp, event: Event) -> Self {
         let seq = last.map_or(1, |(seq, _)| seq + 1);
@@ -167,13 +147,12 @@ impl Recorded {
         entry
     }
 
-    /// What the first entry of a log has in the place of the hash before.
+    /// The previous hash of the first entry.
     pub fn genesis(investigation: &InvestigationId) -> String {
         sha256_hex(investigation.as_str().as_bytes())
     }
 
     fn content_hash(&self) -> String {
-        /// What is hashed.
         #[derive(Serialize)]
         struct Content<'a> {
             at: Timestamp,
@@ -188,7 +167,7 @@ impl Recorded {
         sha256_hex(canonical_json(&content).as_bytes())
     }
 
-    /// Checks that `log` is whole, in order and unchanged from its first entry.
+    /// Checks that `log` is complete, in order and unchanged.
     pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
         let mut prev = Self::genesis(investigation);
         for (entry, expected) in log.iter().zip(1..) {

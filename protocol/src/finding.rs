@@ -1,12 +1,10 @@
-//! What an Expert claims, and the typed citations that the claim rests on.
-
 use serde::{Deserialize, Serialize};
 
 use crate::{CallId, Domain, EventTime, FindingId, Score, Timestamp, closed};
 
 closed! {
-    /// What sort of claim a finding is. An aggregate and an absence are legitimate: do not punish them (rule 3.2). An
-    /// instruction is raised, never obeyed (rule 3.7).
+    /// The kind of a claim. An aggregate or an absence is as legitimate as an occurrence. An instruction is reported,
+    /// never followed (rule "hostile evidence").
     pub enum FindingKind {
         Occurrence = "occurrence", "it happened at a time";
         Aggregate = "aggregate", "a number over many records";
@@ -17,7 +15,6 @@ closed! {
 }
 
 closed! {
-    /// Which way a finding points.
     pub enum Bearing {
         Incriminating = "incriminating", "towards an attack";
         Exonerating = "exonerating", "towards a harmless explanation";
@@ -26,17 +23,16 @@ closed! {
 }
 
 closed! {
-    /// How much a finding would say if it is true, apart from how far it can be believed.
+    /// How much a finding would say if it is true. Its credibility is scored separately.
     pub enum Weight {
         Weak = "weak", "common in ordinary work";
         Moderate = "moderate", "unusual";
-        Strong = "strong", "seldom legitimate";
+        Strong = "strong", "rarely legitimate";
         Decisive = "decisive", "practically never legitimate";
     }
 }
 
 closed! {
-    /// What kind of thing an entity is.
     pub enum EntityKind {
         Host = "host", "machine by name";
         User = "user", "account or principal";
@@ -50,7 +46,7 @@ closed! {
     }
 }
 
-/// Something that findings are about and that ties them together.
+/// What findings are about. Common entities connect findings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entity {
     pub kind: EntityKind,
@@ -58,55 +54,46 @@ pub struct Entity {
     pub value: String,
 }
 
-/// Where in an artifact to look.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Locator {
-    /// An RFC 6901 JSON pointer; the empty one is the whole artifact.
+    /// An RFC 6901 JSON pointer. The empty pointer is the whole artifact.
     Pointer(String),
     /// A line of the artifact's text, from 1.
     Line(u64),
 }
 
-/// What a finding rests on. Each kind is checked by code before the Critic sees it (rule 3.2).
+/// What a finding is based on. Code checks each kind before the Critic sees it (rule "citation check").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Citation {
-    /// The text `quote` stands at `at` in the result of `call`.
-    Literal {
-        call: CallId,
-        /// Where in the result.
-        at: Locator,
-        quote: String,
-    },
-    /// The query of `call` counts `value` records; recomputed by calling again.
+    /// The text `quote` occurs at `at` in the result of `call`.
+    Literal { call: CallId, at: Locator, quote: String },
+    /// The query of `call` counts `value` records. Code checks it by calling again.
     Count {
         call: CallId,
-        /// Where in the result the number stands.
         at: Locator,
         value: u64,
-        /// The same call made again by code, for the check.
+        /// The call that code made again for the check.
         again: Option<CallId>,
     },
-    /// The query of `call` gives `value`; recomputed by calling again.
+    /// The query of `call` gives `value`. Code checks it by calling again.
     Aggregate {
         call: CallId,
-        /// Where in the result the value stands.
         at: Locator,
         value: String,
-        /// The same call made again by code, for the check.
+        /// The call that code made again for the check.
         again: Option<CallId>,
     },
     /// The query of `call` finds nothing in the window that it covered.
     Absence {
         call: CallId,
-        /// Where in the result the number of hits stands.
         at: Locator,
-        /// The start of the window that the claim is about; none for all of the evidence.
+        /// The start of the claimed window; none for all of the evidence.
         from: Option<Timestamp>,
-        /// The end of the window that the claim is about; none for all of the evidence.
+        /// The end of the claimed window; none for all of the evidence.
         to: Option<Timestamp>,
-        /// The same call made again by code, for the check.
+        /// The call that code made again for the check.
         again: Option<CallId>,
     },
 }
@@ -121,7 +108,7 @@ impl Citation {
         }
     }
 
-    /// The call made again for the check; none where the bytes on record are enough.
+    /// The call that code made again; none if the stored result is enough for the check.
     pub const fn again(&self) -> Option<&CallId> {
         match self {
             Self::Literal { .. } => None,
@@ -129,7 +116,7 @@ impl Citation {
         }
     }
 
-    /// The citation with its check call filled in. No effect on a literal one.
+    /// Sets the call that code made again. Has no effect on a literal citation.
     #[must_use]
     pub fn called_again_as(mut self, id: CallId) -> Self {
         match &mut self {
@@ -142,34 +129,30 @@ impl Citation {
     }
 }
 
-/// A finding as an Expert submits it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FindingDraft {
     pub kind: FindingKind,
-    /// One sentence. Names taken from the evidence stand in `backquotes`; times, addresses, hashes,
-    /// quoted names and counts in it must occur in what is cited.
+    /// One sentence, with names from the evidence in `backquotes`. Times, addresses, hashes, quoted names and counts
+    /// must occur in what is cited.
     pub claim: String,
-    /// When, for an occurrence.
+    /// Set for an occurrence.
     pub time: Option<EventTime>,
-    /// What it is about.
     pub entities: Vec<Entity>,
     pub bearing: Bearing,
-    /// How much it would say.
     pub weight: Weight,
-    /// It is about the very activity that raised the alert, not about something else that happened.
+    /// True if the claim is about the activity that raised the alert.
     pub about_alert: bool,
-    /// A MITRE ATT&CK technique id, where one fits.
+    /// A MITRE ATT&CK technique id, if one fits.
     pub technique: Option<String>,
-    /// How sure the Expert is.
     pub confidence: Score,
     pub citations: Vec<Citation>,
-    /// What a person or a later question should look at, where something stays open.
+    /// What a person or a later question should examine, if something stays open.
     pub look_next: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Deterministic: round, domain, place.
+    /// Made from round, domain and number.
     pub id: FindingId,
     pub domain: Domain,
     pub round: u32,

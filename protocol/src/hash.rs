@@ -1,14 +1,12 @@
-//! SHA-256, and JSON in the one form that is hashed.
+//! SHA-256, and the canonical form of JSON that is hashed.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// SHA-256 of `bytes` in lower-case hex.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// `bytes` in lower-case hex.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |n: u8| char::from(if n < 10 { b'0' + n } else { b'a' + n - 10 });
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
@@ -20,7 +18,7 @@ pub fn hex(bytes: &[u8]) -> String {
 /// `value` as JSON with keys sorted at every level and no white space.
 ///
 /// # Panics
-/// When it cannot be written as JSON: a key is no text. What we hash has no such key.
+/// If `value` has a map key that is not a text. No hashed type has one.
 #[allow(clippy::expect_used, reason = "every type that is hashed has text for keys, and its Serialize cannot fail")]
 pub fn canonical_json<T: Serialize + ?Sized>(value: &T) -> String {
     let mut tree = serde_json::to_value(value).expect("what is hashed can be written as JSON");

@@ -1,6 +1,5 @@
-//! Names of things. Each id is its own type, checked when it is made, so that no two kinds can be
-//! confused and no hostile text becomes part of a subject or a path. Ids stand in every event, finding and call:
-//! short ones take no memory of their own, and copies of the others share theirs.
+//! Typed ids. Each is checked when it is made, so that no two kinds can be confused and no hostile text becomes part
+//! of a subject or a path. Short ids need no allocation; copies of long ones share their text.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,7 +29,6 @@ macro_rules! id {
         }
 
         impl $name {
-            /// The id for `text`.
             pub fn new(text: impl Into<SmolStr>) -> Result<Self, InvalidId> {
                 let text = text.into();
                 let ok: fn(char) -> bool = $ok;
@@ -79,24 +77,23 @@ const fn lower_or_digit(c: char) -> bool {
 }
 
 id!(
-    /// One investigation: a UUID, part of subjects on the wire.
+    /// A UUID, which is part of subjects on the wire.
     InvestigationId, "investigation id", 64,
     "1 to 64 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
 );
 id!(
-    /// An alert as its sender names it, or `sha256-…` of its content when it has no id of its own.
-    /// The same id twice is the same alert (design, section 6).
+    /// The id that the sender gives, or `sha256-…` of the content. Two alerts with the same id are the same alert.
     AlertId, "alert id", 256,
     "1 to 256 characters, none of them a control character", |c| !c.is_control()
 );
 id!(
-    /// A subject area with an Expert of its own, such as `endpoint` or `identity`.
+    /// A subject area with its own Expert, such as `endpoint` or `identity`.
     Domain, "domain", 32,
     "1 to 32 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
 );
 id!(
-    /// A task within its investigation, such as `r2.investigate.endpoint`: deterministic, so that a
-    /// Hub that comes back asks for the same tasks (design, section 5).
+    /// A task within its investigation, such as `r2.investigate.endpoint`. It is deterministic, so that a restarted
+    /// Hub asks for the same tasks.
     TaskId, "task id", 96,
     "1 to 96 of a-z, 0-9, '.' and '-'", |c| lower_or_digit(c) || matches!(c, '.' | '-')
 );
@@ -106,7 +103,7 @@ id!(
     "1 to 128 of a-z, 0-9, '.' and '-'", |c| lower_or_digit(c) || matches!(c, '.' | '-')
 );
 id!(
-    /// A call of a language model within its investigation, such as `r1.investigate.endpoint.m2`.
+    /// A model call within its investigation, such as `r1.investigate.endpoint.m2`.
     ModelCallId, "model call id", 128,
     "1 to 128 of a-z, 0-9, '.' and '-'", |c| lower_or_digit(c) || matches!(c, '.' | '-')
 );
@@ -116,60 +113,54 @@ id!(
     "1 to 64 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
 );
 id!(
-    /// SHA-256 of the bytes of an artifact, in lower-case hex: its address (design, section 3.1).
+    /// The address of an artifact: the SHA-256 of its bytes in lower-case hex (rule "artifact").
     ArtifactId, "artifact id", 64,
     "64 lower-case hex digits", |c| c.is_ascii_digit() || matches!(c, 'a'..='f')
 );
 
-/// The domains that an organisation has evidence of.
+/// The domains of the built-in Experts.
 pub const DOMAINS: [&str; 6] = ["endpoint", "identity", "cloud", "network", "configuration", "application"];
 
 impl ArtifactId {
-    /// The address of these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(crate::hash::sha256_hex(bytes).into())
     }
 
-    /// The first twelve digits: enough for a person to tell artifacts of one investigation apart.
+    /// The first twelve digits, enough for a person to distinguish the artifacts of an investigation.
     pub fn short(&self) -> &str {
         self.0.get(..12).unwrap_or(&self.0)
     }
 }
 
 impl CallId {
-    /// The call with this turn and place in the turn, of a task.
     #[must_use]
     pub fn of(task: &TaskId, turn: u32, place: u32) -> Self {
         Self(format_smolstr!("{task}.t{turn}.{place}"))
     }
 
-    /// It is a call of `task`.
     pub fn is_of(&self, task: &TaskId) -> bool {
         within(&self.0, task)
     }
 }
 
 impl ModelCallId {
-    /// The `n`th call (from 1) of a model in a task.
     #[must_use]
     pub fn of(task: &TaskId, n: u32) -> Self {
         Self(format_smolstr!("{task}.m{n}"))
     }
 
-    /// It is a call of `task`.
     pub fn is_of(&self, task: &TaskId) -> bool {
         within(&self.0, task)
     }
 }
 
-/// The id of a call begins with that of its task: whoever performs one task has no word in another's.
+/// The id of a call begins with the id of its task, so that a worker can only record calls of its own task.
 fn within(call: &str, task: &TaskId) -> bool {
     call.strip_prefix(task.as_str()).is_some_and(|rest| rest.starts_with('.'))
 }
 
 impl FindingId {
-    /// The `n`th finding (from 1) of a domain's Expert in a round.
     #[must_use]
     pub fn of(round: u32, domain: &Domain, n: usize) -> Self {
         Self(format_smolstr!("r{round}-{domain}-{n}"))

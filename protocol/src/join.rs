@@ -1,50 +1,43 @@
-//! How a worker is let in, and says that it is there. JSON, so that two versions can refuse each other
-//! in words.
+//! How a worker joins a Hub and reports that it is alive. Messages are JSON, so that different versions can explain a
+//! refusal.
 
 use serde::{Deserialize, Serialize};
 
 use crate::subject::Queue;
 use crate::{Domain, Member, Role};
 
-/// A worker that wants to be let in, and again every few seconds for as long as it is there.
+/// A request to join, and then a heartbeat every few seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// The version of messages that it speaks.
     pub protocol: u16,
-    /// The version of its program.
     pub version: String,
     pub role: Role,
-    /// Its domain, for Experts.
+    /// Set for Experts.
     #[serde(default)]
     pub domain: Option<Domain>,
-    /// Its own name: instances of one queue share its work.
+    /// The name of this process. Processes of one queue share its work.
     pub instance: String,
-    /// What the roster says of it, for Experts.
     #[serde(default)]
     pub member: Option<Member>,
-    /// It goes: it takes no more work.
+    /// It leaves and takes no more work.
     #[serde(default)]
     pub leaves: bool,
 }
 
 impl Join {
-    /// The queue that it works on.
     pub fn queue(&self) -> Queue {
         Queue::new(self.role, self.domain.as_ref())
     }
 }
 
-/// A Hub's answer to [`Join`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joined {
-    /// The version of messages that the Hub speaks.
     pub protocol: u16,
-    /// The version of its program.
     pub version: String,
-    /// Why the worker is not let in; none when it is.
+    /// Why the Hub refuses the worker; none if it accepts.
     #[serde(default)]
     pub refused: Option<String>,
-    /// It will never be let in as it is; otherwise it may try again.
+    /// A retry cannot help.
     #[serde(default)]
     pub for_good: bool,
 }

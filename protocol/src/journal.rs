@@ -1,5 +1,4 @@
-//! The Director's Journal: structured working memory, append-only, read by every agent
-//! (seeds; design, section 2).
+//! The Director's Journal: its structured working memory, append-only, which every agent reads.
 
 use std::fmt::Write;
 
@@ -8,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::{FindingId, Phase, Timestamp, closed, one_line};
 
 closed! {
-    /// The six entry types of the seeds.
     pub enum EntryKind {
         Decision = "decision", "a strategic choice";
         Observation = "observation", "a pattern noticed";
@@ -20,7 +18,6 @@ closed! {
 }
 
 closed! {
-    /// How important the Director holds an entry.
     pub enum Priority {
         Low = "low";
         Medium = "medium";
@@ -29,15 +26,11 @@ closed! {
     }
 }
 
-/// An entry as the Director writes it with the journaling tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryDraft {
     pub kind: EntryKind,
-    /// A short note.
     pub text: String,
-    /// Its priority, where the Director gives one.
     pub priority: Option<Priority>,
-    /// What should follow from it.
     pub follow_ups: Vec<String>,
     pub citations: Vec<FindingId>,
     /// The sequence number of the entry that this one corrects.
@@ -45,7 +38,6 @@ pub struct EntryDraft {
 }
 
 impl EntryDraft {
-    /// A plain entry.
     #[must_use]
     pub fn new(kind: EntryKind, priority: Priority, text: impl Into<String>) -> Self {
         Self {
@@ -59,10 +51,10 @@ impl EntryDraft {
     }
 }
 
-/// An entry, stamped by the Hub with where in the investigation it was written.
+/// An entry with the place and time of writing, which the Hub adds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
-    /// From 1, without a hole.
+    /// From 1, without gaps.
     pub seq: u32,
     pub phase: Phase,
     pub round: u32,
@@ -70,9 +62,9 @@ pub struct JournalEntry {
     pub entry: EntryDraft,
 }
 
-/// The Journal as agents read it: chronology, append-only at the end so that a provider's prompt
-/// cache keeps hitting. Past `limit` bytes the oldest low-priority entries fold away, a quarter of
-/// the limit at a time so that the folded prefix changes seldom; a line says how many.
+/// The Journal as agents read it, in order of time. New entries only append, so that prompt caches stay valid. Above
+/// `limit` bytes the oldest entries of low priority are left out, a quarter of the limit at once, and a line gives
+/// their number.
 pub fn render(entries: &[JournalEntry], limit: usize) -> String {
     let lines: Vec<(Option<Priority>, String)> =
         entries.iter().map(|entry| (entry.entry.priority, line(entry))).collect();
@@ -121,7 +113,7 @@ fn line(entry: &JournalEntry) -> String {
     if let Some(old) = draft.supersedes {
         let _ = write!(out, " supersedes #{old}");
     }
-    // A line break in a note must not begin what looks like another entry.
+    // A line break in a note must not look like the start of another entry.
     let _ = write!(out, ": {}", one_line(&draft.text, usize::MAX));
     if !draft.citations.is_empty() {
         let ids: Vec<_> = draft.citations.iter().map(FindingId::as_str).collect();

@@ -1,4 +1,4 @@
-//! The keys under which results are recorded once.
+//! The keys under which each result is recorded once.
 
 use crate::{CallId, ModelCallId, TaskId};
 
@@ -10,7 +10,6 @@ pub fn call_key(call: &CallId) -> String {
     format!("call/{call}")
 }
 
-/// The key of a finished call of a language model.
 pub fn model_key(call: &ModelCallId) -> String {
     format!("model/{call}")
 }

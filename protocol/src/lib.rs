@@ -1,16 +1,14 @@
-//! What is said and stored in Casebook.
+//! The types that Casebook sends and stores.
 //!
-//! An [`Alert`] opens an investigation. The Hub appends [`Event`]s to its log and hands out
-//! [`Task`]s, each with the [`View`] that its role may have: the Director plans a [`Question`];
-//! Experts answer with [`FindingDraft`]s that cite recorded [`ToolCall`]s; code checks each citation
-//! ([`checked`]); the Critic proposes a [`ReviewDraft`] that scores every finding, and then a
-//! [`TimelineDraft`] that folds the credible ones into the story; the Director decides to stay or
-//! advance and in the end proposes a [`Conclusion`]. Every proposal passes rules
-//! before it becomes state ([`ruling`]). The three channels that pass between invocations, and nothing else does,
-//! are the Director's Journal ([`journal`]), the Critic's Review ([`review`]) and the Critic's
-//! Timeline ([`timeline`]). At the end stands a [`Report`].
+//! An [`Alert`] opens an investigation. The Hub appends [`Event`]s to its log and creates [`Task`]s, each with the
+//! [`View`] that its role may have. The Director plans a [`Question`]. Experts answer with [`FindingDraft`]s that cite
+//! recorded [`ToolCall`]s, and code checks each citation ([`checked`]). The Critic proposes a [`ReviewDraft`] that
+//! scores every finding, and then a [`TimelineDraft`] of the credible ones. The Director decides whether to stay in
+//! the phase or advance, and finally proposes a [`Conclusion`]. Every proposal passes rules before it becomes state
+//! ([`ruling`]), and the result is a [`Report`].
 //!
-//! No async, no actors and no broker here: types and their stored forms.
+//! Agents share information through three channels only: the Director's Journal ([`journal`]), the Critic's Review
+//! ([`review`]) and the Critic's Timeline ([`timeline`]).
 
 pub mod alert;
 pub mod budget;

@@ -1,34 +1,27 @@
-//! The two rubrics: five labels over the same five bands, one for a finding's credibility (Review),
-//! one for the coherence of the narrative (Timeline). Source: the seeds' tables; the bands are
-//! half-open as the design, section 2, states them.
+//! The two rubrics: the credibility of a finding (Review) and the coherence of the story (Timeline). Both have five
+//! labels over the same half-open bands.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A score from 0.0 to 1.0, kept to three decimals so that stored text and value are the same.
+/// A score from 0.0 to 1.0, kept to three decimals so that stored text and value are equal.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Score(f64);
 
-/// A number that is no score.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("score {0} is not between 0.0 and 1.0")]
 pub struct NotAScore(f64);
 
 impl Score {
-    /// The lowest score.
     pub const ZERO: Self = Self(0.0);
 
-    /// The score for `value`, rounded to three decimals.
-    ///
-    /// # Errors
-    /// [`NotAScore`] outside 0.0 to 1.0, and for what is no number.
     pub fn new(value: f64) -> Result<Self, NotAScore> {
         if (0.0..=1.0).contains(&value) { Ok(Self((value * 1000.0).round() / 1000.0)) } else { Err(NotAScore(value)) }
     }
 
-    /// The nearest score to `value`; 0.0 for what is no number.
+    /// The nearest score to `value`; 0.0 for NaN.
     #[must_use]
     pub fn clamped(value: f64) -> Self {
         if value.is_nan() {
@@ -66,8 +59,8 @@ fn band(score: Score) -> usize {
     [0.3, 0.5, 0.7, 0.9].iter().filter(|&&from| score.0 >= from).count()
 }
 
-/// Declares five labels, the worst first, each with its name, its scores and what it asks for, and the rubric that
-/// they make, the best first.
+/// Declares five labels, the worst first, each with its name and description, and the text of the rubric, the best
+/// first.
 macro_rules! rubric {
     ($(#[$meta:meta])* $name:ident, $(#[$text_meta:meta])* $text:ident {
         $a:ident = $an:literal, $am:literal; $b:ident = $bn:literal, $bm:literal; $c:ident = $cn:literal, $cm:literal;
@@ -79,16 +72,13 @@ macro_rules! rubric {
         pub enum $name { $a, $b, $c, $d, $e }
 
         impl $name {
-            /// Every label, the worst first.
             pub const BANDS: [Self; 5] = [Self::$a, Self::$b, Self::$c, Self::$d, Self::$e];
 
-            /// The label of a score: labels come from the score in code.
             #[must_use]
             pub fn of(score: Score) -> Self {
                 Self::BANDS.get(band(score)).copied().unwrap_or(Self::$a)
             }
 
-            /// The name as the rubric prints it.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { Self::$a => $an, Self::$b => $bn, Self::$c => $cn, Self::$d => $dn, Self::$e => $en }
@@ -104,9 +94,7 @@ macro_rules! rubric {
 }
 
 rubric! {
-    /// How far a finding can be believed (the Critic's Review rubric).
     Credibility,
-    /// The Review rubric as the Critic reads it.
     CREDIBILITY_RUBRIC {
         Misguided = "Misguided", "no evidence provided or misinterpreted";
         Speculative = "Speculative", "poor evidence support";
@@ -117,9 +105,7 @@ rubric! {
 }
 
 rubric! {
-    /// How well the narrative holds together (the Critic's Timeline rubric).
     Coherence,
-    /// The Timeline rubric as the Critic reads it.
     COHERENCE_RUBRIC {
         Invalid = "Invalid", "no evidence, confounding inconsistencies present";
         Speculative = "Speculative", "poor evidence support, significant gaps, conflicted narrative";
@@ -130,7 +116,6 @@ rubric! {
     }
 }
 
-/// The four consolidation rules of the Timeline task, as the seeds state them.
 pub const CONSOLIDATION_RULES: &str = "\
 1. Include only events supported by credible citations: speculation does not belong on the Timeline.
 2. Remove duplicate entries describing the same event: an event does not appear twice because two Experts mentioned it.

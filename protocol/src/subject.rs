@@ -1,46 +1,45 @@
-//! Subjects on the wire, spelled in this one file (design, section 6). All begin with `casebook.`;
-//! those under `casebook.hub`, `task`, `log`, `result`, `artifact` and `dead` are internal.
+//! The subjects on the wire. All begin with `casebook.`. Those under `casebook.hub`, `task`, `log`, `result`,
+//! `artifact` and `dead` are internal.
 
 use std::fmt;
 
 use crate::{ArtifactId, Domain, InvestigationId, Role, Severity, TaskId};
 
-/// Alerts come in here, JSON.
+/// Incoming alerts, JSON.
 pub const ALERTS: &str = "casebook.alerts";
-/// The same, answered with the investigation's id.
+/// Incoming alerts, answered with the id of the investigation.
 pub const OPEN: &str = "casebook.open";
 /// The final report of every investigation, JSON.
 pub const REPORTS: &str = "casebook.reports";
-/// What our own processes tell each other under this prefix are hints: they may be lost or come twice.
+/// Prefix of messages between our own processes. They are hints and may be lost or duplicated.
 pub const HINTS: &str = "casebook.hub.";
-/// What workers tell the Hubs of outcomes: [`outcomes`] of any queue.
+/// [`outcomes`] of any queue.
 pub const OUTCOMES: &str = "casebook.hub.outcomes.>";
-/// What workers tell the Hubs of steps: [`steps`] of any queue.
+/// [`steps`] of any queue.
 pub const STEPS: &str = "casebook.hub.steps.>";
-/// Workers that want to be let in: [`join`] of any queue.
+/// [`join`] of any queue.
 pub const JOINS: &str = "casebook.hub.join.>";
-/// Workers that are there: [`presence`] of any queue.
+/// [`presence`] of any queue.
 pub const PRESENCE: &str = "casebook.hub.presence.>";
-/// A Hub says that an accepted alert waits for any of them.
+/// A Hub announces that an accepted alert waits for any Hub.
 pub const WAITING: &str = "casebook.hub.waiting";
 
-/// The work queue that a task belongs to: who performs it, and in which domain. Every subject that a
-/// worker may use ends in it, so that a server's permissions can be as narrow.
+/// The work queue of a task: its role, and its domain for Experts. Every subject that a worker may use ends in its
+/// queue, so that a server can limit permissions to one queue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Queue {
     pub role: Role,
-    /// The domain, for Experts.
+    /// Set for Experts.
     pub domain: Option<Domain>,
 }
 
 impl Queue {
-    /// The queue of a role, of one domain for Experts.
     #[must_use]
     pub fn new(role: Role, domain: Option<&Domain>) -> Self {
         Self { role, domain: domain.cloned() }
     }
 
-    /// The queue of a task, read from its id. None when the id is not of the form that the Hub gives.
+    /// The queue of a task, read from its id. None if the Hub does not make such ids.
     pub fn of(task: &TaskId) -> Option<Self> {
         Self::of_parts(task.as_str())
     }
@@ -60,7 +59,7 @@ impl Queue {
         Some(Self { role, domain })
     }
 
-    /// Its name where no dot may be: of consumers, streams and users, such as `expert-network`.
+    /// The name of consumers, streams and users, without dots, such as `expert-network`.
     pub fn name(&self) -> String {
         match &self.domain {
             Some(domain) => format!("{}-{domain}", self.role.name()),
@@ -78,40 +77,39 @@ impl fmt::Display for Queue {
     }
 }
 
-/// The work queue of a role, of one domain for Experts.
 pub fn tasks(role: Role, domain: Option<&Domain>) -> String {
     format!("casebook.task.{}", Queue::new(role, domain))
 }
 
-/// Outcomes of tasks on their way to the Hubs, bincode.
+/// Announcements of recorded outcomes, bincode.
 pub fn outcomes(queue: &Queue) -> String {
     format!("casebook.hub.outcomes.{queue}")
 }
 
-/// Finished calls on their way to the Hubs, bincode.
+/// Announcements of finished calls, bincode.
 pub fn steps(queue: &Queue) -> String {
     format!("casebook.hub.steps.{queue}")
 }
 
-/// A worker asks to be let in, JSON.
+/// Requests of workers to join, JSON.
 pub fn join(queue: &Queue) -> String {
     format!("casebook.hub.join.{queue}")
 }
 
-/// A worker says that it is there, JSON.
+/// Heartbeats of workers, JSON.
 pub fn presence(queue: &Queue) -> String {
     format!("casebook.hub.presence.{queue}")
 }
 
-/// Jobs that nobody could perform, with the reason, JSON.
+/// Jobs that were given up, with the reason, JSON.
 pub fn dead(queue: &Queue) -> String {
     format!("casebook.dead.{queue}")
 }
 
-/// Messages that no Hub could take in, with the reason, JSON.
+/// Messages that no Hub could handle, with the reason, JSON.
 pub const DEAD_HUB: &str = "casebook.dead.hub";
 
-/// Accepted alerts that wait for a Hub; each is held by one Hub for as long as it is investigated.
+/// Accepted alerts that wait for a Hub. One Hub holds each of them during its investigation.
 pub fn cases(severity: Severity) -> String {
     format!("casebook.hub.case.{}", severity.name())
 }
@@ -126,7 +124,6 @@ pub fn timeline(investigation: &InvestigationId) -> String {
     format!("casebook.timeline.{investigation}")
 }
 
-/// The log of an investigation, as it is stored.
 pub fn log(investigation: &InvestigationId) -> String {
     format!("casebook.log.{investigation}")
 }
@@ -136,12 +133,12 @@ pub fn artifact(id: &ArtifactId, part: u32) -> String {
     format!("casebook.artifact.{id}.{part}")
 }
 
-/// Who writes what is recorded under `key`: the worker of the task that the key names, or the Hub.
+/// The queue of the worker that records under `key`; none for the Hub.
 pub fn writer(key: &str) -> Option<Queue> {
     Queue::of_parts(key.split_once('/')?.1)
 }
 
-/// What is recorded once under `key` (`outcome/r1.plan`, `report`).
+/// The place of what is recorded once under `key`, such as `outcome/r1.plan` or `report`.
 pub fn result(investigation: &InvestigationId, key: &str) -> String {
     let key_token = key.replace('/', ".");
     match writer(key) {

@@ -1,4 +1,4 @@
-//! The six tasks, who is there to do them, and what each answers (its outcome). What each may see is its [`View`].
+//! The six tasks, the roles that perform them, and their outcomes. A task sees only its [`View`].
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,6 @@ use crate::{
 };
 
 closed! {
-    /// How far the investigation has come.
     #[derive(Default)]
     pub enum Phase {
         #[default]
@@ -19,7 +18,6 @@ closed! {
 }
 
 closed! {
-    /// The six tasks: one model invocation each.
     pub enum TaskKind {
         Plan = "plan", "Director: what to ask, and whom";
         Investigate = "investigate", "Expert: answer with findings";
@@ -31,7 +29,6 @@ closed! {
 }
 
 impl TaskKind {
-    /// The role that performs it.
     #[must_use]
     pub const fn role(self) -> Role {
         match self {
@@ -50,68 +47,57 @@ closed! {
     }
 }
 
-/// A source of evidence as the roster names it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceInfo {
     /// Its id in tool results.
     pub source: String,
-    /// What wrote it: sources of one sensor are not independent of each other.
+    /// What wrote it. Sources of one sensor are not independent of each other.
     pub sensor: String,
-    /// It is written by ordinary processes on the host that it describes, so that whoever holds that
-    /// host can change it (rule 3.5).
+    /// The described host writes it, so an attacker on that host can change it (rule "verdict").
     pub on_subject_host: bool,
     pub records: u64,
-    /// What it holds, in words.
     pub about: String,
 }
 
-/// An Expert on the roster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     pub domain: Domain,
-    /// What it knows and what it can look at: what the Director reads.
+    /// What the Director reads about the Expert: its knowledge and its sources.
     pub description: String,
-    /// What it sees.
     pub sources: Vec<SourceInfo>,
-    /// What it can do.
     pub toolset: Toolset,
 }
 
-/// An Expert as the Director sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberState {
     pub domain: Domain,
-    /// What it knows and what it can look at.
     pub description: String,
-    /// Why it cannot be asked now, or failed when it was last asked.
+    /// Why the Expert cannot be asked now, or why its last task failed.
     pub trouble: Option<String>,
 }
 
-/// The Director's question of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub text: String,
-    /// Whom it goes to; empty for everyone on the roster.
+    /// The domains that it goes to; empty for every Expert on the roster.
     pub to: Vec<Domain>,
-    /// Names, addresses, ids to follow, as the evidence writes them.
+    /// Names, addresses and ids to follow, as the evidence writes them.
     pub follow: Vec<String>,
 }
 
-/// What one task may use at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
-    /// Turns; the last one offers no tools.
+    /// The last turn offers no tools.
     pub turns: u32,
     pub tool_calls: u32,
-    /// Bytes of one tool result that are kept; a larger result fails the call.
+    /// The largest tool result that is kept, in bytes. A call with a larger one fails.
     pub result_bytes: u64,
-    /// Calls of a language model, repairs and fallbacks included.
+    /// Includes repairs and fallbacks.
     pub model_calls: u32,
-    /// Tokens of language models, in and out.
+    /// Input and output tokens of models.
     pub tokens: u64,
     /// Money, in millionths.
     pub cost_micros: u64,
-    /// Seconds of work.
     pub seconds: u64,
 }
 
@@ -131,32 +117,30 @@ impl Default for Allowance {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Deterministic id.
     pub id: TaskId,
     pub investigation: InvestigationId,
-    /// The Expert that it is for; none for Director and Critic.
+    /// None for Director and Critic.
     pub domain: Option<Domain>,
     pub phase: Phase,
-    /// The round, from 1.
     pub round: u32,
     pub view: View,
     pub allowance: Allowance,
 }
 
 impl TaskId {
-    /// The task of a kind in a round; at most one for each domain.
+    /// The task of a kind in a round; one for each domain.
     #[must_use]
     pub fn of(round: u32, kind: TaskKind, domain: Option<&Domain>) -> Self {
         let text = match domain {
             Some(domain) => format!("r{round}.{}.{domain}", kind.name()),
             None => format!("r{round}.{}", kind.name()),
         };
-        // Every part is valid by construction and the longest is 54 characters.
+        // Every part is valid, and the longest id has 54 characters.
         Self::new(text).unwrap_or_else(|_| unreachable!("a task id is made of valid parts"))
     }
 }
 
-/// The name under which the built-in analyst plays.
+/// The name of the built-in analyst as a [`Player`].
 pub const ANALYST: &str = "built-in analyst";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,39 +148,36 @@ pub struct Player {
     /// `built-in analyst`, or the name of a model.
     pub name: String,
     pub version: String,
-    /// It is the built-in analyst: code, which no text in the evidence can address.
+    /// It is the built-in analyst: code, which no text in the evidence can influence.
     pub built_in: bool,
 }
 
 closed! {
-    /// Stay in the phase, or go on to the next.
     pub enum Move {
         Stay = "stay", "another round in this phase";
         Advance = "advance", "on to the next phase";
     }
 }
 
-/// The Director's decision at the end of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     pub next: Move,
     pub reason: String,
 }
 
-/// The Director's conclusion as proposed: the Hub makes the report from it and from the record.
+/// The Director's conclusion as proposed. The Hub makes the report from it and from the log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Conclusion {
-    /// The verdict proposed; a dismissal has to satisfy rule 3.5.
+    /// The proposed verdict. A dismissal must pass the rule "verdict".
     pub verdict: Verdict,
-    /// A few sentences for whoever is on call.
+    /// A few sentences for the person on call.
     pub summary: String,
-    /// What set it off, as far as the evidence shows.
+    /// The cause, as far as the evidence shows it.
     pub root_cause: String,
-    /// What to do, most urgent first.
+    /// Most urgent first.
     pub actions: Vec<String>,
-    /// What stays open, and what a person should look at.
+    /// What stays open, and what a person should examine.
     pub open_questions: Vec<String>,
-    /// The findings that the verdict rests on.
     pub findings: Vec<FindingId>,
 }
 
@@ -224,21 +205,18 @@ impl Answer {
     }
 }
 
-/// The end of a task: recorded once, whoever is killed.
+/// The end of a task, recorded once even if workers crash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     pub task: TaskId,
     pub player: Player,
-    /// Its answer, or why there is none.
     pub result: Result<Answer, String>,
-    /// What the Director wrote into its Journal with the journaling tool. Empty for others.
+    /// The Director's new Journal entries. Empty for other roles.
     pub journal: Vec<EntryDraft>,
-    /// The tool calls that it made, in order.
     pub calls: Vec<crate::ToolCall>,
-    /// The model calls that it made, in order.
     pub asked: Vec<crate::ModelCall>,
-    /// What code saw in the results of an Expert's calls and raises itself, whatever the reasoner made of
-    /// them and whether or not it answered.
+    /// Findings that code itself makes from an Expert's tool results. They do not depend on the reasoner and its
+    /// answer.
     pub raised: Vec<FindingDraft>,
     pub usage: Usage,
 }

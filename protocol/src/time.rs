@@ -1,4 +1,4 @@
-//! When something happened, how precisely that is known, and what the knowledge rests on.
+//! When something happened, how precisely that is known, and on what basis.
 
 use std::time::Duration;
 
@@ -9,9 +9,8 @@ pub use jiff::Timestamp;
 use crate::closed;
 
 closed! {
-    /// What the time of an event rests on, weakest first: on conflict the stronger basis wins
-    /// (design, section 3.4: a record's own time beats an ingestion or aggregation time beats an
-    /// inferred one). A syslog time without a year is inferred; an aggregation is the start or end of a period.
+    /// The basis of an event's time, weakest first. On conflict the stronger basis wins (rule "Timeline membership").
+    /// A syslog time without a year is inferred. An aggregation time is the start or end of a period.
     pub enum TimeBasis {
         Inferred = "inferred", "inferred";
         Aggregation = "aggregation", "time of an aggregate";
@@ -22,7 +21,6 @@ closed! {
 }
 
 closed! {
-    /// The smallest unit in which a time is known.
     pub enum Precision {
         Nanosecond = "nanosecond";
         Microsecond = "microsecond";
@@ -34,7 +32,6 @@ closed! {
 }
 
 impl Precision {
-    /// Nanoseconds in the unit.
     #[must_use]
     pub const fn nanoseconds(self) -> i128 {
         match self {
@@ -47,31 +44,28 @@ impl Precision {
         }
     }
 
-    /// `told` is `at`, whole or cut to this unit.
+    /// True if `shown` is `at`, whole or cut to this unit.
     #[must_use]
-    pub fn shows(self, at: Timestamp, told: Timestamp) -> bool {
-        let (at, told) = (at.as_nanosecond(), told.as_nanosecond());
-        at == told || at - at.rem_euclid(self.nanoseconds()) == told
+    pub fn shows(self, at: Timestamp, shown: Timestamp) -> bool {
+        let (at, shown) = (at.as_nanosecond(), shown.as_nanosecond());
+        at == shown || at - at.rem_euclid(self.nanoseconds()) == shown
     }
 }
 
-/// The time from one moment to another; none if the clock went back.
+/// The time from one moment to another; zero if the clock went back.
 pub fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::try_from(to.duration_since(from)).unwrap_or_default()
 }
 
-/// The time of an event with its precision and basis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventTime {
-    /// The moment, UTC.
+    /// The moment, in UTC.
     pub at: Timestamp,
-    /// The last moment, where the event is a period.
+    /// The last moment, if the event is a period.
     pub until: Option<Timestamp>,
-    /// How exactly `at` is known.
     pub precision: Precision,
-    /// What `at` rests on.
     pub basis: TimeBasis,
-    /// The field that it was read from, such as `UtcTime`; empty when inferred.
+    /// The field that it was read from, such as `UtcTime`; empty if inferred.
     pub field: String,
 }
 

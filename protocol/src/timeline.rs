@@ -1,16 +1,14 @@
-//! The Critic's Timeline: the consolidated story with its gaps (rewritten each round; design,
-//! section 2).
+//! The Critic's Timeline: the story with its gaps. Each round rewrites it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::checked::RecordRef;
 use crate::{Coherence, EventTime, FindingId, Score, closed};
 
-/// At most so many gaps are named (seeds: the top three).
+/// The most gaps on a Timeline.
 pub const MAX_GAPS: usize = 3;
 
 closed! {
-    /// What sort of hole a gap is.
     pub enum GapKind {
         Evidential = "evidential", "missing data that would strengthen the conclusion";
         Temporal = "temporal", "an unexplained period between events";
@@ -18,61 +16,51 @@ closed! {
     }
 }
 
-/// A hole in the story.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     pub kind: GapKind,
-    /// What is missing, and what would close it.
+    /// What is missing, and what would close the gap.
     pub description: String,
 }
 
 /// An event as the Critic proposes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventDraft {
-    /// What happened, in a sentence that says nothing its findings do not say.
+    /// One sentence that adds nothing to its findings.
     pub description: String,
-    /// The findings that it stands on, the one that gives it its time first.
+    /// The findings that support it. The first one gives it its time.
     pub findings: Vec<FindingId>,
 }
 
-/// The Timeline as the Critic proposes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimelineDraft {
-    /// The story in a few sentences.
     pub narrative: String,
-    /// Its events, in any order.
+    /// In any order.
     pub events: Vec<EventDraft>,
-    /// Its gaps, most significant first.
+    /// The most important first.
     pub gaps: Vec<Gap>,
-    /// How well it holds together, by the coherence rubric.
     pub score: Score,
 }
 
-/// An event of the Timeline. Its time, score and evidence come from its findings, in code.
+/// An event of the Timeline. Code takes its time, score and evidence from its findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimelineEvent {
-    /// When, and how that is known.
     pub time: EventTime,
     pub description: String,
-    /// The findings that it stands on.
     pub findings: Vec<FindingId>,
-    /// The best score among them.
+    /// The best score among its findings.
     pub score: Score,
-    /// The records that their citations lead to.
     pub evidence: Vec<RecordRef>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Timeline {
-    /// From 1; one more at each rewrite.
+    /// From 1, increased at each rewrite.
     pub version: u32,
     pub round: u32,
     pub narrative: String,
-    /// Its events in order of time.
     pub events: Vec<TimelineEvent>,
-    /// At most three gaps.
     pub gaps: Vec<Gap>,
-    /// How well it holds together.
     pub score: Score,
     pub label: Coherence,
 }

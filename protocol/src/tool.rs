@@ -1,74 +1,66 @@
-//! What a tool is to those who may call it.
-
 use serde::{Deserialize, Serialize};
 
 use crate::{ArtifactId, CallId, Domain, Timestamp};
 
-/// One tool: its name, its documentation and the JSON Schema of its arguments, as the caller and the
-/// Critic see them.
+/// A tool as its callers and the Critic see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Unique within its toolset, such as `search`.
     pub name: String,
-    /// What the tool does, when to use it, and what it returns: read by Experts and by the Critic.
+    /// What the tool does, when to use it, and what it returns. Experts and the Critic read it.
     pub description: String,
-    /// JSON Schema of the arguments, as text (the wire codec carries no free-form JSON).
+    /// JSON Schema of the arguments as text, since the wire codec carries no free-form JSON.
     pub input_schema: String,
-    /// The same call on unchanged evidence gives the same answer, so that a citation of it may be
-    /// checked by calling again (rule 3.2).
+    /// The same call on unchanged evidence gives the same answer. Only then may code check a citation by calling again
+    /// (rule "citation check").
     pub repeatable: bool,
 }
 
-/// The tools of one Expert.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Toolset {
-    /// The name of the toolset, such as `evidence`.
+    /// Such as `evidence`.
     pub name: String,
-    /// What data stands behind it, in words.
+    /// What data it gives access to.
     pub about: String,
     pub tools: Vec<ToolSpec>,
 }
 
-/// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
     Answered,
-    /// The tool refused or failed, and its message is the result: a fact for the caller.
+    /// The tool refused or failed, and its message is the result.
     Failed,
 }
 
-/// One finished tool call: the methodology that the Critic audits. Its result is an artifact.
+/// One finished tool call. Its result is an artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The deterministic id of the call.
     pub id: CallId,
-    /// Whose call it was; none for the Director's and the Critic's own tools.
+    /// The Expert that called; none for the Director's and the Critic's own tools.
     pub domain: Option<Domain>,
     pub tool: String,
-    /// The arguments, canonical JSON.
+    /// Canonical JSON.
     pub arguments: String,
     pub status: CallStatus,
     /// The whole result, or the error message.
     pub result: ArtifactId,
-    /// Size of the result in bytes.
     pub bytes: u64,
     pub started: Timestamp,
     pub ended: Timestamp,
 }
 
-/// The tools that look into the recorded results of a task's own calls. What they return is cited at the
-/// call that they looked into.
+/// The tools that examine the recorded results of a task's own calls. A citation of their result names the original
+/// call.
 pub const RESULT_TOOLS: [&str; 3] = ["search_result", "slice_result", "count_result"];
 
-/// What parts a server's name from that of its tool: `github__search_code`.
+/// Separates the name of a server from that of its tool: `github__search_code`.
 const BETWEEN: &str = "__";
-/// The longest name of a tool that every provider of language models takes.
+/// The longest tool name that every model provider accepts.
 const LONGEST: usize = 64;
 
-/// The name under which the tool `tool` of the MCP server `server` is offered and recorded: what every
-/// provider of language models takes as a name, `server__tool`. The tools over the evidence go by their
-/// own names, without a server's, so that no other server can pass for them.
+/// The name `server__tool` under which a tool of an MCP server is offered and recorded. It has only characters that
+/// every model provider accepts. The evidence tools have names without a server, so that no server can imitate them.
 pub fn offered_name(server: &str, tool: &str) -> String {
     let tool: String = tool.chars().map(plain).collect();
     let name = format!("{}{BETWEEN}{tool}", source_name(server));
@@ -80,7 +72,7 @@ pub fn offered_name(server: &str, tool: &str) -> String {
     format!("{kept}-{}", digest.get(..8).unwrap_or_default())
 }
 
-/// The MCP server `server` as a source of evidence, as its tools' names begin.
+/// The name of an MCP server as a source of evidence, which its tools' names begin with.
 pub fn source_name(server: &str) -> String {
     let mut name: String = server.chars().take(30).map(plain).collect();
     while name.contains(BETWEEN) {
@@ -89,7 +81,7 @@ pub fn source_name(server: &str) -> String {
     name.trim_matches('_').to_owned()
 }
 
-/// The MCP server behind a tool's offered name; none for the tools over the evidence, and for our own.
+/// The MCP server of an offered tool; none for the evidence tools and the result tools.
 pub fn server_of(tool: &str) -> Option<&str> {
     tool.split_once(BETWEEN).map(|(server, _)| server)
 }

@@ -27,7 +27,7 @@ impl Service {
     /// an actix system.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
         let (team, evidence) = gathered(&options.sources, home, None, &mut NoObserver, stop).await?;
-        team.notices.iter().for_each(|notice| tracing::warn!(notice, "notice about the Experts or their servers"));
+        team.notices.iter().for_each(|notice| tracing::warn!(notice, "check the Experts and their servers"));
         let team = Engine::start(home, team, evidence.clone(), options.budget, &options.reasoners).await?;
         let intake = team.intake.clone();
         go_on(home, &intake, &evidence, &team.roster).await?;

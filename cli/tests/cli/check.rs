@@ -102,7 +102,7 @@ fn a_team_folder_is_checked_across_its_files() {
     holds(&fault("mcp.json", &http), &["tools.yaml:2: servers.hub: this server has an address"]);
     holds(&fault("tools.yml", TOOLS), &["tools.yml:1: this file name is ignored", "tools.yaml"]);
     holds(&fault("mcp.jsonc", MCP), &["mcp.jsonc:1: this file name is ignored", "mcp.json"]);
-    holds(&fault("pins.json", "{"), &["pins.json:1: EOF while parsing", "remove it to pin anew"]);
+    holds(&fault("pins.json", "{"), &["pins.json:1: EOF while parsing", "remove this file to pin all tools again"]);
     holds(
         &fault("mcp.json", &MCP.replace("\"npx\"", "\"${UNSET}\"")),
         &["mcp.json:2: mcpServers.hub.command", "UNSET"],

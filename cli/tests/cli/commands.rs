@@ -65,7 +65,7 @@ fn a_wrong_alert_is_answered_with_what_is_wrong_and_what_to_do() {
     check("nothing.json", &["cannot read the alert from nothing.json", "No such file", "give one JSON object"]);
     check("logs", &["cannot read the alert from logs"]);
     check("text.json", &["text.json: alert is not JSON", "at line 1, column 1"]);
-    check("array.json", &["alert is JSON but an array, not an object"]);
+    check("array.json", &["got an array"]);
     check("big.json", &["larger than 1048576 bytes", "leave the evidence in files"]);
     check("binary.json", &["binary.json: alert is not JSON"]);
     check("escape.json", &["alert id", "control character"]);

@@ -1,21 +1,21 @@
-//! Checks JSON against a JSON Schema that may come from a stranger.
+//! Checks JSON against schemas from untrusted servers.
 
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use casebook_protocol::one_line;
 use serde_json::Value;
 
-/// The address of a schema while it is compiled; relative references are resolved against it.
+/// The base address of a schema, against which relative references are resolved.
 const ADDRESS: &str = "https://schema.invalid/tool";
-/// The longest description of one fault, in bytes.
+/// The longest description of a fault, in bytes.
 const FAULT: usize = 300;
 
-/// A schema, compiled. Its dialect is the one that `$schema` names, or 2020-12.
+/// A compiled schema. Its dialect is the one in `$schema`, or 2020-12.
 pub(crate) struct JsonSchema {
     schemas: Schemas,
     root: SchemaIndex,
 }
 
-/// Keeps a schema from reading files of this machine: the library's own loader opens `file:` URLs.
+/// Denies all other documents. The library's own loader would open `file:` URLs.
 struct OwnPartsOnly;
 
 impl UrlLoader for OwnPartsOnly {
@@ -25,10 +25,6 @@ impl UrlLoader for OwnPartsOnly {
 }
 
 impl JsonSchema {
-    /// Compiles `schema`.
-    ///
-    /// # Errors
-    /// It breaks its dialect or refers to other documents.
     pub(crate) fn compile(schema: &Value) -> Result<Self, String> {
         let mut compiler = Compiler::new();
         compiler.use_loader(Box::new(OwnPartsOnly));
@@ -38,8 +34,8 @@ impl JsonSchema {
         Ok(Self { schemas, root })
     }
 
-    /// What is wrong with `value`: at most `most` faults, each as a JSON pointer (RFC 6901; empty for the whole) and
-    /// what was expected there.
+    /// At most `most` faults of `value`, each as a JSON pointer (RFC 6901; empty for the whole value) and what was
+    /// expected there.
     pub(crate) fn faults(&self, value: &Value, most: usize) -> Vec<(String, String)> {
         let mut found = Vec::new();
         if let Err(error) = self.schemas.validate(value, self.root) {
@@ -60,7 +56,7 @@ fn leaves(error: &ValidationError<'_, '_>, found: &mut Vec<(String, String)>) {
     let at = error.instance_location.to_string();
     match (&error.kind, error.causes.as_slice()) {
         (kind, []) => found.push((at, one_line(&kind.to_string(), FAULT))),
-        // The variant that was meant is the one that the value follows furthest.
+        // The variant that matches deepest is probably the intended one.
         (ErrorKind::AnyOf | ErrorKind::OneOf(None), causes) => match causes.iter().max_by_key(|cause| depth(cause)) {
             Some(meant) if depth(meant) > depth_of(error) => leaves(meant, found),
             _ => {

@@ -1,5 +1,5 @@
-//! How an agent thinks: the turn loop of a task ([`turn`]) and the worker that drives it ([`worker`]), reasoners
-//! ([`reasoner`]), language models ([`model`]), tools ([`tools`], [`mcp`]) and looking into recorded results
+//! The parts of an agent: the turn loop of a task ([`turn`]), the worker that drives it ([`worker`]), reasoners
+//! ([`reasoner`]), language models ([`model`]), tools ([`tools`], [`mcp`]) and access to recorded results
 //! ([`results`]).
 
 mod json_schema;

@@ -1,7 +1,7 @@
-//! Tools over the Model Context Protocol: which servers there are ([`servers`], pasted by the user),
-//! what we allow of them ([`policy`], ours) and what they were when we began to trust them ([`pins`]);
-//! what follows from it for a tool and a call ([`guard`]). A [`client`] is one connection, a [`link`]
-//! keeps one server reachable, a [`toolbox`] has them all. [`serve`] is our own tools for others to call.
+//! Tools over the Model Context Protocol. [`servers`] reads the user's list of servers, [`policy`] what we allow them,
+//! and [`pins`] what their tools were when we began to trust them. [`guard`] decides on tools and calls. A [`client`]
+//! is one connection, a [`link`] keeps one server reachable, and a [`toolbox`] has all servers. [`serve`] offers our
+//! own tools to other programs.
 
 pub mod client;
 pub mod guard;
@@ -16,17 +16,14 @@ pub mod toolbox;
 
 use serde_json::Value;
 
-/// A tool as its server lists it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Listed {
     pub name: String,
     pub description: String,
-    /// The JSON Schema of its arguments.
     pub schema: Value,
     pub read_only: Option<bool>,
 }
 
-/// What a server says of itself and of its tools.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Listing {
     pub server: String,

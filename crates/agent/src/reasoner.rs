@@ -1,5 +1,5 @@
-//! What thinks in a role: a language model, or the built-in analyst. Both get the same task, make the
-//! same kinds of move, and pass the same checks.
+//! The interface of what thinks in a role: a language model or the built-in analyst. Both have the same tasks and
+//! actions, and pass the same checks.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,11 +12,9 @@ use casebook_runtime::process::blocking;
 use crate::model::brief::Briefing;
 use crate::model::{Ask, Fault, Model, Reply};
 
-/// A tool call that a reasoner asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallRequest {
     pub tool: String,
-    /// Its arguments, JSON.
     pub arguments: String,
 }
 
@@ -27,39 +25,35 @@ pub struct Done {
     pub result: Arc<str>,
 }
 
-/// A finished call of a language model with what came of it.
+/// A finished model call with its reply.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     pub call: ModelCall,
-    /// The reply, or what sort of failure it was.
     pub result: Result<Arc<Reply>, Fault>,
 }
 
-/// What a task has done so far: all that a reasoner has besides the task.
+/// What a task has done so far.
 #[derive(Debug, Clone, Default)]
 pub struct Past {
-    /// Its finished tool calls, in order of id.
+    /// Finished tool calls, in order of id.
     pub done: Arc<Vec<Done>>,
-    /// Its finished model calls, in order.
+    /// Finished model calls, in order.
     pub asked: Arc<Vec<Exchange>>,
 }
 
-/// What a reasoner may do now.
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub toolset: Arc<Toolset>,
-    /// No more tool call will be granted.
+    /// No more tool calls are allowed.
     pub last: bool,
-    /// What was made of the task in earlier turns.
+    /// Kept from earlier turns.
     pub prompt_cache: PromptCache,
 }
 
-/// What was laid out of a task for a model, kept from turn to turn: it follows from the task alone, so that
-/// nothing is lost with it. Clones keep the same.
+/// The briefing of a task, kept between turns. It follows from the task, so it may be lost. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct PromptCache(Arc<Mutex<Option<CachedBriefing>>>);
 
-/// A briefing with the room that it was laid out in, in bytes.
 #[derive(Debug)]
 struct CachedBriefing {
     room: usize,
@@ -67,7 +61,6 @@ struct CachedBriefing {
 }
 
 impl PromptCache {
-    /// The briefing in `room` bytes, which is made once.
     pub fn briefing(&self, room: usize, make: impl FnOnce() -> Briefing) -> Arc<Briefing> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match kept.as_ref() {
@@ -81,65 +74,61 @@ impl PromptCache {
     }
 }
 
-/// A request to a language model with what it may use at the most.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asking {
     pub ask: Ask,
-    /// The hash of its canonical form.
+    /// The hash of the request's canonical form.
     pub request: ArtifactId,
     pub bytes: u64,
-    /// The most that it can use: tokens by our estimate, the longest reply, and their price.
+    /// The most that the request can use: estimated input tokens, the longest reply, and their price.
     pub most: Usage,
-    /// How long it may take.
     pub time: std::time::Duration,
 }
 
-/// What a reasoner does next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// It asks a language model, and is asked again with the reply.
+    /// Ask a language model. The reasoner is called again with the reply.
     Ask(Box<Asking>),
-    /// It calls tools, all at once.
+    /// Call tools, all at once.
     Call(Vec<CallRequest>),
     Answer(Box<Answer>),
-    /// It cannot: the reason becomes a recorded failure.
     GiveUp(String),
 }
 
-/// What thinks in a role. It keeps nothing between calls: all that it may know is in the task and in
-/// what the task's own calls returned, so that a task that comes again goes on where it was.
+/// What thinks in a role. It has no state between calls: it knows only the task and the task's own results, so that a
+/// repeated task continues where it was.
 #[async_trait]
 pub trait Reasoner: Send + Sync + 'static {
-    /// Who plays `task`, or did, as far as `past` tells.
+    /// The player of `task`, by the replies in `past`.
     fn player(&self, task: &Task, past: &Past) -> Player;
 
     async fn next(&self, task: &Arc<Task>, past: &Past, turn: &Turn) -> Action;
 
-    /// What `task` may use: no more than it was given.
+    /// The limits of `task`, within those that it was given.
     fn allowance(&self, task: &Task) -> Allowance {
         task.allowance
     }
 
-    /// What code saw in the results of the task's own calls and raises whatever the reasoner makes of them,
-    /// and even when it gives no answer: text that addresses the analyst, and what is grave.
+    /// Findings that code makes from the task's own results, such as text that addresses the analyst. They are added
+    /// to any answer, and reported without one.
     async fn raised(&self, _task: &Arc<Task>, _past: &Past) -> Vec<FindingDraft> {
         Vec::new()
     }
 
-    /// Makes now what is made once and takes time, so that no task waits for it.
+    /// Does slow preparations, so that no task waits for them.
     async fn ready(&self) {}
 
-    /// The language models that it asks; none for an analyst in code.
+    /// None for an analyst in code.
     fn models(&self) -> Option<&dyn Model> {
         None
     }
 }
 
-/// Tasks that a role works on at once where language models think: what bounds those is how many calls
-/// a model takes at once (`concurrency` of the models file), and a task that waits takes memory alone.
+/// The most concurrent tasks of a role with language models. Calls are limited by `concurrency` in the models file,
+/// and a waiting task only takes memory.
 pub const WAITING: usize = 1024;
 
-/// A reasoner that is a function: the built-in analyst. It runs where blocking work belongs.
+/// The built-in analyst: a function, which runs on a thread for blocking work.
 pub struct Analyst(pub fn(&Task, &[Done], bool) -> Action);
 
 impl std::fmt::Debug for Analyst {

@@ -1,7 +1,6 @@
-//! Looking into one recorded result: a piece of it, some of its lines, the value at a pointer, the places
-//! of a text, a count. Pure; the Critic looks like this into any result, an Expert into those of its own
-//! calls ([`tools`]), an MCP client into those of an investigation. Whatever is left out is said, with how to go
-//! on.
+//! Access to one recorded result: pieces, lines, the value at a pointer, a search, a count. The Critic examines any
+//! result, an Expert those of its own calls ([`tools`]), and an MCP client those of an investigation. Answers report
+//! what was left out and how to get it.
 
 use std::borrow::Cow;
 
@@ -16,58 +15,51 @@ pub mod tools;
 pub use shape::shape;
 pub use tools::with;
 
-/// The longest piece of a result that one look returns, in bytes.
+/// The longest piece of a result in one answer, in bytes.
 pub const PAGE: usize = 16 * 1024;
-/// Bytes of a line that are shown among others.
 const LINE: usize = 4 * 1024;
 /// Characters of a name or value in a message.
-const TOLD: usize = 80;
+const SHOWN: usize = 80;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// Only the value at this JSON pointer; none: the whole result. Where a text stands there, lines and
-    /// bytes are those of the text.
+    /// A JSON pointer to the examined value; none for the whole result. Within a text value, lines and bytes are those
+    /// of the text.
     pub pointer: Option<String>,
     pub what: What,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// The value, or the beginning of it where it is long.
+    /// The value, or the start of a long one.
     Value,
     Piece {
-        /// The byte at which it begins.
         offset: usize,
-        /// Bytes of it, [`PAGE`] at the most.
+        /// In bytes, at most [`PAGE`].
         length: Option<usize>,
     },
     Lines {
-        /// The first, from 1.
         from: u64,
-        /// The last; none: as many as fit.
+        /// The last line; none for as many as fit.
         to: Option<u64>,
     },
-    /// The places at which a text stands, as it is written or as JSON escapes it.
+    /// The places of a text, as written or with JSON's escapes.
     Search {
         text: String,
-        /// The byte from which on.
+        /// The first byte of the search.
         after: usize,
-        /// So many places at the most.
         limit: Option<usize>,
     },
-    /// How many items or fields the value has, or lines where it is a text.
+    /// The number of items, of fields, or of lines of a text.
     Count {
-        /// The items of an array by the value of this field: its name, or a pointer within the item.
+        /// Counts array items by the value of this field: its name, or a pointer within the item.
         by: Option<String>,
     },
-    /// How often a text stands there, and in how many lines.
+    /// How often a text occurs, and in how many lines.
     CountText { text: String },
 }
 
-/// What the look shows of the result `text`.
-///
-/// # Errors
-/// What is wrong with the look, with what stands there instead.
+/// The answer to `look` at the result `text`. Errors are messages for the caller.
 pub fn look(text: &str, look: &Look) -> Result<Value, String> {
     let part = Part::of(text, look.pointer.as_deref())?;
     match &look.what {
@@ -80,13 +72,12 @@ pub fn look(text: &str, look: &Look) -> Result<Value, String> {
     }
 }
 
-/// The part of a result that is looked into.
 struct Part<'t> {
-    /// Empty for the whole.
+    /// Empty for the whole result.
     pointer: &'t str,
-    /// What stands there: a text without JSON's escapes, anything else as it is recorded.
+    /// A text value without JSON's escapes; anything else as it is recorded.
     text: Cow<'t, str>,
-    /// What stands there, where the result is JSON.
+    /// Set if the result is JSON.
     value: Option<Value>,
 }
 
@@ -103,7 +94,7 @@ impl<'t> Part<'t> {
         };
         let json = json.ok_or_else(|| {
             let lines = text.lines().count();
-            format!("the result is no JSON but a text of {lines} lines: leave the pointer out and give lines")
+            format!("the result is not JSON but a text of {lines} lines; leave out the pointer and give lines")
         })?;
         let value = json.pointer(pointer).ok_or_else(|| missing(&json, pointer))?;
         let there = match value {
@@ -116,7 +107,7 @@ impl<'t> Part<'t> {
         Ok(Self { pointer, text: there, value: Some(value.clone()) })
     }
 
-    /// It is JSON, and not a text in JSON.
+    /// True for JSON other than a text.
     fn structured(&self) -> bool {
         self.value.as_ref().is_some_and(|value| !value.is_string())
     }
@@ -144,7 +135,7 @@ impl<'t> Part<'t> {
     fn piece(&self, offset: usize, length: usize) -> Result<Value, String> {
         let bytes = self.text.len();
         if offset > bytes {
-            return Err(format!("offset {offset} is beyond the end: there are {bytes} bytes"));
+            return Err(format!("expected an offset up to {bytes}, got {offset}"));
         }
         let piece = slice(&self.text, offset, length);
         let start = self.text.floor_char_boundary(offset);
@@ -160,7 +151,7 @@ impl<'t> Part<'t> {
         let last = to.unwrap_or(all).min(all);
         if from == 0 || from > all || last < from {
             let to = to.map_or_else(String::new, |to| format!(" to {to}"));
-            return Err(format!("there is no line {from}{to}: there are lines 1 to {all}"));
+            return Err(format!("expected lines from 1 to {all}, got {from}{to}"));
         }
         let mut shown = Vec::new();
         let (mut used, mut next) = (0, from);
@@ -185,31 +176,30 @@ impl<'t> Part<'t> {
         }))
     }
 
-    /// Where a piece of the text begins in it.
+    /// The byte at which `piece` begins in the text.
     fn offset(&self, piece: &str) -> usize {
         (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize)
     }
 }
 
-/// What stands where the way to `pointer` ends.
+/// The error for a pointer to nothing, with the deepest value on its way.
 fn missing(json: &Value, pointer: &str) -> String {
     let mut path = pointer;
-    let shown = casebook_protocol::one_line(pointer, TOLD);
+    let shown = casebook_protocol::one_line(pointer, SHOWN);
     if !pointer.starts_with('/') {
-        return format!("{shown:?} is no JSON pointer: it begins with a stroke, such as /items/0");
+        return format!("expected a JSON pointer such as /items/0, got {shown:?}");
     }
     while let Some(end) = path.rfind('/') {
         path = path.get(..end).unwrap_or_default();
         if let Some(value) = json.pointer(path) {
             let place = if path.is_empty() { "the whole".to_owned() } else { format!("{path:?}") };
-            let place = casebook_protocol::one_line(&place, TOLD);
-            return format!("nothing stands at {shown:?}: {place} is {}", kind(value));
+            let place = casebook_protocol::one_line(&place, SHOWN);
+            return format!("{shown:?} does not exist: {place} is {}", kind(value));
         }
     }
-    format!("nothing stands at {shown:?}")
+    format!("{shown:?} does not exist")
 }
 
-/// What sort of value it is, with the names of its fields.
 fn kind(value: &Value) -> String {
     const NAMES: usize = 20;
     match value {
@@ -220,7 +210,7 @@ fn kind(value: &Value) -> String {
         Value::Array(items) => format!("an array of {} items, from 0", items.len()),
         Value::Object(map) => {
             let names: Vec<String> =
-                map.keys().take(NAMES).map(|name| casebook_protocol::one_line(name, TOLD)).collect();
+                map.keys().take(NAMES).map(|name| casebook_protocol::one_line(name, SHOWN)).collect();
             let more = map.len().saturating_sub(NAMES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("an object with the fields {}{more}", names.join(", "))
@@ -228,7 +218,7 @@ fn kind(value: &Value) -> String {
     }
 }
 
-/// A piece of `text` in whole characters, one at the least where there is one.
+/// A piece of `text` in whole characters; at least one unless it is at the end.
 fn slice(text: &str, offset: usize, length: usize) -> &str {
     let start = text.floor_char_boundary(offset);
     let mut end = text.floor_char_boundary(offset.saturating_add(length));

@@ -1,4 +1,4 @@
-//! A process that plays a role: the settings of its models, and what thinks in it.
+//! The models of a process that plays a role.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,22 +14,17 @@ use crate::model::open::{MODELS_ENV, Models};
 use crate::model::reasoner::assign;
 use crate::reasoner::{Analyst, Reasoner};
 
-/// The settings of a process that plays a role.
 #[derive(Debug, Clone, Args)]
 pub struct RoleOptions {
-    /// The models file; without it the built-in analyst plays
+    /// Models file; without it the built-in analyst plays
     #[arg(long, value_name = "FILE", env = MODELS_ENV)]
     pub models: Option<PathBuf>,
-    /// Tasks at once; unless set, what is usual for the role
+    /// Most tasks at once; the default depends on the role
     #[arg(long, value_name = "N", value_parser = number::<usize>(1, 1024))]
     pub at_once: Option<usize>,
 }
 
-/// Who plays `role`: its models in the models file, and `analyst` if it has none
-/// or there is no file.
-///
-/// # Errors
-/// The models file cannot be used, or a key is missing.
+/// The reasoner of `role`: its models in the models file, or `analyst`.
 pub fn reasoner(
     options: &RoleOptions,
     role: Role,
@@ -39,11 +34,7 @@ pub fn reasoner(
     Ok(assign(models(options, role, Ok)?.as_ref(), None, "", brief, analyst))
 }
 
-/// The models that the models file assigns to `role`, after `adjust` changed the choice; none without
-/// a file.
-///
-/// # Errors
-/// The models file cannot be used, or a key is missing.
+/// The models that the models file assigns to `role` after `adjust`; none without a file.
 pub fn models(
     options: &RoleOptions,
     role: Role,

@@ -1,23 +1,22 @@
-//! What a task may call.
+//! The interface of toolsets.
 
 use async_trait::async_trait;
 use casebook_protocol::Toolset;
 
-/// A set of tools. Which of them a task may call is decided by the toolset in its view, in code.
+/// A set of tools. The toolset in a task's view decides which of them it may call.
 #[async_trait]
 pub trait Tools: Send + Sync + 'static {
     fn toolset(&self) -> Toolset;
 
-    /// The arguments under which a call is recorded: what the caller gave, with those that are fixed for it.
+    /// The arguments under which a call is recorded: those of the caller and the fixed ones.
     fn sent(&self, _tool: &str, arguments: &str) -> String {
         arguments.to_owned()
     }
 
-    /// Calls a tool. The error is a message for the caller: what was wrong and what to do instead.
+    /// Calls a tool. The error is a message for the caller.
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String>;
 }
 
-/// No tools at all: the Timeline task.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoTools;
 
@@ -28,6 +27,6 @@ impl Tools for NoTools {
     }
 
     async fn call(&self, tool: &str, _: &str) -> Result<String, String> {
-        Err(format!("there is no tool {tool:?}: this task has no tools"))
+        Err(format!("cannot call {tool:?}: this task has no tools"))
     }
 }

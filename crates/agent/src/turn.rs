@@ -1,5 +1,5 @@
-//! The turn loop of a task as a machine: it decides what comes next and does nothing itself, so that
-//! what a crash interrupts goes on from the recorded calls (design, section 4).
+//! The turn loop of a task as a state machine without side effects. After a crash it continues from the recorded
+//! calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,30 +10,25 @@ use casebook_protocol::{
 
 use crate::reasoner::{Action, Asking, CallRequest, Done, Exchange, Past};
 
-/// What came about.
 #[derive(Debug)]
 pub enum Input {
     Action(Action),
     Called(Box<Done>),
     Replied(Box<Exchange>),
-    /// The task's time is nearly over: a request that offers tools is not made any more.
+    /// The task's time is nearly over, so no request with tools is made.
     Late,
 }
 
-/// What is to be done.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Ask the reasoner for its next move; `last` says that no more tool call will be granted.
     Think {
-        /// No tools are offered any more.
         last: bool,
     },
     Ask(Box<Asking>),
-    /// Make a call, or take its recorded result.
     Call {
         id: CallId,
         request: CallRequest,
-        /// It may be made; otherwise it fails with this message.
+        /// The call fails with this message without being made.
         refused: Option<String>,
     },
     Finish(Result<Box<Answer>, String>),
@@ -49,16 +44,14 @@ pub struct TurnLoop {
     calls: u32,
     open: BTreeSet<CallId>,
     past: Past,
-    /// What the model calls used.
     used: Usage,
-    /// A limit is so near that the next model call has to be the last one.
+    /// A limit is near, so the next model call must be the last one.
     hurry: bool,
-    /// The answer that waits for the calls that its citations are checked by.
+    /// The answer, while calls that check its citations are running.
     held: Option<Box<Answer>>,
 }
 
 impl TurnLoop {
-    /// The loop of a task that may call the tools of `toolset`.
     #[must_use]
     pub fn new(task: TaskId, kind: TaskKind, allowance: Allowance, toolset: &Toolset) -> Self {
         let tools = toolset.tools.iter().map(|t| (t.name.clone(), t.repeatable)).collect();
@@ -122,13 +115,13 @@ impl TurnLoop {
         }
     }
 
-    /// Asks, if what the reply can cost at the most is within the limits. The call before the last one
-    /// that fits is the last in which tools could be called, so that there is room for an answer.
+    /// Asks if the most expensive reply is within the limits. If only one more call fits, it is the last one and
+    /// offers no tools, so that there is room for an answer.
     fn ask(&mut self, asking: Box<Asking>) -> Vec<Effect> {
         let one_fits = self.over(&asking.most, 1);
         let two_fit = self.over(&asking.most, 2);
         match (one_fits, two_fit) {
-            (Some(limit), _) => vec![Effect::Finish(Err(format!("it may not ask a model again: {limit}")))],
+            (Some(limit), _) => vec![Effect::Finish(Err(format!("no further model call is allowed: {limit}")))],
             (None, Some(_)) if !self.last() => self.in_a_hurry(),
             (None, _) => vec![Effect::Ask(asking)],
         }
@@ -139,24 +132,24 @@ impl TurnLoop {
         vec![Effect::Think { last: true }]
     }
 
-    /// The limit that `calls` more calls, each using `most`, could pass.
+    /// The limit that `calls` more calls could exceed, each of which uses `most`.
     fn over(&self, most: &Usage, calls: u64) -> Option<String> {
         let Allowance { model_calls, tokens, cost_micros, .. } = self.allowance;
         let asked = self.past.asked.len() as u64;
         let per_call = most.input_tokens.saturating_add(most.output_tokens);
         let used = self.used.input_tokens.saturating_add(self.used.output_tokens);
-        let say = |what: &str, used: u64, each: u64, limit: u64| {
+        let check = |what: &str, used: u64, each: u64, limit: u64| {
             (used.saturating_add(each.saturating_mul(calls)) > limit)
-                .then(|| format!("{what}: {used} of {limit} used, and the next call could take {each}"))
+                .then(|| format!("{what}: {used} of {limit} used, and the next call could use {each}"))
         };
-        say("model calls", asked, 1, u64::from(model_calls))
-            .or_else(|| say("tokens", used, per_call, tokens))
-            .or_else(|| say("cost in millionths", self.used.cost_micros, most.cost_micros, cost_micros))
+        check("model calls", asked, 1, u64::from(model_calls))
+            .or_else(|| check("tokens", used, per_call, tokens))
+            .or_else(|| check("cost in millionths", self.used.cost_micros, most.cost_micros, cost_micros))
     }
 
     fn replied(&mut self, exchange: Exchange) -> Vec<Effect> {
         self.used += exchange.call.usage;
-        // Another had time for tools where this one hurried: what it recorded is what goes on.
+        // A recorded reply may be from a worker that still had time for tools.
         self.hurry &= exchange.call.purpose != Purpose::Turn;
         Arc::make_mut(&mut self.past.asked).push(exchange);
         vec![Effect::Think { last: self.last() }]
@@ -170,14 +163,14 @@ impl TurnLoop {
             let id = CallId::of(&self.task, turn, place);
             let refused = if self.calls >= self.allowance.tool_calls {
                 Some(format!(
-                    "no more than {} tool calls are granted: answer with what you have",
+                    "the limit of {} tool calls is reached; answer with what you have",
                     self.allowance.tool_calls
                 ))
             } else if self.tools.contains_key(&request.tool) {
                 None
             } else {
                 let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
-                Some(format!("there is no tool {:?} in your toolset, which has {}", request.tool, known.join(", ")))
+                Some(format!("expected a tool of your toolset ({1}), got {0:?}", request.tool, known.join(", ")))
             };
             self.calls += 1;
             self.open.insert(id.clone());
@@ -202,8 +195,8 @@ impl TurnLoop {
         }
     }
 
-    /// An answer of the kind asked for; the queries that its citations count or find empty are made
-    /// once more, by code, before it counts (rule 3.2).
+    /// Checks the kind of an answer. Code repeats the queries of its count, aggregate and absence citations first
+    /// (rule "citation check").
     fn answered(&mut self, mut answer: Box<Answer>) -> Vec<Effect> {
         if answer.kind() != self.kind {
             return vec![Effect::Finish(Err(format!(

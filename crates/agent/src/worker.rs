@@ -1,5 +1,5 @@
-//! Performs a task: drives the turn loop, records every finished call once, records the outcome once,
-//! and only then says that the job is done.
+//! Performs tasks: drives the turn loop, records every finished call and the outcome once, and then acknowledges the
+//! job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,14 +32,13 @@ mod notice;
 
 use ask::TaskTime;
 
-/// The Director's journaling tool: it does nothing more than accumulate entries (seeds).
+/// The Director's tool for Journal entries. The worker collects the entries from its recorded calls.
 pub const JOURNAL_TOOL: &str = "journal";
 
-/// So often a task is begun before its failure is recorded (design, section 5). Whoever dies with it, and
-/// whatever fails on our side of it, counts.
+/// Maximum attempts before a task is recorded as failed. Worker crashes and infrastructure errors count as attempts.
 pub const ATTEMPTS: u32 = 10;
 
-/// Why a task could not be worked on: it goes back to the queue.
+/// Why a task could not be worked on. It returns to the queue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
     #[error(transparent)]
@@ -48,16 +47,14 @@ pub enum WorkError {
     Bus(#[from] BusError),
     #[error(transparent)]
     Bury(#[from] BuryError),
-    /// The job cannot be read: no worker of this version ever will.
     #[error(transparent)]
     Wire(#[from] WireError),
-    #[error("task {task} came to the queue of {queue}, where it does not belong")]
+    #[error("task {task} does not belong to the queue {queue}")]
     Astray { task: TaskId, queue: String },
-    #[error("what is recorded of {what} cannot be read: {reason}")]
+    #[error("the record of {what} cannot be read: {reason}")]
     Recorded { what: String, reason: String },
 }
 
-/// A reasoner with its tools, ready to perform tasks.
 #[derive(Clone)]
 pub struct Worker {
     env: Env,
@@ -65,8 +62,7 @@ pub struct Worker {
     tools: Arc<dyn ToolsFor>,
 }
 
-/// Which tools a task has: an Expert's are always the same, the Critic's look at the record of the
-/// investigation that the task belongs to.
+/// The tools of a task. An Expert's are always the same; the Critic's read the record of the task's investigation.
 pub trait ToolsFor: Send + Sync + 'static {
     fn tools_for(&self, task: &Arc<Task>, env: &Env) -> Arc<dyn Tools>;
 }
@@ -94,22 +90,22 @@ impl Performer for Worker {
         let done = match self.attempt(queue, delivery.bytes(), attempt).await {
             Ok(()) => delivery.done().await,
             Err(error @ (WorkError::Wire(_) | WorkError::Astray { .. })) => {
-                tracing::error!(%error, "a job is no task of this queue and is dropped: the Hub asks again");
+                tracing::error!(%error, "dropped a job that is not a task of this queue; the Hub will request the task again");
                 match self.bury(queue, None, delivery.bytes(), attempt, &error.to_string()).await {
                     Ok(()) => delivery.done().await,
                     Err(error) => {
-                        tracing::error!(%error, attempt, "a job without a dead letter goes back to the queue");
+                        tracing::error!(%error, attempt, "could not write a dead letter; the job returns to its queue");
                         delivery.back(pause(attempt)).await
                     }
                 }
             }
             Err(error) => {
-                tracing::error!(%error, attempt, "a task goes back to the queue");
+                tracing::error!(%error, attempt, "a task returns to its queue");
                 delivery.back(pause(attempt)).await
             }
         };
         if let Err(error) = done {
-            tracing::warn!(%error, "a job was not acknowledged and will come again");
+            tracing::warn!(%error, "could not acknowledge a job; it will be delivered again");
         }
     }
 }
@@ -158,11 +154,10 @@ impl Worker {
         done
     }
 
-    /// Drives the task to its end. Recorded calls are taken from the record, never made again: the worker looks
-    /// before each call.
+    /// Performs the task. Recorded calls are reused and never repeated.
     ///
     /// # Errors
-    /// [`WorkError`] when the store fails; whatever the task itself does wrong is an outcome.
+    /// The store or the bus fails. Failures of the task itself are outcomes.
     pub async fn perform(&self, task: &Arc<Task>) -> Result<Outcome, WorkError> {
         let tools = self.tools.tools_for(task, &self.env);
         let allowance = self.reasoner.allowance(task);
@@ -199,13 +194,13 @@ impl Worker {
             }
             effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
             if effects.is_empty() {
-                let stuck = "the turn loop has nothing to do: this is a defect of casebook".to_owned();
+                let stuck = "the turn loop has no next step; this is a defect of casebook".to_owned();
                 return Ok(self.outcome(task, &machine, Err(stuck)).await);
             }
         }
     }
 
-    /// Makes a call and records it, or takes what is recorded.
+    /// Makes a call and records it, or takes its recorded result.
     async fn call(
         &self,
         task: &Arc<Task>,
@@ -219,15 +214,14 @@ impl Worker {
             return self.recall(&key, &bytes).await;
         }
         let started = self.env.clock.now();
-        let arguments = serde_json::from_str(&request.arguments)
+        let asked = serde_json::from_str(&request.arguments)
             .map(|v: serde_json::Value| canonical_json(&v))
             .unwrap_or_else(|_| request.arguments.clone());
-        let asked = arguments;
         let arguments = if refused.is_none() { tools.sent(&request.tool, &asked) } else { asked.clone() };
         let result = match refused {
             Some(why) => Err(why),
             None => {
-                // Not sooner: what is refused is a name that a model may have made up.
+                // Not for refused calls, whose names a model may have made up.
                 let span = tool_span!(id, request.tool.as_str());
                 tracing::debug!(call = %id, investigation = %task.investigation, tool = request.tool, "a tool runs");
                 let result = tools.call(&request.tool, &asked).instrument(span.clone()).await;
@@ -243,7 +237,7 @@ impl Worker {
         let (status, text) = match result {
             Ok(text) if text.len() as u64 > limit => (
                 CallStatus::Failed,
-                format!("the result has {} bytes, more than the {limit} that are kept: ask for less", text.len()),
+                format!("expected a result of at most {limit} bytes, got {}; ask for less", text.len()),
             ),
             Ok(text) => (CallStatus::Answered, text),
             Err(why) => (CallStatus::Failed, why),
@@ -267,7 +261,7 @@ impl Worker {
         {
             return self.recall(&key, &bytes).await;
         }
-        self.tell(task, Step::Tool(call.clone())).await?;
+        self.announce(task, Step::Tool(call.clone())).await?;
         Ok(Done { call, result: text.into() })
     }
 
@@ -295,10 +289,10 @@ impl Worker {
     }
 }
 
-/// The sort of failure of a task that was not worked on to its end: it comes again.
+/// The kind of failure of a task that was interrupted and will be repeated.
 const NOT_WORKED: &str = "not_worked";
 
-/// How long a job rests that went back after it was delivered so often.
+/// The pause before another delivery after this many attempts.
 fn pause(attempt: u32) -> Duration {
     Duration::from_secs(u64::from(attempt.min(30)))
 }
@@ -307,12 +301,12 @@ fn queue_of(task: &Task) -> Queue {
     Queue::new(task.view.kind().role(), task.domain.as_ref())
 }
 
-/// A thought of an analyst that calls one tool.
+/// A call that an analyst asks for.
 pub fn call(tool: &str, arguments: &serde_json::Value) -> CallRequest {
     CallRequest { tool: tool.to_owned(), arguments: canonical_json(arguments) }
 }
 
-/// A thought of an analyst that answers.
+/// The final action of an analyst.
 pub fn answer(answer: Answer) -> Action {
     Action::Answer(Box::new(answer))
 }

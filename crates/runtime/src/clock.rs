@@ -1,4 +1,4 @@
-//! Time is passed in, never taken: what a test decides, a process reads from the system.
+//! Code gets the time from a clock, so that tests can control it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -17,8 +17,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that goes on by a millisecond each time it is read: for simulation, where the same seed
-/// gives the same times.
+/// A clock that advances by a millisecond each time it is read, for reproducible simulations.
 #[derive(Debug, Default)]
 pub struct TickingClock(AtomicI64);
 

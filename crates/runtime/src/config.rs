@@ -1,6 +1,6 @@
-//! Configuration files: YAML, JSON and TOML are read into plain serde types, and every fault becomes one sentence
-//! with file and line: `tools.yaml:4: servers.hub.timeout: expected a time; write one such as 60s`.
-//! No sentence quotes a value: a secret may stand in a file by mistake.
+//! Reads configuration files (YAML, JSON, TOML) into serde types. Every fault is one sentence with file and line:
+//! `tools.yaml:4: servers.hub.timeout: expected a time; write one such as 60s`. Sentences never quote a value, which
+//! could be a secret.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -12,8 +12,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use serde_path_to_error::{Deserializer, Segment, Track};
 
+mod describe;
 mod find;
-mod say;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -21,27 +21,22 @@ mod yaml;
 
 pub use value::{Money, duration, is_variable, micros, or_default, time};
 
-/// The largest file that is read, in bytes.
 const LARGEST: usize = 1024 * 1024;
 
-/// A fault of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("{}:{line}: {what}", file.display())]
 pub struct ConfigFault {
     pub file: PathBuf,
-    /// The line, from 1.
     pub line: usize,
-    /// What is wrong and what to write instead. Never a secret's value.
+    /// What is wrong and what to write instead, without values.
     pub what: String,
 }
 
-/// All faults that were found, in the order of files and lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ConfigFaults(pub Vec<ConfigFault>);
 
 impl ConfigFaults {
-    /// One fault of a whole file.
     #[must_use]
     pub fn of_file(file: &Path, what: impl Into<String>) -> Self {
         Self(vec![ConfigFault { file: file.to_path_buf(), line: 1, what: what.into() }])
@@ -51,12 +46,11 @@ impl ConfigFaults {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     Yaml,
-    /// With comments and trailing commas.
+    /// Comments and trailing commas are allowed.
     Json,
     Toml,
 }
 
-/// The text of a configuration file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     form: Form,
@@ -70,10 +64,6 @@ impl<'a> Source<'a> {
         Self { form, file, text: text.strip_prefix('\u{feff}').unwrap_or(text) }
     }
 
-    /// What the file holds.
-    ///
-    /// # Errors
-    /// The first place where the text has not the form of a `T`.
     pub fn read<T: DeserializeOwned + JsonSchema>(&self) -> Result<T, ConfigFaults> {
         if self.text.len() > LARGEST {
             let what = format!("the file is larger than {} MiB; make it smaller", LARGEST / 1024 / 1024);
@@ -85,24 +75,21 @@ impl<'a> Source<'a> {
             Form::Json => json(self.text).and_then(|text| yaml::read(&text, &mut track)),
             Form::Toml => toml::Deserializer::parse(self.text)
                 .and_then(|toml| T::deserialize(Deserializer::new(toml, &mut track)))
-                // The message alone: the error's own text quotes the line.
+                // The Display of a TOML error would quote the line.
                 .map_err(|e| (self.line(e.span().map_or(0, |span| span.start)), e.message().to_owned())),
         };
         read.map_err(|(line, error)| {
             let path = track.path();
             let in_list = matches!(path.iter().next_back(), Some(Segment::Seq { .. }));
-            // The readers place these at the end of the map, and at the whole list.
+            // The readers report these at the end of the map, and at the whole list.
             let displaced = error.starts_with("missing field") || (self.form == Form::Toml && in_list);
-            let line = if displaced { self.fault(&say::steps(&path), "").line } else { line };
-            let what = say::sentence(&error, &path, &schema::<T>());
+            let line = if displaced { self.fault(&describe::steps(&path), "").line } else { line };
+            let what = describe::sentence(&error, &path, &schema::<T>());
             ConfigFaults(vec![ConfigFault { file: self.file.to_path_buf(), line, what }])
         })
     }
 
-    /// Nothing, if nothing was found wrong.
-    ///
-    /// # Errors
-    /// What was found, each at its line.
+    /// Returns the faults that `check` collected, each with its line.
     pub fn holds(&self, check: Check) -> Result<(), ConfigFaults> {
         if check.wrong.is_empty() {
             return Ok(());
@@ -111,7 +98,7 @@ impl<'a> Source<'a> {
         Err(ConfigFaults(sorted(faults.collect())))
     }
 
-    /// A fault at `path`, or at as much of it as there is.
+    /// A fault at `path`, or at the longest part of it that exists.
     pub fn fault(&self, path: &[impl AsRef<str>], what: impl Display) -> ConfigFault {
         let steps: Vec<&str> = path.iter().map(AsRef::as_ref).collect();
         let line = match self.form {
@@ -119,7 +106,7 @@ impl<'a> Source<'a> {
             Form::Json => json(self.text).map_or(1, |text| find::yaml(&text, &steps)),
             Form::Toml => self.line(find::toml(self.text, &steps)),
         };
-        let what = format!("{}: {what}", say::place(&steps));
+        let what = format!("{}: {what}", describe::place(&steps));
         ConfigFault { file: self.file.to_path_buf(), line, what }
     }
 
@@ -128,27 +115,25 @@ impl<'a> Source<'a> {
     }
 }
 
-/// `written` as JSON without comments and trailing commas; what stays has the line that it had.
+/// `written` without comments and trailing commas. Every line keeps its number.
 fn json(written: &str) -> Result<String, (usize, String)> {
     let mut text = written.to_owned();
     json_strip_comments::strip(&mut text).map_err(|_| (1, "expected JSON; close the comment".to_owned()))?;
     let mut plain = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         match c {
-            // A line end within a comment.
             ' ' if written.as_bytes().get(at) == Some(&b'\n') => plain.push('\n'),
             ' '..='~' | '\t' | '\n' | '\r' => plain.push(c),
-            // Within strings JSON holds characters that YAML holds in escapes alone.
+            // Only escapes can express these characters in both JSON and YAML.
             _ => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| plain.push_str(&format!("\\u{unit:04x}"))),
         }
     }
-    // The reader takes all YAML, and a file for other clients must be JSON.
+    // The YAML reader accepts more than JSON, but other clients read this file as JSON.
     serde_json::from_str::<IgnoredAny>(&plain)
         .map_err(|e| (e.line().max(1), "expected JSON; see what is before this place".to_owned()))?;
     Ok(plain)
 }
 
-/// Collects what is wrong with values that have their form.
 #[derive(Debug, Default)]
 pub struct Check {
     path: Vec<String>,
@@ -156,13 +141,13 @@ pub struct Check {
 }
 
 impl Check {
-    /// The value at `key`, below the place that is being checked, is wrong.
+    /// Reports the value at `key`, below the current place.
     pub fn wrong(&mut self, key: &[&str], what: impl Display) {
         let path = self.path.iter().cloned().chain(key.iter().map(|step| (*step).to_owned()));
         self.wrong.push((path.collect(), what.to_string()));
     }
 
-    /// Checks the place at `key`.
+    /// Runs `check` one level deeper, at `key`.
     pub fn at(&mut self, key: &[&str], check: impl FnOnce(&mut Self)) {
         let above = self.path.len();
         self.path.extend(key.iter().map(|step| (*step).to_owned()));
@@ -170,14 +155,12 @@ impl Check {
         self.path.truncate(above);
     }
 
-    /// The number at `key` is within `range`, if there is one.
     pub fn number<T: PartialOrd + Display>(&mut self, key: &str, number: Option<T>, range: RangeInclusive<T>) {
         if number.is_some_and(|number| !range.contains(&number)) {
             self.wrong(&[key], format!("expected a number from {} to {}", range.start(), range.end()));
         }
     }
 
-    /// The text at `key` says something and has at most `most` characters.
     pub fn text(&mut self, key: &str, text: &str, most: usize) {
         if text.trim().is_empty() {
             self.wrong(&[key], "is empty; write a text, or leave it out");
@@ -191,10 +174,6 @@ impl Check {
     }
 }
 
-/// The text of `file`.
-///
-/// # Errors
-/// It cannot be read, or is not UTF-8.
 pub fn text(file: &Path) -> Result<String, ConfigFaults> {
     std::fs::read_to_string(file).map_err(|error| {
         let what = match error.kind() {
@@ -205,14 +184,13 @@ pub fn text(file: &Path) -> Result<String, ConfigFaults> {
     })
 }
 
-/// `faults` in the order of their files and lines, none twice.
 pub fn sorted(mut faults: Vec<ConfigFault>) -> Vec<ConfigFault> {
     faults.sort();
     faults.dedup();
     faults
 }
 
-/// The JSON Schema (draft 2020-12) of `T` as it is written, with nothing to look up elsewhere in it.
+/// The JSON Schema (draft 2020-12) of `T`, without references.
 pub fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize().with(|s| s.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()

@@ -1,4 +1,4 @@
-//! What a worker or a Hub needs of the world, and where messages go that cannot be handled.
+//! The environment of workers and Hubs, and dead letters.
 
 use std::sync::Arc;
 
@@ -9,7 +9,6 @@ use crate::clock::Clock;
 use crate::store::{Store, StoreError};
 use crate::telemetry::meter;
 
-/// What a worker or a Hub needs of the world.
 #[derive(Clone)]
 pub struct Env {
     pub bus: Arc<dyn Bus>,
@@ -26,11 +25,10 @@ pub enum BuryError {
 }
 
 impl Env {
-    /// Keeps `bytes` as an artifact and publishes `letter`, which names it, to `subject`.
+    /// Stores `bytes` as an artifact and publishes `letter`, which names it, to `subject`.
     ///
     /// # Errors
-    /// [`BuryError`] when the store or the bus fails: there is no letter, and to acknowledge the message now
-    /// would lose it silently.
+    /// Nothing was published. The caller must not acknowledge the message, which would then be lost.
     pub async fn bury(&self, mut letter: DeadLetter, subject: &str, bytes: &[u8]) -> Result<(), BuryError> {
         letter.message = Some(self.store.put(bytes).await?);
         let unwritable = |e: serde_json::Error| BusError::Failed {

@@ -1,28 +1,23 @@
-//! Small text files that a person writes: settings, models, prompts.
+//! Small text files that people write: settings, models, prompts.
 
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {what} {}: {reason}", file.display())]
 pub struct ReadError {
-    /// What the file is for.
     pub what: &'static str,
     pub file: PathBuf,
     pub reason: String,
 }
 
-/// The text of `file`, which is `what`.
-///
-/// # Errors
-/// It is no file of UTF-8 text, is too large, or cannot be read.
+/// The text of `file`, whose purpose is `what`.
 pub fn text(file: &Path, what: &'static str) -> Result<String, ReadError> {
     let unread = |reason: String| ReadError { what, file: file.to_path_buf(), reason };
     let size = std::fs::metadata(file).map_err(|e| unread(e.to_string()))?;
     if !size.is_file() || size.len() > MAX_FILE {
-        return Err(unread(format!("it is no file, or has more than {MAX_FILE} bytes")));
+        return Err(unread(format!("expected a file of at most {MAX_FILE} bytes")));
     }
     std::fs::read_to_string(file).map_err(|e| unread(e.to_string()))
 }

@@ -1,6 +1,5 @@
-//! What a process of Casebook needs: the two seams [`bus`] and [`store`] with what is in between ([`wire`],
-//! [`stored`]), time, the actor shell ([`process`]), the frame of a process that serves ([`service`]), NATS
-//! ([`nats`]) and telemetry.
+//! What every process of Casebook needs: [`bus`] and [`store`] with their formats ([`wire`], [`stored`]), time, actors
+//! ([`process`]), long-running services ([`service`]), NATS ([`nats`]) and telemetry.
 
 pub mod bus;
 pub mod clock;

@@ -1,5 +1,5 @@
-//! The distributed home of [`Bus`](crate::bus::Bus) and [`Store`](crate::store::Store): NATS JetStream.
-//! Only this module and those below it name `async_nats`.
+//! [`Bus`](crate::bus::Bus) and [`Store`](crate::store::Store) over NATS JetStream. Only this module and its
+//! submodules use `async_nats`.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -25,21 +25,19 @@ pub use presence::{HEARTBEAT, JoinError};
 pub use request::{Asked, Requests};
 pub use store::NatsStore;
 
-/// The oldest server that is worked with: older ones ignore options that the work queues need.
+/// The oldest supported server. Older ones ignore options that the work queues need.
 pub const OLDEST_SERVER: (u32, u32, u32) = (2, 10, 26);
-/// The smallest message limit of a server that is worked with, in bytes: an alert has up to 1 MiB.
+/// The smallest supported message limit of a server, in bytes. An alert may have 1 MiB.
 pub const SMALLEST_PAYLOAD: usize = 1024 * 1024;
-/// The header with the version of our messages.
 pub(crate) const PROTOCOL: &str = "Casebook-Protocol";
-/// The header with the artifact that holds the bytes of a message that is too large to be sent.
+/// Header: the artifact that holds the bytes of a message that is too large to send.
 pub(crate) const REFERENCE: &str = "Casebook-Artifact";
-/// Bytes that are sent in a message; more are sent as an artifact and named.
+/// The largest body of a message in bytes. A larger one is sent as an artifact.
 pub(crate) const INLINE: usize = 256 * 1024;
-/// What a refusal says that comes from the permissions of our user.
+/// The text in errors about missing permissions.
 pub const FORBIDDEN: &str = "Permissions Violation";
-/// How long a refusal explains a failure.
+/// How long a refusal counts as the reason of a failure.
 const REFUSED: Duration = Duration::from_secs(30);
-/// How long one answer of the server is waited for.
 const ANSWER: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,55 +46,40 @@ pub enum NatsError {
     Connect { url: String, reason: String },
     /// A file with credentials or certificates cannot be used.
     #[error("cannot use {path}: {reason}")]
-    File {
-        path: String,
-        /// Why, and what it should hold.
-        reason: String,
-    },
-    #[error(
-        "NATS server at {url} is version {found}; casebook needs 2.10.26 or newer, since older ones ignore what its \
-         work queues need: update the server"
-    )]
+    File { path: String, reason: String },
+    #[error("expected NATS server 2.10.26 or newer at {url}, got {found}; update the server")]
     Old { url: String, found: String },
     #[error("NATS server at {url} {what}")]
-    Unfit {
-        url: String,
-        /// What is wrong and what to do.
-        what: String,
-    },
-    /// Streams or consumers are there with another configuration.
+    Unfit { url: String, what: String },
+    /// Streams or consumers exist with other settings.
     #[error(
-        "another configuration is on the NATS server: {0}; set every Hub to what is there, or change it there (`nats \
-         stream edit`, `nats consumer edit`); what cannot be edited needs an account of its own"
+        "the NATS server has other settings: {0}; change the settings of every Hub, or those of the server (`nats \
+         stream edit`, `nats consumer edit`); if a setting cannot be edited, use another account"
     )]
-    Different(
-        /// Each stream and consumer, and of each every setting with what it is and what it should be.
-        String,
-    ),
+    Different(String),
     #[error("cannot ask on {subject}: no responders")]
     NoResponders { subject: String },
     #[error("cannot {doing}: {reason}")]
     Failed { doing: String, reason: String },
 }
 
-/// How to reach the server, and as whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// One or several servers, separated by commas: `nats://` or `tls://`.
     pub url: String,
     /// A file with credentials: what `nsc` writes (`.creds`), the seed of an nkey, or `user:password`.
     pub credentials: Option<PathBuf>,
-    /// The certificate of the authority that signed the server's; the system's authorities otherwise.
+    /// The certificate of the authority that signed the server's certificate. Default: the authorities of the system.
     pub ca: Option<PathBuf>,
-    /// Our certificate, where the server asks for one.
+    /// Our certificate, if the server requires one.
     pub cert: Option<PathBuf>,
     pub key: Option<PathBuf>,
-    /// Our user (`hub`, `director`, `critic`, `expert-network`, `reader`), unless the credentials name it:
-    /// replies come to `_INBOX_<user>`, so that no user can read another's.
+    /// Our user (`hub`, `director`, `critic`, `expert-network`, `reader`), unless the credentials name it. Replies
+    /// come to `_INBOX_<user>`, so that other users cannot read them.
     pub user: String,
 }
 
-/// A connection that comes back by itself. Clones are the same connection.
+/// A connection that reconnects by itself. Clones share it.
 #[derive(Clone)]
 pub struct Connection {
     pub(crate) client: Client,
@@ -105,7 +88,7 @@ pub struct Connection {
     url: String,
 }
 
-/// What the server refused of late: a publish without permission is otherwise only silence.
+/// Recent refusals of the server. A publish without permission fails silently otherwise.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals(Arc<Mutex<VecDeque<(Instant, String)>>>);
 
@@ -118,7 +101,8 @@ impl Refusals {
         all.push_back((Instant::now(), text));
     }
 
-    /// A refusal of the last half minute that names `subject`: what was refused before may be granted by now.
+    /// The latest refusal that names `subject`. Old ones do not count, since the permission may have been granted
+    /// meanwhile.
     pub fn of(&self, subject: &str) -> Option<String> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let named = format!("\"{}\"", subject.to_lowercase());
@@ -126,16 +110,12 @@ impl Refusals {
         recent.map(|(_, text)| text).find(|text| text.to_lowercase().contains(&named)).cloned()
     }
 
-    /// How many of the last are kept.
     pub fn count(&self) -> usize {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 
-/// Connects, once: whoever wants to wait for a server tries again.
-///
-/// # Errors
-/// [`NatsError`] when there is no server, it is too old, lets us not in, or has no JetStream.
+/// Connects once, without retries.
 pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
     crate::tls::install();
     let url = options.url.clone();
@@ -155,7 +135,7 @@ pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
             async move {
                 match event {
                     Event::ServerError(ServerError::Other(text)) => {
-                        tracing::error!(text, "the NATS server refuses something");
+                        tracing::error!(text, "the NATS server reports an error");
                         noted.note(text);
                     }
                     Event::Connected => tracing::info!("connected to NATS"),
@@ -184,7 +164,6 @@ pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
 }
 
 impl Connection {
-    /// What a worker or a Hub needs of the world, over this connection.
     pub fn env(&self) -> Env {
         let store = Arc::new(NatsStore::new(self.clone()));
         let bus = Arc::new(NatsBus::new(self.clone(), store.clone()));
@@ -203,20 +182,19 @@ impl Connection {
         &self.refused
     }
 
-    /// The client itself, for requests and subscriptions that are not jobs.
     pub const fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Sends what is buffered; to be called before the process ends.
+    /// Sends buffered messages. Call it before the process ends.
     pub async fn flush(&self) {
         if let Ok(Err(error)) = tokio::time::timeout(ANSWER, self.client.flush()).await {
-            tracing::warn!(%error, "not all messages left this process");
+            tracing::warn!(%error, "could not send all messages");
         }
     }
 }
 
-/// The user that a file of the form `user:password` names.
+/// The user in a file of the form `user:password`.
 fn named(path: &Path) -> Result<Option<String>, NatsError> {
     let text = read(path)?;
     let secret = text.contains("BEGIN NATS USER JWT");
@@ -240,7 +218,7 @@ fn with_credentials(options: ConnectOptions, path: &Path) -> Result<ConnectOptio
     }
     match text.split_once(':') {
         Some((user, password)) => Ok(options.user_and_password(user.to_owned(), password.to_owned())),
-        None => Err(file("it holds neither `user:password` nor the seed of an nkey nor a .creds file".into())),
+        None => Err(file("expected `user:password`, the seed of an nkey or a .creds file".into())),
     }
 }
 
@@ -267,7 +245,7 @@ fn fit(url: &str, server: &async_nats::ServerInfo) -> Result<(), NatsError> {
     Ok(())
 }
 
-/// Major, minor and patch of `2.10.26-beta`.
+/// Major, minor and patch of a version such as `2.10.26-beta`.
 pub fn version(text: &str) -> Option<(u32, u32, u32)> {
     let mut parts = text.trim_start_matches('v').splitn(3, '.');
     let major = parts.next()?.parse().ok()?;
@@ -276,7 +254,6 @@ pub fn version(text: &str) -> Option<(u32, u32, u32)> {
     Some((major, minor, patch))
 }
 
-/// An error with its causes.
 pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -291,14 +268,14 @@ pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// `reason` with what to do, where the words of the libraries do not tell.
+/// `reason` with advice for errors that do not explain themselves.
 fn advised(reason: String) -> String {
     let advice = if reason.contains("InvalidContentType") {
-        "the server answers without TLS; set it up there, or write nats:// and name no `ca`"
+        "the server does not use TLS; enable it there, or use nats:// without `ca`"
     } else if reason.contains("UnknownIssuer") {
-        "name the authority that signed the server's certificate with `ca`"
+        "set `ca` to the authority that signed the server's certificate"
     } else if reason.contains("authorization violation") {
-        "see that `credentials` names the file of this user, with the password that the server has"
+        "check that `credentials` names the file of this user and has the right password"
     } else {
         return reason;
     };
@@ -323,6 +300,6 @@ mod tests {
         let path = folder.path().join("hub");
         std::fs::write(&path, "nothing").unwrap();
         let error = with_credentials(ConnectOptions::new(), &path).map(drop).unwrap_err().to_string();
-        assert!(error.contains("hub: it holds neither `user:password`"), "{error}");
+        assert!(error.contains("hub: expected `user:password`"), "{error}");
     }
 }

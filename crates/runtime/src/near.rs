@@ -1,7 +1,7 @@
-//! The known name that a misspelled one most likely means.
+//! Suggestions for misspelled names.
 
-/// The entry of `known` that `name` is most likely a misspelling of, or none if none is similar. Letter case is
-/// ignored, and hyphens equal underscores.
+/// The entry of `known` that is most similar to `name`, if one is similar. Letter case is ignored, and hyphens equal
+/// underscores.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.chars().take(64).collect::<String>().to_lowercase().replace('-', "_");
     let name = plain(name);

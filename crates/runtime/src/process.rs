@@ -1,6 +1,5 @@
-//! What every role needs to be an actor in a process. With the `actor.rs` of each crate this is the
-//! only place that names actix, which is in passive maintenance: the actor is a shell around a
-//! [`Performer`].
+//! The actors of a process. Only this file and `actor.rs` of each crate use actix, which is in passive maintenance: an
+//! actor is a shell around a [`Performer`].
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,26 +14,25 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 use crate::bus::{Bus, BusError, Delivery};
 
-/// Makes a panic anywhere end the process with its cause: actix would only lose the actor, in
-/// silence, and the rest would wait for it for ever.
+/// Ends the process on any panic. With actix a panic would only end its actor, and other actors would wait for it
+/// without end.
 pub fn abort_on_panic() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         report(panic);
         eprintln!(
-            "casebook stops: this is a defect; what is recorded is safe, and `casebook resume` goes on from there"
+            "casebook stopped because of a defect; recorded work is safe, and `casebook resume` continues from there"
         );
         std::process::abort();
     }));
 }
 
-/// Runs `main` to its end on an actix system whose runtime has several threads.
+/// Runs `main` on an actix system with several threads.
 pub fn run<F: Future>(main: F) -> std::io::Result<F::Output> {
     let system = System::with_tokio_rt(|| {
         let built = tokio::runtime::Builder::new_multi_thread().worker_threads(threads()).enable_all().build();
-        // There is no process without a runtime.
         built.unwrap_or_else(|error| {
-            eprintln!("casebook: cannot start its runtime: {error}");
+            eprintln!("casebook: cannot start the runtime: {error}");
             std::process::exit(70)
         })
     });
@@ -45,11 +43,8 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).max(2)
 }
 
-/// Runs `work` where blocking is allowed. If the runtime shuts down this never ends: an answer now would be recorded
-/// for ever as a failure.
-///
-/// # Errors
-/// `work` panicked.
+/// Runs `work` on a thread for blocking work; an error means that it panicked. Never returns if the runtime shuts
+/// down: an answer would be recorded as a permanent failure.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     match tokio::task::spawn_blocking(work).await {
         Err(error) if error.is_cancelled() => std::future::pending().await,
@@ -57,45 +52,41 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     }
 }
 
-/// What performs the jobs of a queue.
 #[async_trait]
 pub trait Performer: Send + Sync + 'static {
-    /// The bus that the jobs are pulled from.
     fn bus(&self) -> &Arc<dyn Bus>;
 
-    /// Makes now what is made once and takes time, so that no job waits for it.
+    /// Does slow preparations, so that the first job does not wait for them.
     async fn ready(&self);
 
-    /// Performs a delivered job and answers the delivery. What fails on this side of the job is logged and the
-    /// job goes back, until it was delivered too often: then its failure is recorded, so that the flow goes on.
+    /// Performs a job and answers its delivery. Infrastructure errors are logged and return the job. After too many
+    /// deliveries the task is recorded as failed, so that the investigation continues.
     async fn handle(&self, queue: &Queue, delivery: Box<dyn Delivery>);
 }
 
-/// A job on its way into a role's mailbox, with the permit that bounds how many are under way.
+/// A job on its way to an actor, with the permit that limits concurrent jobs.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Job(Box<dyn Delivery>, OwnedSemaphorePermit);
 
-/// Asks an actor how it is: health checks, a dashboard and tests read the same answer.
 #[derive(Message, Debug, Clone, Copy)]
 #[rtype(result = "Observation")]
 pub struct Observe;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, MessageResponse)]
 pub struct Observation {
-    /// The queue that it works on, or what else names it.
     pub name: String,
     pub taken: u64,
     pub under_way: u64,
 }
 
-/// Take no more jobs, let those under way end within this time, and give back the rest. Answered with how
-/// many were given back.
+/// Stops taking jobs, waits this long for running ones, and returns the rest. The answer is the number of returned
+/// jobs.
 #[derive(Message, Debug, Clone, Copy)]
 #[rtype(result = "usize")]
 pub struct Drain(pub Duration);
 
-/// A role as an actor: it takes jobs from one queue, a bounded number at once.
+/// An actor that takes jobs from one queue and runs a limited number at once.
 pub struct RoleActor {
     queue: Queue,
     worker: Arc<dyn Performer>,
@@ -107,7 +98,6 @@ pub struct RoleActor {
 }
 
 impl RoleActor {
-    /// Starts the actor that works on `queue`, at most `at_once` jobs at a time.
     pub fn start_on(queue: Queue, worker: Arc<dyn Performer>, at_once: usize) -> Addr<Self> {
         let (under_way, jobs) = (Arc::default(), Arc::default());
         Self { queue, worker, at_once, taken: 0, under_way, jobs, pulling: None }.start()
@@ -122,7 +112,7 @@ impl Actor for RoleActor {
         let (bus, addr) = (Arc::clone(self.worker.bus()), ctx.address());
         let queue = subject::tasks(self.queue.role, self.queue.domain.as_ref());
         let pulling = tokio::spawn(async move {
-            // The permit comes before the pull: the mailbox bounds what waits, not what runs.
+            // The permit is acquired first, so that a pulled job never waits for one.
             while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
                 match bus.pull(&queue).await {
                     Ok(delivery) => {
@@ -158,7 +148,7 @@ impl Handler<Job> for RoleActor {
     }
 }
 
-/// Counts a job for as long as it is under way, however it ends.
+/// Counts a job while it runs, even if it panics.
 struct UnderWay(Arc<AtomicU64>);
 
 impl UnderWay {
@@ -188,7 +178,7 @@ impl Handler<Drain> for RoleActor {
                 return 0;
             }
             let left = jobs.len();
-            // A job that is dropped goes back to its queue, and its finished steps are recorded.
+            // A dropped job returns to its queue. Its finished steps are already recorded.
             jobs.shutdown().await;
             left
         })

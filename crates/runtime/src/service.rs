@@ -1,6 +1,5 @@
-//! A process that serves: its settings ([`settings`], [`environment`]), how it is ([`health`], [`http`]),
-//! how it is asked to stop ([`signals`]), the frame in which it runs ([`run`]), and how it works on
-//! queues over NATS ([`work`]).
+//! Long-running processes: settings ([`settings`], [`environment`]), health ([`health`], [`http`]), shutdown
+//! ([`signals`]), start and end ([`run`]), and work on queues over NATS ([`work`]).
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -24,19 +23,16 @@ use clap::Args;
 use crate::{process, telemetry, tls};
 use settings::Asked;
 
-/// What a process still gets once its time to drain is over: to hand back what is left.
+/// Extra time after the drain period, in which unfinished jobs are returned.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// How often the actors are shown to run.
+/// How often the actors prove that they run.
 const BEAT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     Done = 0,
-    /// The machine or the server did not let it.
     Failed = 1,
-    /// A setting is wrong, or the Hub refuses this version.
     Usage = 2,
-    /// Stopped before what was under way had ended.
     Unfinished = 3,
 }
 
@@ -44,23 +40,20 @@ pub enum Exit {
 #[error("{what}")]
 pub struct Failure {
     pub exit: Exit,
-    /// What was wrong, where, and what to do.
+    /// What is wrong, where, and what to do.
     pub what: String,
 }
 
 impl Failure {
-    /// A setting is wrong, or this process is the wrong one.
     pub fn usage(what: impl ToString) -> Self {
         Self { exit: Exit::Usage, what: what.to_string() }
     }
 
-    /// The machine or the server did not let it.
     pub fn failed(what: impl ToString) -> Self {
         Self { exit: Exit::Failed, what: what.to_string() }
     }
 }
 
-/// What a process has once it runs.
 #[derive(Clone)]
 pub struct Service {
     pub common: Common,
@@ -68,8 +61,8 @@ pub struct Service {
     pub stop: Stop,
 }
 
-/// Runs a program that serves: reads what is asked for, prints it or serves by `serve`, which ends when
-/// it was asked to stop and has drained. `role` says who it is; `T` are the settings of its own.
+/// Runs a service: reads the settings, prints what was asked for or calls `serve`, which ends after a request to stop.
+/// `T` are the settings of this program alone.
 pub fn run<T, F, S>(program: &Program, role: &str, serve: F) -> ExitCode
 where
     T: Args,
@@ -81,7 +74,7 @@ where
     let (common, options, own) = match asked {
         Ok(Asked::Serve(common, options, own)) => (*common, options, own),
         Ok(Asked::Print(text)) => {
-            // Who closed it does not want to read it.
+            // An error here means that the reader has closed the pipe.
             let _ = write!(std::io::stdout(), "{text}");
             return ExitCode::SUCCESS;
         }
@@ -116,24 +109,22 @@ fn complain(program: &Program, failure: &Failure) -> ExitCode {
     ExitCode::from(failure.exit as u8)
 }
 
-/// Answers health where that is set, and says where.
 async fn announced(program: &Program, service: &Service) -> Result<(), Failure> {
     let Some(address) = service.common.health else { return Ok(()) };
-    let bound = http::serve(address, service.health.clone())
-        .await
-        .map_err(|e| Failure::usage(format!("cannot answer health at {address}: {e}; name another with --health")))?;
-    // On standard output, where nothing else goes: whoever gave port 0 reads it there.
-    // Whether anyone does is not our concern.
+    let bound = http::serve(address, service.health.clone()).await.map_err(|e| {
+        Failure::usage(format!("cannot serve health checks at {address}: {e}; set another address with --health"))
+    })?;
+    // On standard output, so that a caller that gave port 0 can read the port. The output may be closed.
     let _ = writeln!(std::io::stdout(), "{} health http://{bound}", program.name);
     Ok(())
 }
 
-/// Runs where the actors do: while it does, they do. Ends when draining took longer than it may.
+/// Runs on the threads of the actors, so its beats prove that they run. Ends if draining takes too long.
 async fn watched(mut service: Service) -> Result<(), Failure> {
     while !service.stop.within(BEAT).await {
         service.health.beat();
     }
-    service.health.update(|standing| standing.draining = true);
+    service.health.update(|status| status.draining = true);
     let drain = service.common.drain;
     let end = tokio::time::Instant::now() + drain + LAST_WORDS;
     while tokio::time::Instant::now() < end {
@@ -143,7 +134,7 @@ async fn watched(mut service: Service) -> Result<(), Failure> {
     Err(Failure {
         exit: Exit::Unfinished,
         what: format!(
-            "what was under way had not ended after {} s: another does it again (--drain gives it longer)",
+            "work was unfinished after {} s; another process will repeat it (--drain allows more time)",
             drain.as_secs()
         ),
     })

@@ -1,5 +1,4 @@
-//! Where all that lasts is kept: one of the two seams (the other is the [`Bus`](crate::bus::Bus)).
-//! Embedded it is an SQLite file, distributed it is JetStream; the same promises hold for both.
+//! Durable storage: SQLite in one process, JetStream in a distributed installation.
 
 use async_trait::async_trait;
 use casebook_protocol::event::EVENT_VERSION;
@@ -9,70 +8,48 @@ use serde::de::DeserializeOwned;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// Another writer was first: read the log and decide again.
+    /// Another writer was first. Read the log and decide again.
     #[error("log of {investigation} ends at event {found}, not at {expected}: another Hub wrote to it")]
-    Conflict {
-        investigation: InvestigationId,
-        /// Where the writer thought the log ends.
-        expected: u64,
-        /// Where it ends.
-        found: u64,
-    },
+    Conflict { investigation: InvestigationId, expected: u64, found: u64 },
     #[error("{what} is stored but cannot be read: {reason}")]
-    Corrupt {
-        /// What and where.
-        what: String,
-        reason: String,
-    },
-    #[error("{what} has format version {found}, this casebook reads up to {known}")]
-    Newer {
-        /// What and where.
-        what: String,
-        found: u16,
-        known: u16,
-    },
-    /// The store itself failed; nothing of the request was stored.
+    Corrupt { what: String, reason: String },
+    #[error("expected {what} in format version {known} or older, got {found}; use a newer casebook")]
+    Newer { what: String, found: u16, known: u16 },
+    /// The store failed. Nothing of the request was stored.
     #[error("cannot {doing}: {reason}")]
-    Unavailable {
-        /// What was tried, and where.
-        doing: String,
-        reason: String,
-    },
+    Unavailable { doing: String, reason: String },
 }
 
-/// The end of [`Store::record_once`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Once {
-    /// These bytes are recorded now: nothing stood under the key when they were sent. Two senders of the same
-    /// bytes may both be told so; what workers record holds its times, and is never the same twice.
+    /// These bytes are recorded. Two writers of the same bytes may both get this. Records of workers contain times, so
+    /// they always differ.
     Recorded,
-    /// Other bytes were recorded before; they stand.
     Stands(Vec<u8>),
 }
 
-/// Where all that lasts is kept. What a method answered `Ok` for survives the death of the process,
-/// and of the machine where the store is configured so.
+/// What a method answered with `Ok` survives a crash of the process, and of the machine if the store is configured for
+/// that.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
-    /// Appends `entries` to the log of an investigation that ends at sequence `after` (0: empty). All
-    /// of them or none.
+    /// Appends all `entries` or none to a log that ends at sequence `after` (0: empty).
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the log ends elsewhere.
+    /// [`StoreError::Conflict`] if the log ends elsewhere.
     async fn append(&self, investigation: &InvestigationId, after: u64, entries: &[Recorded])
     -> Result<(), StoreError>;
 
-    /// The log from sequence `from` (1: all) to its end, in order.
+    /// The log from sequence `from` on (1: all), in order.
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError>;
 
     /// Every investigation that has a log, in order of id.
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError>;
 
-    /// Records `bytes` under `key` once: whoever comes second learns what stands.
+    /// Records `bytes` under `key`, unless something is recorded there.
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError>;
 
-    /// Stores `artifacts`, each under the hash given with it, and then records `bytes` under `key` once: where
-    /// the key is recorded, what its bytes name is stored. One write where the store can.
+    /// Stores `artifacts` under their given hashes, and then records `bytes` under `key` once. A recorded key so
+    /// implies that its artifacts are stored. Stores may use one write for all.
     async fn record_once_with(
         &self,
         investigation: &InvestigationId,
@@ -86,8 +63,8 @@ pub trait Store: Send + Sync + 'static {
         self.record_once(investigation, key, bytes).await
     }
 
-    /// Stores `artifacts` and then appends as [`Store::append`] does: where the entries are, what they name is
-    /// stored. One write where the store can.
+    /// Stores `artifacts` and then appends as [`Store::append`]. An appended entry so implies that its artifacts are
+    /// stored. Stores may use one write for all.
     async fn append_with(
         &self,
         investigation: &InvestigationId,
@@ -103,17 +80,14 @@ pub trait Store: Send + Sync + 'static {
 
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Stores the bytes of an artifact under their hash. Storing them again is no change.
+    /// Stores an artifact under its hash. Storing it again changes nothing.
     async fn put(&self, bytes: &[u8]) -> Result<ArtifactId, StoreError>;
 
-    /// The bytes of an artifact; checked against the hash that names them.
+    /// The bytes of an artifact, checked against its hash.
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError>;
 }
 
-/// Entries follow each other and the end of the log, or nothing is appended.
-///
-/// # Errors
-/// [`StoreError::Conflict`] when the log ends elsewhere, [`StoreError::Unavailable`] when an entry is out of place.
+/// Checks that `entries` follow each other and the end of the log.
 pub fn follows(
     investigation: &InvestigationId,
     after: u64,
@@ -136,10 +110,6 @@ pub fn follows(
     }
 }
 
-/// The bytes are those that the id names.
-///
-/// # Errors
-/// [`StoreError::Corrupt`] when they are not.
 pub fn intact(id: &ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
     let found = ArtifactId::of(&bytes);
     if found == *id {
@@ -149,17 +119,17 @@ pub fn intact(id: &ArtifactId, bytes: Vec<u8>) -> Result<Vec<u8>, StoreError> {
     Err(StoreError::Corrupt { what: format!("artifact {id}"), reason })
 }
 
-/// The events in `bytes`, a JSON array whose items have their version in `v`.
+/// Reads a JSON array of events that each have their version in `v`.
 ///
 /// # Errors
-/// [`StoreError::Newer`] when one is of a later version, [`StoreError::Corrupt`] when they cannot be read.
+/// [`StoreError::Newer`] if an event has a later version.
 pub fn read_events<T: DeserializeOwned>(what: impl Fn() -> String, bytes: &[u8]) -> Result<Vec<T>, StoreError> {
     #[derive(Deserialize)]
     struct Version {
         v: u16,
     }
     let malformed = |e: serde_json::Error| StoreError::Corrupt { what: what(), reason: e.to_string() };
-    // The versions first: of a later one nothing more is known.
+    // Versions are read first, since the rest of a later version may be unreadable.
     let versions: Vec<Version> = serde_json::from_slice(bytes).map_err(malformed)?;
     match versions.iter().map(|version| version.v).max() {
         Some(found) if found > EVENT_VERSION => Err(StoreError::Newer { what: what(), found, known: EVENT_VERSION }),
@@ -167,7 +137,6 @@ pub fn read_events<T: DeserializeOwned>(what: impl Fn() -> String, bytes: &[u8])
     }
 }
 
-/// The text of an artifact.
 pub async fn artifact_text(store: &dyn Store, id: &ArtifactId) -> Result<Option<String>, StoreError> {
     Ok(store.get(id).await?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }

@@ -1,5 +1,4 @@
-//! What workers store of a task, with the version of its form: outcomes and finished calls. Every
-//! version ever written is read, the newest is written.
+//! The stored form of outcomes and finished calls, with its version.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -17,21 +16,14 @@ struct Version {
     v: u16,
 }
 
-/// The bytes of `body` as they are stored.
 pub fn write<T: Serialize>(body: &T) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&Envelope { v: STORED_VERSION, body }).map_err(|e| e.to_string())
 }
 
-/// What is stored in these bytes.
-///
-/// # Errors
-/// When they are of a version that this program does not know, or malformed.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let Version { v } = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
     if v != STORED_VERSION {
-        return Err(format!(
-            "it has format version {v}, this program reads up to {STORED_VERSION}: use a newer casebook"
-        ));
+        return Err(format!("expected format version {STORED_VERSION} or older, got {v}; use a newer casebook"));
     }
     serde_json::from_slice::<Envelope<T>>(bytes).map(|e| e.body).map_err(|e| e.to_string())
 }
@@ -57,7 +49,7 @@ mod tests {
     #[test]
     fn a_later_version_is_refused_with_both_named() {
         let error = read::<ToolCall>(br#"{"v":2,"body":{}}"#).unwrap_err();
-        assert_eq!(error, "it has format version 2, this program reads up to 1: use a newer casebook");
+        assert_eq!(error, "expected format version 1 or older, got 2; use a newer casebook");
         assert!(read::<ToolCall>(b"{}").is_err());
     }
 }

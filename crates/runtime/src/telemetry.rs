@@ -1,6 +1,5 @@
-//! Logs, spans and measurements. The names of all spans and fields are here, those of what is measured in
-//! [`meter`], and nowhere else; those of model and tool calls follow OpenTelemetry's conventions for
-//! generative AI. [`export`] sends both to a collector, where one is named.
+//! Logs, spans and metrics. This file names all spans and their fields, and [`meter`] all metrics. Names for model and
+//! tool calls follow OpenTelemetry's conventions for generative AI. [`export`] sends both to a collector.
 
 use std::io::IsTerminal;
 
@@ -12,13 +11,10 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 pub mod export;
 pub mod meter;
 
-/// Span: one task, from delivery to recorded outcome.
 pub const TASK: &str = "invoke_agent";
-/// Span: one call of a language model.
 pub const MODEL_CALL: &str = "chat";
-/// Span: one call of a tool.
 pub const TOOL_CALL: &str = "execute_tool";
-/// Span: an investigation from its first event to its last, told when it is over.
+/// Span: a whole investigation, exported when it is closed.
 pub const INVESTIGATION: &str = "investigation";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -28,8 +24,8 @@ pub enum LogFormat {
     Json,
 }
 
-/// Opens the span of a task of the agent of this name. A trace of its own, which [`export::link`] ties to the
-/// investigation: one trace of all tasks would last as long as it does.
+/// Opens the span of a task. Each task is a separate trace, linked to the investigation by [`export::link`], since a
+/// trace of all tasks would last too long.
 #[macro_export]
 macro_rules! task_span {
     ($task:expr, $agent:expr) => {
@@ -50,7 +46,6 @@ macro_rules! task_span {
     };
 }
 
-/// Opens the span of a tool call.
 #[macro_export]
 macro_rules! tool_span {
     ($id:expr, $tool:expr) => {
@@ -66,8 +61,7 @@ macro_rules! tool_span {
     };
 }
 
-/// Opens the span of a model call: names and counts, never a prompt or a reply. What is `Empty` is
-/// recorded when the reply is there.
+/// Opens the span of a model call, without prompt and reply. `Empty` fields are recorded with the reply.
 #[macro_export]
 macro_rules! model_span {
     ($ask:expr, $provider:expr, $model:expr) => {
@@ -93,32 +87,30 @@ macro_rules! model_span {
     };
 }
 
-/// What `directives` let through, except what could show a secret.
+/// A filter from `directives` that also blocks what could show a secret.
 pub fn filter(directives: &str) -> EnvFilter {
     let filter = EnvFilter::try_new(directives).unwrap_or_else(|_| EnvFilter::new("warn"));
-    // The library behind MCP logs addresses, which may hold a key.
+    // The MCP library logs addresses, which may contain a key.
     "rmcp=off".parse().into_iter().fold(filter, EnvFilter::add_directive)
 }
 
-/// A number of a span: what is not signed would reach a collector as text.
+/// Span fields must be signed: collectors would get other integers as text.
 pub fn count(number: impl TryInto<i64>) -> i64 {
     number.try_into().unwrap_or(i64::MAX)
 }
 
-/// Marks `span` as failed, by the sort of failure alone: what a model or a tool said is not for a collector.
+/// Marks `span` as failed with the kind of failure. Texts of models and tools must not reach a collector.
 pub fn failed(span: &tracing::Span, sort: impl std::fmt::Display) {
     span.record("otel.status_code", "ERROR");
     span.record("error.type", tracing::field::display(sort));
 }
 
-/// Sends log lines to standard error. `CASEBOOK_LOG` filters them, in the syntax of `tracing`
-/// (`info`, `casebook_hub=debug`, …); without it only warnings show. Where a `collector` is named, or the
-/// variables that every program with OpenTelemetry reads name one, the spans and measurements of this process go
-/// there, as those of `service`, until [`export::end`]. A second call changes nothing.
+/// Logs to standard error, filtered by `CASEBOOK_LOG` in the syntax of `tracing` (`info`, `casebook_hub=debug`, …);
+/// default: warnings. Spans and metrics go to `collector`, or to the one that OpenTelemetry's standard variables name,
+/// until [`export::end`]. A second call changes nothing.
 ///
 /// # Errors
-/// The collector that was named for us cannot be sent to: what is wrong with it. Lines are written all the same. What
-/// is wrong with variables that others set is a warning.
+/// `collector` cannot be used. Logging works nevertheless. Faults in the standard variables only cause a warning.
 pub fn start(format: LogFormat, service: &'static str, collector: Option<&str>) -> Result<(), String> {
     let filter = filter(&std::env::var("CASEBOOK_LOG").unwrap_or_else(|_| "warn".into()));
     let lines = tracing_subscriber::fmt::layer()
@@ -133,11 +125,11 @@ pub fn start(format: LogFormat, service: &'static str, collector: Option<&str>) 
         Ok(tracer) => (tracer, Ok(())),
         Err(why) => (None, Err(why)),
     };
-    // An error says that a subscriber is there already, as in tests.
+    // An error means that a subscriber exists, as in tests.
     let _ = tracing_subscriber::registry().with(tracer.map(export::layer)).with(lines).try_init();
     match opened {
         Err(why) if collector.is_none() => {
-            tracing::warn!(why, "no traces and measurements are sent");
+            tracing::warn!(why, "not sending traces and metrics");
             Ok(())
         }
         opened => opened,

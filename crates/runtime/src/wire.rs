@@ -1,22 +1,19 @@
-//! Messages between our own processes: a version of two bytes, then bincode, decoded under a size
-//! limit and to the last byte. This is the one file that names bincode (the crate is no longer
-//! maintained; version 2.0.1 is pinned for being the last that works).
+//! Messages between our own processes: a version of two bytes, then bincode. Only this file uses bincode. The crate
+//! has no maintainer any more, and 2.0.1 is pinned as its last working version.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The version of the messages: both ends have the same, or nothing is read.
+/// The version of the messages. Both ends must use the same one.
 pub const WIRE_VERSION: u16 = 5;
 
-/// The largest message that is decoded, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Why a message cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error(
-        "message has protocol version {found}, this process speaks {WIRE_VERSION}: run the same casebook on both ends, \
-         unless it is no message of casebook at all"
+        "expected a message of protocol version {WIRE_VERSION}, got {found}; run the same version of casebook on both \
+         ends, and check that the message comes from casebook"
     )]
     Version { found: u16 },
     #[error("message cannot be read as {expected}: {reason}")]
@@ -29,10 +26,6 @@ fn config() -> impl bincode::config::Config {
     bincode::config::standard().with_limit::<MAX_MESSAGE_BYTES>()
 }
 
-/// The bytes of a message.
-///
-/// # Errors
-/// [`WireError::Unwritable`] when it is over [`MAX_MESSAGE_BYTES`].
 pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, WireError> {
     let mut bytes = WIRE_VERSION.to_be_bytes().to_vec();
     let body = bincode::serde::encode_to_vec(message, config()).map_err(|e| WireError::Unwritable(e.to_string()))?;
@@ -43,7 +36,6 @@ pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, WireError> {
     Ok(bytes)
 }
 
-/// The message in these bytes.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     let malformed = |reason: String| WireError::Malformed { expected: std::any::type_name::<T>(), reason };
     let (version, body) = bytes.split_first_chunk::<2>().ok_or_else(|| malformed("it is empty".into()))?;
@@ -81,7 +73,7 @@ mod tests {
         let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "message has protocol version 9, this process speaks 5: run the same casebook on both ends, unless it is no message of casebook at all"
+            "expected a message of protocol version 5, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
         );
     }
 

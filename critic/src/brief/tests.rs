@@ -204,7 +204,7 @@ fn a_review_judges_each_submitted_finding_once_and_no_other() {
         faults,
         [
             "/findings/0/finding: \"r1-endpoint-1\" was not submitted in this round: leave it out",
-            "/findings/1/contradicted_by/0: there is no finding \"r9-x-1\": write the id of one in the sections",
+            "/findings/1/contradicted_by/0: expected the id of a finding in the sections, got \"r9-x-1\"",
             "/findings: no judgement of r2-endpoint-2: judge each submitted finding",
         ]
     );
@@ -226,7 +226,7 @@ fn events_stand_on_findings_that_there_are() {
     assert_eq!((draft.events.len(), draft.events[0].findings.len(), draft.gaps.len()), (1, 2, 1));
     let faults = read(&[event(&[]), event(&["r3-endpoint-1"])]).unwrap_err();
     assert_eq!(faults.len(), 2, "{faults:?}");
-    assert!(faults[1].starts_with("/events/1/findings/0: there is no finding"), "{faults:?}");
+    assert!(faults[1].starts_with("/events/1/findings/0: expected the id of a finding"), "{faults:?}");
 }
 
 #[test]

@@ -194,10 +194,10 @@ async fn an_expert_looks_into_its_own_results_and_cites_them_not_the_look() {
         assert_eq!(results[n].0, CallStatus::Failed);
         assert!(results[n].1.contains(expect), "{}", results[n].1);
     };
-    refused(6, "\"r1.investigate.other.t1.0\" is no call of this task");
+    refused(6, "expected a call of this task, got \"r1.investigate.other.t1.0\"");
     refused(7, "\"/orders\" is an array of 60000 items");
-    refused(8, "there is no tool \"shop__refund\" in your toolset, which has count_result, search_result, shop__");
-    refused(9, "r1.investigate.shop.t2.0 looked into a result itself");
+    refused(8, "expected a tool of your toolset (count_result, search_result, shop__");
+    refused(9, "r1.investigate.shop.t2.0 examined a result itself");
     let Ok(Answer::Investigate(findings)) = &outcome.result else { panic!("{outcome:?}") };
     let checked = exhibits.check(&findings[0]);
     assert!(checked.valid(), "{checked:?}");
@@ -265,7 +265,7 @@ async fn the_critic_sees_arguments_results_documentation_and_who_had_what() {
         assert!(error.contains(why), "{error}");
     }
     let error = ask("get_tool_result", json!({"call": "r9.investigate.shop.t1.0"})).await.unwrap_err();
-    assert!(error.contains("no tool call r9.investigate.shop.t1.0 is on record"), "{error}");
+    assert!(error.contains("tool call r9.investigate.shop.t1.0 is not recorded"), "{error}");
 
     for name in ["get_toolset_info", "get_tool_info"] {
         let one = ask(name, json!({"domain": "shop", "tool": "shop__tail"})).await.unwrap();

@@ -152,7 +152,7 @@ fn a_question_goes_to_experts_that_there_are() {
     let faults = DirectorBrief.read(&task, &[], &object).unwrap_err();
     assert_eq!(
         faults,
-        ["/question: is empty: write a sentence", "/to/0: \"cloud\" is not on the roster: write some of endpoint"]
+        ["/question: is empty; write a sentence", "/to/0: \"cloud\" is not on the roster: write some of endpoint"]
     );
 }
 
@@ -166,7 +166,10 @@ fn a_report_rests_on_findings_that_there_are() {
     let Ok(Answer::Report(conclusion)) = DirectorBrief.read(&task, &[], &report("r1-endpoint-0")) else { panic!() };
     assert_eq!(conclusion.findings.len(), 3);
     let faults = DirectorBrief.read(&task, &[], &report("r9-cloud-1")).unwrap_err();
-    assert!(faults[0].starts_with("/findings/3: there is no finding \"r9-cloud-1\""), "{faults:?}");
+    assert!(
+        faults[0].starts_with("/findings/3: expected the id of a finding in the sections, got \"r9-cloud-1\""),
+        "{faults:?}"
+    );
 }
 
 #[test]

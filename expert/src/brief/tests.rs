@@ -167,7 +167,10 @@ fn what_makes_an_answer_unusable_is_named_with_its_place() {
     let count = |value: &str, at: &str| json!({"kind": "count", "call": CALL, "at": at, "value": value});
     check(count("many", "/total"), "/value: \"many\" is not a number");
     check(count("1", "line 1"), "/at: a number is cited by JSON pointer");
-    check(json!({"kind": "absence", "call": CALL, "at": "/total", "from": "noon"}), "/from: \"noon\" is no time");
+    check(
+        json!({"kind": "absence", "call": CALL, "at": "/total", "from": "noon"}),
+        "/from: expected a time, got \"noon\"",
+    );
 
     let mut object = answer(&[]);
     object["findings"][0]["time"] = Value::Null;

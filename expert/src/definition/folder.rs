@@ -1,21 +1,16 @@
-//! A folder of Experts.
-
 use std::path::{Path, PathBuf};
 
 use casebook_runtime::config::{self, ConfigFault, ConfigFaults, Form, Source, sorted};
 
 use super::Definition;
 
-/// The Experts that the files in `dir` define (`*.yaml` and `*.yml`), in the order of the files' names.
-///
-/// # Errors
-/// All faults of all files; two Experts of one name, and a folder without such a file, are faults, too.
+/// The Experts in the files `*.yaml` and `*.yml` of `dir`, in order of file name. Duplicate names and a folder without
+/// Experts are faults.
 pub fn read(dir: &Path) -> Result<Vec<Definition>, ConfigFaults> {
     let (read, faults) = each(dir);
     if faults.is_empty() { Ok(read) } else { Err(ConfigFaults(faults)) }
 }
 
-/// The Experts in `dir` that hold, as [`read`] finds them, and all faults of the others.
 pub fn each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
     let files = match files(dir) {
         Ok(files) => files,
@@ -25,7 +20,7 @@ pub fn each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
     };
     let (mut read, mut faults): (Vec<Definition>, Vec<ConfigFault>) = (Vec::new(), Vec::new());
     if files.is_empty() {
-        let what = "there is no Expert in this folder; write one file NAME.yaml for each (docs/experts.md)";
+        let what = "expected at least one Expert in this folder; write a file NAME.yaml for each (docs/experts.md)";
         faults.extend(ConfigFaults::of_file(dir, what).0);
     }
     for file in files {
@@ -39,7 +34,7 @@ pub fn each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
         match Definition::parse(&file, &text) {
             Ok(definition) => {
                 if let Some(had) = read.iter().find(|had| had.name == definition.name) {
-                    let what = format!("{} is an Expert of {}, too; rename one", had.name, had.file.display());
+                    let what = format!("{} is also an Expert of {}; rename one", had.name, had.file.display());
                     faults.push(Source::new(Form::Yaml, &file, &text).fault(&["name"], what));
                 }
                 read.push(definition);
@@ -50,7 +45,6 @@ pub fn each(dir: &Path) -> (Vec<Definition>, Vec<ConfigFault>) {
     (read, sorted(faults))
 }
 
-/// The YAML files of `dir`, in the order of their names.
 fn files(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {

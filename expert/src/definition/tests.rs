@@ -68,7 +68,7 @@ fn every_fault_names_its_line_its_key_and_what_to_write() {
         ("name: cloud", "name: The Cloud", 1, "name: "),
         ("name: cloud\n", "", 1, "name: is missing; write its domain"),
         ("name: cloud", "name: [7]", 1, "name: expected a text"),
-        ("description: |\n  Knows the cloud.\n", "", 1, "description: is missing; write what it knows"),
+        ("description: |\n  Knows the cloud.\n", "", 1, "description: is missing; write its knowledge"),
         ("description: |\n  Knows the cloud.\n", "description: ' '\n", 2, "description: is empty"),
         ("instructions: |\n  Look first.\n\n  Then look again.\n", "", 1, "instructions: is missing"),
         ("expects: CloudTrail", "expects: [CloudTrail]", 4, "expects: expected a text"),
@@ -77,7 +77,7 @@ fn every_fault_names_its_line_its_key_and_what_to_write() {
             "tools:\n  - evidence/*\n  - my/server/search_*\n",
             "",
             1,
-            "tools: is missing; write a list of what it may call",
+            "tools: is missing; write a list of tools that it may call",
         ),
         (
             "tools:\n  - evidence/*\n  - my/server/search_*\n",
@@ -86,15 +86,15 @@ fn every_fault_names_its_line_its_key_and_what_to_write() {
             "tools: expected a list of 1 to 200 names",
         ),
         ("  - evidence/*\n  - my/server/search_*\n", "", 10, "tools: expected a list"),
-        ("  - evidence/*", "  - '*'", 11, "tools.0: no tools are implied; write server/*"),
+        ("  - evidence/*", "  - '*'", 11, "tools.0: expected server/tool, got \"*\"; write server/*"),
         (
             "  - evidence/*",
             "  - search",
             11,
-            "tools.0: \"search\" names no server; write server/tool, such as evidence/search",
+            "tools.0: expected server/tool, got \"search\"; write evidence/search for a tool over the logs",
         ),
-        ("my/server/search_*", "server/", 12, "tools.1: \"server/\" is half a name"),
-        ("my/server/search_*", "/tool", 12, "tools.1: \"/tool\" is half a name"),
+        ("my/server/search_*", "server/", 12, "tools.1: expected server/tool, got \"server/\""),
+        ("my/server/search_*", "/tool", 12, "tools.1: expected server/tool, got \"/tool\""),
         ("sources: [cloud, \"host-*.log\"]", "sources: []", 13, "sources: expected a list of 1 to 200 names"),
         ("turns: 12", "turns: 0", 14, "limits.turns: expected a number from 1 to 1000"),
         ("turns: 12", "turn: 12", 14, "limits.turn: unknown key; write turns"),
@@ -128,7 +128,7 @@ fn a_folder_is_read_in_order_and_its_faults_together() {
         let faults = read_folder(dir.path()).expect_err("it must not hold");
         faults.0.iter().map(|f| f.to_string().replace(&dir.path().display().to_string(), "D")).collect()
     };
-    assert!(told()[0].starts_with("D:1: there is no Expert in this folder"), "{:?}", told());
+    assert!(told()[0].starts_with("D:1: expected at least one Expert in this folder"), "{:?}", told());
     write("b.yaml", FILE);
     write("a.yml", &FILE.replace("name: cloud", "name: code"));
     write("notes.txt", "nothing");
@@ -139,7 +139,7 @@ fn a_folder_is_read_in_order_and_its_faults_together() {
     std::fs::write(dir.path().join("e.yaml"), b"name: \xff").unwrap();
     let told = told();
     assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[0].starts_with("D/c.yaml:2: name: cloud is an Expert of D/b.yaml, too"), "{told:?}");
+    assert!(told[0].starts_with("D/c.yaml:2: name: cloud is also an Expert of D/b.yaml"), "{told:?}");
     assert!(told[1].starts_with("D/d.yaml:") && told[2].contains("D/e.yaml:1: expected UTF-8"), "{told:?}");
     let gone = read_folder(&dir.path().join("gone")).unwrap_err();
     assert!(gone.0[0].what.starts_with("this folder cannot be read"), "{gone:?}");

@@ -1,4 +1,4 @@
-//! Tools of several places as the one set that an Expert has.
+//! Combines tools from several places into one toolset.
 
 use std::sync::Arc;
 
@@ -9,14 +9,12 @@ use casebook_protocol::Toolset;
 
 pub(super) struct Part {
     pub(super) tools: Arc<dyn Tools>,
-    /// Those that the Expert may call.
     pub(super) allowed: Vec<Pattern>,
-    /// Name and description in place of its own.
+    /// Replaces the name and description of the toolset.
     pub(super) named: Option<(String, String)>,
 }
 
 impl Part {
-    /// All of the tools, as they describe themselves.
     pub(super) fn whole(tools: Arc<dyn Tools>) -> Self {
         Self { tools, allowed: vec![Pattern::new("*")], named: None }
     }
@@ -31,12 +29,12 @@ impl Part {
     }
 }
 
-/// Several sets of tools as one; no two of them have a tool of the same name.
+/// Several toolsets as one. No two of them may have a tool of the same name.
 pub(super) struct Joined(pub(super) Vec<Part>);
 
 impl Joined {
     fn part(&self, tool: &str) -> Option<&Arc<dyn Tools>> {
-        // Tools of one place say best themselves why one of them cannot be called.
+        // A single part can explain best why it refuses a tool.
         let has = |part: &Part| self.0.len() == 1 || part.tools.toolset().tools.iter().any(|t| t.name == tool);
         self.0.iter().find(|part| any(&part.allowed, tool) && has(part)).map(|part| &part.tools)
     }
@@ -61,7 +59,7 @@ impl Tools for Joined {
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         match self.part(tool) {
             Some(part) => part.call(tool, arguments).await,
-            None => Err(format!("there is no tool {tool:?} in this toolset")),
+            None => Err(format!("expected a tool of this toolset, got {tool:?}")),
         }
     }
 }

@@ -192,5 +192,5 @@ fn variables_that_help_names_are_known_and_misspelled_ones_are_told() {
     let mut list = Command::new(folder.join("casebook"));
     list.arg("list").arg("--data").arg(place.path()).env_clear().env("CASEBOOK_NATZ", "nats://127.0.0.1:1");
     let told = String::from_utf8(list.output().unwrap().stderr).unwrap();
-    assert!(told.contains("CASEBOOK_NATZ is read by nobody; is CASEBOOK_NATS meant?"), "{told}");
+    assert!(told.contains("CASEBOOK_NATZ; did you mean CASEBOOK_NATS?"), "{told}");
 }

@@ -113,9 +113,9 @@ fn a_wrong_setting_ends_each_program_with_its_place() {
             "settings.toml:2: replicas: expected a whole number from 1 to 5, got \"7\"\n",
         ),
         (&all[3..], "", &["--models", "x"], "unexpected argument '--models'"),
-        (&roles[2..], "", &[], "there is nothing to read: name a profile with --profile FILE\n"),
+        (&roles[2..], "", &[], "expected a profile, got none; give --profile FILE\n"),
         (&roles[2..], "", &["--profile", "nowhere.toml"], "cannot read the profile nowhere.toml: "),
-        (&roles[2..], "", &[profile, profile].concat(), "is in another profile, too"),
+        (&roles[2..], "", &[profile, profile].concat(), "is in two profiles"),
         (&roles[2..], "domain = [\"network\"]", &profile, "profile.toml:3: domain: unknown key; write domains"),
         (
             &roles[2..],
@@ -195,7 +195,7 @@ fn two_experts_of_the_same_evidence_build_its_index_once_and_wait_for_a_hub() {
     let arguments = ["--nats", &nats.broker.url(), "--profile", profile.to_str().unwrap()];
     let both = ["one", "two"].map(|name| start("casebook-expert", name, folder.path(), &arguments));
     for expert in &both {
-        let waits = |reason: &&String| reason.contains("no Hub is there");
+        let waits = |reason: &&String| reason.contains("no Hub answers");
         let answer = answer("a reason", expert, |answer| answer.reasons.iter().filter(waits).count() == 2);
         assert_eq!((answer.connected, answer.joined, answer.ready), (true, false, false));
         assert_eq!(answer.queues, ["expert-identity", "expert-network"]);

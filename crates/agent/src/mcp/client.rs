@@ -1,4 +1,4 @@
-//! One connection to an MCP server: the only place that speaks the protocol as a client.
+//! One connection to an MCP server. Only this module speaks the protocol as a client.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,37 +28,26 @@ use super::{Listed, Listing};
 mod child;
 mod secret;
 
-use child::{heard, spawned};
+use child::{collect, spawned};
 use secret::{secrets, without};
 
-/// The longest message that is read, in bytes; a longer one is dropped, and its call answered by nobody.
+/// The longest accepted message, in bytes. A longer one is dropped, so its call gets no answer.
 pub const MESSAGE: usize = 64 * 1024 * 1024;
-/// The most tools of one server, and the most bytes of their list.
+/// The limits of a server's list of tools: their number, and their bytes.
 const TOOLS: usize = 1000;
 const LISTED: usize = 16 * 1024 * 1024;
-/// How long a child may take to end once its input is closed, and again once it was asked to.
+/// How long a child may take to end after its input is closed, and again after SIGTERM.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How a server is reached, with its secrets.
 #[derive(Clone)]
 pub enum Reach {
-    Child {
-        program: String,
-        args: Vec<String>,
-        env: Vec<(String, SecretString)>,
-        /// Where it runs.
-        cwd: Option<PathBuf>,
-    },
-    Http {
-        url: String,
-        headers: Vec<(String, SecretString)>,
-    },
+    Child { program: String, args: Vec<String>, env: Vec<(String, SecretString)>, cwd: Option<PathBuf> },
+    Http { url: String, headers: Vec<(String, SecretString)> },
 }
 
-/// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallError {
-    /// The server says no: a fact for the caller.
+    /// The server refused or reported a failure, which is a result for the caller.
     Refused(String),
     Late,
     Lost(String),
@@ -67,9 +56,9 @@ pub enum CallError {
 pub struct Client {
     running: Option<RunningService<RoleClient, Handler>>,
     child: Option<Child>,
-    /// The group of processes that the child leads.
+    /// The process group that the child leads.
     group: Option<rustix::process::Pid>,
-    said: Arc<Mutex<Vec<u8>>>,
+    errors: Arc<Mutex<Vec<u8>>>,
     secrets: Vec<SecretString>,
     changed: Arc<AtomicBool>,
     pub since: Instant,
@@ -90,10 +79,7 @@ impl ClientHandler for Handler {
 }
 
 impl Client {
-    /// Connects, within `patience`.
-    ///
-    /// # Errors
-    /// Why not, in words without secrets.
+    /// Connects within `patience`. The error contains no secrets.
     pub async fn connect(reach: &Reach, patience: Duration) -> Result<Self, String> {
         let changed = Arc::new(AtomicBool::new(false));
         let handler = Handler { changed: Arc::clone(&changed) };
@@ -101,7 +87,7 @@ impl Client {
             running: None,
             child: None,
             group: None,
-            said: Arc::default(),
+            errors: Arc::default(),
             secrets: secrets(reach),
             changed,
             since: Instant::now(),
@@ -120,7 +106,7 @@ impl Client {
                 let mut child = spawned(program, args, env, cwd.as_deref())?;
                 let (output, input) = (child.stdout.take(), child.stdin.take());
                 if let Some(errors) = child.stderr.take() {
-                    tokio::spawn(heard(errors, Arc::clone(&self.said)));
+                    tokio::spawn(collect(errors, Arc::clone(&self.errors)));
                 }
                 self.group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
                 self.child = Some(child);
@@ -133,7 +119,7 @@ impl Client {
                 let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
                     .custom_headers(parsed(headers)?)
                     .max_sse_event_size(MESSAGE);
-                // A redirect could carry the headers to somebody else.
+                // A redirect could send the headers to another server.
                 let http = reqwest::Client::builder()
                     .redirect(reqwest::redirect::Policy::none())
                     .connect_timeout(Duration::from_secs(10))
@@ -147,53 +133,50 @@ impl Client {
         Ok(())
     }
 
-    /// `why` with what the child said last, and without what is secret.
     async fn explained(&mut self, why: &str) -> String {
         if let Some(child) = &mut self.child {
-            // What it said last may still be on its way.
+            // Its last output may still be on its way.
             let _ = tokio::time::timeout(Duration::from_millis(200), child.wait()).await;
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        self.told(why)
+        self.with_output(why)
     }
 
-    fn told(&self, why: &str) -> String {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before anything is cut: half a secret is one, too.
+    fn with_output(&self, why: &str) -> String {
+        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        // Secrets are removed before texts are cut, since a part of a secret is also secret.
         let without = |text: &str| without(text, &self.secrets);
-        let (why, text) = (without(why), without(&String::from_utf8_lossy(&said)));
+        let (why, text) = (without(why), without(&String::from_utf8_lossy(&errors)));
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" / ");
-        let mut told = one_line(&why, 300);
+        let mut message = one_line(&why, 300);
         if !last.is_empty() {
-            told.push_str(&format!("; it said: {}", one_line(&last, 400)));
+            message.push_str(&format!("; its last output: {}", one_line(&last, 400)));
         }
-        told
+        message
     }
 
-    /// The connection is still there, as far as is known.
+    /// False if the connection is known to be closed.
     pub fn alive(&self) -> bool {
         self.running.as_ref().is_some_and(|running| !running.is_closed() && !running.is_transport_closed())
     }
 
-    /// Why the connection is gone.
     pub fn why_gone(&mut self) -> String {
         let ended = self.child.as_mut().and_then(|child| child.try_wait().ok().flatten());
         match ended {
-            Some(status) => self.told(&format!("it ended: {status}")),
-            None => self.told("it closed the connection"),
+            Some(status) => self.with_output(&format!("it ended: {status}")),
+            None => self.with_output("it closed the connection"),
         }
     }
 
-    /// The server has said since they were listed that its tools changed.
+    /// True if the server reported a change of its tools after they were listed.
     pub fn tools_changed(&self) -> bool {
         self.changed.load(Ordering::Acquire)
     }
 
-    /// What the server says of itself and of its tools.
     pub async fn list(&self, patience: Duration) -> Result<Listing, String> {
         let running = self.running.as_ref().ok_or("is not connected")?;
-        // Said while they are listed, it holds for the next time.
+        // A change that is reported during the listing counts for the next time.
         let changed = self.changed.swap(false, Ordering::AcqRel);
         let listing = self.asked(running, patience).await;
         if listing.is_err() && changed {
@@ -210,8 +193,8 @@ impl Client {
         let tools = if running.peer_info().is_some_and(|info| info.capabilities.tools.is_some()) {
             tokio::time::timeout(patience, all_tools(running))
                 .await
-                .map_err(|_| self.told(&format!("did not list its tools within {} s", patience.as_secs_f32())))?
-                .map_err(|e| self.told(&format!("cannot list its tools: {e}")))?
+                .map_err(|_| self.with_output(&format!("did not list its tools within {} s", patience.as_secs_f32())))?
+                .map_err(|e| self.with_output(&format!("cannot list its tools: {e}")))?
         } else {
             Vec::new()
         };
@@ -222,7 +205,6 @@ impl Client {
         Ok(Listing { server, protocol, tools: tools.into_iter().map(listed).collect() })
     }
 
-    /// Calls a tool.
     pub async fn call(
         &self,
         tool: &str,
@@ -231,7 +213,7 @@ impl Client {
     ) -> Result<String, CallError> {
         let running = self.running.as_ref().ok_or_else(|| CallError::Lost("is not connected".into()))?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        // A request that nobody waits for any more is cancelled at the server.
+        // A request whose caller stops waiting is cancelled at the server.
         let answer = tokio::time::timeout(patience, running.call_tool_once(params)).await;
         match answer {
             Err(_) => Err(CallError::Late),
@@ -244,21 +226,21 @@ impl Client {
                 };
                 answered.text().map_err(CallError::Refused)
             }
-            Ok(Ok(_)) => Err(CallError::Refused("the server asks for input, which nobody here can give".into())),
+            Ok(Ok(_)) => Err(CallError::Refused("the server asks for input, which casebook does not support".into())),
             Ok(Err(ServiceError::McpError(error))) => {
-                Err(CallError::Refused(self.told(&format!("the server refuses: {}", error.message))))
+                Err(CallError::Refused(self.with_output(&format!("the server refuses: {}", error.message))))
             }
             Ok(Err(error @ (ServiceError::TransportClosed | ServiceError::TransportSend(_)))) => {
-                Err(CallError::Lost(self.told(&error.to_string())))
+                Err(CallError::Lost(self.with_output(&error.to_string())))
             }
-            Ok(Err(error)) => Err(CallError::Refused(self.told(&error.to_string()))),
+            Ok(Err(error)) => Err(CallError::Refused(self.with_output(&error.to_string()))),
         }
     }
 
-    /// Ends the connection: a child may end by itself, then it is asked to, then it is killed.
+    /// Ends the connection. A child gets time to end by itself, and is then terminated and killed.
     pub async fn close(mut self) {
         if let Some(running) = self.running.take() {
-            // What ended has ended.
+            // An error means that it has already ended.
             let _ = tokio::time::timeout(FAREWELL, running.cancel()).await;
         }
         if let Some(mut child) = self.child.take()
@@ -267,18 +249,15 @@ impl Client {
             self.signal(rustix::process::Signal::TERM);
             let _ = tokio::time::timeout(FAREWELL, child.wait()).await;
         }
-        // What it started may still run; and dropped, this ends it.
     }
 
-    /// Ends a child at once, with all that it started.
     pub fn kill(&self) {
         self.signal(rustix::process::Signal::KILL);
     }
 
-    /// To the child and to what it started: it leads a group of its own.
+    /// The child leads a process group, so the signal reaches all processes that it started.
     fn signal(&self, signal: rustix::process::Signal) {
         if let Some(group) = self.group {
-            // An error says that all of it has ended.
             let _ = rustix::process::kill_process_group(group, signal);
         }
     }
@@ -290,8 +269,7 @@ impl Drop for Client {
     }
 }
 
-/// All pages of tools, as far as a list of tools goes: asked for anew, whatever the server says of how long
-/// a page holds.
+/// All pages of a server's tools, always requested anew.
 async fn all_tools(running: &RunningService<RoleClient, Handler>) -> Result<Vec<Tool>, String> {
     let (mut all, mut bytes, mut cursor) = (Vec::new(), 0, None);
     loop {
@@ -299,14 +277,14 @@ async fn all_tools(running: &RunningService<RoleClient, Handler>) -> Result<Vec<
         let request = ListToolsRequest::with_param(params);
         let answer = running.send_request(ClientRequest::ListToolsRequest(request)).await;
         let ServerResult::ListToolsResult(page) = answer.map_err(|e| e.to_string())? else {
-            return Err("it answers something else".to_owned());
+            return Err("unexpected answer".to_owned());
         };
         for tool in page.tools {
             bytes += serde_json::to_string(&tool).map_or(0, |text| text.len());
             all.push(tool);
         }
         if all.len() > TOOLS || bytes > LISTED {
-            return Err(format!("there are more than {TOOLS} of them, or more than {LISTED} bytes"));
+            return Err(format!("more than {TOOLS} tools, or more than {LISTED} bytes"));
         }
         match page.next_cursor {
             Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
@@ -317,7 +295,7 @@ async fn all_tools(running: &RunningService<RoleClient, Handler>) -> Result<Vec<
 
 fn parsed(headers: &[(String, SecretString)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let one = |(name, value): &(String, SecretString)| {
-        let header = HeaderName::from_str(name).map_err(|_| format!("{name:?} is no name of a header"))?;
+        let header = HeaderName::from_str(name).map_err(|_| format!("expected the name of a header, got {name:?}"))?;
         let mut value = HeaderValue::from_str(value.expose_secret())
             .map_err(|_| format!("the value of header {name} has characters that no header may have"))?;
         value.set_sensitive(true);

@@ -1,5 +1,4 @@
-//! What of a server's tools is offered, and what reaches the server of what a caller asks for. Pure:
-//! the one place that decides it.
+//! Decides which tools of a server are offered, and which arguments reach the server.
 
 use casebook_protocol::hash::canonical_json;
 use casebook_protocol::{ToolSpec, offered_name, one_line};
@@ -14,28 +13,26 @@ use crate::model::data::{head, visible};
 
 mod cost;
 
-/// The longest description of a tool that is offered, in bytes; it is cut beyond.
+/// The longest description of an offered tool, in bytes. A longer one is cut.
 const DESCRIPTION: usize = 4096;
-/// So many faults of a call's arguments are told.
+/// The most faults of a call's arguments in an error.
 const FAULTS: usize = 5;
 
 #[derive(Debug)]
 pub struct Judged {
     pub listed: Listed,
     pub fingerprint: String,
-    /// How it stands to its pin.
     pub pinned: Pinned,
-    /// It may change something, and is allowed to.
+    /// It may change something, and the policy allows that.
     pub writes: bool,
     pub standing: Result<Offer, String>,
 }
 
 #[derive(Debug)]
 pub struct Offer {
-    /// As callers see it.
     pub spec: ToolSpec,
     fixed: Map<String, Value>,
-    /// The server's own schema, compiled.
+    /// The server's own schema.
     schema: JsonSchema,
 }
 
@@ -46,16 +43,16 @@ pub fn judge(server: &str, policy: &ServerPolicy, listed: Listed, pinned: Pinned
     let reads = known_to_read || listed.read_only == Some(true);
     let standing = match pinned {
         Pinned::Changed => Err(format!(
-            "it has changed since it was pinned: look at it, then `casebook tools --confirm {server}/{}`",
+            "it has changed since it was pinned; check it, then run `casebook tools --confirm {server}/{}`",
             one_line(&listed.name, 80)
         )),
         Pinned::New => Err(format!(
-            "its server did not have it when it was pinned: look at it, then `casebook tools --confirm {server}/{}`",
+            "it is new since its server was pinned; check it, then run `casebook tools --confirm {server}/{}`",
             one_line(&listed.name, 80)
         )),
         Pinned::Same | Pinned::Never if !reads && !writes => Err(format!(
-            "nothing says that it only reads: list it in tools.yaml under servers.{server}.read_only if you know that \
-             it does, or under `writes` if it may change something"
+            "expected a tool that only reads; list it in tools.yaml under servers.{server}.read_only if it does, or \
+             under `writes` if it may change something"
         )),
         Pinned::Same | Pinned::Never => offer(server, policy, &listed),
     };
@@ -67,25 +64,25 @@ fn offer(server: &str, policy: &ServerPolicy, listed: &Listed) -> Result<Offer, 
     cost::bounded(&listed.schema)?;
     let schema = JsonSchema::compile(&listed.schema).map_err(|e| format!("its schema cannot be used: {e}"))?;
     let shown = without(&listed.schema, &fixed)?;
-    let input_schema = if policy.kind == Kind::Evidence { shown.to_string() } else { seen(&shown) };
     let evidence = policy.kind == Kind::Evidence;
+    let input_schema = if evidence { shown.to_string() } else { seen(&shown) };
     let description = if evidence {
         listed.description.clone()
     } else {
-        let told = visible(&listed.description);
-        let cut = head(&told, DESCRIPTION);
-        let more = if cut.len() < told.len() { "…" } else { "" };
-        // As a JSON text, so that nothing in it can pass for a line of ours.
+        let shown = visible(&listed.description);
+        let cut = head(&shown, DESCRIPTION);
+        let more = if cut.len() < shown.len() { "…" } else { "" };
+        // A JSON text cannot imitate a line of ours.
         let quoted = Value::from(format!("{cut}{more}"));
         format!("A tool of server {server}.{} In its own words: {quoted}", words(&fixed))
     };
     let name = if evidence { listed.name.clone() } else { offered_name(server, &listed.name) };
-    // A citation of it may be checked by calling again, by code: not what may change something.
+    // Code may call a repeatable tool again to check a citation, so it must not change anything.
     let repeatable = evidence || (any(&policy.repeatable, &listed.name) && !any(&policy.writes, &listed.name));
     Ok(Offer { spec: ToolSpec { name, description, input_schema, repeatable }, fixed, schema })
 }
 
-/// The arguments that the policy fixes for `tool`, later patterns over earlier ones.
+/// The arguments that the policy fixes for `tool`. Later patterns override earlier ones.
 fn fixed(policy: &ServerPolicy, tool: &str) -> Map<String, Value> {
     let all = policy.scope.iter().filter(|(pattern, _)| pattern.matches(tool));
     all.flat_map(|(_, arguments)| arguments.clone()).collect()
@@ -100,7 +97,7 @@ fn words(fixed: &Map<String, Value>) -> String {
     format!(" Fixed by configuration, for every call: {}.", all.join(", "))
 }
 
-/// The schema as a model may see it: what shows nothing is written out.
+/// The schema as models see it, with hidden characters made visible.
 fn seen(schema: &Value) -> String {
     fn all(value: &Value) -> Value {
         match value {
@@ -110,11 +107,10 @@ fn seen(schema: &Value) -> String {
             other => other.clone(),
         }
     }
-    // In one order: a server that lists its arguments in another one has the same tool.
+    // Sorted keys, so that a server may list its arguments in any order.
     canonical_json(&all(schema))
 }
 
-/// The schema without the arguments that are fixed.
 fn without(schema: &Value, fixed: &Map<String, Value>) -> Result<Value, String> {
     let mut shown = schema.clone();
     let object = shown.as_object_mut().filter(|o| o.get("type").is_none_or(|t| t == "object"));
@@ -123,14 +119,14 @@ fn without(schema: &Value, fixed: &Map<String, Value>) -> Result<Value, String> 
         let properties = object.get_mut("properties").and_then(Value::as_object_mut);
         let takes = properties.is_some_and(|all| {
             let before = all.len();
-            // In their own order: models read them in it.
+            // The order is kept, since models read the arguments in it.
             all.retain(|key, _| key != name);
             all.len() < before
         });
         if !takes {
             return Err(format!(
-                "the scope in tools.yaml fixes the argument {name:?}, which it does not take, so that it cannot be held \
-                 to it: name there the tools that take it"
+                "the scope in tools.yaml fixes the argument {name:?}, which it does not have; limit the scope to tools \
+                 that have this argument"
             ));
         }
         if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
@@ -141,10 +137,10 @@ fn without(schema: &Value, fixed: &Map<String, Value>) -> Result<Value, String> 
 }
 
 impl Offer {
-    /// The arguments under which a call is recorded: those that are fixed for every caller show what was asked.
+    /// The recorded arguments of a call: those of the caller and the fixed ones.
     pub fn sent(&self, asked: &str) -> String {
         match serde_json::from_str::<Value>(asked) {
-            // What was refused is recorded as it was asked.
+            // A refused call is recorded as it was made.
             Ok(Value::Object(mut arguments)) if !self.fixed.is_empty() && self.arguments(asked, None).is_ok() => {
                 arguments.extend(self.fixed.clone());
                 canonical_json(&Value::Object(arguments))
@@ -153,24 +149,21 @@ impl Offer {
         }
     }
 
-    /// The arguments that go to the server for what the caller asked for; `held` are fixed for this caller.
-    ///
-    /// # Errors
-    /// What is wrong with them and what would be right.
+    /// Checks and completes the arguments of a call. `held` are fixed for this caller.
     pub fn arguments(&self, asked: &str, held: Option<&Map<String, Value>>) -> Result<Map<String, Value>, String> {
         let name = &self.spec.name;
         let asked = if asked.trim().is_empty() { "{}" } else { asked };
         let value: Value =
-            serde_json::from_str(asked).map_err(|e| format!("the arguments of {name} are no JSON: {e}"))?;
+            serde_json::from_str(asked).map_err(|e| format!("expected the arguments of {name} as JSON: {e}"))?;
         let Value::Object(mut arguments) = value else {
-            return Err(format!("the arguments of {name} are a JSON object, such as {{}}"));
+            return Err(format!("expected the arguments of {name} as a JSON object, such as {{}}"));
         };
-        // A call that is made again, to check a citation, comes as it was recorded.
+        // A repeated call, which checks a citation, has the recorded arguments, fixed ones included.
         let fixed = |key: &String, value: &Value| {
             self.fixed.get(key).is_some_and(|fixed| fixed != value) || held.is_some_and(|held| held.contains_key(key))
         };
         if let Some((taken, _)) = arguments.iter().find(|(key, value)| fixed(key, value)) {
-            return Err(format!("{name}: the argument {taken:?} is fixed by configuration: leave it out"));
+            return Err(format!("{name}: the argument {taken:?} is fixed by configuration; leave it out"));
         }
         arguments.extend(held.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
         arguments.extend(self.fixed.clone());
@@ -185,8 +178,7 @@ impl Offer {
     }
 }
 
-/// The schema in `text` without the arguments that are held for one caller; one that does not take them
-/// stays as it is.
+/// The schema in `text` without the arguments in `held`; unchanged if it does not have them.
 pub fn hide(text: &str, held: &Map<String, Value>) -> String {
     let shown = serde_json::from_str::<Value>(text).ok().and_then(|schema| without(&schema, held).ok());
     shown.map_or_else(|| text.to_owned(), |schema| schema.to_string())
@@ -261,7 +253,7 @@ mod tests {
         let sent = offer.arguments(r#"{"text":"x"}"#, None).unwrap();
         assert_eq!(Value::Object(sent), json!({"tenant": "acme", "text": "x"}));
         let refused = offer.arguments(r#"{"text":"x","tenant":"evil"}"#, None).unwrap_err();
-        assert_eq!(refused, "db__search: the argument \"tenant\" is fixed by configuration: leave it out");
+        assert_eq!(refused, "db__search: the argument \"tenant\" is fixed by configuration; leave it out");
         let recorded = offer.sent(r#"{"text":"x"}"#);
         assert_eq!(recorded, r#"{"tenant":"acme","text":"x"}"#);
         assert!(offer.arguments(&recorded, None).is_ok(), "it can be made again as it is recorded");
@@ -274,7 +266,7 @@ mod tests {
         let scope = json!({"window": "1h"}).as_object().unwrap().clone();
         let policy = ServerPolicy { scope: [(Pattern::new("*"), scope)].into(), ..ServerPolicy::default() };
         let why = judge("db", &policy, listed(Some(true)), Pinned::Same).standing.unwrap_err();
-        assert!(why.contains("fixes the argument \"window\", which it does not take"), "{why}");
+        assert!(why.contains("fixes the argument \"window\", which it does not have"), "{why}");
     }
 
     #[test]
@@ -319,8 +311,8 @@ mod tests {
         refused(r#"{"text":7}"#, "/text: want string, but got number");
         refused(r#"{"text":"x","limit":9}"#, "/limit: must be <=5, but got 9");
         refused(r#"{"text":"x","where":1}"#, "additionalProperties 'where' not allowed");
-        refused("[]", "are a JSON object");
-        refused("{", "are no JSON");
+        refused("[]", "as a JSON object");
+        refused("{", "as JSON");
     }
 
     #[test]

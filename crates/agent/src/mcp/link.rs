@@ -1,5 +1,5 @@
-//! A server that is kept reachable: connected when it is needed, restarted with back-off when it died,
-//! and asked for no more at once than it takes. What it cannot do is a message for the caller.
+//! Keeps a server reachable: connects on demand, restarts with growing pauses, and limits concurrent calls. Failures
+//! become messages for the caller.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use super::policy::{SecretSource, ServerPolicy};
 use super::servers::Way;
 use super::{Listed, Listing};
 
-/// The pause before the first restart, and the longest.
+/// The pause before the first restart, and the longest pause.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
-/// A call waits so long for a restart; beyond it, that the server is gone is the answer.
+/// How long a call waits for a restart before it fails.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A connection that lasted so long was a good one: what comes after it is no failure in a row.
+/// A connection that lasted this long was good: a failure after it counts as the first.
 const GOOD: Duration = Duration::from_secs(60);
-/// So many calls in a row without an answer, and the server counts as stuck.
+/// After this many unanswered calls in a row the server is restarted.
 const STUCK: u32 = 2;
 
 pub struct Link {
@@ -37,12 +37,10 @@ struct State {
     client: Option<Arc<Client>>,
     listing: Arc<Listing>,
     failures: u32,
-    /// When the last one was, and what it was.
     failed: Option<(Instant, String)>,
     late: u32,
 }
 
-/// The pause after so many failures in a row.
 fn pause(failures: u32) -> Duration {
     match failures.checked_sub(1) {
         None => Duration::ZERO,
@@ -51,19 +49,18 @@ fn pause(failures: u32) -> Duration {
 }
 
 impl Link {
-    /// The server `name`, which is not reached for before it is needed.
+    /// The server `name`. It is not connected before it is needed.
     #[must_use]
     pub fn new(name: &str, way: Way, policy: ServerPolicy) -> Self {
         let gate = Semaphore::new(policy.concurrency.max(1));
         Self { name: name.to_owned(), way, policy, gate, state: Mutex::default() }
     }
 
-    /// What the server says of itself and its tools.
     pub async fn listing(&self) -> Result<Arc<Listing>, String> {
         self.connected().await.map(|(_, listing)| listing)
     }
 
-    /// Calls `tool`, if it still is what `known` is the fingerprint of.
+    /// Calls `tool` if it still has the fingerprint `known`.
     pub async fn call(&self, tool: &str, known: &str, arguments: Map<String, Value>) -> Result<String, String> {
         // The semaphore is never closed.
         let _turn = self.gate.acquire().await;
@@ -82,14 +79,14 @@ impl Link {
                 let within = self.policy.timeout.as_secs_f32();
                 self.late(&client).await;
                 Err(format!(
-                    "server {} gave no answer within {within} s; one that is malformed or over {} MiB is none",
+                    "server {} gave no answer within {within} s; malformed answers and those over {} MiB are dropped",
                     self.name,
                     super::client::MESSAGE >> 20
                 ))
             }
             Err(CallError::Lost(why)) => {
                 let why = self.lost(client, Some(why)).await;
-                Err(format!("server {} was lost during the call, and whether it did it is not known: {why}", self.name))
+                Err(format!("server {} was lost during the call, which may have had effects: {why}", self.name))
             }
         }
     }
@@ -99,14 +96,13 @@ impl Link {
         match tools.iter().find(|listed| listed.name == tool) {
             None => Err(format!("server {name} has no tool {tool:?} any more")),
             Some(listed) if fingerprint(listed) != known => Err(format!(
-                "held back: server {name} has changed its tool {tool:?} since this Expert was told of it; a person \
-                 confirms it with `casebook tools --confirm {name}/{tool}`"
+                "held back: server {name} has changed its tool {tool:?} after this Expert started; a person \
+                 must confirm it with `casebook tools --confirm {name}/{tool}`"
             )),
             Some(_) => Ok(()),
         }
     }
 
-    /// The connection, made anew where there is none.
     async fn connected(&self) -> Result<(Arc<Client>, Arc<Listing>), String> {
         let mut state = self.state.lock().await;
         if let Some(client) = state.client.clone() {
@@ -123,7 +119,7 @@ impl Link {
             let left = pause(state.failures).saturating_sub(when.elapsed());
             if left > PATIENCE {
                 return Err(format!(
-                    "server {} is gone: {why}; it is tried again in {} s",
+                    "server {} is not available: {why}; next attempt in {} s",
                     self.name,
                     left.as_secs().max(1)
                 ));
@@ -140,7 +136,7 @@ impl Link {
             }
             Err(why) => {
                 state.failures = state.failures.saturating_add(1);
-                tracing::info!(server = self.name, why, failures = state.failures, "an MCP server cannot be reached");
+                tracing::info!(server = self.name, why, failures = state.failures, "cannot reach an MCP server");
                 state.failed = Some((Instant::now(), why.clone()));
                 Err(format!("server {} cannot be reached: {why}", self.name))
             }
@@ -151,11 +147,15 @@ impl Link {
         let reach = self.reach()?;
         let client = Client::connect(&reach, self.policy.start_timeout).await?;
         let listing = client.list(self.policy.start_timeout).await?;
-        tracing::info!(server = self.name, is = listing.server, tools = listing.tools.len(), "an MCP server is there");
+        tracing::info!(
+            server = self.name,
+            is = listing.server,
+            tools = listing.tools.len(),
+            "connected to an MCP server"
+        );
         Ok((client, listing))
     }
 
-    /// Takes the connection away and remembers why it is gone.
     fn fail(&self, state: &mut State, why: Option<String>) -> String {
         let Some(client) = state.client.take() else {
             return state.failed.as_ref().map_or_else(String::new, |(_, why)| why.clone());
@@ -163,12 +163,12 @@ impl Link {
         let lasted = client.since.elapsed();
         let why = match Arc::try_unwrap(client) {
             Ok(mut client) => why.unwrap_or_else(|| client.why_gone()),
-            // Another call of it is under way and says its own.
+            // Another call holds the connection and reports the details.
             Err(_) => why.unwrap_or_else(|| "it closed the connection".to_owned()),
         };
         state.failures = if lasted >= GOOD { 1 } else { state.failures.saturating_add(1) };
         state.failed = Some((Instant::now(), why.clone()));
-        tracing::warn!(server = self.name, why, failures = state.failures, "an MCP server is gone");
+        tracing::warn!(server = self.name, why, failures = state.failures, "lost an MCP server");
         why
     }
 
@@ -179,17 +179,15 @@ impl Link {
         if !current {
             return why.unwrap_or_default();
         }
-        // What the process said when it ended is on its way.
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let said = self.fail(&mut state, None);
+        let reason = self.fail(&mut state, None);
         match why {
-            Some(why) if said.is_empty() || said.contains(&why) => why,
-            Some(why) => format!("{}; {said}", one_line(&why, 200)),
-            None => said,
+            Some(why) if reason.is_empty() || reason.contains(&why) => why,
+            Some(why) => format!("{}; {reason}", one_line(&why, 200)),
+            None => reason,
         }
     }
 
-    /// A server that answers nothing more is restarted.
     async fn late(&self, client: &Arc<Client>) {
         let mut state = self.state.lock().await;
         let current = state.client.as_ref().is_some_and(|now| Arc::ptr_eq(now, client));
@@ -203,7 +201,6 @@ impl Link {
         }
     }
 
-    /// How the server is reached, with its secrets as they are now.
     fn reach(&self) -> Result<Reach, String> {
         let with = |named: &std::collections::BTreeMap<String, SecretString>,
                     secrets: &std::collections::BTreeMap<String, SecretSource>| {
@@ -237,7 +234,7 @@ impl Link {
         match client.map(Arc::try_unwrap) {
             None => {}
             Some(Ok(client)) => client.close().await,
-            // A call is under way that nobody waits for any more.
+            // A cancelled call is still running.
             Some(Err(client)) => client.kill(),
         }
     }

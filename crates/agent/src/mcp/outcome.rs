@@ -1,4 +1,4 @@
-//! What a server answered a call with, as the bytes that are recorded. Pure.
+//! Turns the answer of a server into the recorded bytes.
 
 use casebook_protocol::hash::canonical_json;
 use serde_json::{Value, json};
@@ -11,11 +11,11 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// The text that is recorded and cited. One block of text is kept to the byte, and so is structured
-    /// content where it says no more and no less; anything else is kept whole, as one JSON document.
+    /// The text that is recorded and cited. A single block of text is kept unchanged, also if structured content
+    /// repeats it. Anything else becomes one JSON document.
     ///
     /// # Errors
-    /// What the server gave as the reason of a failure.
+    /// The server's reason for a failed call.
     pub fn text(self) -> Result<String, String> {
         let failed = self.failed;
         let text = match (self.content.as_slice(), &self.structured) {
@@ -31,17 +31,16 @@ impl Answered {
         match (failed, text.is_empty()) {
             (false, _) => Ok(text),
             (true, false) => Err(text),
-            (true, true) => Err("the server says that the call failed, and not why".to_owned()),
+            (true, true) => Err("the server reports a failed call without a reason".to_owned()),
         }
     }
 }
 
-/// The text of a block that is nothing but text.
 fn text_of(block: &Value) -> Option<&str> {
     (block.get("type")?.as_str()? == "text").then(|| block.get("text")?.as_str()).flatten()
 }
 
-/// `text` is the JSON of `structured`, or all that `structured` holds is that text.
+/// True if `text` is the JSON of `structured`, or its only value.
 fn same(text: &str, structured: &Value) -> bool {
     let only = structured.as_object().filter(|map| map.len() == 1).and_then(|map| map.values().next());
     only.and_then(Value::as_str) == Some(text)
@@ -99,6 +98,6 @@ mod tests {
     fn a_failure_is_its_reason() {
         let failed = |content: &[Value]| Answered { content: content.to_vec(), structured: None, failed: true }.text();
         assert_eq!(failed(&[text("no such table")]), Err("no such table".into()));
-        assert_eq!(failed(&[]), Err("the server says that the call failed, and not why".into()));
+        assert_eq!(failed(&[]), Err("the server reports a failed call without a reason".into()));
     }
 }

@@ -11,7 +11,6 @@ use wildmatch::WildMatchPattern;
 pub struct Pattern(#[schemars(length(min = 1, max = 128))] String);
 
 impl Pattern {
-    /// The pattern that is written as `text`.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -21,12 +20,10 @@ impl Pattern {
         &self.0
     }
 
-    /// There is no wildcard in it.
     pub fn is_exact(&self) -> bool {
         !self.0.contains('*')
     }
 
-    /// `name` is one that it stands for.
     pub fn matches(&self, name: &str) -> bool {
         WildMatchPattern::<'*', '\0'>::new(&self.0).matches(name)
     }
@@ -38,7 +35,6 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// One of `patterns` stands for `name`.
 pub fn any(patterns: &[Pattern], name: &str) -> bool {
     patterns.iter().any(|pattern| pattern.matches(name))
 }

@@ -1,5 +1,5 @@
-//! Pins: what each tool was when we began to trust it. A tool that has changed since, or that joined a
-//! server which is pinned, is held back until a person confirms it (rule 3.7).
+//! Pins: the hashes of the tools when we began to trust them. A changed or new tool of a pinned server is held back
+//! until a person confirms it (rule "hostile evidence").
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -28,45 +28,43 @@ impl Default for Pins {
     }
 }
 
-/// How a tool stands to its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pinned {
     Same,
-    /// Its description, its schema or what it says of itself has changed.
+    /// Its description, schema or hint has changed.
     Changed,
-    /// Its server is pinned and did not have it.
+    /// Its server is pinned, but did not have this tool.
     New,
-    /// Its server was never seen.
+    /// Its server is not pinned.
     Never,
 }
 
-/// The hash of what a caller is told of a tool: name, description, schema, and whether it only reads.
+/// The hash of what callers see of a tool: name, description, schema, and whether it only reads.
 pub fn fingerprint(tool: &Listed) -> String {
-    let told = json!({
+    let shown = json!({
         "name": tool.name,
         "description": tool.description,
         "schema": tool.schema,
         "read_only": tool.read_only,
     });
-    sha256_hex(canonical_json(&told).as_bytes())
+    sha256_hex(canonical_json(&shown).as_bytes())
 }
 
 impl Pins {
-    /// The pins in `text`, the content of `file`.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigFault> {
         let fault = |line, what| ConfigFault { file: file.to_path_buf(), line, what };
         let pins: Self = serde_json::from_str(text).map_err(|e| {
-            let what = format!("{e}: `casebook tools --confirm SERVER` writes this file; remove it to pin anew");
+            let what = format!("{e}; remove this file to pin all tools again");
             fault(e.line().max(1), what)
         })?;
         if pins.version != VERSION {
-            let what = format!("version {} is not known, only {VERSION}: another casebook wrote it", pins.version);
+            let what = format!("expected version {VERSION}, got {}; use the casebook that wrote it", pins.version);
             return Err(fault(1, what));
         }
         Ok(pins)
     }
 
-    /// The pins of a team folder; none where it has no such file.
+    /// The pins of a team folder; empty without a file.
     pub fn read(team: &Path) -> Result<Self, ConfigFault> {
         let file = path(team);
         match fs::read_to_string(&file) {
@@ -76,7 +74,6 @@ impl Pins {
         }
     }
 
-    /// How a tool of `server` stands.
     pub fn of(&self, server: &str, tool: &Listed) -> Pinned {
         match self.servers.get(server).map(|pinned| pinned.get(&tool.name)) {
             None => Pinned::Never,
@@ -86,25 +83,26 @@ impl Pins {
         }
     }
 
-    /// The names of the tools that `server` was pinned with.
     pub fn tools<'a>(&'a self, server: &str) -> impl Iterator<Item = &'a str> + use<'a> {
         self.servers.get(server).into_iter().flat_map(|pinned| pinned.keys().map(String::as_str))
     }
 
-    /// Takes `tools` of `server` as they are; those that `server` no longer `has` are forgotten.
+    /// Pins `tools` of `server`, and removes the pins of tools that it no longer `has`.
     pub fn confirm<'a>(&mut self, server: &str, tools: impl IntoIterator<Item = &'a Listed>, has: &[Listed]) {
         let pinned = self.servers.entry(server.to_owned()).or_default();
         pinned.extend(tools.into_iter().map(|tool| (tool.name.clone(), fingerprint(tool))));
         pinned.retain(|name, _| has.iter().any(|tool| tool.name == *name));
     }
 
-    /// Changes the pins of a team folder by `change`, one process at a time, and gives them.
+    /// Changes and returns the pins of a team folder. A lock keeps other processes out.
     pub fn update(team: &Path, change: impl FnOnce(&mut Self)) -> Result<Self, ConfigFault> {
         let file = path(team);
         let failed = |e: std::io::Error| ConfigFault {
             file: file.clone(),
             line: 1,
-            what: format!("cannot be written: {e}; run `casebook tools --confirm SERVER` where the folder can be"),
+            what: format!(
+                "cannot be written: {e}; run `casebook tools --confirm SERVER` on a machine that can write it"
+            ),
         };
         let lock = File::create(team.join(".pins.lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
@@ -119,7 +117,6 @@ impl Pins {
     }
 }
 
-/// Where a team folder has its pins.
 pub fn path(team: &Path) -> PathBuf {
     team.join("pins.json")
 }

@@ -1,4 +1,4 @@
-//! What we allow of the user's servers, and what we hold them to: `tools.yaml`, a file of our own.
+//! The policy for the user's servers: our file `tools.yaml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,28 +18,24 @@ mod overlap;
 #[cfg(test)]
 mod tests;
 
-/// The shortest time that may be set.
 const LEAST: Duration = Duration::from_millis(100);
-/// The longest time that may be set.
 const MOST: Duration = Duration::from_secs(3600);
 
-/// What is in `tools.yaml`.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
-    /// What each server, by name, is allowed and held to.
     pub servers: BTreeMap<String, ServerPolicy>,
 }
 
-/// What Casebook allows of the MCP servers in mcp.json, and what it holds them to.
+/// What Casebook allows the MCP servers in mcp.json.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "tools.yaml")]
 struct File {
-    /// For each server by its name in mcp.json, what is said of it: a map of keys such as read_only and timeout.
+    /// A map from the names of servers in mcp.json to their settings, such as read_only and timeout.
     servers: Option<BTreeMap<String, Option<ServerPolicy>>>,
 }
 
-/// What is behind a server.
+/// The kind of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -51,41 +47,41 @@ pub enum Kind {
     Evidence,
 }
 
-/// Where the secret is, never the secret itself: { env: NAME } or { file: PATH }.
+/// The place of the secret, never the secret itself: { env: NAME } or { file: PATH }.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SecretSource {
     /// The name of the environment variable that holds the secret.
     Env(#[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$"))] String),
-    /// The path of the file that holds the secret, whose last line end does not count.
+    /// The path of the file that holds the secret. A line end at its end is ignored.
     File(#[schemars(length(min = 1))] PathBuf),
 }
 
-/// What is said of one server: a map of keys such as read_only and timeout.
+/// A map of settings such as read_only and timeout.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerPolicy {
-    /// `evidence` for a server that is `casebook evidence`, else general, or nothing.
+    /// `evidence` for a server that is `casebook evidence`; default: general.
     pub kind: Kind,
-    /// What data the server gives, in words, for Experts and Critic.
+    /// A description of the server's data for Experts and Critic.
     pub about: String,
-    /// A list of names of tools of which you know that they only read, such as [search_*, get_*].
+    /// A list of names of tools that only read, such as [search_*, get_*].
     #[serde(deserialize_with = "or_default")]
     pub read_only: Vec<Pattern>,
     /// A list of names of tools that may change something and may be called, such as [add_label].
     #[serde(deserialize_with = "or_default")]
     pub writes: Vec<Pattern>,
-    /// A list of names of tools whose answer to the same question is the same, such as [get_*].
+    /// A list of names of tools that give the same answer to the same call, such as [get_*].
     #[serde(deserialize_with = "or_default")]
     pub repeatable: Vec<Pattern>,
-    /// How many calls there may be at once, from 1 to 64.
+    /// The most concurrent calls, from 1 to 64.
     #[schemars(range(min = 1, max = 64))]
     pub concurrency: usize,
-    /// How long a call may take, from 100ms to 1h, such as 60s, 500ms or 2m.
+    /// The longest time of a call, from 100ms to 1h, such as 60s, 500ms or 2m.
     #[serde(deserialize_with = "time")]
     #[schemars(with = "String", regex(pattern = "^[0-9]{1,9}(ms|s|m|h)$"))]
     pub timeout: Duration,
-    /// How long the server may take to begin, from 100ms to 1h, such as 30s, 500ms or 2m.
+    /// The longest time for the start of the server, from 100ms to 1h, such as 30s, 500ms or 2m.
     #[serde(deserialize_with = "time")]
     #[schemars(with = "String", regex(pattern = "^[0-9]{1,9}(ms|s|m|h)$"))]
     pub start_timeout: Duration,
@@ -93,23 +89,23 @@ pub struct ServerPolicy {
     #[serde(deserialize_with = "or_default")]
     #[schemars(inner(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$")))]
     pub environment: Vec<String>,
-    /// For variables of a child's environment, by name, where the secret is: NAME: { env: OURS }.
+    /// A map from variables of a child's environment to the places of their secrets: NAME: { env: OURS }.
     #[serde(deserialize_with = "or_default")]
     pub secrets: BTreeMap<String, SecretSource>,
-    /// For headers of requests, by name, where the secret is: Authorization: { file: PATH }.
+    /// A map from headers of requests to the places of their secrets: Authorization: { file: PATH }.
     #[serde(deserialize_with = "or_default")]
     pub headers: BTreeMap<String, SecretSource>,
-    /// For names of tools, the arguments that are fixed: search_*: { org: acme }.
+    /// A map from names of tools to their fixed arguments: search_*: { org: acme }.
     ///
-    /// No caller chooses or sees them.
+    /// Callers cannot choose or see them.
     #[serde(deserialize_with = "or_default")]
     #[schemars(with = "BTreeMap<String, Map<String, Value>>")]
     pub scope: BTreeMap<Pattern, Map<String, Value>>,
-    /// A name of what wrote the data; servers of one sensor are not independent of each other.
+    /// A name for the system that wrote the data. Servers of one sensor are not independent of each other.
     #[schemars(length(min = 1, max = 80))]
     pub sensor: Option<String>,
-    /// False if the alert's subject could not have written what the server returns, else true: no dismissal rests
-    /// on what it could have written.
+    /// False if the subject of the alert cannot write what the server returns, else true. A dismissal must not depend
+    /// on data that the subject can write.
     #[serde(rename = "written_on_subject_host")]
     pub on_subject_host: bool,
 }
@@ -136,10 +132,7 @@ impl Default for ServerPolicy {
 }
 
 impl Policy {
-    /// The policy in `text`, the content of `file`. Files that it names are relative to its folder.
-    ///
-    /// # Errors
-    /// The first fault of form, or all faults of meaning.
+    /// The policy in `text`, the content of `file`. Relative paths in it start at its folder.
     pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigFaults> {
         let source = Source::new(Form::Yaml, file, text);
         let written: File = source.read()?;
@@ -160,12 +153,10 @@ impl Policy {
         Ok(Self { servers })
     }
 
-    /// What is said of `server`.
     pub fn of(&self, server: &str) -> ServerPolicy {
         self.servers.get(server).cloned().unwrap_or_default()
     }
 
-    /// The JSON Schema of the file.
     pub fn schema() -> Value {
         config::schema::<File>()
     }
@@ -197,7 +188,7 @@ impl ServerPolicy {
                 check.wrong(&["secrets", name], what);
             }
             if self.environment.contains(name) {
-                check.wrong(&["secrets", name], "is named under environment, too; leave one of the two out");
+                check.wrong(&["secrets", name], "is also named under environment; remove one of them");
             }
         }
         for name in self.headers.keys().filter(|name| !is_header(name)) {
@@ -217,7 +208,7 @@ impl ServerPolicy {
         }
     }
 
-    /// What may change something is not called a second time by code.
+    /// Code may call a repeatable tool again, so it must not write.
     fn check_patterns(&self, check: &mut Check) {
         for (key, patterns) in
             [("read_only", &self.read_only), ("repeatable", &self.repeatable), ("writes", &self.writes)]
@@ -226,15 +217,15 @@ impl ServerPolicy {
                 if pattern.as_str().is_empty() || pattern.as_str().len() > 128 {
                     check.wrong(&[key, &n.to_string()], "expected the name of a tool, in which * is any characters");
                 } else if key != "writes" && self.may_write(pattern) {
-                    let what = format!("{pattern} may be a tool that writes names, too; name it in one of the two");
+                    let what = format!("{pattern} may match a tool under writes; name each tool in one of them");
                     check.wrong(&[key, &n.to_string()], what);
                 }
             }
         }
     }
 
-    /// A tool that matches `pattern` is named under writes. Two wildcards that overlap may do so in names that no
-    /// tool has.
+    /// True if `pattern` matches a tool under writes. Two overlapping wildcards are accepted, since no tool may have
+    /// such a name.
     fn may_write(&self, pattern: &Pattern) -> bool {
         let clear = |w: &&Pattern| *w == pattern || w.is_exact() || pattern.is_exact();
         self.writes.iter().filter(clear).any(|w| overlap(w.as_str(), pattern.as_str()))
@@ -244,14 +235,14 @@ impl ServerPolicy {
         for (n, (pattern, arguments)) in self.scope.iter().enumerate() {
             let name = pattern.as_str();
             if name.is_empty() || arguments.is_empty() {
-                let what = "fixes nothing; write the name of a tool with arguments, or leave it out";
+                let what = "fixes nothing; write the name of a tool with arguments, or remove it";
                 check.wrong(&["scope", name], what);
             }
             for (had, fixed) in self.scope.iter().take(n).filter(|(had, _)| overlap(had.as_str(), name)) {
                 let differs =
                     |argument: &&String| fixed.get(*argument).is_some_and(|v| arguments.get(*argument) != Some(v));
                 if let Some(argument) = arguments.keys().find(differs) {
-                    let what = format!("fixes this differently from {had}, which may be the same tool; fix it once");
+                    let what = format!("fixes another value than {had}, which may match the same tool; fix it once");
                     check.wrong(&["scope", name, argument], what);
                 }
             }

@@ -1,4 +1,4 @@
-//! All servers of a team folder with their tools, judged, and the part of them that one Expert has.
+//! The servers of a team folder with their tools, and the tools of one Expert.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,28 +20,26 @@ use crate::tools::Tools;
 
 pub struct Served {
     pub name: String,
-    /// What is said of it.
     pub policy: ServerPolicy,
     pub link: Arc<Link>,
-    /// What it says of itself, or why it is not there.
+    /// Its name and protocol, or why it is not available.
     pub there: Result<String, String>,
     pub tools: Vec<Judged>,
-    /// Its tools were pinned now: it was never seen before.
+    /// The server is new, and its tools were pinned now.
     pub first_seen: bool,
 }
 
 #[derive(Default)]
 pub struct Toolbox {
-    /// Them, in order of name.
     pub servers: Vec<Arc<Served>>,
 }
 
 impl Toolbox {
-    /// Reaches for all `servers` at once, those that `wanted` names, and judges their tools by `policy`
-    /// and by the pins of `team`. The tools of a server that was never seen are pinned.
+    /// Connects to the `servers` that are `wanted`, all at once, and judges their tools by `policy` and by the pins of
+    /// `team`. The tools of a new server are pinned.
     ///
     /// # Errors
-    /// The pins cannot be read; where they cannot be written, new servers' tools are held back instead.
+    /// The pins cannot be read. If they cannot be written, the tools of new servers are held back instead.
     pub async fn open(
         team: &Path,
         servers: &Servers,
@@ -61,8 +59,8 @@ impl Toolbox {
         Ok(Self { servers })
     }
 
-    /// The tools that `grants` allow, each a server and a tool; `held` are arguments that are fixed for
-    /// this Expert, for servers over the evidence.
+    /// The tools of `grants`, which are pairs of server and tool. `held` are fixed arguments of this Expert for
+    /// servers over the evidence.
     pub fn granted(&self, grants: &[(Pattern, Pattern)], held: &Map<String, Value>) -> Option<Granted> {
         let mut mine = Vec::new();
         for server in &self.servers {
@@ -79,7 +77,6 @@ impl Toolbox {
         (!mine.is_empty()).then(|| Granted { servers: mine, held: held.clone() })
     }
 
-    /// The tools that `grants` allow of servers that are anybody's.
     pub fn granted_general(&self, grants: &[(Pattern, Pattern)]) -> Option<Granted> {
         let mut all = self.granted(grants, &Map::new())?;
         all.servers.retain(|(server, _)| server.policy.kind == Kind::General);
@@ -106,7 +103,6 @@ fn served(
     let never = listed.iter().any(|tool| pins.of(name, tool) == Pinned::Never);
     let pinned = never.then(|| {
         Pins::update(team, |pins| {
-            // Another process may have pinned it meanwhile.
             if listed.iter().any(|tool| pins.of(name, tool) == Pinned::Never) {
                 pins.confirm(name, &listed, &listed);
             }
@@ -117,7 +113,7 @@ fn served(
         Some(Ok(pins)) => (pins, true, None),
         Some(Err(fault)) => (pins.clone(), false, Some(fault.to_string())),
     };
-    let tools = listed
+    let mut tools: Vec<Judged> = listed
         .into_iter()
         .map(|tool| {
             let standing = pins.of(name, &tool);
@@ -128,12 +124,11 @@ fn served(
             judged
         })
         .collect();
-    let mut tools: Vec<Judged> = tools;
     alone(&mut tools);
     Served { name: name.to_owned(), policy, link, there, tools, first_seen }
 }
 
-/// Holds back tools that would be offered under one name: a call of one could reach the other.
+/// Holds back tools that would have the same offered name, since a call could reach the wrong one.
 fn alone(tools: &mut [Judged]) {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for offer in tools.iter().filter_map(|tool| tool.standing.as_ref().ok()) {
@@ -142,24 +137,23 @@ fn alone(tools: &mut [Judged]) {
     for tool in tools {
         let name = tool.standing.as_ref().ok().map(|offer| offer.spec.name.clone());
         if let Some(name) = name.filter(|name| times.get(name).is_some_and(|n| *n > 1)) {
-            tool.standing = Err(format!("another tool of its server would be offered as {name}, too"));
+            tool.standing = Err(format!("another tool of its server would also be offered as {name}"));
         }
     }
 }
 
-/// The tools of servers that one Expert may call.
 pub struct Granted {
     servers: Vec<(Arc<Served>, Vec<usize>)>,
     held: Map<String, Value>,
 }
 
 impl Granted {
-    /// What the roster says of the servers as sources of evidence; those over the evidence list their own.
+    /// The general servers as sources of evidence. Servers over the evidence list their own sources.
     pub fn sources(&self) -> Vec<SourceInfo> {
         self.general().map(source).collect()
     }
 
-    /// Those of them that are not there; what is said of each says why.
+    /// The servers that are not available, with the reason in `about`.
     pub fn gone(&self) -> Vec<SourceInfo> {
         self.general().filter(|server| server.there.is_err()).map(source).collect()
     }
@@ -168,7 +162,6 @@ impl Granted {
         self.servers.iter().map(|(server, _)| server.as_ref()).filter(|server| server.policy.kind == Kind::General)
     }
 
-    /// Its tools by offered name.
     fn find(&self, name: &str) -> Option<(&Served, &Judged)> {
         self.all().find(|(_, judged)| judged.standing.as_ref().is_ok_and(|offer| offer.spec.name == name))
     }
@@ -193,10 +186,10 @@ fn source(server: &Served) -> SourceInfo {
 
 fn about(server: &Served) -> String {
     let words = one_line(&server.policy.about, 300);
-    let said = if words.is_empty() { format!("MCP server {}", server.name) } else { words };
+    let text = if words.is_empty() { format!("MCP server {}", server.name) } else { words };
     match &server.there {
-        Ok(_) => said,
-        Err(why) => format!("{said}; not there: {}", one_line(why, 200)),
+        Ok(_) => text,
+        Err(why) => format!("{text}; not available: {}", one_line(why, 200)),
     }
 }
 
@@ -224,7 +217,7 @@ impl Tools for Granted {
 
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String> {
         let Some((server, judged)) = self.find(tool) else {
-            return Err(format!("there is no tool {tool:?} in this toolset"));
+            return Err(format!("expected a tool of this toolset, got {tool:?}"));
         };
         let offer = judged.standing.as_ref().map_err(Clone::clone)?;
         let held = if server.policy.kind == Kind::Evidence { Some(&self.held) } else { None };
@@ -252,6 +245,6 @@ mod tests {
         let granted = Granted { servers: vec![there, gone], held: Map::new() };
         assert_eq!(granted.sources().len(), 2);
         let gone: Vec<(String, String)> = granted.gone().into_iter().map(|s| (s.source, s.about)).collect();
-        assert_eq!(gone, [("my-git".to_owned(), "MCP server my.git; not there: no answer".to_owned())]);
+        assert_eq!(gone, [("my-git".to_owned(), "MCP server my.git; not available: no answer".to_owned())]);
     }
 }

@@ -1,5 +1,4 @@
-//! What a role tells a model for a task, and what it takes from the object that the model answers
-//! with. Each role implements [`Brief`] for its own tasks; prompts lie in its `prompts/` folder.
+//! What a role sends to a model for a task, and how it reads the answer.
 
 use std::sync::Arc;
 
@@ -12,36 +11,30 @@ use crate::reasoner::Done;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Briefing {
-    /// The prompt and its version, such as `investigate 1`.
     pub prompt: String,
-    /// The system prompt: the same for every task of this kind, rubric included.
     pub system: String,
-    /// What the view says, the most stable part first (Journal, then what is new).
+    /// The sections of the view. The most stable ones come first, for prompt caches.
     pub parts: Vec<Part>,
 }
 
-/// What a role tells a model and takes from it. Pure.
 pub trait Brief: Send + Sync + 'static {
-    /// The prompt, rendered from the view alone. `room` is the bytes that [`Briefing::system`] and
-    /// [`Briefing::parts`] may have together: what does not fit is left out, and the prompt says how
-    /// much and of what.
+    /// The prompt, made from the view alone. [`Briefing::system`] and [`Briefing::parts`] together have at most `room`
+    /// bytes. The prompt says what was left out.
     fn brief(&self, task: &Task, room: usize) -> Briefing;
 
-    /// The form of the answer to a task of this kind: made once, since a schema takes time to compile.
+    /// The form of the answer to a task of this kind. Implementations keep it, since compiling a schema is slow.
     fn form(&self, kind: TaskKind) -> Arc<AnswerForm>;
 
-    /// The answer in `object`, which has passed the full schema of the form. `done` are the task's
-    /// finished tool calls.
+    /// The answer in `object`, which matches the schema of the form. `done` are the finished tool calls of the task.
     ///
     /// # Errors
-    /// What is wrong with it beyond its form, each with its place and what to write instead.
+    /// Other faults, each with its place and what to write instead.
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>>;
 
-    /// Makes now what is made once and takes time (forms, patterns), so that no task waits for it.
+    /// Does slow preparations (forms, patterns), so that no task waits for them.
     fn ready(&self) {}
 
-    /// What code raises from the results of the task's own calls, whatever the model made of them.
-    /// Nothing, unless the role reads evidence.
+    /// Findings that code makes from the task's own tool results, for roles that read evidence.
     fn raised(&self, _task: &Task, _done: &[Done]) -> Vec<FindingDraft> {
         Vec::new()
     }

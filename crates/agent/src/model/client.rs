@@ -1,5 +1,5 @@
-//! The models of a models file over HTTP: [`codec`] writes requests and reads replies in the formats of the
-//! providers, [`send`] makes one attempt with limits, [`retry`] makes others.
+//! The models of a models file over HTTP. [`codec`] has the formats of the providers, [`send`] makes one attempt with
+//! limits, and [`retry`] repeats it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,14 +35,12 @@ pub enum OpenError {
     Http(String),
 }
 
-/// A model with what it takes to call it.
 struct Wired {
     profile: Profile,
     key: Option<SecretString>,
     permits: Semaphore,
 }
 
-/// All models of a models file.
 pub struct Client {
     models: BTreeMap<String, Arc<Wired>>,
     http: reqwest::Client,
@@ -56,7 +54,6 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client for all models of `config`. Their keys are read now, and never again.
     pub fn open(config: &Config) -> Result<Self, OpenError> {
         Self::with(config, |name| std::env::var(name).ok(), Pace::default())
     }
@@ -91,7 +88,6 @@ impl Client {
     }
 }
 
-/// A time that no call reaches.
 fn far() -> Instant {
     Instant::now() + Duration::from_secs(365 * 24 * 3600)
 }
@@ -100,7 +96,7 @@ fn far() -> Instant {
 impl Model for Client {
     async fn ask(&self, ask: &Ask, time: Duration) -> Result<Answered, AskError> {
         let Some(wired) = self.models.get(&ask.model) else {
-            let message = format!("there is no model {:?} in the models file", one_line(&ask.model, 64));
+            let message = format!("expected a model of the models file, got {:?}", one_line(&ask.model, 64));
             return Err(AskError { fault: Fault::Rejected, message, attempts: 0 });
         };
         let (vendor, name) = (wired.profile.provider.vendor(), wired.profile.provider_model.as_str());
@@ -123,7 +119,7 @@ impl Model for Client {
             seconds: begun.elapsed().as_secs_f64(),
             result: result.as_ref().map(|a| (&a.tokens, a.cost_micros)).map_err(|failed| failed.fault.name()),
         });
-        result.inspect(|answered| told(&span, &answered.version, &answered.tokens)).map_err(|failed| {
+        result.inspect(|answered| record(&span, &answered.version, &answered.tokens)).map_err(|failed| {
             telemetry::failed(&span, failed.fault.name());
             let message = format!("model {} ({}): {}", ask.model, wired.profile.provider.name(), failed.message);
             AskError { fault: failed.fault, message: secret::redact(&message, wired.key.as_ref()), attempts }
@@ -131,8 +127,8 @@ impl Model for Client {
     }
 }
 
-fn told(span: &tracing::Span, version: &str, tokens: &Tokens) {
-    // It stands in the reply: more than a name may be anything.
+fn record(span: &tracing::Span, version: &str, tokens: &Tokens) {
+    // The provider chooses this text, so only a plain name is recorded.
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/@#".contains(&b);
     if version.len() <= 64 && version.bytes().all(plain) {
         span.record("gen_ai.response.model", version);

@@ -1,5 +1,5 @@
-//! The models file: which models there are, who thinks with which, and what a task may use. Pure: the
-//! text goes in, a checked [`Config`] comes out, and every fault names its line and what to write.
+//! The models file: models, their assignment to roles, and the limits of tasks. Every fault has its line and what to
+//! write.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,10 +21,10 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-/// The name by which a role or an override asks for the built-in analyst.
+/// The name of the built-in analyst in the models file.
 pub const ANALYST: &str = "analyst";
 
-/// Who serves a model, and so which format its requests have.
+/// The service of a model, which decides the format of its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
@@ -34,17 +34,15 @@ pub enum Provider {
     Openai,
     /// OpenAI Responses.
     OpenaiResponses,
-    /// Any server that speaks OpenAI Chat Completions (Ollama, vLLM, gateways), at a base URL.
+    /// Any server with OpenAI Chat Completions (Ollama, vLLM, gateways), at a base URL.
     OpenaiCompatible,
-    /// Google Gemini, by its interface for OpenAI Chat Completions.
+    /// Google Gemini, over its interface for OpenAI Chat Completions.
     Gemini,
-    /// Amazon Bedrock, by its interface for OpenAI Chat Completions, with an API key, at the base URL of a
-    /// region.
+    /// Amazon Bedrock, over its interface for OpenAI Chat Completions, with an API key, at the base URL of a region.
     Bedrock,
 }
 
 impl Provider {
-    /// The name as in the models file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -57,7 +55,7 @@ impl Provider {
         }
     }
 
-    /// Whose service it is, as OpenTelemetry's conventions call it.
+    /// The name in OpenTelemetry's conventions.
     #[must_use]
     pub const fn vendor(self) -> &'static str {
         match self {
@@ -69,8 +67,8 @@ impl Provider {
         }
     }
 
-    /// How a model of this provider answers when the file does not say: unknown servers may ignore a
-    /// response format, some drop tool calls when one is given, and Gemini refuses both together.
+    /// The default way to answer. Unknown servers may ignore a response format, some drop tool calls if there is one,
+    /// and Gemini refuses both together.
     #[must_use]
     pub const fn way(self) -> Way {
         match self {
@@ -79,7 +77,7 @@ impl Provider {
         }
     }
 
-    /// Where it is served when the file does not say; none when the file must.
+    /// The default address; none if the file must have it.
     #[must_use]
     pub const fn base_url(self) -> Option<&'static str> {
         match self {
@@ -90,8 +88,8 @@ impl Provider {
         }
     }
 
-    /// The base URL for `url`. The address of Gemini's or Bedrock's own format leads to their interface for
-    /// OpenAI's.
+    /// The base URL for `url`. For Gemini and Bedrock, the address of their own format is changed to that of their
+    /// OpenAI interface.
     fn chat_url(self, url: &str) -> String {
         match self {
             Self::Gemini if url.ends_with("/v1beta") => format!("{url}/openai/"),
@@ -101,17 +99,17 @@ impl Provider {
     }
 }
 
-/// How a model gives its answer object.
+/// How a model gives its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
-    /// By the provider's own structured output.
+    /// Structured output of the provider.
     Native,
-    /// As the arguments of a tool named `submit`.
+    /// The arguments of a tool named `submit`.
     SubmitTool,
 }
 
-/// How hard a model is told to think. Providers know some of these each.
+/// How much a model thinks. Each provider knows some of these values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
@@ -125,77 +123,64 @@ pub enum Effort {
     Max,
 }
 
-/// Where a key is. The key itself never stands in the file.
+/// The place of a key. The models file never contains a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// In this environment variable.
     Env(String),
-    /// In this file, whitespace around it ignored.
+    /// In this file. White space around the key is ignored.
     File(String),
-    /// The server wants none.
+    /// The server needs no key.
     Keyless,
 }
 
-/// Parameters of a model; what is not set is not sent.
+/// Parameters of a model. Unset ones are not sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Parameters {
     /// 0 to 2.
     pub temperature: Option<f64>,
     /// Above 0, at most 1.
     pub top_p: Option<f64>,
-    /// Effort.
     pub effort: Option<Effort>,
-    /// For providers that can repeat themselves.
+    /// For providers that can repeat a reply.
     pub seed: Option<u64>,
 }
 
-/// A model of the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Its name in the file: what [`crate::model::Ask::model`] says.
+    /// The name in the file, as in [`crate::model::Ask::model`].
     pub name: String,
-    /// Who serves it.
     pub provider: Provider,
-    /// Its name at the provider, sent exactly so.
+    /// The name at the provider.
     pub provider_model: String,
-    /// Where it is served; ends in `/`.
+    /// Ends in `/`.
     pub base_url: String,
-    /// Where its key is.
     pub key: KeySource,
-    /// Tokens that prompt and reply may have together.
     pub window: u32,
-    /// Tokens that one reply may have.
     pub max_output: u32,
-    /// How it answers.
     pub way: Way,
-    /// Parameters.
     pub parameters: Parameters,
-    /// Time for one attempt.
     pub timeout: Duration,
-    /// Calls at the same time.
     pub concurrency: u32,
-    /// Prices; none means that cost is not known and counts as zero.
+    /// None if the cost is unknown, which counts as zero.
     pub price: Option<Price>,
-    /// Models to go on with when this one fails for good, as the file has them.
+    /// Models to use if this one fails, as the file has them.
     pub fallback: Vec<String>,
 }
 
-/// Who thinks in a task, and what the task may use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelSelection {
-    /// The model, then those to go on with, in order; never empty, none twice.
+    /// The model and its fallbacks in order, without duplicates. Never empty.
     pub chain: Vec<Profile>,
-    /// The task's limits.
     pub limits: Limits,
 }
 
-/// Who thinks, and what a task may use: model and limits.
+/// The model and limits of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Choice {
     /// The name of a model of this file, or "analyst", the built-in one.
     model: Option<String>,
-    /// A map of what one task may use at most, such as { turns = 12, tool_calls = 40, tokens = 200000 }.
+    /// A map of the limits of one task, such as { turns = 12, tool_calls = 40, tokens = 200000 }.
     limits: Limits,
 }
 
@@ -205,27 +190,27 @@ impl Choice {
     }
 }
 
-/// A role with what differs by phase, task and domain.
+/// The model and limits of a role, with changes by phase, task and domain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RoleChoice {
     /// The name of a model of this file, or "analyst", the built-in one.
     model: Option<String>,
-    /// A map of what one task may use at most, such as { turns = 12, tool_calls = 40, tokens = 200000 }.
+    /// A map of the limits of one task, such as { turns = 12, tool_calls = 40, tokens = 200000 }.
     limits: Limits,
-    /// What differs in a phase: discovery, trace, conclude.
+    /// A map of changes by phase: discovery, trace, conclude.
     #[schemars(
         with = "BTreeMap<String, Choice>",
         extend("propertyNames" = {"enum": ["discovery", "trace", "conclude"]})
     )]
     phases: BTreeMap<Phase, Choice>,
-    /// What differs in a task of the role: plan, decide, report, investigate, review, timeline.
+    /// A map of changes by task of the role: plan, decide, report, investigate, review, timeline.
     #[schemars(
         with = "BTreeMap<String, Choice>",
         extend("propertyNames" = {"enum": ["plan", "decide", "report", "investigate", "review", "timeline"]})
     )]
     tasks: BTreeMap<TaskKind, Choice>,
-    /// What differs for the Expert of a domain.
+    /// A map of changes by domain of an Expert.
     #[schemars(with = "BTreeMap<String, Choice>", extend("propertyNames" = {"pattern": "^[a-z0-9-]{1,32}$"}))]
     domains: BTreeMap<Domain, Choice>,
 }
@@ -236,7 +221,6 @@ impl RoleChoice {
     }
 }
 
-/// A models file that holds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     models: BTreeMap<String, Profile>,
@@ -244,10 +228,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// The models file `file` with the content `text`.
-    ///
-    /// # Errors
-    /// The first fault of form, or all faults of meaning.
     pub fn parse(file: impl AsRef<Path>, text: &str) -> Result<Self, ConfigFaults> {
         let source = Source::new(Form::Toml, file.as_ref(), text);
         let mut check = Check::default();
@@ -256,23 +236,20 @@ impl Config {
         Ok(config)
     }
 
-    /// The JSON Schema of the file.
     pub fn schema() -> serde_json::Value {
         config::schema::<raw::File>()
     }
 
-    /// All models, by name.
     pub fn models(&self) -> impl Iterator<Item = &Profile> {
         self.models.values()
     }
 
-    /// The model `name`.
     pub fn model(&self, name: &str) -> Option<&Profile> {
         self.models.get(name)
     }
 
-    /// Who thinks in such a task; none means the built-in analyst. What is set for the domain goes
-    /// before what is set for the task, then the phase, then the role, key by key.
+    /// The models and limits of a task; none for the built-in analyst. Settings of the domain override those of the
+    /// task, then of the phase, then of the role, key by key.
     pub fn select(&self, role: Role, kind: TaskKind, phase: Phase, domain: Option<&Domain>) -> Option<ModelSelection> {
         let role = self.roles.get(&role)?;
         let overrides = [role.phases.get(&phase), role.tasks.get(&kind), domain.and_then(|d| role.domains.get(d))];
@@ -281,7 +258,7 @@ impl Config {
         Some(ModelSelection { chain: self.chain(&model), limits: choice.limits })
     }
 
-    /// `name` and its fallbacks, each with its own fallbacks behind it.
+    /// `name` and its fallbacks, each followed by its own fallbacks.
     fn chain(&self, name: &str) -> Vec<Profile> {
         let mut chain: Vec<Profile> = Vec::new();
         let mut ahead = vec![name];

@@ -1,6 +1,5 @@
-//! How material reaches a model: sections of a first message, and tool results. Both may hold text
-//! that an attacker wrote, so nothing in them can end the block that it stands in, and characters that
-//! show nothing are shown as escapes (rule 3.7).
+//! Writes evidence for models: sections of a first message, and tool results. An attacker may have written the text,
+//! so it must not be able to end its block. Hidden characters are shown as escapes (rule "hostile evidence").
 
 use std::fmt::Write;
 
@@ -17,13 +16,12 @@ pub(crate) use cut::head;
 pub use cut::{Shortened, fit};
 pub use quote::recorded_quote;
 
-/// A section whose content is one JSON document. Every `<` in it is written `\u003c`, so that no text
-/// inside can close a section; it stays the same document.
+/// A section with one JSON document. Every `<` is written `\u003c`, so that no text can close the section.
 pub fn section(name: &str, content: &Value) -> String {
     format!("<{name}>\n{}\n</{name}>\n", escape_json(&content.to_string(), true))
 }
 
-/// A section whose content is text, with `<` and `>` escaped as in JSON.
+/// A section with text. `<` and `>` are escaped as in JSON.
 pub fn text_section(name: &str, content: &str) -> String {
     let text = copied(content.trim_end_matches('\n'), b"\r\t<>", |out, c| match c {
         '<' | '>' => push_json_escape(out, c),
@@ -32,12 +30,10 @@ pub fn text_section(name: &str, content: &str) -> String {
     format!("<{name}>\n{text}\n</{name}>\n")
 }
 
-/// The result of `call`, whose whole recorded text is `text`, as the model reads it: one line that
-/// says what it is, and the data in a block whose marker follows from the data. A result over `limit`
-/// bytes is cut where JSON or lines allow it: the first line says what shape the whole has, what was left
-/// out and how to reach it, with the tools that look into results where the task has them (`looks`), and
-/// the last item of a list that was cut has a block of its own.
-/// The same result gives the same text, so that a replay asks the same.
+/// The result of `call` with the recorded text `text` as models read it: a line about the result, and the data in a
+/// block. The marker of the block follows from the data, so a replay sends the same request. A result over `limit`
+/// bytes is cut at items or lines. Its first line describes the shape of the whole, what was left out, and how to get
+/// it; with `looks` by the result tools. The last item of a cut list has a separate block.
 pub fn result(call: &ToolCall, text: &str, limit: usize, looks: bool) -> String {
     let tool = one_line(&call.tool, 80).replace(['<', '>', '(', ')'], "?");
     let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
@@ -67,14 +63,13 @@ fn block(content: &str) -> String {
     format!("<data-{marker}>\n{content}\n</data-{marker}>\n")
 }
 
-/// How the rest of a result is reached.
 fn rest(call: &ToolCall, tool: &str, looks: bool) -> String {
     let again = format!("call {tool} again for less: narrower conditions or times, a smaller limit, the next offset");
     if !looks || RESULT_TOOLS.contains(&call.tool.as_str()) {
         return format!("To see the rest {again}");
     }
     let looked = format!("To see the rest look into call {} with {}", call.id, RESULT_TOOLS.join(", "));
-    // What narrows a query down is known of our own tools.
+    // Only our own tools are known to have narrower queries.
     if server_of(&call.tool).is_some() { looked } else { format!("{looked}, or {again}") }
 }
 
@@ -82,11 +77,11 @@ struct Cut {
     shown: String,
     /// What was left out, and the shape of the whole.
     note: String,
-    /// The last item of the list of which most was left out, with its pointer.
+    /// The last item of the list with the largest cut, and its pointer.
     last: Option<(String, String)>,
 }
 
-/// Of the room for a result, the part for the last item of a list.
+/// The share of a result's room for the last item of a list.
 const LAST: usize = 8;
 
 impl Cut {
@@ -104,7 +99,7 @@ impl Cut {
     fn json(value: &Value, limit: usize) -> Self {
         let room = limit / LAST;
         let fitted = fit(value, limit - room);
-        // The line that names it is ours: a name that somebody may have chosen does not stand in it.
+        // This line is ours, so a pointer that an attacker may have chosen is not shown in it.
         let ours = |at: &String| at.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '.'));
         let item = fitted.last.clone().filter(ours).and_then(|at| Some((fit(value.pointer(&at)?, room), at)));
         let (fitted, last) =
@@ -115,15 +110,14 @@ impl Cut {
         let mut note = fitted.notes.join("; ");
         if let Some((at, item)) = &last {
             let cut = if item.notes.is_empty() { "" } else { ", cut," };
-            let _ = write!(note, "; {at}{cut} stands at the end");
+            let _ = write!(note, "; {at}{cut} is shown at the end");
         }
         let _ = write!(note, ". Its shape is {}", shape(value));
         Self { shown: fitted.text, note, last: last.map(|(at, item)| (at, item.text)) }
     }
 }
 
-/// Twelve hex digits that do not occur in `content`: whoever writes the content cannot write the end
-/// of its block.
+/// Twelve hex digits that do not occur in `content`, so that its author cannot write the end of the block.
 fn marker(content: &str) -> String {
     let mut digest = hash::sha256_hex(content.as_bytes());
     loop {
@@ -135,21 +129,19 @@ fn marker(content: &str) -> String {
     }
 }
 
-/// Shows nothing, or changes how what is around it is shown.
 fn unseen(c: char) -> bool {
     alert::hidden(c)
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{180e}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{e0080}'..='\u{e0fff}')
 }
 
-/// Where a text begins that is not plain: printable ASCII, line ends and tabs, but for `also`. What is
-/// plain is copied in one, and nearly everything is.
+/// Where the first character begins that must be changed. Plain text is printable ASCII, line ends and tabs, without
+/// the bytes in `also`.
 fn plain(text: &str, also: &[u8]) -> usize {
     let plain = |b: &u8| matches!(b, b' '..=b'~' | b'\n' | b'\r' | b'\t') && !also.contains(b);
     text.as_bytes().iter().position(|b| !plain(b)).unwrap_or(text.len())
 }
 
-/// Copies `text`, with each character that is not [`plain`] passed to `other`.
 fn copied(text: &str, also: &[u8], mut other: impl FnMut(&mut String, char)) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 16);
     let mut rest = text;
@@ -163,7 +155,7 @@ fn copied(text: &str, also: &[u8], mut other: impl FnMut(&mut String, char)) -> 
     }
 }
 
-/// `text` with what shows nothing written as `\u{202e}`; line ends and tabs stay.
+/// `text` with hidden characters written as `\u{202e}`. Line ends and tabs stay.
 pub fn visible(text: &str) -> String {
     copied(text, b"\r", push_visible)
 }
@@ -183,8 +175,8 @@ fn push_json_escape(out: &mut String, c: char) {
     }
 }
 
-/// JSON text that means the same, with JSON's own escapes for what shows nothing, and for `<` where
-/// `angle` is set. Such characters occur inside strings only, white space between tokens aside.
+/// JSON with the same meaning, in which hidden characters are escaped, and `<` if `angle` is set. Such characters
+/// occur only inside strings.
 fn escape_json(json: &str, angle: bool) -> String {
     let also: &[u8] = if angle { b"<" } else { b"" };
     copied(json, also, |out, c| match c {

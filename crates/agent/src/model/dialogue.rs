@@ -1,6 +1,5 @@
-//! The conversation of a task with a language model, as a pure function: from the task, its prompt and
-//! what it has done so far follows the next move. Nothing of it survives the task, and a task that
-//! comes again after a crash says the same again up to where it was.
+//! The conversation of a task with a language model, as a pure function: the next step follows from the task, its
+//! prompt and what it has done. A task that is repeated after a crash makes the same requests up to that point.
 
 use casebook_protocol::{ArtifactId, CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
 
@@ -16,13 +15,11 @@ mod reading;
 
 use reading::{Reading, read};
 
-/// A reply that asks for more tool calls at once than this is cut to it: the rest would only be
-/// refused, one by one.
+/// The most tool calls of one reply. More would be refused one by one.
 pub const MOST_CALLS: usize = 64;
-/// So often in a task a reply that cannot be read is asked for once more of the same model.
+/// How often per task an unreadable reply is requested again from the same model.
 const UNREADABLE: u32 = 1;
 
-/// A conversation with what it is about.
 pub struct Dialogue<'a> {
     pub task: &'a Task,
     pub selected: &'a ModelSelection,
@@ -31,30 +28,26 @@ pub struct Dialogue<'a> {
     pub turn: &'a Turn,
 }
 
-/// How far the conversation has come.
 #[derive(Default)]
 struct Walk {
-    messages: Vec<Said>,
-    /// Place in the chain of models.
+    messages: Vec<Entry>,
+    /// Position in the chain of models.
     model: usize,
     /// The turn of the next tool calls, from 1.
     turn: u32,
     /// The next call is the repair.
     repair: bool,
     unreadable: u32,
-    /// Why each model of the chain was given up.
     lost: Vec<String>,
 }
 
-/// A message before it is fitted into the model's window.
-enum Said {
+enum Entry {
     Reply(Reply),
-    /// Results of tool calls, shown as large as there is room.
+    /// Results of tool calls, of which as much is shown as fits.
     Results(Vec<Shown>),
-    Us(String),
+    Ours(String),
 }
 
-/// A result on its way to the model.
 enum Shown {
     Made { id: String, done: Done },
     Note { id: String, tool: String, text: String },
@@ -72,7 +65,7 @@ impl Dialogue<'_> {
         self.ask(&walk)
     }
 
-    /// Takes in one exchange; a thought when it is the one that moves on.
+    /// Takes in one exchange. Returns an action if the exchange leads to one.
     fn take(&self, walk: &mut Walk, exchange: &Exchange, form: &AnswerForm) -> Option<Action> {
         let call = &exchange.call;
         let reply = match &exchange.result {
@@ -117,18 +110,18 @@ impl Dialogue<'_> {
         }
         let mut reply = reply.clone();
         reply.calls.truncate(MOST_CALLS);
-        walk.messages.push(Said::Reply(reply));
-        walk.messages.push(Said::Results(shown));
+        walk.messages.push(Entry::Reply(reply));
+        walk.messages.push(Entry::Results(shown));
         walk.turn += 1;
         None
     }
 
-    /// An answer that does not hold: one repair, then a failure with its reasons.
+    /// An invalid answer: one repair, then a failure with its reasons.
     fn faulty(&self, walk: &mut Walk, reply: &Reply, purpose: Purpose, faults: &[String]) -> Option<Action> {
         let list = faults.iter().take(crate::model::schema::MAX_ERRORS).map(|f| format!("- {f}"));
         let list = list.collect::<Vec<_>>().join("\n");
         if purpose == Purpose::Repair {
-            return Some(Action::GiveUp(format!("its answer does not hold, after one repair either:\n{list}")));
+            return Some(Action::GiveUp(format!("its answer is not valid, even after one repair:\n{list}")));
         }
         let text = format!(
             "Your answer cannot be used:\n{list}\nGive the whole answer again, corrected. This is the only repair, and no tools can be called any more."
@@ -139,8 +132,8 @@ impl Dialogue<'_> {
             if reply.text.trim().is_empty() {
                 reply.text = "(no answer)".into();
             }
-            walk.messages.push(Said::Reply(reply));
-            walk.messages.push(Said::Us(text));
+            walk.messages.push(Entry::Reply(reply));
+            walk.messages.push(Entry::Ours(text));
         } else {
             let note = |id: &str, tool: &str| Shown::Note {
                 id: id.to_owned(),
@@ -149,22 +142,22 @@ impl Dialogue<'_> {
             };
             let submitted = reply.calls.iter().any(|c| c.tool == self.submit());
             let notes = reply.calls.iter().map(|c| note(&c.id, &c.tool)).collect();
-            walk.messages.push(Said::Reply(reply));
-            walk.messages.push(Said::Results(notes));
+            walk.messages.push(Entry::Reply(reply));
+            walk.messages.push(Entry::Results(notes));
             if !submitted {
-                walk.messages.push(Said::Us(text));
+                walk.messages.push(Entry::Ours(text));
             }
         }
         walk.repair = true;
         None
     }
 
-    /// The name of the tool that takes the answer: not one that the task has.
+    /// The name of the tool for the answer, different from the names of the task's tools.
     fn submit(&self) -> &'static str {
         if self.turn.toolset.tools.iter().any(|t| t.name == "submit") { "submit_answer" } else { "submit" }
     }
 
-    /// The request for the next call, by the first model of the chain that is left and has room.
+    /// The next request, for the first remaining model of the chain that has room.
     fn ask(&self, walk: &Walk) -> Action {
         let mut lost = walk.lost.clone();
         for profile in self.selected.chain.iter().skip(walk.model) {
@@ -208,19 +201,18 @@ impl Dialogue<'_> {
             cost_micros: profile.price.map_or(0, |price| price.cost(&worst)),
             ..Usage::default()
         };
-        // An attempt may be tried again within the time of a few.
+        // Time for a few attempts.
         let time = profile.timeout.saturating_mul(3);
         Ok(Asking { ask, request: ArtifactId::of(canonical.as_bytes()), bytes: canonical.len() as u64, most, time })
     }
 
-    /// What goes with the messages: tools, choice and format. Tools stay listed when they may not be
-    /// called any more where a provider can be told so: its cache holds them, and Anthropic wants them
-    /// while calls stand in the conversation.
-    fn frame(&self, profile: &Profile, purpose: Purpose, messages: &[Said]) -> Frame {
+    /// Tools, choice and format of a request. Tools stay listed if they may no longer be called, for the provider's
+    /// cache, and since Anthropic requires the tools of all calls in the conversation.
+    fn frame(&self, profile: &Profile, purpose: Purpose, messages: &[Entry]) -> Frame {
         let form = self.brief.form(self.task.view.kind());
         let tools: Vec<Offer> = self.turn.toolset.tools.iter().map(offer).collect();
         let open = purpose == Purpose::Turn && !tools.is_empty();
-        let talked = messages.iter().any(|m| matches!(m, Said::Results(_)));
+        let talked = messages.iter().any(|m| matches!(m, Entry::Results(_)));
         match profile.way {
             Way::Native => {
                 let tools = if open || talked { tools } else { Vec::new() };
@@ -254,7 +246,6 @@ impl Walk {
     }
 }
 
-/// What goes with the messages.
 struct Frame {
     tools: Vec<Offer>,
     choice: Choice,

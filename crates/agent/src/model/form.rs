@@ -1,5 +1,4 @@
-//! What the answer forms of the roles share: closed sets of words, times, ids, and the list of what is
-//! wrong with an answer.
+//! Common parts of the roles' answer forms: closed sets, times, ids, and lists of faults.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use super::schema::MAX_ERRORS;
 
-/// The schema of a closed set: the stored names, each with what it means.
+/// The schema of a closed set: the stored names with their meanings.
 pub fn one_of<T: Closed>(_: &mut SchemaGenerator) -> Schema {
     described::<T>("")
 }
@@ -23,7 +22,7 @@ pub fn described<T: Closed>(about: &str) -> Schema {
     json_schema!({"type": "string", "enum": names::<T>(), "description": about.trim()})
 }
 
-/// The schema of a closed set whose names say enough.
+/// The schema of a closed set with self-explanatory names.
 fn plain<T: Closed>(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "enum": names::<T>(), "description": ""})
 }
@@ -32,39 +31,33 @@ fn names<T: Closed>() -> Vec<&'static str> {
     T::VALUES.iter().map(|value| value.stored()).collect()
 }
 
-/// What is wrong with an answer, each with its place, as far as a repair needs it.
+/// The faults of an answer with their places, as many as a repair needs.
 #[derive(Debug, Default)]
 pub struct Faults(Vec<String>);
 
 impl Faults {
-    /// Notes that `place` is wrong as `what` says.
     pub fn add(&mut self, place: impl AsRef<str>, what: impl AsRef<str>) {
         if self.0.len() < MAX_ERRORS {
             self.0.push(one_line(&format!("{}: {}", place.as_ref(), what.as_ref()), 400));
         }
     }
 
-    /// The text at `place` without white space around it; a fault when nothing is left of it.
+    /// The trimmed text at `place`; a fault if it is empty.
     pub fn text(&mut self, place: impl AsRef<str>, text: &str) -> String {
         if text.trim().is_empty() {
-            self.add(place, "is empty: write a sentence");
+            self.add(place, "is empty; write a sentence");
         }
         text.trim().to_owned()
     }
 
-    /// The finding at `place`; a fault when it is none of `known`.
     pub fn finding(&mut self, place: &str, text: &str, known: &BTreeSet<FindingId>) -> Option<FindingId> {
         let id = FindingId::new(text.trim()).ok().filter(|id| known.contains(id));
         if id.is_none() {
-            self.add(
-                place,
-                format!("there is no finding {:?}: write the id of one in the sections", one_line(text, 80)),
-            );
+            self.add(place, format!("expected the id of a finding in the sections, got {:?}", one_line(text, 80)));
         }
         id
     }
 
-    /// The findings at `place`, each once.
     pub fn findings(&mut self, place: &str, texts: &[String], known: &BTreeSet<FindingId>) -> Vec<FindingId> {
         let mut seen = BTreeSet::new();
         let ids: Vec<FindingId> = texts
@@ -75,28 +68,20 @@ impl Faults {
         ids.into_iter().filter(|id| seen.insert(id.clone())).collect()
     }
 
-    /// `answer` where nothing is wrong.
-    ///
-    /// # Errors
-    /// What is wrong.
     pub fn or<T>(self, answer: T) -> Result<T, Vec<String>> {
         if self.0.is_empty() { Ok(answer) } else { Err(self.0) }
     }
 }
 
-/// `object` as the form `T`.
-///
-/// # Errors
-/// Why it cannot be read, as a list with one entry.
 pub fn read<T: serde::de::DeserializeOwned>(object: &Value) -> Result<T, Vec<String>> {
     serde_json::from_value(object.clone()).map_err(|e| vec![one_line(&format!("the answer: {e}"), 400)])
 }
 
-/// The moment in `text`; a fault at `place` when it is none.
+/// The moment in `text`; a fault at `place` if it is invalid.
 pub fn moment(place: &str, text: &str, faults: &mut Faults) -> Option<Timestamp> {
     let read = text.trim().parse().ok();
     if read.is_none() {
-        let what = format!("{:?} is no time: write UTC as 2026-01-31T23:59:59.123Z", one_line(text, 80));
+        let what = format!("expected a time, got {:?}; write UTC as 2026-01-31T23:59:59.123Z", one_line(text, 80));
         faults.add(place, what);
     }
     read
@@ -108,7 +93,7 @@ pub fn moment(place: &str, text: &str, faults: &mut Faults) -> Option<Timestamp>
 pub struct TimeForm {
     /// UTC, RFC 3339, copied from `time` of the cited record.
     pub at: String,
-    /// The last moment where the event is a period, copied from another cited record; otherwise null.
+    /// The last moment if the event is a period, copied from another cited record; otherwise null.
     pub until: Option<String>,
     /// The record's `precision`.
     #[schemars(schema_with = "plain::<Precision>")]
@@ -121,7 +106,6 @@ pub struct TimeForm {
 }
 
 impl TimeForm {
-    /// The time; faults at `place` where a moment cannot be read.
     pub fn read(&self, place: &str, faults: &mut Faults) -> Option<EventTime> {
         let at = moment(&format!("{place}/at"), &self.at, faults)?;
         let until = match self.until.as_deref().filter(|text| !text.trim().is_empty()) {
@@ -133,8 +117,8 @@ impl TimeForm {
     }
 }
 
-/// What of a wire schema goes beyond the subset that every provider takes, each with its place: open
-/// objects, optional fields, alternatives other than `anyOf`, limits, references.
+/// The parts of a wire schema that some provider refuses, each with its place: open objects, optional fields,
+/// alternatives other than `anyOf`, limits, references.
 pub fn strict_faults(schema: &Value, place: &str) -> Vec<String> {
     const TAKEN: [&str; 8] =
         ["type", "description", "enum", "properties", "required", "additionalProperties", "items", "anyOf"];

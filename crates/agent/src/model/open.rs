@@ -1,4 +1,4 @@
-//! From the path of a models file to the models behind it: what a process does before it takes work.
+//! Opens the models of a models file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use crate::model::Model;
 use crate::model::client::{self, Client};
 use crate::model::config::{Config, NoModel};
 
-/// The environment variable that names a models file.
 pub const MODELS_ENV: &str = "CASEBOOK_MODELS";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelsError {
@@ -19,7 +18,7 @@ pub enum ModelsError {
     Read(#[from] ReadError),
     #[error(transparent)]
     File(#[from] ConfigFaults),
-    /// An Expert is to be played by a model that the file does not have.
+    /// An Expert's file names a model that the models file does not have.
     #[error("an Expert names a model: {0}")]
     Seat(#[from] NoModel),
     /// A key is missing, or TLS cannot be set up.
@@ -34,8 +33,7 @@ pub struct Models {
 }
 
 impl Models {
-    /// The models that `file` assigns to `role`, after `adjust` changed the choice, over the network: no
-    /// other role's key is needed.
+    /// The models that `file` assigns to `role` after `adjust`. Keys of other roles are not needed.
     pub fn of_role(
         file: &Path,
         role: Role,
@@ -48,7 +46,6 @@ impl Models {
     }
 }
 
-/// The models file `file`, checked, with its text.
 pub fn read(file: &Path) -> Result<(Config, String), ModelsError> {
     let text = text(file, "the models file")?;
     let config = Config::parse(file, &text)?;
@@ -79,6 +76,9 @@ mod tests {
     fn what_is_no_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let error = read(folder.path()).unwrap_err().to_string();
-        assert!(error.starts_with("cannot read the models file ") && error.contains("it is no file"), "{error}");
+        assert!(
+            error.starts_with("cannot read the models file ") && error.contains("expected a file of at most"),
+            "{error}"
+        );
     }
 }

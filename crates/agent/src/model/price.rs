@@ -1,23 +1,23 @@
-//! What tokens cost. Prices stand in the models file as people write them, per million tokens; from
-//! then on all is whole millionths, so that sums are exact.
+//! The cost of tokens. The models file has prices per million tokens; code uses whole millionths, so that sums are
+//! exact.
 
 use casebook_protocol::Tokens;
 
-/// Prices of a model, in millionths of the currency for each million tokens.
+/// Prices of a million tokens, in millionths of the currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Price {
-    /// Tokens in that the provider had to read.
+    /// Input tokens that are not cached.
     pub input: u64,
-    /// Tokens in that it served from its cache.
+    /// Input tokens from the provider's cache.
     pub cached: u64,
-    /// Tokens in that it wrote into its cache.
+    /// Input tokens that are written to the cache.
     pub cache_write: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub output: u64,
 }
 
 impl Price {
-    /// What `tokens` cost, in millionths, rounded up: a limit on money must not leak by rounding.
+    /// The cost of `tokens` in millionths, rounded up so that a limit on money is never exceeded by rounding.
     pub fn cost(&self, tokens: &Tokens) -> u64 {
         let plain = tokens.input.saturating_sub(tokens.cached).saturating_sub(tokens.cache_written);
         let sum: u128 = [

@@ -1,23 +1,20 @@
-//! From a prompt file and a view to a prompt: rendering of the system text, and the laying out of the
-//! sections of the first message in the bytes that there are.
+//! Renders prompts: the system text from a prompt file, and the sections of the first message within a limit of bytes.
 
 use super::Part;
 use super::data::text_section;
 
 pub mod channels;
 
-/// What every prompt says of the team, the Journal and the sections.
+/// The text about the team, the Journal and the sections in every prompt.
 const TEAM: &str = include_str!("../../prompts/team.md");
 
-/// Bytes of the Journal that Experts and the Critic read. The Journal is in every prompt, so this
-/// bound keeps the bytes of an investigation linear in its rounds; it is reached within the first
-/// rounds, so that later rounds cost hardly more than early ones (measured: fifty rounds take at most
-/// 10.5 times the bytes of five). Room for some fifteen notes, those of the highest priority.
+/// Bytes of the Journal for Experts and Critic, about fifteen notes of the highest priority. The Journal is in every
+/// prompt, so this limit keeps the bytes of an investigation linear in its rounds. Measured: fifty rounds take at most
+/// 10.5 times the bytes of five.
 pub const JOURNAL_READ: usize = 2560;
-/// Bytes of the Journal that the Director itself reads: more, since it is all that the Director
-/// remembers, and few prompts are the Director's.
+/// Bytes of the Journal for the Director. It has more, since the Journal is its only memory, and it has few prompts.
 pub const JOURNAL_OWN: usize = 4 * 1024;
-/// Bytes of the alert: larger ones are shown without their long lists and texts.
+/// Bytes of the alert. A larger one is shown without its long lists and texts.
 pub const ALERT: usize = 16 * 1024;
 
 /// A prompt file. Its first line is `Casebook task: KIND (prompt KIND VERSION)`.
@@ -25,26 +22,24 @@ pub const ALERT: usize = 16 * 1024;
 pub struct Prompt(&'static str);
 
 impl Prompt {
-    /// The prompt in the text of its file.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
         Self(text)
     }
 
-    /// Its name and version, such as `plan 1`.
+    /// Name and version, such as `plan 1`.
     pub fn name(&self) -> &'static str {
         let first = self.0.lines().next().unwrap_or_default();
         let after = first.split_once("(prompt ").map_or(first, |(_, after)| after);
         after.split_once(')').map_or(after, |(name, _)| name)
     }
 
-    /// The system text: `{{team}}` and each `{{name}}` of `fills` replaced. No view goes into it, so
-    /// that it is the same for every task of its kind.
+    /// The system text, with `{{team}}` and each `{{name}}` of `fills` replaced. It contains nothing of a view, so it
+    /// is equal for all tasks of a kind.
     pub fn render(&self, fills: &[(&str, &str)]) -> String {
         Self::filled(self.0, fills)
     }
 
-    /// As [`Prompt::render`], for the text of any prompt file.
     pub fn filled(text: &str, fills: &[(&str, &str)]) -> String {
         let mut text = text.replace("{{team}}", TEAM.trim_end());
         for (name, fill) in fills {
@@ -54,20 +49,17 @@ impl Prompt {
     }
 }
 
-/// A section as written for some number of bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    /// The section with its marks; empty when there is nothing to say.
+    /// The section with its tags; empty if it has no content.
     pub text: String,
-    /// What of it was left out, in words.
     pub left_out: Option<String>,
 }
 
-/// A section of the first message that can be written longer and shorter.
+/// A section of the first message with a variable length.
 pub struct Section<'a> {
-    /// Bytes that it may have at the most, however much room there is.
     most: usize,
-    /// Sections of the lowest number shrink first.
+    /// Sections with the lowest rank shrink first.
     rank: u8,
     cache: bool,
     write: Box<dyn Fn(usize) -> Written + 'a>,
@@ -80,25 +72,25 @@ impl std::fmt::Debug for Section<'_> {
 }
 
 impl<'a> Section<'a> {
-    /// A section that `write` writes in about the bytes that it is given, and never in less than it
-    /// needs; sections of low `rank` shrink first when room is short.
+    /// A section whose text comes from `write`, which gets the number of bytes but may exceed it. Sections of low
+    /// `rank` shrink first.
     pub fn new(rank: u8, most: usize, write: impl Fn(usize) -> Written + 'a) -> Self {
         Self { most, rank, cache: false, write: Box::new(write) }
     }
 
-    /// A section that is always written whole.
+    /// A section that never shrinks.
     pub fn fixed(text: String) -> Self {
         Self::new(u8::MAX, usize::MAX, move |_| Written { text: text.clone(), left_out: None })
     }
 
-    /// The section, always in the bytes that it may have at the most.
+    /// Makes the section always use its most bytes.
     #[must_use]
     pub fn whole(self) -> Self {
         let (most, write) = (self.most, self.write);
         Self { write: Box::new(move |_| write(most)), ..Self::new(self.rank, most, |_| Written::default()) }
     }
 
-    /// The prompt up to the end of this section comes again soon.
+    /// Sets a cache mark at the end of this section.
     #[must_use]
     pub fn cached(mut self) -> Self {
         self.cache = true;
@@ -106,9 +98,8 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The parts of the first message in at most `room` bytes, in the order of `sections`. When room is
-/// short, sections shrink one after another by rank; when even their shortest forms do not fit, those
-/// are what comes back. A last section says what was left out.
+/// The parts of the first message in at most `room` bytes, in the order of `sections`. Sections shrink by rank until
+/// all fit, or all have their shortest form. A last section lists what was left out.
 pub fn lay_out(sections: &[Section<'_>], room: usize) -> Vec<Part> {
     let mut written: Vec<Written> = sections.iter().map(|s| (s.write)(s.most)).collect();
     let mut by_rank: Vec<usize> = (0..sections.len()).collect();
@@ -120,8 +111,8 @@ pub fn lay_out(sections: &[Section<'_>], room: usize) -> Vec<Part> {
         }
         let excess = total - room;
         let length = written.get(place).map_or(0, |w| w.text.len());
-        // What a shorter form says of what it left out takes room as well, and escapes are not known
-        // beforehand: a few tries, then the shortest form.
+        // The note about what was left out also takes room, and the length of escapes is unknown, so a few sizes are
+        // tried before the shortest form.
         let tries = [excess + NOTE, 2 * excess + NOTE, 4 * excess + NOTE, usize::MAX];
         for less in tries {
             let shorter = (section.write)(section.most.min(length.saturating_sub(less)));
@@ -145,7 +136,6 @@ pub fn lay_out(sections: &[Section<'_>], room: usize) -> Vec<Part> {
     parts
 }
 
-/// Bytes that a line about what was left out may take.
 const NOTE: usize = 160;
 
 fn size(written: &[Written]) -> usize {

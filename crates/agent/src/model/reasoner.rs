@@ -1,5 +1,4 @@
-//! A role played by language models: the task's prompt from the role, the models from the models
-//! file, the conversation from [`crate::model::dialogue`].
+//! A role that language models play.
 
 use std::sync::Arc;
 
@@ -15,8 +14,8 @@ use crate::model::open::Models;
 use crate::model::reword::{Prompts, Reworded};
 use crate::reasoner::{Action, Analyst, Past, Reasoner, Turn};
 
-/// Who plays a role: its models in the models file, with `prompts` if there are some and `added` at the
-/// end of each, and `analyst` if the role has no model.
+/// The reasoner of a role: its models in the models file, or `analyst` if it has none. `prompts` replace the built-in
+/// ones, and `added` is appended to each.
 pub fn assign(
     models: Option<&Models>,
     prompts: Option<&Arc<Prompts>>,
@@ -31,7 +30,7 @@ pub fn assign(
     }
 }
 
-/// What thinks where the models file names a model, and the built-in analyst where it does not.
+/// Uses the model that the models file assigns to a task, and otherwise the built-in analyst.
 pub struct ModelOrAnalyst {
     pub config: Arc<Config>,
     pub models: Arc<dyn Model>,
@@ -73,12 +72,12 @@ impl Reasoner for ModelOrAnalyst {
 
     async fn raised(&self, task: &Arc<Task>, past: &Past) -> Vec<FindingDraft> {
         if self.selected(task).is_none() {
-            // The analyst raises by itself what it sees.
+            // The analyst includes such findings in its answer.
             return Vec::new();
         }
         let (brief, task, done) = (Arc::clone(&self.brief), Arc::clone(task), Arc::clone(&past.done));
         blocking(move || brief.raised(&task, &done)).await.unwrap_or_else(|error| {
-            tracing::error!(%error, "what the results of a task hold could not be looked through");
+            tracing::error!(%error, "could not search the results of a task for findings");
             Vec::new()
         })
     }
@@ -86,7 +85,7 @@ impl Reasoner for ModelOrAnalyst {
     async fn ready(&self) {
         let brief = Arc::clone(&self.brief);
         if let Err(error) = tokio::task::spawn_blocking(move || brief.ready()).await {
-            tracing::warn!(%error, "what is made once is made with the first task");
+            tracing::warn!(%error, "preparations failed; the first task will repeat them");
         }
     }
 

@@ -1,6 +1,5 @@
-//! Keeping every exchange with language models of a run, and running it again from them with no
-//! network. A recording is a folder: one file an exchange, and the models file of the run. An answer
-//! is found by the fingerprint of its request.
+//! Records the model calls of a run, and repeats the run from them without a network. A recording is a folder with one
+//! file per call and the models file. A reply is found by the fingerprint of its request.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -15,7 +14,6 @@ use serde_json::Value;
 
 use crate::model::{Answered, Ask, AskError, Fault, Model, Observed};
 
-/// The version of recorded exchanges that is written.
 pub const RECORDING_VERSION: u16 = 1;
 /// The copy of the models file in a recording.
 pub const MODELS_FILE: &str = "models.toml";
@@ -27,8 +25,8 @@ struct Kept {
     result: Result<Answered, AskError>,
 }
 
-/// Keeps the exchanges of `model` in `folder`, which is made if it is not there, with `models`, the text of the
-/// models file: it names keys and holds none.
+/// Records the calls of `model` in `folder`, which is created. `models` is the text of the models file, which contains
+/// no keys.
 pub fn record(model: Arc<dyn Model>, folder: &Path, models: &str) -> io::Result<Arc<dyn Model>> {
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join(MODELS_FILE), models)?;
@@ -39,11 +37,11 @@ pub fn record(model: Arc<dyn Model>, folder: &Path, models: &str) -> io::Result<
 fn keep(folder: &Path, ask: &Ask, result: &Result<Answered, AskError>) {
     let file = folder.join(format!("{}-{}.json", ask.id, ask.fingerprint().short()));
     let kept = Kept { casebook_recording: RECORDING_VERSION, request: ask.clone(), result: result.clone() };
-    // Written aside and renamed: a run that is killed leaves no half of an exchange.
+    // The rename makes sure that a killed run leaves no partial file.
     let aside = file.with_extension("part");
     let text = serde_json::to_vec_pretty(&kept).map_err(io::Error::other);
     if let Err(error) = text.and_then(|t| std::fs::write(&aside, t)).and_then(|()| std::fs::rename(&aside, &file)) {
-        tracing::error!(%error, file = %file.display(), "an exchange is not kept: a replay will miss it");
+        tracing::error!(%error, file = %file.display(), "could not record a model call; a replay will miss it");
     }
 }
 
@@ -60,12 +58,11 @@ pub enum RecordingError {
     Unreadable { file: PathBuf, error: io::Error },
     #[error("{} is not a recorded exchange: {reason}", file.display())]
     Malformed { file: PathBuf, reason: String },
-    #[error("{} holds no recorded exchange: record one with --record {}", folder.display(), folder.display())]
+    #[error("expected recorded model calls in {}, got none; record a run with --record {}", folder.display(), folder.display())]
     Empty { folder: PathBuf },
 }
 
 impl Replay {
-    /// The recording in `folder`.
     pub fn open(folder: &Path) -> Result<Self, RecordingError> {
         let unreadable = |file: &Path| {
             let file = file.to_owned();
@@ -91,20 +88,19 @@ impl Replay {
         Ok(replay)
     }
 
-    /// Why there is no answer for `ask`.
     fn missing(&self, ask: &Ask) -> String {
         let folder = self.folder.display();
         let Some(file) = self.calls.get(&ask.id).and_then(|files| files.first()) else {
             return format!(
-                "the recording in {folder} has no answer for {} of model {}: that call was not made in the recorded run",
+                "the recording in {folder} has no reply to {} of model {}: the recorded run did not make this call",
                 ask.id, ask.model
             );
         };
         let then = kept(file).ok().and_then(|k| serde_json::to_value(k.request).ok()).unwrap_or_default();
         let now = serde_json::to_value(ask).unwrap_or_default();
-        let difference = difference(&then, &now, "").unwrap_or_else(|| "nowhere that can be shown".into());
+        let difference = difference(&then, &now, "").unwrap_or_else(|| "not visible".into());
         format!(
-            "the recording in {folder} has no answer for {}: the recorded request was another one. The first difference is {difference}. Was the alert, the evidence, the models file or the prompt changed?",
+            "the recording in {folder} has another request for {}. The first difference is {difference}. Check if the alert, the evidence, the models file or the prompt has changed.",
             ask.id
         )
     }
@@ -116,14 +112,14 @@ fn kept(file: &Path) -> Result<Kept, RecordingError> {
     let kept: Kept = serde_json::from_slice(&bytes).map_err(|e| malformed(e.to_string()))?;
     if kept.casebook_recording != RECORDING_VERSION {
         return Err(malformed(format!(
-            "it has version {}, this program reads {RECORDING_VERSION}: use another casebook",
+            "expected version {RECORDING_VERSION}, got {}; use the version of casebook that recorded it",
             kept.casebook_recording
         )));
     }
     Ok(kept)
 }
 
-/// The first place in which two requests differ, with what stood there and what stands there now.
+/// The first difference between two requests, with both values.
 fn difference(then: &Value, now: &Value, at: &str) -> Option<String> {
     match (then, now) {
         (Value::Object(a), Value::Object(b)) => {
@@ -211,7 +207,7 @@ mod tests {
         assert!(other.message.contains("/messages/0/user/0/text, character 13"), "{other}");
         assert!(other.message.contains("red") && other.message.contains("blue"), "{other}");
         let never = replay.ask(&ask("r9.plan.m1", "x"), time).await.unwrap_err();
-        assert!(never.message.contains("r9.plan.m1") && never.message.contains("not made"), "{never}");
+        assert!(never.message.contains("r9.plan.m1") && never.message.contains("did not make"), "{never}");
     }
 
     #[test]

@@ -1,6 +1,3 @@
-//! When a failed attempt is worth another, and how long to wait. Pure but for [`attempts`], which
-//! sleeps.
-
 use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -13,9 +10,9 @@ use crate::model::Fault;
 
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Wait before the second attempt; it doubles from there, and chance adds up to as much again.
+    /// The wait before the second attempt. It doubles each time, and a random part adds up to the same again.
     pub first: Duration,
-    /// The longest wait that we choose ourselves.
+    /// The longest wait, unless the provider asks for a longer one.
     pub longest: Duration,
     pub attempts: u32,
 }
@@ -28,34 +25,32 @@ impl Default for Pace {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// What it means if no other attempt is made.
     pub fault: Fault,
     pub passing: bool,
-    /// The provider asks for this much patience.
     pub wait: Option<Duration>,
-    /// What happened; no key and no prompt in it.
+    /// What happened, without key and prompt.
     pub message: String,
 }
 
 impl Failed {
-    /// A failure that another attempt would repeat.
+    /// A failure that a retry would repeat.
     pub fn final_(fault: Fault, message: impl Into<String>) -> Self {
         Self { fault, passing: false, wait: None, message: message.into() }
     }
 
-    /// A failure that may pass.
+    /// A failure that a retry may solve.
     pub fn passing(fault: Fault, message: impl Into<String>) -> Self {
         Self { fault, passing: true, wait: None, message: message.into() }
     }
 }
 
-/// Whether an HTTP status may pass: timeouts, conflicts, rate limits, and faults of the server,
-/// Anthropic's 529 (overloaded) among them.
+/// True if a retry may solve this HTTP status: timeouts, conflicts, rate limits and server errors, Anthropic's 529
+/// (overloaded) included.
 pub const fn passes(status: u16) -> bool {
     matches!(status, 408 | 409 | 429 | 500..=599)
 }
 
-/// The wait that a `retry-after` header asks for: seconds, or a date.
+/// The wait of a `retry-after` header: seconds, or a date.
 pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse::<f64>() {
@@ -65,11 +60,8 @@ pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     Some(casebook_protocol::between(now, at))
 }
 
-/// Calls `attempt` until it succeeds, fails for good, or no other attempt fits before `deadline`;
-/// `made` counts. A wait that the provider asks for is kept to, or not begun.
-///
-/// # Errors
-/// The last attempt's failure.
+/// Calls `attempt` until it succeeds, fails for good, or no other attempt fits before `deadline`. `made` counts the
+/// attempts. Waits that the provider asks for are respected.
 pub async fn attempts<T, A>(
     pace: Pace,
     deadline: Instant,
@@ -93,7 +85,7 @@ where
         .when(|failed: &Failed| failed.passing)
         .adjust(|failed, ours| {
             let wait = ours?.max(failed.wait.unwrap_or_default());
-            // None stops: a wait past the deadline would only hide why there is no answer.
+            // None stops, since a wait past the deadline would hide the failure.
             (wait < deadline.saturating_duration_since(Instant::now())).then_some(wait)
         })
         .await

@@ -1,5 +1,4 @@
-//! Prompts of one's own in place of the built-in ones, one file a task, checked before anything runs:
-//! to see with a backtest what other words lead to.
+//! Custom prompts in place of the built-in ones, one file per task, to try other wordings in a backtest.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,29 +14,26 @@ use crate::model::prompt::Prompt;
 use crate::model::schema::AnswerForm;
 use crate::reasoner::Done;
 
-/// The longest prompt that is taken, in bytes: more leaves no room in small windows.
+/// The longest accepted prompt, in bytes. Longer ones leave no room in small windows.
 pub const MAX_PROMPT: usize = 64 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {fault}")]
 pub struct PromptError {
     pub file: String,
-    /// What is wrong and what to write instead.
     pub fault: String,
 }
 
-/// A prompt as it is said: nothing is left to fill in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Said {
+struct Custom {
     name: String,
     system: String,
 }
 
-/// Prompts by task; a task without one keeps the built-in prompt.
+/// Prompts by task. A task without one uses the built-in prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prompts(BTreeMap<TaskKind, Said>);
+pub struct Prompts(BTreeMap<TaskKind, Custom>);
 
-/// What may be filled in, in any prompt.
 fn fills() -> [(&'static str, String); 7] {
     let score = |score: f64| format!("{score:.2}");
     [
@@ -52,16 +48,16 @@ fn fills() -> [(&'static str, String); 7] {
 }
 
 impl Prompts {
-    /// Takes the prompt file `file` (such as `plan.md`) with the content `text`.
+    /// Adds the prompt file `file` (such as `plan.md`) with the content `text`.
     pub fn take(&mut self, file: &str, text: &str) -> Result<(), PromptError> {
         let refused = |fault: String| PromptError { file: one_line(file, 80), fault };
         let kind =
             TaskKind::ALL.into_iter().find(|kind| file.strip_suffix(".md") == Some(kind.name())).ok_or_else(|| {
                 let names: Vec<String> = TaskKind::ALL.iter().map(|kind| format!("{}.md", kind.name())).collect();
-                refused(format!("no task has this prompt: there are {}", names.join(", ")))
+                refused(format!("expected one of {}", names.join(", ")))
             })?;
         if text.len() > MAX_PROMPT {
-            return Err(refused(format!("it has {} bytes, and a prompt may have {MAX_PROMPT}", text.len())));
+            return Err(refused(format!("expected at most {MAX_PROMPT} bytes, got {}", text.len())));
         }
         let first = text.lines().next().unwrap_or_default();
         let name = first
@@ -70,7 +66,7 @@ impl Prompts {
             .filter(|name| !name.trim().is_empty() && !name.contains([')', '{']))
             .ok_or_else(|| {
                 refused(format!(
-                    "its first line is not `Casebook task: {kind} (prompt NAME VERSION)`, such as `Casebook task: {kind} (prompt {kind} 2)`",
+                    "expected the first line `Casebook task: {kind} (prompt NAME VERSION)`, such as `Casebook task: {kind} (prompt {kind} 2)`",
                     kind = kind.name()
                 ))
             })?;
@@ -78,17 +74,15 @@ impl Prompts {
         let fills: Vec<(&str, &str)> = fills.iter().map(|(name, fill)| (*name, fill.as_str())).collect();
         placeholders(text, &fills).map_err(refused)?;
         let system = Prompt::filled(text, &fills);
-        self.0.insert(kind, Said { name: one_line(name, 80), system });
+        self.0.insert(kind, Custom { name: one_line(name, 80), system });
         Ok(())
     }
 
-    /// Tasks with a prompt of their own.
     pub fn kinds(&self) -> impl Iterator<Item = TaskKind> {
         self.0.keys().copied()
     }
 }
 
-/// Each `{{name}}` can be filled in.
 fn placeholders(text: &str, fills: &[(&str, &str)]) -> Result<(), String> {
     for (line, number) in text.lines().zip(1..) {
         for piece in line.split("{{").skip(1) {
@@ -96,7 +90,7 @@ fn placeholders(text: &str, fills: &[(&str, &str)]) -> Result<(), String> {
             if name.is_none_or(|name| name != "team" && fills.iter().all(|(known, _)| *known != name)) {
                 let known: Vec<&str> = ["team"].into_iter().chain(fills.iter().map(|(name, _)| *name)).collect();
                 return Err(format!(
-                    "line {number}: {{{{{}}}}} cannot be filled in: there are {}",
+                    "line {number}: unknown placeholder {{{{{}}}}}; use one of {}",
                     one_line(name.unwrap_or(piece), 40),
                     known.join(", ")
                 ));
@@ -106,22 +100,22 @@ fn placeholders(text: &str, fills: &[(&str, &str)]) -> Result<(), String> {
     Ok(())
 }
 
-/// A role that says what [`Prompts`] has, and else what it always says.
+/// A role with the prompts of [`Prompts`], or its built-in ones.
 pub struct Reworded {
     pub brief: Arc<dyn Brief>,
     pub prompts: Option<Arc<Prompts>>,
-    /// What is said at the end, so that what is the same for all stays the beginning of every prompt.
+    /// Appended, so that all prompts of a role begin alike.
     pub added: String,
 }
 
 impl Reworded {
     fn worded(&self, task: &Task, room: usize) -> Briefing {
-        let said = self.prompts.as_ref().and_then(|prompts| prompts.0.get(&task.view.kind()));
-        let Some(said) = said else { return self.brief.brief(task, room) };
+        let custom = self.prompts.as_ref().and_then(|prompts| prompts.0.get(&task.view.kind()));
+        let Some(custom) = custom else { return self.brief.brief(task, room) };
         let usual = self.brief.brief(task, room);
-        let longer = said.system.len().saturating_sub(usual.system.len());
+        let longer = custom.system.len().saturating_sub(usual.system.len());
         let briefing = if longer == 0 { usual } else { self.brief.brief(task, room.saturating_sub(longer)) };
-        Briefing { prompt: said.name.clone(), system: said.system.clone(), ..briefing }
+        Briefing { prompt: custom.name.clone(), system: custom.system.clone(), ..briefing }
     }
 }
 
@@ -161,9 +155,13 @@ mod tests {
     fn a_prompt_is_filled_in_and_named() {
         let mut prompts = Prompts::default();
         prompts.take("plan.md", "Casebook task: plan (prompt plan mine-2)\n{{team}}\n{{threshold}} or more\n").unwrap();
-        let said = &prompts.0[&TaskKind::Plan];
-        assert_eq!(said.name, "plan mine-2");
-        assert!(said.system.contains("# The team") && said.system.ends_with("\n0.50 or more\n"), "{}", said.system);
+        let custom = &prompts.0[&TaskKind::Plan];
+        assert_eq!(custom.name, "plan mine-2");
+        assert!(
+            custom.system.contains("# The team") && custom.system.ends_with("\n0.50 or more\n"),
+            "{}",
+            custom.system
+        );
         assert_eq!(prompts.kinds().collect::<Vec<_>>(), [TaskKind::Plan]);
     }
 
@@ -205,15 +203,15 @@ mod tests {
 
     #[test]
     fn what_is_no_prompt_is_refused_with_what_to_write() {
-        assert!(fault("plans.md", "x").contains("there are plan.md, investigate.md"));
+        assert!(fault("plans.md", "x").contains("expected one of plan.md, investigate.md"));
         let first = fault("plan.md", "Casebook task: review (prompt review 1)\n");
         assert!(first.contains("`Casebook task: plan (prompt NAME VERSION)`"), "{first}");
         let unknown = fault("plan.md", "Casebook task: plan (prompt plan 2)\nx\n{{alert}}\n");
         assert!(
-            unknown.starts_with("plan.md: line 3: {{alert}} cannot be filled in: there are team, cred"),
+            unknown.starts_with("plan.md: line 3: unknown placeholder {{alert}}; use one of team, cred"),
             "{unknown}"
         );
         assert!(fault("plan.md", "Casebook task: plan (prompt plan 2)\n{{team\n").contains("line 2"));
-        assert!(fault("plan.md", &"x".repeat(MAX_PROMPT + 1)).contains("65537 bytes"));
+        assert!(fault("plan.md", &"x".repeat(MAX_PROMPT + 1)).contains("got 65537"));
     }
 }

@@ -1,6 +1,6 @@
-//! The form of an answer: two schemas from one Rust type. The wire gets the strictest subset that all
-//! providers take (closed objects, every field required, optional ones nullable, no limits, no
-//! `oneOf`, no maps); what comes back is checked against the full one.
+//! The form of an answer: two schemas from one Rust type. The wire schema is a strict subset that all providers
+//! accept: closed objects, every field required, optional ones nullable, no limits, no `oneOf`, no maps. Answers are
+//! checked against the full schema.
 
 use std::sync::Arc;
 
@@ -11,8 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::json_schema::JsonSchema as Compiled;
 
-/// A JSON Schema as it goes out, with its texts: it goes out with every request of its kind, and is
-/// written once.
+/// A JSON Schema with its text, which is written once, since every request of its kind contains it.
 #[derive(Clone)]
 pub struct Schema(Arc<Texts>);
 
@@ -22,7 +21,6 @@ struct Texts {
 }
 
 impl Schema {
-    /// The schema in `text`; an open object where that is no JSON.
     #[must_use]
     pub fn read(text: &str) -> Self {
         Self::from(serde_json::from_str(text).unwrap_or_else(|_| serde_json::json!({"type": "object"})))
@@ -32,12 +30,12 @@ impl Schema {
         &self.0.value
     }
 
-    /// The schema as JSON, fields in their own order: models read them in it.
+    /// The schema as JSON. Fields keep their order, since models read them in it.
     pub fn text(&self) -> &str {
         self.0.raw.get()
     }
 
-    /// The same, to be part of other JSON as it is.
+    /// The same, for insertion into other JSON.
     pub fn raw(&self) -> &RawValue {
         &self.0.raw
     }
@@ -78,9 +76,8 @@ impl<'de> Deserialize<'de> for Schema {
 
 #[derive(Debug)]
 pub struct AnswerForm {
-    /// Its name on the wire, such as `plan`.
+    /// The name on the wire, such as `plan`.
     pub name: String,
-    /// What it is for, in a sentence.
     pub description: String,
     pub wire: Schema,
     pub full: Value,
@@ -94,22 +91,21 @@ impl AnswerForm {
         Self::new(name, description, settings.into_generator().into_root_schema_for::<T>().to_value())
     }
 
-    /// Apart from [`AnswerForm::of`], so that each role does not compile all of this again for each of its types.
+    /// Separate from [`AnswerForm::of`], so that it is not compiled again for each type.
     #[allow(clippy::expect_used, reason = "the schema comes from one of our types, and tests make every form")]
     fn new(name: &str, description: &str, full: Value) -> Self {
         let compiled = Compiled::compile(&full).expect("a generated schema is valid");
         Self { name: name.to_owned(), description: description.to_owned(), wire: strict(&full).into(), full, compiled }
     }
 
-    /// What is wrong with `object`, each fault with its place, at most [`MAX_ERRORS`]; empty when it has
-    /// the form.
+    /// At most [`MAX_ERRORS`] faults of `object`, each with its place.
     pub fn faults(&self, object: &Value) -> Vec<String> {
         let faults = self.compiled.faults(object, MAX_ERRORS).into_iter();
         faults.map(|(at, what)| format!("{}: {what}", if at.is_empty() { "the answer" } else { &at })).collect()
     }
 }
 
-/// Keywords that one provider or another refuses or ignores.
+/// Keywords that some provider refuses or ignores.
 const DROPPED: [&str; 19] = [
     "$schema",
     "title",
@@ -132,7 +128,6 @@ const DROPPED: [&str; 19] = [
     "unevaluatedProperties",
 ];
 
-/// The subset of `schema` that every provider takes.
 pub fn strict(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {
@@ -163,7 +158,7 @@ pub fn strict(schema: &Value) -> Value {
     }
 }
 
-/// The constants of an enum whose values are documented one by one.
+/// The constants of an enum whose values each have a description.
 fn names(of: &[Value]) -> Option<Vec<(Value, Option<&str>)>> {
     of.iter().map(|one| Some((one.get("const")?.clone(), one.get("description").and_then(Value::as_str)))).collect()
 }
@@ -181,5 +176,5 @@ fn named_values(map: &Map<String, Value>, named: Vec<(Value, Option<&str>)>) -> 
     Value::Object(out)
 }
 
-/// More than this many faults are not listed: a repair needs a direction, not a log.
+/// The most listed faults. A repair does not need more.
 pub const MAX_ERRORS: usize = 10;

@@ -1,5 +1,4 @@
-//! Keys: read once, at the start, from where the models file says, and held so that nothing prints
-//! them.
+//! Keys of models: read once at the start, and never printed.
 
 use std::path::Path;
 
@@ -7,13 +6,12 @@ use secrecy::{ExposeSecret, SecretString};
 
 use crate::model::config::{KeySource, Profile};
 
-/// The largest key file that is read: keys are short, and a wrong path may lead to something large.
+/// The largest accepted key file. A wrong path may lead to a large file.
 const MAX_KEY_BYTES: u64 = 16 * 1024;
 
-/// Stands where a key stood.
 const REDACTED: &str = "[key]";
 
-/// Why a model has no key. It names where the key was looked for, never what was found.
+/// A missing key. The fault names its place, never its content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("model {model:?}: {fault}")]
 pub struct NoKey {
@@ -29,24 +27,24 @@ pub fn key(profile: &Profile, env: impl Fn(&str) -> Option<String>) -> Result<Op
         KeySource::Env(name) => {
             let text = env(name).ok_or_else(|| {
                 none(format!(
-                    "its key is to be in the environment variable {name}, which is not set: set it, or change key_env"
+                    "expected its key in the environment variable {name}, which is not set; set it, or change key_env"
                 ))
             })?;
             (text, format!("the environment variable {name}"))
         }
         KeySource::File(path) => {
             let text = read(Path::new(path)).map_err(|why| {
-                none(format!("its key is to be in the file {path}, {why}: put the key there, or change key_file"))
+                none(format!("expected its key in the file {path}, {why}; put the key there, or change key_file"))
             })?;
             (text, format!("the file {path}"))
         }
     };
     let key = text.trim();
     if key.is_empty() {
-        return Err(none(format!("{place} is empty: put the key there")));
+        return Err(none(format!("{place} is empty; put the key there")));
     }
     if !key.chars().all(|c| c.is_ascii_graphic()) {
-        return Err(none(format!("what is in {place} cannot be a key: a key is one word of ASCII characters")));
+        return Err(none(format!("{place} does not contain a key; a key is one word of ASCII characters")));
     }
     Ok(Some(SecretString::from(key.to_owned())))
 }
@@ -54,12 +52,11 @@ pub fn key(profile: &Profile, env: impl Fn(&str) -> Option<String>) -> Result<Op
 fn read(path: &Path) -> Result<String, String> {
     let size = std::fs::metadata(path).map_err(|error| format!("which cannot be read ({error})"))?.len();
     if size > MAX_KEY_BYTES {
-        return Err(format!("which has {size} bytes and so is no key"));
+        return Err(format!("which has {size} bytes, too many for a key"));
     }
     std::fs::read_to_string(path).map_err(|error| format!("which cannot be read ({error})"))
 }
 
-/// `text` without `key`, however the text came by it.
 pub fn redact(text: &str, key: Option<&SecretString>) -> String {
     match key {
         Some(key) => text.replace(key.expose_secret(), REDACTED),
@@ -99,7 +96,7 @@ mod tests {
         let env = profile("key_env = \"MY_KEY\"");
         check(key(&env, |_| None), &["\"m\"", "MY_KEY", "not set"]);
         check(key(&env, |_| Some("  ".into())), &["MY_KEY is empty"]);
-        check(key(&env, |_| Some("hunter2 hunter2".into())), &["MY_KEY", "cannot be a key"]);
+        check(key(&env, |_| Some("hunter2 hunter2".into())), &["MY_KEY", "does not contain a key"]);
         check(key(&profile("key_file = \"/no/such/file\""), |_| None), &["\"m\"", "/no/such/file", "cannot be read"]);
     }
 

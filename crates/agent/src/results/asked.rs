@@ -1,4 +1,4 @@
-//! A look as it is asked for in the arguments of a tool over recorded results.
+//! The arguments of tools over recorded results.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::tools::part;
 use super::{Look, What};
 
-/// What to see of a result: a page unless something else is asked for.
+/// The requested part of a result; the first page by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -23,20 +23,16 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// It in the schema of a tool, below `properties` and behind the tool's own.
+    /// The arguments as JSON Schema, to be inserted after the tool's own properties.
     pub const PROPERTIES: &str = r#""pointer":{"type":["string","null"]},"search":{"type":["string","null"]},"after":{"type":["integer","null"],"minimum":0,"description":"search from this byte on"},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"count":{"type":["boolean","null"]},"by":{"type":["string","null"]}"#;
 
-    /// The arguments of a tool: `own` of them are the tool's, all others say what to see.
-    ///
-    /// # Errors
-    /// They are no object, or there are others, or they are of another type.
+    /// Splits arguments into those of the tool, which `own` names, and a look.
     pub fn read<T: DeserializeOwned>(arguments: &str, own: &[&str]) -> Result<(T, Self), serde_json::Error> {
         let mut rest: Map<String, Value> = serde_json::from_str(arguments)?;
         let own: Map<String, Value> = own.iter().filter_map(|key| rest.remove_entry(*key)).collect();
         Ok((serde_json::from_value(Value::Object(own))?, serde_json::from_value(Value::Object(rest))?))
     }
 
-    /// The look.
     pub fn look(self) -> Result<Look, String> {
         let count = self.count.unwrap_or(false) || self.by.is_some();
         let lines = self.from_line.is_some() || self.to_line.is_some();

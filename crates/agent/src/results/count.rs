@@ -1,24 +1,21 @@
-//! Counts over a result.
-
 use std::collections::BTreeMap;
 
 use casebook_protocol::one_line;
 use serde_json::{Value, json};
 
-use super::{Part, TOLD, kind, search};
+use super::{Part, SHOWN, kind, search};
 
-/// Values of a field that are told, the most frequent first.
+/// The most listed values of a field, the most frequent first.
 const VALUES: usize = 50;
-/// Characters of such a value.
 const VALUE: usize = 200;
 
 pub(super) fn items(part: &Part<'_>, by: Option<&str>) -> Result<Value, String> {
     let place = if part.pointer.is_empty() { "the whole".to_owned() } else { format!("{:?}", part.pointer) };
-    let place = one_line(&place, TOLD);
+    let place = one_line(&place, SHOWN);
     match (&part.value, by) {
         (Some(Value::Array(all)), Some(by)) => Ok(grouped(part.pointer, all, by)),
-        (Some(value), Some(_)) => Err(format!("{place} is {}: `by` needs the pointer of an array", kind(value))),
-        (None, Some(_)) => Err("the result is no JSON: `by` needs an array; count a text instead".to_owned()),
+        (Some(value), Some(_)) => Err(format!("{place} is {}; `by` needs the pointer of an array", kind(value))),
+        (None, Some(_)) => Err("the result is not JSON, and `by` needs an array; count a text instead".to_owned()),
         (Some(Value::Array(all)), None) => Ok(json!({"pointer": part.pointer, "items": all.len()})),
         (Some(Value::Object(map)), None) => {
             let lists =
@@ -45,10 +42,10 @@ fn grouped(pointer: &str, items: &[Value], by: &str) -> Value {
     let distinct = counts.len();
     let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
     counts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let told: u64 = counts.iter().take(VALUES).map(|(_, n)| n).sum();
+    let listed: u64 = counts.iter().take(VALUES).map(|(_, n)| n).sum();
     let values: Vec<Value> =
         counts.iter().take(VALUES).map(|(value, n)| json!({"value": one_line(value, VALUE), "items": n})).collect();
-    let others = (items.len() as u64).saturating_sub(without).saturating_sub(told);
+    let others = (items.len() as u64).saturating_sub(without).saturating_sub(listed);
     json!({
         "pointer": pointer, "items": items.len(), "by": by, "values": values, "distinct": distinct,
         "of_other_values": others, "without": without,

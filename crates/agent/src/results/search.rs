@@ -1,28 +1,27 @@
-//! The places at which a text stands in a result, each so that it can be cited.
+//! Finds the places of a text in a result, in a form that can be cited.
 
 use casebook_trust::check::place;
 use serde_json::{Value, json};
 
 use super::{Part, slice};
 
-/// Text before and after a hit that is shown, in bytes.
+/// The shown bytes before and after a hit.
 const AROUND: usize = 160;
-/// Places that are shown unless another number is asked for, and the most.
+/// The number of shown places by default; the maximum is [`MOST`].
 const PLACES: usize = 10;
 const MOST: usize = 40;
 
-/// Where a text stands.
 pub(super) struct Hits {
-    /// Byte and length of each, in order.
+    /// Byte and length of each hit, in order.
     pub(super) at: Vec<(usize, usize)>,
-    /// It stands there only where upper and lower case are the same.
+    /// It occurs only with another letter case.
     pub(super) any_case: bool,
 }
 
-/// A text is looked for as it is written, then as JSON escapes it once and twice, then in any case.
+/// Searches for the text as written, then with JSON's escapes once and twice, then in any letter case.
 pub(super) fn hits(text: &str, needle: &str) -> Result<Hits, String> {
     if needle.is_empty() {
-        return Err("an empty text stands everywhere: say what to look for".to_owned());
+        return Err("expected a text to search for, got \"\"".to_owned());
     }
     let once = escaped(needle);
     let twice = escaped(&once);
@@ -31,7 +30,6 @@ pub(super) fn hits(text: &str, needle: &str) -> Result<Hits, String> {
     if let Some(form) = forms.into_iter().find(|form| text.contains(form)) {
         return Ok(Hits { at: all(text, form), any_case: false });
     }
-    // The same bytes stay at the same places.
     let text = text.to_ascii_lowercase();
     let lower = forms.map(str::to_ascii_lowercase);
     let at = lower.iter().find(|form| text.contains(form.as_str())).map(|form| all(&text, form));

@@ -1,19 +1,13 @@
-//! What a JSON value looks like, in one line.
-
 use serde_json::Value;
 
-/// Values within values that are told.
 const DEPTH: u8 = 4;
-/// Fields of an object that are told.
+/// The most shown fields of an object.
 const FIELDS: usize = 12;
-/// Characters of the name of a field.
 const NAME: usize = 32;
-/// Characters of all of it.
 const LONGEST: usize = 600;
 
-/// The shape of `value` in one line: objects with their fields, arrays with their length and the shape of
-/// their first item. A field whose name is no plain name is told as `?`: whoever wrote the data may have
-/// chosen it, and this line is ours.
+/// The shape of `value` in one line: objects with their fields, arrays with their length and the shape of their first
+/// item. A name with unusual characters is shown as `?`, since an attacker may have chosen it.
 pub fn shape(value: &Value) -> String {
     let mut out = String::new();
     write(value, DEPTH, &mut out);

@@ -71,7 +71,7 @@ fn lines_are_numbered_and_go_on() {
     assert_eq!((&shown["lines"][0]["cut"], &shown["lines"][0]["offset"]), (&json!(true), &json!(2)));
     for (from, to) in [(0, None), (4, None), (3, Some(2))] {
         let why = see(TEXT, None, What::Lines { from, to }).unwrap_err();
-        assert!(why.contains("there are lines 1 to 3"), "{why}");
+        assert!(why.contains("expected lines from 1 to 3"), "{why}");
     }
 }
 
@@ -110,20 +110,20 @@ fn an_error_says_what_stands_there() {
         let why = see(&json, Some(pointer), what).unwrap_err();
         assert_eq!(why, expect);
     };
-    check("/items/7", What::Value, "nothing stands at \"/items/7\": \"/items\" is an array of 3 items, from 0");
-    check("/x/y", What::Value, "nothing stands at \"/x/y\": the whole is an object with the fields incomplete, items");
-    check("items", What::Value, "\"items\" is no JSON pointer: it begins with a stroke, such as /items/0");
+    check("/items/7", What::Value, "\"/items/7\" does not exist: \"/items\" is an array of 3 items, from 0");
+    check("/x/y", What::Value, "\"/x/y\" does not exist: the whole is an object with the fields incomplete, items");
+    check("items", What::Value, "expected a JSON pointer such as /items/0, got \"items\"");
     let by = || What::Count { by: Some("id".into()) };
     check(
         "/items/0",
         by(),
-        "\"/items/0\" is an object with the fields id, user, raw: `by` needs the pointer of an array",
+        "\"/items/0\" is an object with the fields id, user, raw; `by` needs the pointer of an array",
     );
     check("/items/0/id", What::Count { by: None }, "\"/items/0/id\" is a number: nothing to count");
     let why = see(TEXT, Some("/a"), What::Value).unwrap_err();
-    assert_eq!(why, "the result is no JSON but a text of 3 lines: leave the pointer out and give lines");
+    assert_eq!(why, "the result is not JSON but a text of 3 lines; leave out the pointer and give lines");
     let why = see(TEXT, None, What::Piece { offset: 99, length: None }).unwrap_err();
-    assert_eq!(why, "offset 99 is beyond the end: there are 33 bytes");
+    assert_eq!(why, "expected an offset up to 33, got 99");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The three tools with which an Expert looks into the results of its own calls. Large results reach it
-//! as a summary, whatever tool they are of.
+//! The result tools, with which an Expert examines the results of its own calls. Prompts only contain a summary of
+//! large results.
 
 use std::sync::Arc;
 
@@ -26,31 +26,31 @@ const COUNT: &str = RESULT_TOOLS[2];
 const ABOUT: [(&str, &str, &str); 3] = [
     (
         SEARCH,
-        "Finds a text in the whole result of an earlier call of this task: use it where a result was cut. `text` is \
-         looked for as it is written, as JSON escapes it, and, where it is not there, in any case. Each hit says where \
-         it is: cite the earlier call itself at the hit's `at` (a JSON pointer or `line N`), never this call. \
-         `pointer` looks only into the value there; `next_after` says where to go on.",
+        "Finds a text in the whole result of an earlier call of this task: use it if a result was cut. `text` is \
+         searched as written, with JSON's escapes, and then in any letter case. Each hit has its place: cite the \
+         earlier call itself at the hit's `at` (a JSON pointer or `line N`), never this call. \
+         `pointer` limits the search to the value there; `next_after` is the start of the next page.",
         r#"{"type":"object","additionalProperties":false,"required":["call","text"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"text":{"type":"string","minLength":1},"pointer":{"type":["string","null"],"description":"only in the value at this JSON pointer"},"after":{"type":["integer","null"],"minimum":0,"description":"from this byte on"},"limit":{"type":["integer","null"],"minimum":1,"maximum":40}}}"#,
     ),
     (
         SLICE,
         "Shows a part of the whole result of an earlier call of this task: the value at a JSON `pointer`; lines \
-         `from_line` to `to_line`; or a piece from byte `offset`. Where a text stands at `pointer`, lines and bytes \
-         are those of the text. What is too long is cut and says how to go on. Cite the earlier call itself, at the \
+         `from_line` to `to_line`; or a piece from byte `offset`. If `pointer` leads to a text, lines and bytes \
+         are those of the text. A long part is cut, and says how to get the rest. Cite the earlier call itself, at the \
          pointer or `line N`, never this call.",
         r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"pointer":{"type":["string","null"],"description":"a JSON pointer such as /items/0"},"from_line":{"type":["integer","null"],"minimum":1},"to_line":{"type":["integer","null"],"minimum":1},"offset":{"type":["integer","null"],"minimum":0},"length":{"type":["integer","null"],"minimum":1,"maximum":16384}}}"#,
     ),
     (
         COUNT,
         "Counts in the whole result of an earlier call of this task: the items at `pointer`, by the values of a field \
-         with `by` (its name, or a pointer within the item), or how often `text` stands there. It shows where to look; \
-         it is no evidence: a number is cited where it stands in the result of the earlier call, the length of a list \
+         with `by` (its name, or a pointer within the item), or how often `text` stands there. It shows where to look. \
+         It is not evidence: cite a number at its place in the result of the earlier call, and the length of a list \
          that a server returned by the pointer of the list.",
         r#"{"type":"object","additionalProperties":false,"required":["call"],"properties":{"call":{"type":"string","description":"id of the earlier call"},"pointer":{"type":["string","null"],"description":"a JSON pointer such as /items"},"by":{"type":["string","null"],"description":"a field of each item"},"text":{"type":["string","null"],"minLength":1}}}"#,
     ),
 ];
 
-/// A toolset with the three tools over its own results. One without tools has no results, and stays.
+/// Adds the result tools to a toolset that has tools.
 pub fn with(mut toolset: Toolset) -> Toolset {
     let there = |name: &str| toolset.tools.iter().any(|tool| tool.name == name);
     let fresh: Vec<ToolSpec> = ABOUT
@@ -67,7 +67,7 @@ pub fn with(mut toolset: Toolset) -> Toolset {
     toolset
 }
 
-/// An Expert's tools, the three over the results of each task with them.
+/// An Expert's tools, with the result tools for each task.
 pub struct OwnResults(pub Arc<dyn Tools>);
 
 impl ToolsFor for OwnResults {
@@ -81,7 +81,6 @@ impl ToolsFor for OwnResults {
     }
 }
 
-/// Tools, and the three over what they returned in one task.
 struct ResultTools {
     inner: Arc<dyn Tools>,
     investigation: InvestigationId,
@@ -116,21 +115,20 @@ impl ResultTools {
         let own = call.strip_prefix(self.task.as_str()).is_some_and(|rest| rest.starts_with('.'));
         if !own {
             let shown = casebook_protocol::one_line(call, 80);
-            return Err(format!("{shown:?} is no call of this task: write the id in the first line of a result"));
+            return Err(format!(
+                "expected a call of this task, got {shown:?}; write the id in the first line of a result"
+            ));
         }
         recorded(self.store.as_ref(), &self.investigation, call).await.and_then(|(call, text)| {
             if RESULT_TOOLS.contains(&call.tool.as_str()) {
-                return Err(format!("{} looked into a result itself: name the call that it looked into", call.id));
+                return Err(format!("{} examined a result itself; name the call that it examined", call.id));
             }
             Ok((call, text))
         })
     }
 }
 
-/// A recorded call of an investigation, with its whole result.
-///
-/// # Errors
-/// A message for the caller: there is no such call, or it cannot be read.
+/// A recorded call of an investigation, with its whole result. Errors are messages for the caller.
 pub async fn recorded(
     store: &dyn Store,
     investigation: &InvestigationId,
@@ -142,17 +140,17 @@ pub async fn recorded(
     Ok((call, text))
 }
 
-/// A recorded call of an investigation.
 pub async fn call_of(store: &dyn Store, investigation: &InvestigationId, call: &str) -> Result<ToolCall, String> {
     let id = CallId::new(call).map_err(|e| e.to_string())?;
     let bytes = store.recorded(investigation, &call_key(&id)).await.map_err(|e| e.to_string())?;
     let bytes = bytes.ok_or_else(|| {
-        format!("no tool call {id} is on record: a call is, when its turn is over, and its id is in the first line of its result")
+        format!(
+            "tool call {id} is not recorded; use a call of an earlier turn, with the id in the first line of its result"
+        )
     })?;
     stored::read(&bytes).map_err(|e| format!("tool call {id} is recorded but cannot be read: {e}"))
 }
 
-/// Looks into a result where it may take its time.
 pub async fn looked(text: String, wanted: Look) -> Result<serde_json::Value, String> {
     let seen = blocking(move || look(&text, &wanted)).await;
     seen.unwrap_or_else(|error| Err(format!("the tool stopped: {error}")))
@@ -208,10 +206,7 @@ fn read(tool: &str, arguments: &str) -> Result<(String, Look), String> {
     }
 }
 
-/// Lines, a piece, or the value, as far as it is said.
-///
-/// # Errors
-/// Lines and bytes at once.
+/// Lines, a piece, or the whole value. Lines and bytes together are an error.
 pub(super) fn part(
     from_line: Option<u64>,
     to_line: Option<u64>,

@@ -66,7 +66,7 @@ fn a_tool_outside_the_toolset_is_refused_by_code() {
     let mut m = machine(5, 10);
     let effects = m.step(calls(&["delete_everything"]));
     let Effect::Call { refused: Some(why), .. } = &effects[0] else { panic!() };
-    assert_eq!(why, "there is no tool \"delete_everything\" in your toolset, which has ask, search");
+    assert_eq!(why, "expected a tool of your toolset (ask, search), got \"delete_everything\"");
 }
 
 #[test]

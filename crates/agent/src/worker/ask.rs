@@ -1,4 +1,4 @@
-//! The step of a task that asks a language model, or takes its recorded reply.
+//! Asks language models, and records their replies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,7 @@ use casebook_runtime::store::Once;
 use casebook_runtime::stored;
 
 impl Worker {
-    /// Asks a language model, or takes its recorded reply. The inner error ends the task: there is no
-    /// time left, or nobody to ask.
+    /// Asks a language model, or takes its recorded reply. The inner error ends the task.
     pub(super) async fn ask(
         &self,
         task: &Arc<Task>,
@@ -38,7 +37,7 @@ impl Worker {
             return Ok(Ok(Input::Late));
         }
         let Some(models) = self.reasoner.models() else {
-            return Ok(Err("it wants to ask a model and has none: this is a defect of casebook".to_owned()));
+            return Ok(Err("it has no model to ask; this is a defect of casebook".to_owned()));
         };
         let answer = models.ask(ask, patience.min(left)).await;
         let exchange = self.record_model(task, &key, &asking, answer, started).await?;
@@ -96,14 +95,14 @@ impl Worker {
         {
             return self.recall_model(key, &bytes).await;
         }
-        self.tell(task, Step::Model(call.clone())).await?;
+        self.announce(task, Step::Model(call.clone())).await?;
         Ok(Exchange { call, result: stored.into_result() })
     }
 
     async fn recall_model(&self, key: &str, bytes: &[u8]) -> Result<Exchange, WorkError> {
         let unreadable = |reason: String| WorkError::Recorded { what: key.to_owned(), reason };
         let call: ModelCall = stored::read(bytes).map_err(unreadable)?;
-        let id = call.reply.as_ref().ok_or_else(|| unreadable("it names no reply".into()))?;
+        let id = call.reply.as_ref().ok_or_else(|| unreadable("it has no reply".into()))?;
         let reply = self.env.store.get(id).await?;
         let reply = reply.ok_or_else(|| unreadable(format!("its reply {id} is not in the store")))?;
         let stored: StoredReply = stored::read(&reply).map_err(unreadable)?;
@@ -111,7 +110,7 @@ impl Worker {
     }
 }
 
-/// What is kept of a model call besides its account.
+/// The stored result of a model call.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum StoredReply {
@@ -128,11 +127,11 @@ impl StoredReply {
     }
 }
 
-/// The time of a task: what it has been worked on, whoever worked on it.
+/// The working time of a task, over all workers that had it.
 pub(super) struct TaskTime {
     pub(super) limit: Duration,
     pub(super) begun: Timestamp,
-    /// Time of model calls that were made before this process took the task.
+    /// Time of recorded model calls.
     pub(super) before: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Jobs that no worker could perform: their failure is recorded, and a dead letter gives the reason.
+//! Gives up jobs that no worker could perform, with a dead letter.
 
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{DeadLetter, Outcome, Task, Usage};
@@ -7,18 +7,18 @@ use super::{ATTEMPTS, WorkError, Worker, queue_of};
 use crate::reasoner::Past;
 
 impl Worker {
-    /// The failure of a task that was begun too often; none while it may be tried.
+    /// The failure of a task after too many attempts.
     pub(super) async fn given_up(&self, task: &std::sync::Arc<Task>, bytes: &[u8], attempt: u32) -> Option<Outcome> {
         if attempt <= ATTEMPTS {
             return None;
         }
         let reason = format!(
-            "given up: it was begun {ATTEMPTS} times, and each time its worker died, lost its lease, or could not \
-             reach the store; the logs of the workers say which"
+            "given up after {ATTEMPTS} attempts: each time the worker crashed, lost its lease, or could not reach the \
+             store; see the logs of the workers"
         );
-        // The outcome says the same, and it is what the flow waits for: it does not depend on the letter.
+        // The investigation waits for the outcome, which must not depend on the letter.
         if let Err(error) = self.bury(&queue_of(task), Some(task), bytes, attempt, &reason).await {
-            tracing::error!(%error, reason, "a dead letter was not written");
+            tracing::error!(%error, reason, "could not write a dead letter");
         }
         Some(Outcome {
             task: task.id.clone(),
@@ -32,7 +32,6 @@ impl Worker {
         })
     }
 
-    /// Writes a dead letter.
     pub(super) async fn bury(
         &self,
         queue: &Queue,

@@ -1,10 +1,8 @@
-//! What the Director wrote into its Journal in the course of a task.
-
 use casebook_protocol::{CallStatus, EntryDraft, Task, ToolCall, View};
 
 use super::JOURNAL_TOOL;
 
-/// The arguments of the accepted journaling calls of a task of the Director's, in order; nothing of another's.
+/// The accepted Journal entries of a Director's task, in order. Empty for other roles.
 pub(super) fn written(task: &Task, calls: &[ToolCall]) -> Vec<EntryDraft> {
     if !matches!(task.view, View::Plan(_) | View::Decide(_) | View::Report(_)) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a worker reports to the Hubs: hints, since all of it is recorded first.
+//! Announces finished steps to the Hubs.
 
 use casebook_protocol::{Step, StepNotice, Task, subject};
 use casebook_runtime::bus::BusError;
@@ -7,22 +7,20 @@ use casebook_runtime::wire;
 use super::{WorkError, Worker, queue_of};
 
 impl Worker {
-    /// Tells the Hubs of a finished step. Nobody has to hear it: it comes again with the outcome.
-    ///
-    /// # Errors
-    /// [`BusError::Closed`]: this process ends.
-    pub(super) async fn tell(&self, task: &Task, step: Step) -> Result<(), WorkError> {
+    /// Announces a finished step. The announcement may be lost, since the outcome contains the step. Fails only if the
+    /// bus is closed.
+    pub(super) async fn announce(&self, task: &Task, step: Step) -> Result<(), WorkError> {
         let notice = StepNotice { investigation: task.investigation.clone(), task: task.id.clone(), step };
-        let told = match wire::encode(&notice) {
+        let sent = match wire::encode(&notice) {
             Ok(bytes) => self.env.bus.publish(&subject::steps(&queue_of(task)), bytes).await.map_err(WorkError::from),
             Err(error) => Err(error.into()),
         };
-        match told {
+        match sent {
             Err(error) if !matches!(error, WorkError::Bus(BusError::Closed)) => {
-                tracing::warn!(%error, task = %task.id, "a step is recorded and was not told");
+                tracing::warn!(%error, task = %task.id, "could not announce a recorded step");
                 Ok(())
             }
-            told => told,
+            sent => sent,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The bus inside one process, with bounded queues. Simulation lets it lose, double, delay and
-//! reorder jobs from a seed.
+//! The bus inside one process, with bounded queues. For simulation it can lose, duplicate and reorder messages from a
+//! seed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,21 +11,18 @@ use tokio::sync::{Notify, mpsc};
 
 use super::{Bus, BusError, Delivery, Message, Subscription, matches};
 
-/// Jobs that one queue holds before `enqueue` waits.
+/// The most jobs in one queue; `enqueue` waits for space.
 const QUEUE: usize = 1024;
-/// Messages that a listener may fall behind before it loses the newest.
+/// The most messages that wait for a slow listener; newer ones are lost.
 const BACKLOG: usize = 65_536;
 
-/// Faults that the bus commits, each with a chance in a thousand. All zero outside simulation.
+/// Simulated faults, each with a chance in a thousand.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
-    /// The seed: the same one commits the same faults for the same calls.
+    /// The same seed gives the same faults for the same calls.
     pub seed: u64,
-    /// A job or a hint is lost.
     pub lose: u16,
-    /// A job or a hint is put in twice.
     pub double: u16,
-    /// A job goes in front of those that wait.
     pub reorder: u16,
 }
 
@@ -84,7 +81,6 @@ impl MemoryBus {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What `attempt` gives as soon as it gives something.
     async fn when<T>(&self, mut attempt: impl FnMut(&mut State) -> Option<T>) -> Result<T, BusError> {
         loop {
             let changed = self.changed.notified();
@@ -125,7 +121,7 @@ impl MemoryBus {
 }
 
 impl State {
-    /// SplitMix64: small, and the same everywhere.
+    /// SplitMix64: small, and the same on every machine.
     fn chance(&mut self, in_thousand: u16) -> bool {
         if in_thousand == 0 {
             return false;
@@ -143,7 +139,7 @@ impl State {
         Some(job)
     }
 
-    fn tell(&mut self, message: &Message, faults: Faults) {
+    fn notify(&mut self, message: &Message, faults: Faults) {
         let hint = message.subject.starts_with(subject::HINTS);
         if hint && self.chance(faults.lose) {
             return;
@@ -152,9 +148,8 @@ impl State {
         self.listeners.retain(|(pattern, listener)| {
             if matches(pattern, &message.subject) {
                 for _ in 0..times {
-                    // What was missed is in the log: a listener that must not miss anything reads it there.
                     if let Err(mpsc::error::TrySendError::Full(_)) = listener.try_send(message.clone()) {
-                        tracing::warn!(pattern, "a listener fell behind and misses a message");
+                        tracing::warn!(pattern, "a slow listener lost a message");
                     }
                 }
             }
@@ -170,7 +165,7 @@ impl State {
         let reorder = self.chance(faults.reorder);
         let queue = self.queues.entry(subject.to_owned()).or_default();
         if double {
-            // A queue that delivers a job twice counts: the second delivery says so.
+            // The second delivery must count as one.
             queue.push_back(Job { attempt: job.attempt + 1, ..job.clone() });
         }
         if reorder { queue.push_front(job) } else { queue.push_back(job) }
@@ -211,7 +206,7 @@ impl Bus for MemoryBus {
     }
 
     async fn publish(&self, subject: &str, bytes: Vec<u8>) -> Result<(), BusError> {
-        self.state().tell(&Message { subject: subject.to_owned(), bytes }, self.faults);
+        self.state().notify(&Message { subject: subject.to_owned(), bytes }, self.faults);
         Ok(())
     }
 
@@ -220,13 +215,13 @@ impl Bus for MemoryBus {
     }
 
     async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
-        let (tell, heard) = mpsc::channel(BACKLOG);
+        let (sender, receiver) = mpsc::channel(BACKLOG);
         let mut state = self.state();
         if state.closed {
             return Err(BusError::Closed);
         }
-        state.listeners.push((subject.to_owned(), tell));
-        Ok(Box::new(Listener(heard)))
+        state.listeners.push((subject.to_owned(), sender));
+        Ok(Box::new(Listener(receiver)))
     }
 
     async fn last(&self, _: &str) -> Result<Option<Vec<u8>>, BusError> {

@@ -1,5 +1,3 @@
-//! Where in a file a key is.
-
 use std::fmt;
 
 use serde::de::{Deserialize as _, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -8,10 +6,10 @@ use toml::de::DeTable;
 
 use super::yaml::options;
 
-/// The line of `path` in YAML, of as much of it as there is. A path may end in a list, and does not lead through one.
+/// The line of `path` in YAML, or of the longest part of it that exists. A list can only be the last step of a path.
 pub(super) fn yaml(text: &str, path: &[&str]) -> usize {
     let mut line = 1;
-    // What cannot be read further is found as far as it can.
+    // After an error, the line found so far is still useful.
     let _ = with_deserializer_from_str_with_options(text, options(), |yaml| {
         Find { path, line: &mut line }.deserialize(yaml)
     });
@@ -69,7 +67,7 @@ fn line<T>(spanned: &Spanned<T>) -> usize {
     usize::try_from(spanned.referenced.line()).unwrap_or(1)
 }
 
-/// The byte at which `path` is in TOML, of as much of it as there is.
+/// The byte offset of `path` in TOML, or of the longest part of it that exists.
 pub(super) fn toml(text: &str, path: &[&str]) -> usize {
     let mut at = 0;
     let Ok(table) = DeTable::parse(text) else { return at };

@@ -1,4 +1,4 @@
-//! Values as people write them: times, and amounts of money.
+//! Times and amounts of money in configuration files.
 
 use std::time::Duration;
 
@@ -22,37 +22,27 @@ pub fn duration(text: &str) -> Option<Duration> {
     Some(Duration::from_millis(number.checked_mul(millis)?))
 }
 
-/// Reads a [`duration`].
-///
-/// # Errors
-/// It is none.
 pub fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let time = duration(&String::deserialize(deserializer)?);
     time.ok_or_else(|| D::Error::custom("expected a time with its unit; write one such as 60s, 500ms or 2m"))
 }
 
-/// Reads a value, and the usual one if a key is there without a value.
-///
-/// # Errors
-/// It has not the form of a `T`.
+/// Reads a value; a key without a value has the default.
 pub fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
-/// `name` is what a shell takes as the name of a variable.
+/// True if a shell accepts `name` as a variable name.
 #[must_use]
 pub fn is_variable(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// The largest amount that is believed as a number: more is a slip of the pen.
+/// The largest amount that is accepted as a number; a larger one is probably a mistake.
 const MOST: f64 = 1_000_000.0;
 
-/// Millionths of an amount such as `2.50`.
-///
-/// # Errors
-/// It is none, or has more than six decimals.
+/// Millionths of an amount such as `2.50`, which may have six decimals.
 pub fn micros(text: &str) -> Result<u64, String> {
     let wrong = || "expected an amount such as 2.50, with at most six decimals".to_owned();
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
@@ -83,7 +73,7 @@ impl TryFrom<Amount> for Money {
     fn try_from(amount: Amount) -> Result<Self, String> {
         match amount {
             Amount::Text(text) => micros(&text).map(Self),
-            // In range by the check: 10^12 fits both types exactly.
+            // The range check above makes the cast exact.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             Amount::Number(number) if (0.0..=MOST).contains(&number) => Ok(Self((number * 1e6).round() as u64)),
             Amount::Number(_) => Err(format!("expected an amount from 0 to {MOST}")),

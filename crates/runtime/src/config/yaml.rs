@@ -1,14 +1,13 @@
-//! YAML 1.2, within limits against texts that grow when they are read.
+//! YAML 1.2, with limits against documents that expand when they are read.
 
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Deserializer, Track};
 use serde_saphyr::{Error, MergeKeyPolicy, Options, with_deserializer_from_str_with_options};
 
-/// The deepest nesting that is read.
 const DEEPEST: usize = 32;
 
-/// What `text` holds, or the line and the error. An empty text is an empty map. Merge keys, tags of an application's
-/// own and duplicate keys are errors.
+/// The value in `text`, or the line and the error. An empty text is an empty map. Merge keys, custom tags and
+/// duplicate keys are errors.
 pub(super) fn read<T: DeserializeOwned>(text: &str, track: &mut Track) -> Result<T, (usize, String)> {
     with_deserializer_from_str_with_options(text, options(), |yaml| T::deserialize(Deserializer::new(yaml, track)))
         .map_err(|error| {
@@ -21,7 +20,7 @@ pub(super) fn options() -> Options {
     let budget = serde_saphyr::budget! {
         max_depth: DEEPEST,
         flow_nesting_limit: DEEPEST + 1,
-        // A second one is a fault of its own.
+        // The second one is reported as a separate fault.
         max_documents: 2,
         max_nodes: 50_000,
         max_events: 200_000,

@@ -1,5 +1,5 @@
-//! The [`Bus`] over NATS: work queues are JetStream streams with a subject for each job, so that a job
-//! cannot wait twice; everything else is published.
+//! The [`Bus`] over NATS. A work queue is a JetStream stream with one subject for each job, so that no job can wait
+//! twice. Other messages are published.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,17 +20,16 @@ use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
 use crate::store::{Store, StoreError};
 use crate::wire::WIRE_VERSION;
 
-/// How long the server keeps one request for a job open; then the next is made.
+/// How long the server keeps a request for a job open before the next request.
 const WAIT: Duration = Duration::from_secs(5);
-/// The pause before a full queue or a server that is away is tried again.
 const PAUSE: Duration = Duration::from_millis(500);
-/// A job that another program version sent waits this long for a worker of that version.
+/// How long a job of another program version waits for a worker of that version.
 const OTHER_VERSION: Duration = Duration::from_secs(10);
-/// Queues of tasks; what waits in the others lasts longer than a version.
+/// The prefix of task queues. Jobs in other queues do not depend on the protocol version.
 const TASKS: &str = "casebook.task.";
-/// What others read: JSON, so that what is too large is named in it.
+/// Public JSON messages. One that is too large is replaced by a reference to it.
 const PUBLIC: [&str; 3] = ["casebook.events.", "casebook.timeline.", subject::REPORTS];
-/// What must not be lost once it is published: the server confirms it.
+/// Messages that must not be lost, so the server confirms them.
 const KEPT: [&str; 2] = [subject::REPORTS, "casebook.dead."];
 
 pub struct NatsBus {
@@ -40,7 +39,7 @@ pub struct NatsBus {
 }
 
 impl NatsBus {
-    /// The bus of this connection; what is too large for a message goes through `store`.
+    /// A body that is too large for a message goes through `store`.
     #[must_use]
     pub fn new(nats: Connection, store: Arc<NatsStore>) -> Self {
         Self { nats, store, consumers: Mutex::default() }
@@ -52,7 +51,7 @@ impl NatsBus {
         if let Some(consumer) = consumers.get(queue) {
             return Ok(consumer.clone());
         }
-        let (stream, name) = streams::consumer_of(queue).ok_or_else(|| failed("it is no queue".into()))?;
+        let (stream, name) = streams::consumer_of(queue).ok_or_else(|| failed("it is not a queue".into()))?;
         let found = self.nats.jetstream.get_consumer_from_stream::<pull::Config, _, _>(&name, stream).await;
         let consumer = found.map_err(|e| {
             let api = format!("$JS.API.CONSUMER.INFO.{stream}.{name}");
@@ -62,7 +61,7 @@ impl NatsBus {
         Ok(consumer)
     }
 
-    /// One request for a job: `wait` keeps it open for a while.
+    /// Requests one job. With `wait` the request stays open for a while.
     async fn ask(&self, queue: &str, wait: bool) -> Result<Option<Box<dyn Delivery>>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("take a job of {queue}"), reason };
         let consumer = self.consumer(queue).await?;
@@ -82,7 +81,6 @@ impl NatsBus {
             }
             Ok(Ok(None)) => Ok(None),
             Ok(Err(error)) => {
-                // The consumer may be gone with its stream: the next attempt looks it up again.
                 self.consumers.lock().await.remove(queue);
                 Err(error)
             }
@@ -102,31 +100,28 @@ impl NatsBus {
         let (message, acker) = message.split();
         let held = Held::new(acker, lease);
         let header = |name: &str| message.headers.as_ref().and_then(|h| h.get(name)).map(|v| v.as_str().to_owned());
-        // What lasts is JSON; a task is for workers of the version that it was written by.
         let written = header(PROTOCOL).filter(|_| queue.starts_with(TASKS));
         if let Some(found) = written.filter(|found| *found != WIRE_VERSION.to_string()) {
             if found.parse::<u16>().is_ok_and(|found| found < WIRE_VERSION) {
-                // Nobody of its version is let in any more. Out of the way it is asked for again by a Hub
-                // of ours, since the log has it.
-                tracing::warn!(queue, found, "a job of an older protocol version is removed, to be asked for again");
+                // No worker of that version can join any more. The log still has the task, so a Hub requests it again.
+                tracing::warn!(queue, found, "removed a job of an older protocol version; a Hub will request it again");
                 held.answer(AckKind::Term).await?;
                 return Ok(None);
             }
             held.answer(AckKind::Nak(Some(OTHER_VERSION))).await?;
             return Err(failed(format!(
-                "a job of protocol version {found} waits there, and this process speaks {WIRE_VERSION}: run the same \
-                 casebook everywhere"
+                "expected a job of protocol version {WIRE_VERSION}, got {found}; run the same version of casebook everywhere"
             )));
         }
-        // What anyone may publish names nothing of ours.
+        // Anyone may publish alerts, so they must not refer to our artifacts.
         let named = header(REFERENCE).filter(|_| queue != subject::ALERTS);
         let bytes = match named {
             None => message.payload.to_vec(),
             Some(id) => match self.store.referred(message.subject.as_str(), &id).await {
                 Ok(bytes) => bytes,
-                // It would come again for ever: whoever takes it sees that it is no job, and says so.
+                // An error here would deliver the job again and again, so the worker gets an empty one and rejects it.
                 Err(StoreError::Corrupt { what, reason }) => {
-                    tracing::error!(what, reason, "a job names what is not there");
+                    tracing::error!(what, reason, "a job refers to a missing artifact");
                     Vec::new()
                 }
                 Err(error) => return Err(failed(error.to_string())),
@@ -143,7 +138,6 @@ impl NatsBus {
     }
 }
 
-/// One job, one subject: the id in one token.
 fn job_subject(queue: &str, id: &str) -> String {
     format!("{queue}.{}", id.replace(['/', '.'], "_"))
 }
@@ -170,7 +164,7 @@ impl Bus for NatsBus {
                     if self.nats.refused.of(&job).is_some() || !(passing(&error) || full(&error)) {
                         return Err(failed(self.nats.why(&job, &error)));
                     }
-                    tracing::debug!(%error, subject, "a job waits to be put into its queue");
+                    tracing::debug!(%error, subject, "waiting to put a job into its queue");
                 }
             }
             tokio::time::sleep(PAUSE).await;
@@ -194,7 +188,7 @@ impl Bus for NatsBus {
         let mut body = bytes;
         if body.len() > self.nats.client.server_info().max_payload.saturating_sub(1024) {
             if !PUBLIC.iter().any(|prefix| subject.starts_with(prefix)) {
-                return Err(failed(format!("{} bytes are more than the server takes", body.len())));
+                return Err(failed(format!("the message has {} bytes, more than the server accepts", body.len())));
             }
             let artifact = self.store.put(&body).await.map_err(|e| failed(e.to_string()))?;
             body = stub(&artifact, &body);
@@ -222,7 +216,7 @@ impl Bus for NatsBus {
     }
 }
 
-/// What is published in place of JSON that is too large: where it is, and what of it names it.
+/// The replacement for JSON that is too large: the artifact, and the fields that identify it.
 fn stub(artifact: &ArtifactId, bytes: &[u8]) -> Vec<u8> {
     let value: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
     let mut stub = serde_json::Map::new();
@@ -236,8 +230,7 @@ fn stub(artifact: &ArtifactId, bytes: &[u8]) -> Vec<u8> {
     serde_json::Value::Object(stub).to_string().into_bytes()
 }
 
-/// A job that is held: its lease is extended from a task of its own, and it goes back when this is
-/// dropped without an answer.
+/// A job under lease. A separate task extends the lease. A job that is dropped without an answer is returned.
 struct Held {
     acker: Option<Arc<Acker>>,
     extending: AbortHandle,
@@ -251,7 +244,7 @@ impl Held {
             loop {
                 tokio::time::sleep(lease / 3).await;
                 if let Err(error) = held.ack_with(AckKind::Progress).await {
-                    tracing::warn!(%error, "a lease was not extended: the job may come to another worker, too");
+                    tracing::warn!(%error, "could not extend lease; another worker may receive this job");
                 }
             }
         });
@@ -272,7 +265,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.extending.abort();
         let Some(acker) = self.acker.take() else { return };
-        // Without a runtime the process ends, and the lease with it.
+        // Without a runtime the process is ending, and its lease expires.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { acker.ack_with(AckKind::Nak(None)).await });
         }

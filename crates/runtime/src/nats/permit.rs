@@ -1,5 +1,4 @@
-//! What each user of the server may publish and hear: no more than the role needs. The configuration of
-//! the server is written from this one place.
+//! The least permissions that each user of the server needs. The server's configuration is generated from them.
 
 use casebook_protocol::Role;
 use casebook_protocol::subject::{self, Queue};
@@ -8,12 +7,10 @@ use super::streams;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum User {
-    /// Hubs: they make the streams and write the logs.
+    /// Hubs create the streams and write the logs.
     Hub,
     Worker(Queue),
-    /// Whoever sends alerts.
     Publisher,
-    /// Whoever watches, lists and exports.
     Reader,
 }
 
@@ -21,12 +18,10 @@ pub enum User {
 pub struct Permissions {
     pub publish: Vec<String>,
     pub subscribe: Vec<String>,
-    /// It may answer requests that it heard.
     pub answers: bool,
 }
 
 impl User {
-    /// Its name on the server, and in its inbox.
     pub fn name(&self) -> String {
         match self {
             Self::Hub => "hub".into(),
@@ -36,7 +31,7 @@ impl User {
         }
     }
 
-    /// What it may do where `queues` are those of all workers: some read what every worker recorded.
+    /// The permissions of this user. `queues` are the queues of all workers, whose records some users may read.
     pub fn permissions(&self, queues: &[Queue]) -> Permissions {
         let inbox = format!("_INBOX_{}.>", self.name());
         let publish: Vec<String> = match self {
@@ -93,15 +88,14 @@ fn worker(queue: &Queue, queues: &[Queue]) -> Vec<String> {
         artifacts(),
     ];
     match queue.role {
-        // The Critic audits the calls of everyone (seeds: its four tools).
         Role::Critic => publish.extend(all_results(queues)),
         Role::Director | Role::Expert => publish.push(results(Some(queue))),
     }
     publish
 }
 
-/// Users with their permissions as the `authorization` block of a server's configuration. The password of
-/// each is text in the server's own syntax: a quoted bcrypt hash, or `$VARIABLE`.
+/// The `authorization` block of a server's configuration. Each password is text in the server's syntax: a quoted
+/// bcrypt hash, or `$VARIABLE`.
 pub fn authorization(users: &[(User, String)]) -> String {
     let list = |all: &[String]| all.iter().map(|s| format!("\"{s}\"")).collect::<Vec<_>>().join(",\n          ");
     let queues: Vec<Queue> = users

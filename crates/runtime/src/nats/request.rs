@@ -1,4 +1,4 @@
-//! Requests and their answers: what is no job and no notice.
+//! Requests and their answers.
 
 use std::time::Duration;
 
@@ -15,11 +15,10 @@ pub struct Asked {
     reply: Option<async_nats::Subject>,
 }
 
-/// Requests as they come in.
 pub struct Requests(Subscriber);
 
 impl Requests {
-    /// The next one; none when the connection is closed for good.
+    /// None if the connection is closed for good.
     pub async fn next(&mut self) -> Option<Asked> {
         let message = self.0.next().await?;
         Some(Asked { subject: message.subject.to_string(), bytes: message.payload.to_vec(), reply: message.reply })
@@ -27,7 +26,7 @@ impl Requests {
 }
 
 impl Connection {
-    /// Takes requests on `subject`; of everyone in `group` one gets each.
+    /// Takes requests on `subject`. One process of `group` gets each request.
     pub async fn serve(&self, subject: &str, group: &str) -> Result<Requests, NatsError> {
         let serving = self.client.queue_subscribe(subject.to_owned(), group.to_owned()).await;
         serving
@@ -35,19 +34,14 @@ impl Connection {
             .map_err(|e| NatsError::Failed { doing: format!("take requests on {subject}"), reason: reason(&e) })
     }
 
-    /// Answers a request. Nobody may wait for it any more.
     pub async fn answer(&self, asked: &Asked, bytes: Vec<u8>) {
         let Some(reply) = &asked.reply else { return };
         if let Err(error) = self.client.publish(reply.clone(), bytes.into()).await {
-            tracing::warn!(%error, subject = asked.subject, "a request was not answered");
+            tracing::warn!(%error, subject = asked.subject, "could not answer a request");
         }
     }
 
-    /// Asks and waits for the answer.
-    ///
-    /// # Errors
-    /// [`NatsError::NoResponders`] when no process takes the request, [`NatsError::Failed`] when no answer comes in
-    /// time, or we may not ask.
+    /// [`NatsError::NoResponders`] if no process takes the request.
     pub async fn request(&self, subject: &str, bytes: Vec<u8>, patience: Duration) -> Result<Vec<u8>, NatsError> {
         let request = Request::new().payload(bytes.into()).timeout(Some(patience));
         match self.client.send_request(subject.to_owned(), request).await {
@@ -64,19 +58,18 @@ impl Connection {
         }
     }
 
-    /// Whether the server answers within `patience`: a connection may stand though nobody is behind it.
-    /// Only a Hub may ask.
+    /// Checks that the server answers, since a connection may look open after the server is gone. Only a Hub has the
+    /// permission.
     pub async fn answers(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.jetstream.query_account()).await.is_ok_and(|answer| answer.is_ok())
     }
 
-    /// Tells whoever listens.
+    /// Publishes without confirmation.
     pub async fn tell(&self, subject: &str, bytes: Vec<u8>) -> Result<(), NatsError> {
         let sent = self.client.publish(subject.to_owned(), bytes.into()).await;
         sent.map_err(|e| NatsError::Failed { doing: format!("publish to {subject}"), reason: reason(&e) })
     }
 
-    /// The last letter on one of the subjects of what was given up.
     pub async fn last_letter(&self, subject: &str) -> Result<Option<DeadLetter>, NatsError> {
         let failed =
             |why: String| NatsError::Failed { doing: format!("read the last letter on {subject}"), reason: why };
@@ -86,9 +79,6 @@ impl Connection {
     }
 
     /// Puts a message into a stream and waits until it is stored.
-    ///
-    /// # Errors
-    /// [`NatsError::Failed`] when it is not: no stream takes it, or the server is away.
     pub async fn store(&self, subject: &str, bytes: Vec<u8>) -> Result<(), NatsError> {
         let message = PublishMessage::build().payload(bytes.into());
         let stored = self.published(subject, message).await;

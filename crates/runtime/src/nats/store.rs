@@ -1,6 +1,5 @@
-//! The [`Store`] over JetStream: a log is one subject on which each message is a batch of events,
-//! appended under the expected last sequence of the subject; a result is a subject that is written once;
-//! an artifact is a row of messages under its hash.
+//! The [`Store`] over JetStream. A log is one subject: each message is a batch of events, appended under the expected
+//! last sequence. A result is a subject that is written once. An artifact is a series of messages under its hash.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,21 +18,17 @@ use super::stream::{one, passing, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
 use crate::store::{Once, Store, StoreError, follows, intact, read_events};
 
-/// Bytes of an artifact in one message. It never changes: parts of both sizes would not fit together.
+/// Bytes of an artifact in one message. This must never change, since parts of two sizes do not fit together.
 const PART: usize = 512 * 1024;
-/// How long a store that does not answer is waited for: what is done but not recorded would be paid
-/// twice.
+/// How long to wait for a store that does not answer. Losing finished work would mean paying for it twice.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The longest pause between two attempts.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The header with the sequence of the last event in a message.
 const LAST: &str = "Casebook-Last";
-/// The header with the hash of the last event in a message.
 const HASH: &str = "Casebook-Hash";
-/// The header with the number of parts of an artifact, in its first part.
+/// Header: the number of parts of an artifact, in its first part.
 const PARTS: &str = "Casebook-Parts";
 
-/// Where a log ends, and the sequence in the stream of the message that ends it.
+/// The end of a log. `at` is the position of its last message in the stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Tip {
     seq: u64,
@@ -41,7 +36,6 @@ struct Tip {
     hash: String,
 }
 
-/// What became of a message that was to be written where nothing else may be.
 enum Written {
     At(u64),
     Taken,
@@ -62,8 +56,8 @@ impl NatsStore {
         self.tips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a message where the last message of its subject has the sequence `expected`. Waits for a
-    /// server that is away; writing again what was written already answers [`Written::Taken`].
+    /// Writes a message if the last message of its subject has the sequence `expected`. Waits for a server that is
+    /// away. A repeated write gives [`Written::Taken`].
     async fn write(
         &self,
         subject: &str,
@@ -90,7 +84,7 @@ impl NatsStore {
         }
     }
 
-    /// The first message of `subject` from `from` on, or the last (none), as the leader has it.
+    /// The first message of `subject` from `from` on, or the last one, read from the leader.
     async fn read(&self, stream: &str, subject: &str, from: Option<u64>) -> Result<Option<StreamMessage>, StoreError> {
         let failed = |reason: String| StoreError::Unavailable { doing: format!("read {subject}"), reason };
         let api = format!("$JS.API.STREAM.MSG.GET.{stream}");
@@ -115,7 +109,7 @@ impl NatsStore {
         }
     }
 
-    /// Bytes that are too many for a message are an artifact, and the message names it.
+    /// Stores a body that is too large for a message as an artifact, which the message names.
     async fn inline(&self, bytes: &[u8]) -> Result<(HeaderMap, Vec<u8>), StoreError> {
         let mut headers = HeaderMap::new();
         if bytes.len() <= INLINE {
@@ -132,7 +126,6 @@ impl NatsStore {
         }
     }
 
-    /// The bytes that a message names in place of carrying them.
     pub(super) async fn referred(&self, subject: &str, id: &str) -> Result<Vec<u8>, StoreError> {
         let corrupt = |reason: String| StoreError::Corrupt { what: format!("a message on {subject}"), reason };
         let id = ArtifactId::new(id).map_err(|e| corrupt(e.to_string()))?;
@@ -193,7 +186,7 @@ impl Store for NatsStore {
             Written::Taken => {
                 let found = self.tip(investigation).await?;
                 self.keep_tip(investigation, found.clone(), over);
-                // An answer that was lost: the write before this one was ours.
+                // Our earlier write succeeded, but its answer was lost.
                 if found.hash == last.hash { Ok(()) } else { Err(conflict(found.seq)) }
             }
         }
@@ -231,7 +224,7 @@ impl Store for NatsStore {
 
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
         let failed = |reason: String| {
-            // The server answers nothing to whoever may not ask.
+            // The server does not answer a user without permission.
             let refused = self.nats.refused.of(&format!("$JS.API.STREAM.INFO.{}", streams::LOG));
             StoreError::Unavailable { doing: "list the investigations".into(), reason: refused.unwrap_or(reason) }
         };
@@ -252,12 +245,11 @@ impl Store for NatsStore {
             return Ok(Once::Recorded);
         }
         match self.recorded(investigation, key).await? {
-            // An answer that was lost: these are the bytes of the write before this one.
             Some(stands) if stands == bytes => Ok(Once::Recorded),
             Some(stands) => Ok(Once::Stands(stands)),
             None => Err(StoreError::Unavailable {
                 doing: format!("record {key} of {investigation}"),
-                reason: "the server says that it is recorded and does not have it".into(),
+                reason: "the server reports that it is recorded, but does not return it".into(),
             }),
         }
     }
@@ -275,7 +267,7 @@ impl Store for NatsStore {
         let id = ArtifactId::of(bytes);
         let parts: Vec<&[u8]> = if bytes.is_empty() { vec![bytes] } else { bytes.chunks(PART).collect() };
         let count = parts.len().to_string();
-        // The first part comes last: where it is, all are.
+        // The first part is written last, so that it exists only with all others.
         for (n, part) in parts.into_iter().enumerate().rev() {
             let n = u32::try_from(n).unwrap_or(u32::MAX);
             let mut headers = HeaderMap::new();
@@ -291,7 +283,7 @@ impl Store for NatsStore {
         let Some(first) = self.part(id, 0).await? else { return Ok(None) };
         let corrupt = |reason: String| StoreError::Corrupt { what: format!("artifact {id}"), reason };
         let parts = first.headers.get(PARTS).and_then(|n| n.as_str().parse::<u32>().ok());
-        let parts = parts.ok_or_else(|| corrupt("its first part does not say how many there are".into()))?;
+        let parts = parts.ok_or_else(|| corrupt("its first part does not give the number of parts".into()))?;
         let mut bytes = first.payload.to_vec();
         for n in 1..parts {
             let part = self.part(id, n).await?;
@@ -335,7 +327,6 @@ fn tip_of(subject: &str, message: &StreamMessage) -> Result<Tip, StoreError> {
     }
 }
 
-/// Longer and longer pauses, up to an end.
 struct Patience {
     end: Instant,
     pause: Duration,
@@ -346,7 +337,7 @@ impl Patience {
         Self { end: Instant::now() + PATIENCE, pause: Duration::from_millis(50) }
     }
 
-    /// False when there is none left.
+    /// False if the limit is reached.
     async fn wait(&mut self) -> bool {
         if Instant::now() >= self.end {
             return false;

@@ -1,4 +1,4 @@
-//! A message into a stream and the last one out of it, and what the server's refusals mean: in one place.
+//! Writing to and reading from a stream, and the meaning of the server's errors.
 
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
@@ -9,25 +9,22 @@ use async_nats::jetstream::stream::{RawMessageBuilder, RawMessageErrorKind, With
 use super::{Connection, reason};
 
 impl Connection {
-    /// Publishes to a stream and waits until the message is stored: two waits, of which one is soon
-    /// forgotten.
     pub(super) async fn published(&self, subject: &str, message: PublishMessage) -> Result<PublishAck, PublishError> {
         self.jetstream.send_publish(subject.to_owned(), message).await?.await
     }
 
-    /// Why a publish failed: the server says nothing to whoever may not publish, and something else to us.
+    /// Why a publish failed. A missing permission is only visible in the refusals.
     pub(super) fn why(&self, subject: &str, error: &PublishError) -> String {
         self.refused.of(subject).unwrap_or_else(|| reason(error))
     }
 
-    /// The last message of `subject`, as the leader of the stream has it.
+    /// The last message of `subject`, read from the leader of the stream.
     pub(super) async fn last_of(&self, stream: &str, subject: &str) -> Result<Option<StreamMessage>, String> {
         let stream = self.jetstream.get_stream_no_info(stream).await.map_err(|e| reason(&e))?;
         one(stream.raw_message_builder().last_by_subject(subject)).await.map_err(|e| reason(&e))
     }
 }
 
-/// The message that is asked for, if there is one.
 pub(super) async fn one(
     asked: RawMessageBuilder<WithHeaders>,
 ) -> Result<Option<StreamMessage>, async_nats::jetstream::stream::RawMessageError> {
@@ -43,15 +40,13 @@ fn code(error: &PublishError) -> Option<ErrorCode> {
     source.downcast_ref::<async_nats::jetstream::Error>().map(async_nats::jetstream::Error::error_code)
 }
 
-/// Something else was written there before. Servers since 2.12 answer another code where nothing may have
-/// been.
+/// Another message was written there before. Servers since 2.12 use another code for an expected sequence of 0.
 pub(super) fn taken(error: &PublishError) -> bool {
     matches!(error.kind(), PublishErrorKind::WrongLastSequence)
         || code(error) == Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
 }
 
-/// What waiting mends: the server is away, a cluster has no leader at this moment, or a write to the same
-/// subject is under way.
+/// A retry may help: the server is away, a cluster has no leader, or another write to the subject is in progress.
 pub(super) fn passing(error: &PublishError) -> bool {
     const PASSING: [ErrorCode; 6] = [
         ErrorCode::CLUSTER_INCOMPLETE,
@@ -71,12 +66,11 @@ pub(super) fn passing(error: &PublishError) -> bool {
     }
 }
 
-/// The stream holds as many messages of the subject as it may: in a work queue, this very job.
+/// The subject is full. In a work queue this means that the same job waits there.
 pub(super) fn there_already(error: &PublishError) -> bool {
     full(error) && reason(error).contains("per subject")
 }
 
-/// The stream holds as many messages as it may.
 pub(super) fn full(error: &PublishError) -> bool {
     code(error) == Some(ErrorCode::STREAM_STORE_FAILED) && reason(error).contains("maximum")
 }

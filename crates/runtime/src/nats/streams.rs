@@ -1,5 +1,4 @@
-//! The streams and consumers, what they must be, and the check that they are. A Hub makes them; nobody
-//! else may.
+//! The streams and consumers with their settings, which are created by a Hub and checked at every start.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,29 +13,22 @@ use serde_json::Value;
 
 use super::{Connection, NatsError, reason};
 
-/// Alerts as they come in.
 pub const ALERTS: &str = "CASEBOOK_ALERTS";
-/// Accepted alerts that wait for a Hub or are held by one.
 pub const CASES: &str = "CASEBOOK_CASES";
-/// Tasks that wait for a worker or are held by one.
 pub const TASKS: &str = "CASEBOOK_TASKS";
 pub const LOG: &str = "CASEBOOK_LOG";
-/// The parts of artifacts.
 pub const ARTIFACTS: &str = "CASEBOOK_ARTIFACTS";
 /// The last event and the last Timeline of each investigation.
 pub const LIVE: &str = "CASEBOOK_LIVE";
 pub const REPORTS: &str = "CASEBOOK_REPORTS";
-/// What was given up.
 pub const DEAD: &str = "CASEBOOK_DEAD";
 
-/// How long a job may be held without a sign of life before it is delivered again, unless a Hub is told
-/// otherwise. A holder gives one every third of it.
+/// The default time after which a job without a sign of life is delivered again. Its holder sends one every third of
+/// this time.
 pub const LEASE: Duration = Duration::from_secs(30);
 
-/// Jobs that one work queue holds; more are refused, never the oldest dropped.
 const QUEUE: i64 = 1_000_000;
 
-/// The stream of what the workers of a queue record, or the Hub (none).
 pub fn results(writer: Option<&Queue>) -> String {
     match writer {
         None => "CASEBOOK_RESULTS_hub".to_owned(),
@@ -49,8 +41,7 @@ pub fn results(writer: Option<&Queue>) -> String {
 pub struct Keeping {
     /// Servers that hold each message: 1 for one server, 3 for a cluster of three.
     pub replicas: usize,
-    /// How long a job may be held without a sign of life before it is delivered again. Whoever holds
-    /// one reads it from the consumer.
+    /// The time after which a job without a sign of life is delivered again. Holders read it from the consumer.
     pub lease: Duration,
 }
 
@@ -79,7 +70,7 @@ fn stream(name: &str, subject: &str, keeping: Keeping) -> Config {
     }
 }
 
-/// A work queue in which each job has a subject of its own, so that it cannot wait twice.
+/// A work queue in which each job has its own subject, so that it cannot wait twice.
 fn queue(name: &str, subject: &str, keeping: Keeping) -> Config {
     Config {
         retention: RetentionPolicy::WorkQueue,
@@ -122,7 +113,7 @@ fn consumer(name: &str, filter: String, keeping: Keeping) -> pull::Config {
         filter_subject: filter,
         ack_policy: AckPolicy::Explicit,
         ack_wait: keeping.lease,
-        // Poison is decided by us: the server's own limit would leave the job in the stream for ever.
+        // We give up poisoned jobs ourselves. With the server's limit they would stay in the stream.
         max_deliver: -1,
         max_ack_pending: 100_000,
         num_replicas: keeping.replicas,
@@ -130,7 +121,6 @@ fn consumer(name: &str, filter: String, keeping: Keeping) -> pull::Config {
     }
 }
 
-/// The stream and the consumer from which the jobs of a queue are pulled.
 pub(crate) fn consumer_of(queue: &str) -> Option<(&'static str, String)> {
     if let Some(name) = queue.strip_prefix("casebook.task.") {
         return Some((TASKS, name.replace('.', "-")));
@@ -142,10 +132,10 @@ pub(crate) fn consumer_of(queue: &str) -> Option<(&'static str, String)> {
 }
 
 impl Connection {
-    /// Makes every stream and consumer that does not depend on who is there, and checks those that are.
+    /// Creates the streams and consumers that exist in every installation, and checks existing ones.
     ///
     /// # Errors
-    /// [`NatsError::Different`] names each setting that is another.
+    /// [`NatsError::Different`] names each setting that differs.
     pub async fn prepare(&self, keeping: Keeping) -> Result<(), NatsError> {
         let mut different = Different::default();
         for config in fixed(keeping) {
@@ -160,7 +150,7 @@ impl Connection {
         different.all()
     }
 
-    /// Makes what the workers of `queue` need: their consumer, and the stream of what they record.
+    /// Creates the consumer of `queue` and the stream of its results.
     pub async fn prepare_queue(&self, queue: &Queue, keeping: Keeping) -> Result<(), NatsError> {
         let mut different = Different::default();
         let results = stream(&results(Some(queue)), &format!("casebook.result.{queue}.>"), keeping);
@@ -176,23 +166,19 @@ impl Connection {
             Ok(stream) => stream.cached_info().config.clone(),
             Err(error) => match error.kind() {
                 GetStreamErrorKind::JetStream(e) if e.code() == 404 => {
-                    // Another Hub may make it at the same moment: the same configuration is no error.
+                    // Another Hub may create the same stream now. That succeeds if the settings are equal.
                     let made = self.jetstream.create_stream(asked.clone()).await;
-                    made.map_err(|e| NatsError::Failed { doing: doing("make"), reason: reason(&e) })?
+                    made.map_err(|e| NatsError::Failed { doing: doing("create"), reason: reason(&e) })?
                         .cached_info()
                         .config
                         .clone()
                 }
-                _ => return Err(NatsError::Failed { doing: doing("look at"), reason: reason(&error) }),
+                _ => return Err(NatsError::Failed { doing: doing("read"), reason: reason(&error) }),
             },
         };
         if asked.retention == RetentionPolicy::Limits && !found.max_age.is_zero() {
             let (stream, after) = (&asked.name, found.max_age);
-            tracing::warn!(
-                stream,
-                ?after,
-                "deletes what is older: an investigation that takes longer loses its record"
-            );
+            tracing::warn!(stream, ?after, "the stream deletes old messages; a longer investigation loses its log");
         }
         same(&format!("stream {}", asked.name), &asked, &found)
     }
@@ -208,7 +194,7 @@ impl Connection {
                 match there {
                     Ok(consumer) => consumer.cached_info().config.clone(),
                     Err(_) => {
-                        return Err(NatsError::Failed { doing: format!("make {what}"), reason: reason(&error) });
+                        return Err(NatsError::Failed { doing: format!("create {what}"), reason: reason(&error) });
                     }
                 }
             }
@@ -218,12 +204,11 @@ impl Connection {
     }
 }
 
-/// What is another on the server, of all that was looked at.
 #[derive(Default)]
 struct Different(Vec<String>);
 
 impl Different {
-    /// Keeps a difference; any other error ends the look.
+    /// Keeps a difference. Any other error ends the check.
     fn take(&mut self, looked: Result<(), NatsError>) -> Result<(), NatsError> {
         match looked {
             Err(NatsError::Different(what)) => self.0.push(what),
@@ -237,8 +222,8 @@ impl Different {
     }
 }
 
-/// Settings that lose, hold back or change messages where we ask for none: the server's own choice of others
-/// is taken.
+/// Settings that could lose, delay or change messages if the server sets them and we do not. For other settings the
+/// server's own value is accepted.
 const BINDING: [&str; 13] = [
     "backoff",
     "headers_only",
@@ -254,10 +239,9 @@ const BINDING: [&str; 13] = [
     "sealed",
     "subject_transform",
 ];
-/// The same for a work queue, out of which nothing may go unseen.
+/// The same for a work queue, which must not drop jobs silently.
 const BINDING_IN_QUEUES: [&str; 2] = ["max_age", "max_bytes"];
 
-/// Everything asked for is what was found. Servers of other versions add settings, which are theirs.
 fn same<T: Serialize>(what: &str, asked: &T, found: &T) -> Result<(), NatsError> {
     let unreadable =
         |e: serde_json::Error| NatsError::Failed { doing: format!("compare {what}"), reason: e.to_string() };
@@ -276,9 +260,9 @@ fn same<T: Serialize>(what: &str, asked: &T, found: &T) -> Result<(), NatsError>
         })
         .map(|(key, asked, found)| match (key.as_str(), seconds(found), seconds(asked)) {
             ("ack_wait", Some(found), Some(asked)) => {
-                format!("the lease is {found} s there and {asked} s here: give every Hub `lease = {found}`")
+                format!("expected a lease of {asked} s, got {found} s; give every Hub `lease = {found}`")
             }
-            _ => format!("{key} is {found} and should be {asked}"),
+            _ => format!("expected {key} {asked}, got {found}"),
         })
         .collect();
     if differences.is_empty() {
@@ -287,13 +271,12 @@ fn same<T: Serialize>(what: &str, asked: &T, found: &T) -> Result<(), NatsError>
     Err(NatsError::Different(format!("{what}: {}", differences.join(", "))))
 }
 
-/// Whole seconds of a time in nanoseconds.
 fn seconds(value: &Value) -> Option<u64> {
     value.as_u64().map(|nanos| nanos / 1_000_000_000)
 }
 
-/// An absent setting is its default, which the server may spell out as 0, -1, false or nothing. Where nothing is asked
-/// for, the server may have its own number, unless the setting is `binding`.
+/// True if the settings are equivalent. A server may write out a default as 0, -1, false or empty. It may choose a
+/// number that we left open, unless the setting is `binding`.
 fn alike(asked: &Value, found: &Value, binding: bool) -> bool {
     let nothing = |v: &Value| match v {
         Value::Null => true,
@@ -318,8 +301,8 @@ mod tests {
         let found = Config { retention: RetentionPolicy::Limits, discard_new_per_subject: false, ..asked.clone() };
         assert_eq!(same("stream CASEBOOK_TASKS", &asked, &asked), Ok(()));
         let error = same("stream CASEBOOK_TASKS", &asked, &found).unwrap_err().to_string();
-        assert!(error.contains("retention is \"limits\" and should be \"workqueue\""), "{error}");
-        assert!(error.contains("discard_new_per_subject is null and should be true"), "{error}");
+        assert!(error.contains("expected retention \"workqueue\", got \"limits\""), "{error}");
+        assert!(error.contains("expected discard_new_per_subject true, got null"), "{error}");
     }
 
     #[test]
@@ -331,13 +314,13 @@ mod tests {
             let error = same("consumer director", &whole(worker()), &whole(found)).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         };
-        refused(pull::Config { max_deliver: 2, ..worker() }, "max_deliver is 2 and should be -1");
-        refused(pull::Config { backoff: vec![Duration::from_secs(1)], ..worker() }, "backoff is [1000000000]");
+        refused(pull::Config { max_deliver: 2, ..worker() }, "expected max_deliver -1, got 2");
+        refused(pull::Config { backoff: vec![Duration::from_secs(1)], ..worker() }, "got [1000000000]");
         let filled = pull::Config { max_waiting: 512, ..worker() };
         assert_eq!(same("consumer director", &whole(worker()), &whole(filled)), Ok(()));
         let log = || stream(LOG, "casebook.log.*", keeping);
         let error = same("stream CASEBOOK_LOG", &log(), &Config { max_messages_per_subject: 5, ..log() });
-        assert!(error.unwrap_err().to_string().contains("max_msgs_per_subject is 5"));
+        assert!(error.unwrap_err().to_string().contains("expected max_msgs_per_subject -1, got 5"));
         let day = Duration::from_secs(86_400);
         assert_eq!(
             same("stream CASEBOOK_LOG", &log(), &Config { max_age: day, ..log() }),
@@ -346,7 +329,7 @@ mod tests {
         );
         let tasks = || queue(TASKS, "casebook.task.>", keeping);
         let error = same("stream CASEBOOK_TASKS", &tasks(), &Config { max_age: day, ..tasks() });
-        assert!(error.unwrap_err().to_string().contains("max_age is 86400000000000"));
+        assert!(error.unwrap_err().to_string().contains("got 86400000000000"));
     }
 
     #[test]
@@ -357,7 +340,7 @@ mod tests {
             async_nats::jetstream::consumer::IntoConsumerConfig::into_consumer_config(asked)
         };
         let error = same("consumer critic of stream CASEBOOK_TASKS", &lease(7), &lease(5)).unwrap_err().to_string();
-        assert!(error.contains("the lease is 5 s there and 7 s here: give every Hub `lease = 5`"), "{error}");
+        assert!(error.contains("expected a lease of 7 s, got 5 s; give every Hub `lease = 5`"), "{error}");
     }
 
     #[test]

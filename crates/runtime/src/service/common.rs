@@ -1,5 +1,3 @@
-//! The settings that every process has, and how their values are read.
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,45 +7,43 @@ use hyper::Uri;
 
 use crate::telemetry::LogFormat;
 
-/// The variable that sets [`Common::drain`].
+/// The variable for [`Common::drain`].
 pub const DRAIN_ENV: &str = "CASEBOOK_DRAIN";
-/// The usual [`Common::drain`], in seconds.
+/// The default of [`Common::drain`], in seconds.
 pub const DRAIN: &str = "30";
 
-/// The settings that every process has.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// The NATS server, or several of one cluster, separated by commas
+    /// NATS server, or several of one cluster, separated by commas
     #[arg(long, value_name = "URL", value_parser = servers, default_value = "nats://127.0.0.1:4222")]
     pub nats: String,
-    /// The file that says who we are (user:password, an nkey seed, .creds), or a folder with one for each user
+    /// File with our credentials (user:password, an nkey seed, .creds), or a folder with one file for each user
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CREDENTIALS")]
     pub credentials: Option<PathBuf>,
-    /// The certificate of the authority that signed the server's (PEM)
+    /// Certificate of the authority that signed the server's certificate (PEM)
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CA")]
     pub ca: Option<PathBuf>,
-    /// Our own certificate, if the server asks for one (PEM)
+    /// Our own certificate, if the server requires one (PEM)
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_CERT")]
     pub cert: Option<PathBuf>,
-    /// The private key of our own certificate (PEM)
+    /// Private key of our own certificate (PEM)
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_KEY")]
     pub key: Option<PathBuf>,
-    /// Answer /live and /ready over HTTP here; a port alone is on the loopback, 0 takes a free one
+    /// Serve /live and /ready over HTTP here; a port alone is on the loopback, 0 takes a free one
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub health: Option<SocketAddr>,
-    /// How long what is under way may take to end, once asked to stop
+    /// How long running work may take to finish after a request to stop
     #[arg(long, value_name = "SECONDS", value_parser = seconds(0, 3600), default_value = DRAIN)]
     pub drain: Duration,
-    /// How log lines look; CASEBOOK_LOG filters them
+    /// Format of log lines; CASEBOOK_LOG filters them
     #[arg(long, value_name = "FORM", env = "CASEBOOK_LOG_FORM", value_enum, default_value_t)]
     pub log: LogFormat,
-    /// Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); else to that of
+    /// Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); default: that of
     /// OTEL_EXPORTER_OTLP_ENDPOINT
     #[arg(long, value_name = "URL", value_parser = http)]
     pub otlp: Option<String>,
 }
 
-/// Reads a whole number from `least` to `most`.
 pub fn number<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync {
     move |text| {
         let number = text.parse().ok().filter(|n| (least..=most).contains(n)).and_then(|n| T::try_from(n).ok());
@@ -55,7 +51,6 @@ pub fn number<T: TryFrom<u64>>(least: u64, most: u64) -> impl Fn(&str) -> Result
     }
 }
 
-/// Reads a time of `least` to `most` seconds.
 pub fn seconds(least: u64, most: u64) -> impl Fn(&str) -> Result<Duration, String> + Clone + Send + Sync {
     move |text| number(least, most)(text).map(Duration::from_secs)
 }
@@ -66,11 +61,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     found.ok_or_else(|| format!("expected a port such as 8080, or an address such as 127.0.0.1:8080, got {text:?}"))
 }
 
-/// The addresses of NATS servers in `text`, separated by commas. A password must not be where `ps`, logs and the
-/// effective settings show it.
-///
-/// # Errors
-/// What is wrong and what to do; a user and password are not repeated.
+/// Checks the addresses of NATS servers, separated by commas. Passwords are rejected and not repeated, since `ps`,
+/// logs and printed settings would show them.
 pub fn servers(text: &str) -> Result<String, String> {
     for server in text.split(',').map(str::trim) {
         let (scheme, rest) = server.split_once("://").unwrap_or(("nats", server));
@@ -88,11 +80,8 @@ pub fn servers(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// The address of an HTTP server in `text`. What is secret must not be where `ps`, logs and the effective settings
-/// show it.
-///
-/// # Errors
-/// What is wrong and what to do; what may be secret is not repeated.
+/// Checks the address of an HTTP server. Secrets are rejected and not repeated, since `ps`, logs and printed settings
+/// would show them.
 pub fn http(text: &str) -> Result<String, String> {
     if text.contains(['@', '?', '#']) {
         return Err("expected an address without user, password and query; put a collector's key into \
@@ -106,7 +95,7 @@ pub fn http(text: &str) -> Result<String, String> {
     }
 }
 
-/// It has a host, and if it has a port, a valid one.
+/// True if it has a host, and a valid port or none.
 fn names_a_place(uri: &Uri) -> bool {
     let of = uri.authority().filter(|of| !of.host().is_empty());
     of.is_some_and(|of| of.port_u16().is_some() || of.as_str() == of.host())

@@ -1,13 +1,11 @@
-//! Variables of the environment that were meant for Casebook and are read by nobody, since they are
-//! misspelled.
+//! Warnings about misspelled environment variables.
 
 use crate::near::nearest;
 
-/// With what every name of ours begins.
 const PREFIX: &str = "CASEBOOK_";
 
-/// What stands after [`PREFIX`] in every variable that some program of Casebook reads: one file of
-/// variables may serve several of them.
+/// The rest of the name of every variable that a program of Casebook reads. Several programs may share one set of
+/// variables.
 pub const NAMES: [&str; 28] = [
     "AT_ONCE",
     "BUDGET_COST",
@@ -39,23 +37,21 @@ pub const NAMES: [&str; 28] = [
     "TEAM",
 ];
 
-/// What to say of those variables of `given` that nobody reads and whose name is almost that of one that
-/// is read. Others are left alone, and none is refused: secrets of tools have names of their owner's
-/// choice, and whoever runs Casebook under a name of his own gets variables with it from his platform.
+/// A warning for each variable that looks like a misspelled one of ours. Other unknown names are accepted, since they
+/// may be secrets of tools or come from the platform.
 pub fn misspelled<'a>(given: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let suggestion = |name: &str| {
         let rest = name.strip_prefix(PREFIX).filter(|rest| !NAMES.contains(rest))?;
         let meant = nearest(rest, NAMES)?;
-        Some(format!("the environment variable {name} is read by nobody; is {PREFIX}{meant} meant?"))
+        Some(format!("no program reads the environment variable {name}; did you mean {PREFIX}{meant}?"))
     };
     given.into_iter().filter_map(suggestion).collect()
 }
 
-/// Tells the log of such variables of this process.
 pub fn warn() {
     let names: Vec<String> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
-    for said in misspelled(names.iter().map(String::as_str)) {
-        tracing::warn!("{said}");
+    for warning in misspelled(names.iter().map(String::as_str)) {
+        tracing::warn!("{warning}");
     }
 }
 
@@ -67,7 +63,7 @@ mod tests {
     fn a_misspelled_variable_is_told_and_what_others_own_is_not() {
         let told = misspelled(["CASEBOOK_REPLICA", "CASEBOOK_NATS", "CASEBOOK_GITHUB_TOKEN", "PATH", "CASEBOOK_"]);
         let expected =
-            ["the environment variable CASEBOOK_REPLICA is read by nobody; is CASEBOOK_REPLICAS meant?".to_owned()];
+            ["no program reads the environment variable CASEBOOK_REPLICA; did you mean CASEBOOK_REPLICAS?".to_owned()];
         assert_eq!(told, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! How a process is, for whoever runs it: what it says over HTTP and what a supervisor decides by.
+//! The state of a process, for operators and supervisors.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,41 +8,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::WIRE_VERSION;
 
-/// Actors that have not run for so long are stuck: the process is not alive.
+/// A process whose actors have not run for this long is not alive.
 const STUCK: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QueueHealth {
     pub connected: bool,
-    /// The Hub knows of us.
+    /// A Hub has accepted this process.
     pub joined: bool,
     pub under_way: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Standing {
-    /// The queues that it works on, or shall, by the user that it is there.
+    /// The queues of this process, by the name of their NATS user.
     pub queues: BTreeMap<String, QueueHealth>,
-    /// It is getting ready: what it does.
     pub preparing: Option<String>,
     pub draining: bool,
-    /// What else is wrong, by what it concerns.
+    /// Other problems, by what they concern.
     pub troubles: BTreeMap<String, String>,
 }
 
 impl Standing {
-    /// Why it takes no work; nothing when it does.
+    /// Why the process takes no work; empty if it does.
     pub fn reasons(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         if self.draining {
-            reasons.push("it was asked to stop".to_owned());
+            reasons.push("stopping".to_owned());
         }
         reasons.extend(self.preparing.iter().map(|what| format!("not ready yet: {what}")));
         for (name, queue) in self.queues.iter().filter(|(name, _)| !self.troubles.contains_key(*name)) {
             if !queue.connected {
                 reasons.push(format!("{name}: no connection to the NATS server"));
             } else if !queue.joined {
-                reasons.push(format!("{name}: no Hub has let it in"));
+                reasons.push(format!("{name}: no Hub has accepted it"));
             }
         }
         reasons.extend(self.troubles.iter().map(|(what, why)| format!("{what}: {why}")));
@@ -50,29 +49,24 @@ impl Standing {
     }
 }
 
-/// What `/ready` answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
     pub role: String,
-    /// The name of this process, which no other has.
     pub name: String,
     pub version: String,
     /// The version of the messages between processes.
     pub wire: u16,
     pub ready: bool,
-    /// The server is reached, as every user that it is there.
+    /// Connected to the server, for every queue.
     pub connected: bool,
-    /// A Hub has let it in on every queue that it works on.
+    /// Accepted by a Hub, for every queue.
     pub joined: bool,
-    /// The queues that it works on, by name.
     pub queues: Vec<String>,
     pub under_way: u64,
-    /// Why it takes no work.
     pub reasons: Vec<String>,
 }
 
-/// A name that no other process has: machine, process, and a part by chance, since containers share the
-/// first two.
+/// A unique name. Containers can share machine name and process id, so it has a random part.
 fn instance() -> String {
     let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let chance = uuid::Uuid::now_v7().simple().to_string();
@@ -87,15 +81,14 @@ struct Inner {
     beat: Mutex<Instant>,
 }
 
-/// How this process is. Clones share it.
+/// The health of this process. Clones share it.
 #[derive(Clone)]
 pub struct Health(Arc<Inner>);
 
 impl Health {
-    /// That of a process of `role` which has begun to prepare.
     #[must_use]
     pub fn new(role: &str) -> Self {
-        let standing = Standing { preparing: Some("it starts".to_owned()), ..Standing::default() };
+        let standing = Standing { preparing: Some("starting".to_owned()), ..Standing::default() };
         let (standing, beat) = (Mutex::new(standing), Mutex::new(Instant::now()));
         Self(Arc::new(Inner { role: role.to_owned(), name: instance(), standing, beat }))
     }
@@ -104,22 +97,20 @@ impl Health {
         &self.0.name
     }
 
-    /// Says what it is preparing; with none that it is prepared.
+    /// Sets what the process is preparing; none if it is ready.
     pub fn preparing(&self, what: Option<&str>) {
         self.update(|standing| standing.preparing = what.map(str::to_owned));
     }
 
-    /// Changes how it stands.
     pub fn update(&self, change: impl FnOnce(&mut Standing)) {
         change(&mut self.0.standing.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Changes how one queue stands.
     pub fn queue(&self, name: &str, change: impl FnOnce(&mut QueueHealth)) {
         self.update(|standing| change(standing.queues.entry(name.to_owned()).or_default()));
     }
 
-    /// Says what is wrong with `what`; with none that it is right again.
+    /// Sets the problem of `what`; none if it is solved.
     pub fn trouble(&self, what: &str, why: Option<String>) {
         self.update(|standing| match why {
             Some(why) => drop(standing.troubles.insert(what.to_owned(), why)),
@@ -131,12 +122,11 @@ impl Health {
         self.0.standing.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Says that the actors of this process run. To be called from where they do, every second or so.
+    /// Proves that the actors run. Call it about every second from one of their threads.
     pub fn beat(&self) {
         *self.0.beat.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Whether the actors ran lately.
     pub fn live(&self) -> bool {
         self.0.beat.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < STUCK
     }
@@ -170,7 +160,7 @@ mod tests {
     fn it_is_ready_when_nothing_speaks_against_it() {
         let health = Health::new("expert");
         let reasons = || health.answer().reasons;
-        assert_eq!(reasons(), ["not ready yet: it starts"]);
+        assert_eq!(reasons(), ["not ready yet: starting"]);
         health.preparing(None);
         health.queue("expert-cloud", |queue| queue.under_way = 2);
         assert_eq!(reasons(), ["expert-cloud: no connection to the NATS server"]);
@@ -178,12 +168,12 @@ mod tests {
         assert_eq!(reasons(), ["expert-cloud: cannot connect: refused"]);
         health.trouble("expert-cloud", None);
         health.queue("expert-cloud", |queue| queue.connected = true);
-        assert_eq!(reasons(), ["expert-cloud: no Hub has let it in"]);
+        assert_eq!(reasons(), ["expert-cloud: no Hub has accepted it"]);
         health.queue("expert-cloud", |queue| queue.joined = true);
         let answer = health.answer();
         assert!(answer.ready && answer.joined && answer.under_way == 2, "{answer:?}");
         health.update(|standing| standing.draining = true);
-        assert_eq!(reasons(), ["it was asked to stop"]);
+        assert_eq!(reasons(), ["stopping"]);
     }
 
     #[test]

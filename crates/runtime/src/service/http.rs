@@ -1,4 +1,4 @@
-//! Health over HTTP: `/live` and `/ready`, and nothing else.
+//! Health checks over HTTP: `/live` and `/ready`.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -17,15 +17,12 @@ use tokio::task::JoinSet;
 
 use super::health::Health;
 
-/// Connections at once; a prober needs one.
 const CONNECTIONS: usize = 32;
-/// How long one may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes that the head of a request may have.
 const HEAD: usize = 16 * 1024;
 
-/// Answers at `address` from now on, as long as the process lives. Gives the address, whose port the
-/// system chose where it was 0.
+/// Serves health checks at `address` until the process ends. Returns the address, which has the chosen port if it was
+/// 0.
 pub async fn serve(address: SocketAddr, health: Health) -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await?;
     let bound = listener.local_addr()?;
@@ -35,7 +32,6 @@ pub async fn serve(address: SocketAddr, health: Health) -> std::io::Result<Socke
     Ok(bound)
 }
 
-/// Serves each connection by `serve`, at most `most` at once, for as long as it is polled.
 pub async fn accept<S: Future<Output = ()> + Send + 'static>(
     listener: &TcpListener,
     most: usize,
@@ -68,27 +64,27 @@ async fn answer(stream: TcpStream, health: Health) {
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false).max_buf_size(HEAD);
-    // A prober that went away or spoke nonsense is its own affair.
+    // An error of the client does not matter.
     let _ = tokio::time::timeout(PATIENCE, builder.serve_connection(TokioIo::new(stream), service)).await;
 }
 
 fn response(method: &Method, path: &str, health: &Health) -> Response<Full<Bytes>> {
     if ![Method::GET, Method::HEAD].contains(method) {
-        return said(StatusCode::METHOD_NOT_ALLOWED, b"{\"error\":\"ask with GET\"}".to_vec());
+        return reply(StatusCode::METHOD_NOT_ALLOWED, b"{\"error\":\"expected GET\"}".to_vec());
     }
     let answer = health.answer();
     let good = match path {
         "/live" => health.live(),
         "/ready" => answer.ready,
-        _ => return said(StatusCode::NOT_FOUND, b"{\"error\":\"there are /live and /ready\"}".to_vec()),
+        _ => return reply(StatusCode::NOT_FOUND, b"{\"error\":\"expected /live or /ready\"}".to_vec()),
     };
     match serde_json::to_vec(&answer) {
-        Ok(body) => said(if good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body),
-        Err(_) => said(StatusCode::INTERNAL_SERVER_ERROR, Vec::new()),
+        Ok(body) => reply(if good { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body),
+        Err(_) => reply(StatusCode::INTERNAL_SERVER_ERROR, Vec::new()),
     }
 }
 
-fn said(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
+fn reply(status: StatusCode, body: Vec<u8>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -118,7 +114,7 @@ mod tests {
         let address = serve("127.0.0.1:0".parse().unwrap(), health.clone()).await.unwrap();
         let (status, body) = ask(address, "GET /ready").await;
         assert_eq!((status, &body["ready"], &body["role"]), (503, &Value::from(false), &Value::from("critic")));
-        assert_eq!(body["reasons"][0], "not ready yet: it starts");
+        assert_eq!(body["reasons"][0], "not ready yet: starting");
         assert_eq!(ask(address, "GET /live").await.0, 200);
         health.preparing(None);
         let (status, body) = ask(address, "GET /ready").await;

@@ -1,6 +1,6 @@
-//! The settings of a process: options win over environment variables, and variables win over a TOML file. A program
-//! names its settings once, in a struct that derives [`clap::Args`]. A field `at_once` is the option `--at-once`, the
-//! variable `CASEBOOK_AT_ONCE` and the key `at_once`.
+//! The settings of a process. Options take precedence over environment variables, and variables over a TOML file. A
+//! program declares its settings once, in a struct that derives [`clap::Args`]. A field `at_once` is the option
+//! `--at-once`, the variable `CASEBOOK_AT_ONCE` and the key `at_once`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -34,33 +34,29 @@ Exit codes:
   3   stopped before what was under way had ended: another process does it again
   70  a defect of casebook";
 
-/// A program that serves.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
-    /// Its name, such as `casebook-director`.
+    /// Such as `casebook-director`.
     pub name: &'static str,
-    /// What it does, in a line.
     pub about: &'static str,
 }
 
-/// What a command line asks for.
 #[derive(Debug)]
 pub enum Asked<T> {
     Serve(Box<Common>, T, Own),
-    /// To print this and end.
     Print(String),
 }
 
 /// Options of every program that are not settings.
 #[derive(Debug, Args)]
 pub struct Own {
-    /// The settings file
+    /// Settings file
     #[arg(long, value_name = "FILE", env = "CASEBOOK_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
-    /// Print the settings as such a file, with where each came from, and end
+    /// Print the settings as a settings file, with the origin of each, and end
     #[arg(long)]
     print_config: bool,
-    /// Stop when standard input ends, as a child of the process that starts this one
+    /// Stop when standard input ends; for a child of the process that starts this one
     #[arg(long)]
     pub(super) until_eof: bool,
 }
@@ -87,17 +83,17 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The settings that a program has, and those that are given, by key.
+/// The known settings, and the given values by key.
 struct Settings {
     command: Command,
     given: BTreeMap<String, (Origin, Vec<OsString>)>,
 }
 
 impl Program {
-    /// What the command line, the environment and the settings file ask for. An empty variable sets nothing.
+    /// Reads the command line, the environment and the settings file. An empty variable sets nothing.
     ///
     /// # Errors
-    /// The first option or variable that is wrong, or all that is wrong in the file.
+    /// The first wrong option or variable, or all faults of the file.
     pub fn asked<T: Args>(
         &self,
         arguments: impl IntoIterator<Item = OsString>,
@@ -143,15 +139,10 @@ impl Program {
     }
 }
 
-/// Checks the settings file `file` with the content `text`, which has the settings `T`.
-///
-/// # Errors
-/// All that is wrong in it.
 pub fn check<T: Args>(file: &Path, text: &str) -> Result<(), ConfigFaults> {
     Settings::of::<T>().take_file(file, text)
 }
 
-/// The environment variables that set `T`.
 pub fn variables<T: Args>() -> Vec<String> {
     Settings::of::<T>().command.get_arguments().map(variable_of).collect()
 }
@@ -159,7 +150,7 @@ pub fn variables<T: Args>() -> Vec<String> {
 impl Settings {
     fn of<T: Args>() -> Self {
         let command = T::augment_args(Common::augment_args(Command::new("settings"))).disable_help_flag(true);
-        // The help names variables, and never shows what they hold.
+        // The help names variables, but never shows their values.
         let named = |arg: Arg| {
             let name = variable_of(&arg);
             arg.env(name).hide_env_values(true)
@@ -179,7 +170,6 @@ impl Settings {
         without_variables(&self.command).try_get_matches_from(arguments)
     }
 
-    /// Takes the value of one setting, if it is one.
     fn take(&mut self, arg: &Arg, origin: Origin, texts: Vec<OsString>) -> Result<(), String> {
         let id = arg.get_id().as_str();
         self.parse(std::iter::once((id, &texts[..]))).map_err(|error| reason(&error))?;
@@ -187,7 +177,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes what a file sets. Its paths are relative to its folder.
+    /// Takes the values of a file. Relative paths start at its folder.
     fn take_file(&mut self, file: &Path, text: &str) -> Result<(), ConfigFaults> {
         let source = Source::new(Form::Toml, file, text);
         let mut faults = Vec::new();
@@ -207,14 +197,13 @@ impl Settings {
         if faults.is_empty() { Ok(()) } else { Err(ConfigFaults(sorted(faults))) }
     }
 
-    /// The settings as a file that says the same. Secrets are in files of their own, so only their paths are here.
+    /// The settings as a file. Secrets are in other files, so only their paths are printed.
     fn print(&self) -> String {
         let mut out = String::new();
         for arg in self.command.get_arguments() {
             let id = arg.get_id().as_str();
             let given = self.given.get(id).map(|(origin, texts)| (origin.to_string(), texts.clone()));
             let default = || Some(("default".to_owned(), vec![arg.get_default_values().first()?.into()]));
-            // Writing to a String cannot fail.
             let _ = match given.or_else(default) {
                 Some((origin, texts)) => {
                     let texts: Vec<String> = texts.iter().map(|text| written(&text.to_string_lossy())).collect();
@@ -228,12 +217,11 @@ impl Settings {
     }
 }
 
-/// The version of the package and of the messages between processes.
 pub fn version() -> String {
     format!("{} (messages {WIRE_VERSION})", env!("CARGO_PKG_VERSION"))
 }
 
-/// `text` as a string of TOML, whose escapes are those of JSON.
+/// `text` as a TOML string. TOML has the escapes of JSON.
 pub fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
@@ -251,12 +239,12 @@ fn variable_of(arg: &Arg) -> String {
     arg.get_env().map_or_else(usual, |name| name.to_string_lossy().into_owned())
 }
 
-/// clap would read variables without saying which one is wrong.
+/// clap would read variables without naming the wrong one.
 fn without_variables(command: &Command) -> Command {
     command.clone().mut_args(|arg| arg.env(Resettable::Reset))
 }
 
-/// The texts that an option would have for `value` of a file in `folder`.
+/// `value` from a file in `folder` as the texts of an option.
 fn texts(arg: &Arg, value: &Value, folder: Option<&Path>) -> Result<Vec<OsString>, String> {
     let is_path = arg.get_value_hint() == ValueHint::AnyPath;
     let text = |value: &Value| match value {
@@ -271,7 +259,7 @@ fn texts(arg: &Arg, value: &Value, folder: Option<&Path>) -> Result<Vec<OsString
     }
 }
 
-/// What is wrong with a value: what its parser says, which repeats no secret.
+/// The message of the value's parser, which repeats no secret.
 fn reason(error: &clap::Error) -> String {
     let context = |kind| error.get(kind).map(ToString::to_string);
     match (std::error::Error::source(error), context(ContextKind::ValidValue)) {
@@ -283,7 +271,7 @@ fn reason(error: &clap::Error) -> String {
     }
 }
 
-/// What is wrong with a command line. Only clap's own errors are printed as they are: they repeat no value.
+/// The fault of a command line. Only errors of clap itself are printed unchanged, since they repeat no value.
 fn explained(error: &clap::Error) -> String {
     match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(ContextValue::String(option))) => {

@@ -10,46 +10,42 @@ pub struct Stopper(watch::Sender<bool>);
 
 impl Stopper {
     pub fn stop(&self) {
-        // Nobody waits any more: what was to be stopped is at its end.
+        // An error means that all receivers are gone.
         let _ = self.0.send(true);
     }
 }
 
-/// Whether this process was asked to stop. Clones wait for the same.
+/// Whether this process was asked to stop. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    /// For callers that decide themselves. Nobody asks once the other half is gone.
+    /// For callers that decide themselves. Dropping the [`Stopper`] does not stop.
     pub fn by_hand() -> (Stopper, Self) {
-        let (tell, told) = watch::channel(false);
-        (Stopper(tell), Self(told))
+        let (sender, receiver) = watch::channel(false);
+        (Stopper(sender), Self(receiver))
     }
 
-    /// Listens for SIGTERM and SIGINT from now on; the second one ends the process with `code`.
+    /// Listens for SIGTERM and SIGINT. The second one ends the process with `code`.
     pub fn listen(code: i32) -> std::io::Result<Self> {
         Self::listen_with(code, false)
     }
 
-    /// The same; with `until_eof` the end of standard input asks, too.
-    ///
-    /// # Errors
-    /// As [`Stop::listen`], and when no thread can be started.
+    /// Like [`Stop::listen`]. With `until_eof` the end of standard input is also a request to stop.
     pub fn listen_with(code: i32, until_eof: bool) -> std::io::Result<Self> {
-        let (tell, stop) = Self::by_hand();
+        let (stopper, stop) = Self::by_hand();
         if until_eof {
-            let tell = tell.clone();
-            // A thread of its own: standard input cannot be read without blocking one.
+            let stopper = stopper.clone();
+            // Reading standard input blocks, so it needs its own thread.
             std::thread::Builder::new().name("stdin".into()).spawn(move || {
                 let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-                tell.stop();
+                stopper.stop();
             })?;
         }
-        signalled(move || tell.stop(), move || std::process::exit(code))?;
+        signalled(move || stopper.stop(), move || std::process::exit(code))?;
         Ok(stop)
     }
 
-    /// Listens for SIGTERM and SIGINT from now on: the first one asks the first, the second one the second.
     pub fn listen_twice() -> std::io::Result<(Self, Self)> {
         let ((first, stop), (second, at_once)) = (Self::by_hand(), Self::by_hand());
         signalled(move || first.stop(), move || second.stop())?;
@@ -60,14 +56,13 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Waits until someone asks.
     pub async fn wait(&mut self) {
         if self.0.wait_for(|asked| *asked).await.is_err() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Waits for `time`, or until someone asks; true when someone did.
+    /// Waits for `time` or a request to stop; true for a request.
     pub async fn within(&mut self, time: Duration) -> bool {
         tokio::time::timeout(time, self.wait()).await.is_ok()
     }

@@ -1,6 +1,5 @@
-//! A process that works on queues over NATS: it connects, is let in by a Hub, takes jobs, says that it
-//! is there, and drains when it is asked to stop. What does not answer is asked again for as long as it
-//! takes; meanwhile the process lives and is not ready.
+//! Work on queues over NATS. A process connects, joins a Hub, takes jobs, sends heartbeats, and drains after a request
+//! to stop. It retries without limit; meanwhile it is alive but not ready.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,26 +15,23 @@ use crate::nats::{self, Connection, JoinError, NatsError, Options};
 use crate::process::{Drain, Observe, Performer, RoleActor};
 use crate::wire::WIRE_VERSION;
 
-/// The first pause before the server or a Hub is asked again, and the longest.
+/// The first and the longest pause between attempts.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
-/// How often health is brought up to date.
 const LOOK: Duration = Duration::from_millis(500);
-/// How often a Hub is asked again whether it lets us in: it may be another one, of another version.
+/// How often to join again, since another Hub of another version may have taken over.
 const AGAIN: Duration = Duration::from_secs(30);
 
 pub struct Assignment {
     pub queue: Queue,
-    /// What the roster says of it, for Experts.
     pub member: Option<Member>,
     pub at_once: usize,
     pub worker: Box<dyn FnOnce(Env) -> Arc<dyn Performer>>,
 }
 
-/// Works on all `assignments` until the process is asked to stop and has drained.
+/// Works on all `assignments` until the process has drained.
 ///
 /// # Errors
-/// What cannot be mended by waiting: a file that cannot be used, a server that is too old, a Hub that
-/// refuses this version.
+/// Only failures that waiting cannot solve: an unusable file, an old server, or a Hub that refuses this version.
 pub async fn work(service: &Service, assignments: Vec<Assignment>) -> Result<(), Failure> {
     for assignment in &assignments {
         service.health.queue(&assignment.queue.name(), |_| {});
@@ -44,8 +40,7 @@ pub async fn work(service: &Service, assignments: Vec<Assignment>) -> Result<(),
     try_join_all(assignments.into_iter().map(|assignment| at(service.clone(), assignment))).await.map(drop)
 }
 
-/// How to reach the server as `user`. Where the credentials are a folder, each user has the file of its
-/// name in it.
+/// How to connect as `user`. In a folder of credentials each user has the file of its name.
 pub fn options(common: &Common, user: &str) -> Options {
     let of_user = |path: &PathBuf| if path.is_dir() { path.join(user) } else { path.clone() };
     Options {
@@ -58,7 +53,7 @@ pub fn options(common: &Common, user: &str) -> Options {
     }
 }
 
-/// Connects as `user`, however long it takes; none when the process was asked to stop first.
+/// Connects as `user`, without a time limit; none after a request to stop.
 pub async fn connected(service: &mut Service, user: &str) -> Result<Option<Connection>, Failure> {
     let options = options(&service.common, user);
     let mut pause = PAUSE.0;
@@ -87,12 +82,12 @@ pub async fn connected(service: &mut Service, user: &str) -> Result<Option<Conne
     }
 }
 
-/// Says what is wrong and waits a little longer each time; true when the process was asked to stop.
+/// Reports the problem and waits a little longer each time; true after a request to stop.
 async fn again(service: &mut Service, user: &str, why: &str, pause: &mut Duration) -> bool {
     let why = one_line(why, 300);
     let before = service.health.standing().troubles.insert(user.to_owned(), why.clone());
     if before.as_deref() != Some(&why) {
-        tracing::warn!(user, why, "is tried again until it works");
+        tracing::warn!(user, why, "cannot work yet; retrying");
         service.health.trouble(user, Some(why));
     }
     let stopped = service.stop.within(*pause).await;
@@ -118,7 +113,7 @@ async fn at(mut service: Service, assignment: Assignment) -> Result<(), Failure>
     if !let_in(&mut service, &connection, &join).await? {
         return Ok(());
     }
-    tracing::info!(user, "let in: takes jobs");
+    tracing::info!(user, "joined; taking jobs");
     let actor = RoleActor::start_on(assignment.queue, worker, assignment.at_once);
     let under_way = async || actor.send(Observe).await.map_or(0, |seen| seen.under_way);
     let mut stop = service.stop.clone();
@@ -137,13 +132,12 @@ async fn at(mut service: Service, assignment: Assignment) -> Result<(), Failure>
         () = draining => 0,
     };
     if left > 0 {
-        tracing::warn!(user, left, "jobs were handed back: another does them");
+        tracing::warn!(user, left, "returned unfinished jobs");
     }
     connection.flush().await;
     ended
 }
 
-/// Asks a Hub until it lets us in; false when the process was asked to stop first.
 async fn let_in(service: &mut Service, connection: &Connection, join: &Join) -> Result<bool, Failure> {
     let user = join.queue().name();
     let mut pause = PAUSE.0;
@@ -169,7 +163,7 @@ async fn let_in(service: &mut Service, connection: &Connection, join: &Join) -> 
     }
 }
 
-/// Asks again from time to time; ends when a Hub refuses us.
+/// Joins again from time to time. Ends if a Hub refuses this process.
 async fn kept_in(service: &Service, connection: &Connection, join: &Join) -> Failure {
     let user = join.queue().name();
     loop {
@@ -178,14 +172,14 @@ async fn kept_in(service: &Service, connection: &Connection, join: &Join) -> Fai
             Ok(()) => service.health.queue(&user, |queue| queue.joined = true),
             Err(error @ JoinError::Refused(_)) => return Failure::usage(error),
             Err(JoinError::Later(why)) => {
-                tracing::warn!(user, why, "no Hub lets this process in at the moment");
+                tracing::warn!(user, why, "no Hub accepts this process at the moment");
                 service.health.queue(&user, |queue| queue.joined = false);
             }
         }
     }
 }
 
-/// Keeps health up to date, for as long as it is polled.
+/// Keeps health up to date for as long as the future is polled.
 pub async fn shown(service: &Service, connection: &Connection, user: &str, under_way: impl AsyncFn() -> u64) {
     loop {
         let (connected, under_way) = (connection.connected(), under_way().await);

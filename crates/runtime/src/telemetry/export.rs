@@ -1,8 +1,8 @@
-//! Spans and measurements on their way to an OpenTelemetry collector: OTLP over HTTP, sent in batches by
-//! threads of their own, so that no investigation waits for a collector. The SDK reads the standard variables
-//! itself: those with addresses where none was named for us, the others always (docs/telemetry.md names them).
+//! Exports spans and metrics to an OpenTelemetry collector: OTLP over HTTP, in batches on separate threads, so that no
+//! investigation waits for a collector. The SDK reads the standard variables (docs/telemetry.md lists them), but an
+//! address from our settings takes precedence.
 //!
-//! What goes out are names, counts, durations and ids; no prompt, reply, argument, result or text of evidence.
+//! Only names, counts, durations and ids are exported; never a prompt, reply, argument, result or text of evidence.
 
 use std::cell::Cell;
 use std::sync::{OnceLock, mpsc};
@@ -25,12 +25,11 @@ use uuid::Uuid;
 
 use super::{INVESTIGATION, meter};
 
-/// So long the last batches may take when a process ends.
+/// The time limit for the last batches at the end of a process.
 const LAST: Duration = Duration::from_secs(3);
-/// What is sent says that it is of this program.
 const SCOPE: &str = "casebook";
 
-/// The variables that name a collector to every program with OpenTelemetry.
+/// OpenTelemetry's standard variables for the address of a collector.
 const COLLECTOR_ENV: [&str; 3] =
     ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"];
 const PROTOCOL_ENV: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
@@ -44,11 +43,8 @@ struct Exporting {
     tracer: SdkTracer,
 }
 
-/// Sends to the collector at `named` from now on, else to where the standard variables say, as `service` unless
-/// `OTEL_SERVICE_NAME` says otherwise; none where neither names one.
-///
-/// # Errors
-/// What keeps it from being sent to; the collector itself need not be there yet.
+/// Starts the export to `named`, or to the collector of the standard variables; none if neither is set.
+/// `OTEL_SERVICE_NAME` takes precedence over `service`. The collector need not be running yet.
 pub(super) fn open(named: Option<&str>, service: &'static str) -> Result<Option<SdkTracer>, String> {
     let why = |error: opentelemetry_otlp::ExporterBuildError| format!("cannot send to the collector: {error}");
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -58,8 +54,8 @@ pub(super) fn open(named: Option<&str>, service: &'static str) -> Result<Option<
         }
         if let Some(other) = set(PROTOCOL_ENV).filter(|protocol| protocol != "http/protobuf") {
             return Err(format!(
-                "{PROTOCOL_ENV} is {other:?}, and only http/protobuf is spoken: name the collector's address for it \
-                 with --otlp (often port 4318)"
+                "expected {PROTOCOL_ENV} to be http/protobuf, got {other:?}; set the collector's address for it with \
+                 --otlp (often port 4318)"
             ));
         }
     }
@@ -85,7 +81,6 @@ pub(super) fn open(named: Option<&str>, service: &'static str) -> Result<Option<
     let metrics = SdkMeterProvider::builder().with_resource(resource).with_periodic_exporter(measured).build();
     meter::open(&metrics.meter(SCOPE));
     let tracer = traces.tracer(SCOPE);
-    // An error says that it was opened before.
     let _ = EXPORTING.set(Exporting { traces, metrics, tracer: tracer.clone() });
     Ok(Some(tracer))
 }
@@ -100,30 +95,27 @@ fn resource(service: &'static str) -> Resource {
     of_process.build()
 }
 
-/// The spans of casebook's own crates, for `tracer`. Events in them stay in the log lines.
+/// The spans of our own crates. Events appear only in the log lines.
 pub(super) fn layer(tracer: SdkTracer) -> impl Layer<Registry> + Send + Sync {
     let layer = tracing_opentelemetry::layer().with_tracer(tracer).with_location(false).with_threads(false);
     let layer = layer.with_tracked_inactivity(false).with_target(false);
     layer.with_filter(filter_fn(|meta| meta.is_span() && meta.target().starts_with(SCOPE)))
 }
 
-/// Sends what is still here, for three seconds at the most, and stops sending. Nothing happens where nothing is sent.
 pub fn end() {
     let Some(exporting) = EXPORTING.get() else { return };
     let (sent, done) = mpsc::channel();
-    // The SDK bounds only the way of spans.
+    // The SDK limits only the time for spans.
     let sending = std::thread::Builder::new().name("last telemetry".into()).spawn(move || {
         let ended = [exporting.traces.shutdown_with_timeout(LAST), exporting.metrics.shutdown_with_timeout(LAST)];
-        // Nobody waits any more when this fails.
         let _ = sent.send(ended);
     });
     let ended = sending.map(|_| done.recv_timeout(LAST));
     if !matches!(ended, Ok(Ok([Ok(()), Ok(())]))) {
-        tracing::warn!("the last traces and measurements did not reach the collector");
+        tracing::warn!("could not send the last traces and metrics");
     }
 }
 
-/// Ties the span of a task to the investigation that it belongs to.
 pub fn link(span: &tracing::Span, investigation: &InvestigationId) {
     if EXPORTING.get().is_some() {
         let (trace, id) = ids(investigation);
@@ -137,14 +129,14 @@ pub struct Ended<'a> {
     pub opened: Timestamp,
     pub closed: Timestamp,
     pub verdict: &'static str,
-    /// Whether it was stopped before the Director concluded.
+    /// It ended before the Director concluded.
     pub stopped: bool,
     pub rounds: u32,
     pub usage: Usage,
 }
 
-/// Tells the span of an investigation that is over, under ids that follow from its own: every process knew them to
-/// link to while it lasted.
+/// Exports the span of a closed investigation. Its ids follow from the investigation id, so that all processes could
+/// link to it before.
 pub fn ended(ended: &Ended<'_>) {
     let Some(exporting) = EXPORTING.get() else { return };
     let count = |name, n: u64| KeyValue::new(name, super::count(n));
@@ -165,7 +157,7 @@ pub fn ended(ended: &Ended<'_>) {
     span.end_with_timestamp(SystemTime::from(ended.closed));
 }
 
-/// The trace and the span of an investigation: a UUID has as many bits as the id of a trace.
+/// The trace and span ids of an investigation. A trace id has as many bits as a UUID.
 fn ids(investigation: &InvestigationId) -> (TraceId, SpanId) {
     let id = Uuid::try_parse(investigation.as_str());
     let id = id.unwrap_or_else(|_| Uuid::new_v5(&Uuid::NAMESPACE_OID, investigation.as_str().as_bytes()));
@@ -173,7 +165,7 @@ fn ids(investigation: &InvestigationId) -> (TraceId, SpanId) {
     (TraceId::from(id.as_u128()), SpanId::from(low))
 }
 
-/// Ids by chance, but for the one span whose ids others know beforehand.
+/// Random ids, except for spans whose ids are known beforehand.
 #[derive(Debug, Default)]
 struct Ids(RandomIdGenerator);
 

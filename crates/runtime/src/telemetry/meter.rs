@@ -1,6 +1,5 @@
-//! What is measured, each thing once with its name, unit and attributes. Those of model and tool calls are
-//! OpenTelemetry's for generative AI; ours begin with `casebook.`. Where no collector is named, measuring is
-//! looking at one pointer.
+//! All metrics, with names, units and attributes. Those of model and tool calls follow OpenTelemetry's conventions for
+//! generative AI; ours begin with `casebook.`. Without a collector, measuring costs one pointer check.
 
 use std::sync::OnceLock;
 
@@ -10,16 +9,14 @@ use opentelemetry::metrics::{Counter, Histogram, Meter};
 
 use super::{MODEL_CALL, TOOL_CALL};
 
-/// Attribute: a verdict.
 pub const VERDICT: &str = "casebook.verdict";
 
 const AGENT: &str = "gen_ai.agent.name";
 const ERROR: &str = "error.type";
 const OPERATION: &str = "gen_ai.operation.name";
 
-/// As OpenTelemetry's conventions advise for calls of models.
+/// Bounds from OpenTelemetry's conventions for model calls.
 const SECONDS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-/// The same for tokens.
 const TOKENS: [f64; 14] = [
     1.0,
     4.0,
@@ -36,7 +33,6 @@ const TOKENS: [f64; 14] = [
     16_777_216.0,
     67_108_864.0,
 ];
-/// Investigations and tasks may last for hours.
 const LONG: [f64; 12] = [0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 180.0, 600.0, 1_800.0, 3_600.0, 10_800.0, 43_200.0];
 /// The bands of the rubric, and halves of them.
 const BANDS: [f64; 9] = [0.1, 0.2, 0.29, 0.4, 0.499, 0.6, 0.699, 0.8, 0.899];
@@ -56,7 +52,6 @@ struct Meters {
     ruled: Counter<u64>,
 }
 
-/// Measures with `meter` from now on.
 pub(super) fn open(meter: &Meter) {
     let histogram = |name, unit, bounds: &[f64], what| {
         let made = meter.f64_histogram(name).with_unit(unit).with_boundaries(bounds.to_vec());
@@ -66,7 +61,6 @@ pub(super) fn open(meter: &Meter) {
     let counter = |name, unit, what| meter.u64_counter(name).with_unit(unit).with_description(what).build();
     let tokens = meter.u64_histogram("gen_ai.client.token.usage").with_unit("{token}").with_boundaries(TOKENS.to_vec());
     let cost = meter.f64_counter("casebook.model.cost");
-    // An error says that it was opened before.
     let _ = METERS.set(Meters {
         model_seconds: seconds(
             "gen_ai.client.operation.duration",
@@ -85,15 +79,13 @@ pub(super) fn open(meter: &Meter) {
     });
 }
 
-/// How a model call went.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelCalled<'a> {
     pub provider: &'static str,
-    /// The model, as the provider calls it.
+    /// The model as the provider names it.
     pub model: &'a str,
-    /// How long it took, with everything that was tried.
+    /// Includes retries.
     pub seconds: f64,
-    /// What was used and what it cost in millionths, or the sort of failure.
     pub result: Result<(&'a casebook_protocol::Tokens, u64), &'static str>,
 }
 
@@ -119,7 +111,6 @@ pub fn model_called(called: &ModelCalled<'_>) {
     meters.model_cost.add(cost as f64 / 1e6, &of());
 }
 
-/// A tool of this name was run.
 pub fn tool_ran(agent: &str, tool: &str, seconds: f64, failed: bool) {
     let Some(meters) = METERS.get() else { return };
     let mut attributes = vec![
@@ -131,12 +122,9 @@ pub fn tool_ran(agent: &str, tool: &str, seconds: f64, failed: bool) {
     meters.tool_seconds.record(seconds, &attributes);
 }
 
-/// The sort of failure of a tool that ran.
 pub const TOOL_FAILED: &str = "tool_failed";
-/// The sort of failure of a task without an answer.
 pub const TASK_FAILED: &str = "task_failed";
 
-/// A task of this kind ended here.
 pub fn task_ended(agent: &str, kind: &'static str, seconds: f64, failed: bool) {
     let Some(meters) = METERS.get() else { return };
     let mut attributes = vec![KeyValue::new(AGENT, agent.to_owned()), KeyValue::new("casebook.task.kind", kind)];
@@ -144,7 +132,7 @@ pub fn task_ended(agent: &str, kind: &'static str, seconds: f64, failed: bool) {
     meters.task_seconds.record(seconds, &attributes);
 }
 
-/// A message was given up, and the letter that says so went out under this subject, which says whose it was.
+/// A message was given up, and its dead letter was published to `subject`.
 pub fn given_up(subject: &str) {
     let Some(meters) = METERS.get() else { return };
     meters.dead_letters.add(1, &[KeyValue::new("messaging.destination.name", subject.to_owned())]);
@@ -155,7 +143,6 @@ pub fn opened() {
     meters.opened.add(1, &[]);
 }
 
-/// An investigation with this verdict is over.
 pub fn closed(verdict: &'static str, opened: Timestamp, closed: Timestamp) {
     let Some(meters) = METERS.get() else { return };
     meters.investigation_seconds.record(seconds(opened, closed), &[KeyValue::new(VERDICT, verdict)]);
@@ -171,7 +158,7 @@ pub fn ruled(rule: &'static str) {
     meters.ruled.add(1, &[KeyValue::new("casebook.rule", rule)]);
 }
 
-/// Seconds from one time to another; none where the clock went back.
+/// Seconds from one time to another; zero if the clock went back.
 pub fn seconds(from: Timestamp, to: Timestamp) -> f64 {
     to.duration_since(from).as_secs_f64().max(0.0)
 }

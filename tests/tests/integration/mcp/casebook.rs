@@ -94,7 +94,7 @@ fn cited(client: &mut Client, id: &str, citation: &Value) {
         (json!({"id": id, "call": "r9.x"}), "this investigation has no call r9.x"),
         (json!({"id": id}), "give either `call` or `artifact`"),
         (json!({"id": "no-such"}), "no investigation has an id that begins with"),
-        (json!({"id": id, "call": call, "pointer": "/no/such"}), "nothing stands at"),
+        (json!({"id": id, "call": call, "pointer": "/no/such"}), "does not exist"),
         (json!({"id": id, "call": call, "path": "/etc/passwd"}), "unknown field `path`"),
     ] {
         let refused = client.call("get_evidence", &arguments).unwrap_err();

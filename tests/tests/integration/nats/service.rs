@@ -230,8 +230,8 @@ fn a_stream_of_another_configuration_and_an_old_server_are_refused_with_the_diff
         let api = format!("$JS.API.STREAM.CREATE.{}", streams::LOG);
         hub.request(&api, config.to_vec(), Duration::from_secs(5)).await.unwrap();
         let error = hub.prepare(Keeping::default()).await.unwrap_err().to_string();
-        let tasks = ["stream CASEBOOK_TASKS", "retention is \"limits\" and should be \"workqueue\"", "storage is \"memory\""];
-        for needed in tasks.into_iter().chain(["stream CASEBOOK_LOG", "max_msg_size is 1000"]) {
+        let tasks = ["stream CASEBOOK_TASKS", "expected retention \"workqueue\", got \"limits\"", "got \"memory\""];
+        for needed in tasks.into_iter().chain(["stream CASEBOOK_LOG", "expected max_msg_size -1, got 1000"]) {
             assert!(error.contains(needed), "{error}");
         }
         let old = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -244,7 +244,7 @@ fn a_stream_of_another_configuration_and_an_old_server_are_refused_with_the_diff
         });
         let options = nats::Options { url, user: "hub".into(), ..nats::Options::default() };
         let error = nats::connect(&options).await.map(drop).unwrap_err().to_string();
-        assert!(error.contains("is version 2.9.10; casebook needs 2.10.26 or newer"), "{error}");
+        assert!(error.contains("expected NATS server 2.10.26 or newer") && error.contains("2.9.10"), "{error}");
     })
     .unwrap();
 }
@@ -284,7 +284,7 @@ fn a_job_of_an_older_version_makes_room_for_one_of_ours_and_a_newer_one_stays() 
         tokio::time::sleep(Duration::from_millis(200)).await;
         put(WIRE_VERSION + 1, b"newer").await;
         let error = bus.try_pull(&queue).await.map(|job| job.is_some()).unwrap_err().to_string();
-        assert!(error.contains(&format!("version {} waits there", WIRE_VERSION + 1)), "{error}");
+        assert!(error.contains(&format!("got {}", WIRE_VERSION + 1)), "{error}");
     })
     .unwrap();
 }

@@ -97,7 +97,7 @@ impl Script for Caller {
         }
         assert!(request.system.contains("Look at the deployments first."), "{}", request.system);
         let sources = prompt::json_section(request, "sources").unwrap_or_default().to_string();
-        assert!(sources.contains("not there: server gone cannot be reached"), "{sources}");
+        assert!(sources.contains("not available: server gone cannot be reached"), "{sources}");
         let shown = prompt::all_shown(request);
         let ask = |name: &str, arguments: Value| Ask { name: name.into(), arguments: arguments.to_string() };
         if shown.is_empty() {
@@ -186,7 +186,7 @@ fn expert_of_a_file_uses_and_cites_third_party_servers() {
     let with = ["--team", &team, "--evidence", &evidence, "--models", &models];
     let (report, said) = investigate(&root, "third-party", &with);
     assert!(said.contains("server db is seen for the first time"), "{said}");
-    assert!(said.contains("server gone is not there"), "{said}");
+    assert!(said.contains("server gone is not available"), "{said}");
     let ours: Vec<_> = report.findings.iter().filter(|f| f.finding.domain.as_str() == "code").collect();
     assert_eq!(ours.len(), 4, "two in each round: {:?}", report.findings);
     for finding in &ours {
@@ -216,7 +216,7 @@ fn expert_of_a_file_uses_and_cites_third_party_servers() {
     };
     assert_eq!(tool("db", "read_query")["experts"], json!(["code"]));
     assert_eq!(tool("db", "read_query")["pin"], "pinned");
-    assert!(tool("db", "write_query")["held_back"].as_str().unwrap().contains("nothing says that it only reads"));
+    assert!(tool("db", "write_query")["held_back"].as_str().unwrap().contains("expected a tool that only reads"));
     assert!(tool("files", "write_file")["held_back"].is_string());
     assert!(tool("files", "read_text_file")["held_back"].is_null());
 }

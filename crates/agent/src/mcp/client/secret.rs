@@ -1,4 +1,4 @@
-//! What is secret of how a server is reached, and texts without it.
+//! Secrets of a server, and their removal from texts.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::Reach;
 use crate::mcp::servers::host;
 
 impl fmt::Debug for Reach {
-    /// Without what may hold a secret: arguments, values, and of an address all but the host.
+    /// Omits what may be secret: arguments, values, and everything in an address except the host.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |all: &[(String, SecretString)]| all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         match self {
@@ -26,7 +26,7 @@ impl fmt::Debug for Reach {
     }
 }
 
-/// What no message may say. An address may hold a key, too.
+/// The secrets of a server, which no message may contain. An address may contain a key.
 pub(super) fn secrets(reach: &Reach) -> Vec<SecretString> {
     match reach {
         Reach::Child { env, args, .. } => {
@@ -34,11 +34,11 @@ pub(super) fn secrets(reach: &Reach) -> Vec<SecretString> {
         }
         Reach::Http { url, headers } => {
             let query = url.split_once('?').map(|(_, query)| SecretString::from(query.to_owned()));
-            // Some servers have the key in the path of their address.
+            // Some servers have a key in the path of their address.
             let path = url.split(['/', '?']).skip(3).filter(|part| part.len() >= 16);
             let query = query.into_iter().chain(path.map(|part| SecretString::from(part.to_owned())));
             let values = headers.iter().map(|(_, value)| value.clone());
-            // `Bearer KEY` is told as KEY by some servers.
+            // Some servers repeat `Bearer KEY` as KEY.
             let words = headers.iter().filter_map(|(_, value)| value.expose_secret().rsplit_once(' '));
             let words = words.map(|(_, word)| SecretString::from(word.to_owned()));
             values.chain(words).chain(query).collect()
@@ -46,7 +46,6 @@ pub(super) fn secrets(reach: &Reach) -> Vec<SecretString> {
     }
 }
 
-/// The values of arguments that are named like a secret.
 fn secret_arguments(args: &[String]) -> impl Iterator<Item = SecretString> + '_ {
     let named = |flag: &str| {
         let flag = flag.to_lowercase();
@@ -61,16 +60,15 @@ fn secret_arguments(args: &[String]) -> impl Iterator<Item = SecretString> + '_ 
     apart.chain(joined).map(|value| SecretString::from(value.to_owned()))
 }
 
-/// `text` without `secrets`.
 pub(super) fn without(text: &str, secrets: &[SecretString]) -> String {
-    let mut told = text.to_owned();
+    let mut clean = text.to_owned();
     for secret in secrets.iter().map(ExposeSecret::expose_secret) {
-        // A secret of several lines may be told line by line.
+        // A secret with several lines may be repeated line by line.
         for part in std::iter::once(secret).chain(secret.lines()).filter(|part| part.len() >= 4) {
-            told = told.replace(part, "…");
+            clean = clean.replace(part, "…");
         }
     }
-    told
+    clean
 }
 
 #[cfg(test)]

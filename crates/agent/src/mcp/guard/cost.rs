@@ -1,16 +1,15 @@
-//! What it costs to hold arguments against a schema.
+//! The cost of checking arguments against a schema.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The largest schema of a tool that is offered, in bytes.
+/// The largest schema of an offered tool, in bytes.
 pub(super) const SCHEMA: usize = 64 * 1024;
-/// What a schema may cost: steps of following its references to their ends.
+/// The most steps to follow all references of a schema.
 const STEPS: u64 = 20_000;
 
-/// A schema is of bounded size and can be followed to its ends in bounded time: a call's arguments are held
-/// against it where nothing can stop that.
+/// Checks that arguments can be checked against `schema` in bounded time, since a running check cannot be stopped.
 pub(super) fn bounded(schema: &Value) -> Result<(), String> {
     let bytes = schema.to_string().len();
     if bytes > SCHEMA {
@@ -23,7 +22,7 @@ pub(super) fn bounded(schema: &Value) -> Result<(), String> {
     }
 }
 
-/// The steps below `value`; none where a reference leads back to itself, elsewhere, or too deep.
+/// The steps below `value`; none if a reference is circular, external or too deep.
 fn steps(root: &Value, value: &Value, known: &mut BTreeMap<String, Option<u64>>, depth: u32) -> Option<u64> {
     if depth > 200 {
         return None;
@@ -35,7 +34,7 @@ fn steps(root: &Value, value: &Value, known: &mut BTreeMap<String, Option<u64>>,
         Value::Object(map) => map.iter().try_fold(1_u64, |n, (key, item)| {
             let below = match (key.as_str(), item.as_str()) {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", Some(to)) => followed(root, to, known, depth)?,
-                // Counted where they are referred to.
+                // These are counted where they are referred to.
                 ("$defs" | "definitions", _) => 1,
                 _ => steps(root, item, known, depth + 1)?,
             };
@@ -49,7 +48,7 @@ fn followed(root: &Value, to: &str, known: &mut BTreeMap<String, Option<u64>>, d
     if let Some(steps) = known.get(to) {
         return *steps;
     }
-    // Whoever comes back here before it is known goes in a circle.
+    // Until the result is known, a reference back here is circular.
     known.insert(to.to_owned(), None);
     let target = root.pointer(to.strip_prefix('#')?)?;
     let found = steps(root, target, known, depth + 1);

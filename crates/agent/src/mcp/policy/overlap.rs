@@ -1,9 +1,7 @@
-//! Names with wildcards that may be the same name.
-
-/// There is a name that both of these names with wildcards stand for.
+/// True if some name matches both patterns.
 pub(super) fn overlap(a: &str, b: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    // Whether what is left of `a` and what is left of `b` overlap, for each way to cut `b`.
+    // `below` and `row` hold for each rest of `b` whether it overlaps with the rest of `a`.
     let mut below: Vec<bool> = Vec::new();
     for i in (0..=a.len()).rev() {
         let mut row = vec![false; b.len() + 1];

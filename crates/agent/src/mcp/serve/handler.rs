@@ -1,5 +1,3 @@
-//! From a request of a client to a call of [`Tools`], and back.
-
 use std::sync::Arc;
 
 use rmcp::model::{
@@ -13,10 +11,9 @@ use tokio::sync::Semaphore;
 
 use super::{Hints, Served};
 
-/// Calls under way at once, over all clients. More are refused: what waits must be bounded, too.
+/// The most concurrent calls of all clients. More are refused, so that waiting calls cannot pile up.
 const CALLS: usize = 64;
 
-/// Answers the requests of clients. Clones answer for the same tools.
 #[derive(Clone)]
 pub(super) struct Handler {
     served: Arc<Served>,
@@ -30,7 +27,7 @@ impl Handler {
 
     fn tools(&self) -> Vec<Tool> {
         let tool = |spec: casebook_protocol::ToolSpec| {
-            // Our own schemas are objects; one that is none would be offered as one that takes anything.
+            // Our own schemas are objects, so the default is never used.
             let schema: JsonObject = serde_json::from_str(&spec.input_schema).unwrap_or_default();
             let annotations = annotations((self.served.hints)(&spec.name));
             Tool::new(spec.name, spec.description, schema).with_annotations(annotations)
@@ -40,9 +37,7 @@ impl Handler {
 
     async fn answer(&self, request: CallToolRequestParams) -> CallToolResult {
         let Ok(_permit) = self.calls.try_acquire() else {
-            return failed(format!(
-                "{CALLS} calls are under way, and no more are taken: call again when some have ended"
-            ));
+            return failed(format!("{CALLS} calls are running, which is the limit; call again later"));
         };
         let arguments = Value::Object(request.arguments.unwrap_or_default()).to_string();
         match self.served.tools.call(&request.name, &arguments).await {
@@ -60,7 +55,7 @@ fn annotations(hints: Hints) -> ToolAnnotations {
         .open_world(hints.open_world)
 }
 
-/// The text as it is; what is a JSON object is there as one, too.
+/// The text unchanged; a JSON object also becomes structured content.
 fn answered(text: String) -> CallToolResult {
     let structured = serde_json::from_str::<JsonObject>(&text).ok().map(Value::Object);
     let mut result = CallToolResult::success(vec![ContentBlock::text(text)]);
@@ -94,7 +89,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         tokio::select! {
             result = self.answer(request) => Ok(result.into()),
-            () = context.ct.cancelled() => Err(ErrorData::internal_error("the client took the call back", None)),
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("the client cancelled the call", None)),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Streamable HTTP on the loopback. Pages in a browser are kept out: the library checks `Host`, and a
-//! request that names an `Origin` is refused.
+//! Streamable HTTP on the loopback. Pages in a browser get no access: the library checks `Host`, and requests with an
+//! `Origin` are refused.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -23,11 +23,8 @@ use super::{LAST_WORDS, ServeError};
 use casebook_runtime::service::http::accept;
 use casebook_runtime::service::signals::Stop;
 
-/// Where it answers.
 pub(super) const PATH: &str = "/mcp";
-/// Connections at once; a client holds a few.
 const CONNECTIONS: usize = 128;
-/// How long the head of a request may take.
 const HEAD: Duration = Duration::from_secs(10);
 
 type Service = StreamableHttpService<Handler, LocalSessionManager>;
@@ -53,7 +50,7 @@ pub(super) async fn serve(
         () = accept(&listener, CONNECTIONS, &mut connections, |stream| connection(stream, service.clone())) => {}
         () = stop.wait() => {}
     }
-    // The streams that wait for news end, and answers under way are given.
+    // Ends idle streams, and lets running calls finish.
     ending.cancel();
     let _ = tokio::time::timeout(LAST_WORDS, async { while connections.join_next().await.is_some() {} }).await;
     connections.shutdown().await;
@@ -70,12 +67,11 @@ async fn connection(stream: TcpStream, service: Service) {
     });
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
-    // A client that went away or spoke nonsense is its own affair.
     let _ = builder.serve_connection(TokioIo::new(stream), answer).await;
 }
 
 fn elsewhere() -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::from_static(b"there is /mcp alone\n")).boxed());
+    let mut response = Response::new(Full::new(Bytes::from_static(b"expected the path /mcp\n")).boxed());
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
 }

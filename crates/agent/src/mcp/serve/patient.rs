@@ -1,13 +1,11 @@
-//! Lines of standard input as messages, from a client that need not keep to the order of the protocol.
-
 use rmcp::model::{JsonRpcMessage, ServerResult};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A client over a pair of streams. What is neither a request nor asked for is left out until the client
-/// has opened the session: the library would end there, and the client would lose its server.
+/// A client over a pair of streams. Unexpected messages before the start of the session are dropped, since the library
+/// would end the session.
 pub(super) struct Patient<R: AsyncRead, W: AsyncWrite> {
     lines: AsyncRwTransport<RoleServer, R, W>,
     open: bool,
@@ -34,7 +32,7 @@ where
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        // A ping and a discovery may come before; any other answer is one within a session.
+        // Answers to a ping and to a discovery may precede the session. Any other answer belongs to it.
         if let JsonRpcMessage::Response(answer) = &item {
             self.open |= !matches!(answer.result, ServerResult::EmptyResult(_) | ServerResult::DiscoverResult(_));
         }
@@ -47,7 +45,7 @@ where
             if self.open || matches!(message, JsonRpcMessage::Request(_)) {
                 return Some(message);
             }
-            tracing::debug!("a message before the session is open is left out");
+            tracing::debug!("dropped a message before the start of the session");
         }
     }
 

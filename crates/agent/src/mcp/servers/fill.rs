@@ -4,10 +4,7 @@ use casebook_runtime::config::is_variable;
 
 use super::Variable;
 
-/// `text` with its variables filled in; a variable that is not set, or is empty, has its default.
-///
-/// # Errors
-/// Each variable that cannot be filled in, and what to do. No value of any is in it.
+/// `text` with its variables filled in. An unset or empty variable has its default. Errors contain no values.
 pub(super) fn fill(text: &str, variable: Variable<'_>) -> Result<String, Vec<String>> {
     let mut filled = String::new();
     let mut faults = Vec::new();
@@ -15,7 +12,7 @@ pub(super) fn fill(text: &str, variable: Variable<'_>) -> Result<String, Vec<Str
     while let Some((before, after)) = rest.split_once("${") {
         filled.push_str(before);
         let Some((inside, behind)) = after.split_once('}') else {
-            faults.push("a ${ has no }; write ${NAME}".to_owned());
+            faults.push("expected a } after ${; write ${NAME}".to_owned());
             rest = "";
             break;
         };
@@ -36,14 +33,14 @@ fn value(inside: &str, variable: Variable<'_>) -> Result<String, String> {
         let (kind, asked) = (shown(kind), shown(asked));
         return Err(match kind.as_str() {
             "input" => format!(
-                "${{input:{asked}}} asks a person, and there is none to ask; write ${{NAME}} and set that \
+                "${{input:{asked}}} would ask a person, which is not supported; write ${{NAME}} and set that \
                  environment variable"
             ),
-            _ => format!("${{{kind}:{asked}}} is another client's own; write ${{NAME}} for an environment variable"),
+            _ => format!("${{{kind}:{asked}}} is not supported; write ${{NAME}} for an environment variable"),
         });
     }
     if !is_variable(name) {
-        return Err(format!("${{{}}} names no environment variable; write ${{NAME}}", shown(name)));
+        return Err(format!("expected the name of an environment variable, got ${{{}}}; write ${{NAME}}", shown(name)));
     }
     let set = variable(name).filter(|value| !value.is_empty() || default.is_none());
     set.or(default.map(str::to_owned))
@@ -85,10 +82,10 @@ mod tests {
             "${GONE} ${LOST}",
             Err("GONE is not set; set it, or write ${GONE:-default}; the environment variable LOST"),
         );
-        check("${input:key}", Err("${input:key} asks a person"));
-        check("${command:x}", Err("another client's own"));
-        check("${TOKEN", Err("has no }"));
-        check("${}", Err("names no environment variable"));
-        check("${a b}", Err("names no environment variable"));
+        check("${input:key}", Err("${input:key} would ask a person"));
+        check("${command:x}", Err("${command:x} is not supported"));
+        check("${TOKEN", Err("expected a } after ${"));
+        check("${}", Err("expected the name of an environment variable"));
+        check("${a b}", Err("expected the name of an environment variable"));
     }
 }

@@ -1,4 +1,4 @@
-//! The file as it is written.
+//! The file format of the user's servers.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use serde_json::{Map, Value, json};
 /// The keys under which clients keep their servers.
 const KEYS: [&str; 2] = ["mcpServers", "servers"];
 
-/// The MCP servers that there are, under a key of their own.
+/// The MCP servers under their key.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Under {
     #[serde(rename = "mcpServers", alias = "servers")]
     pub(super) servers: BTreeMap<String, Server>,
 }
 
-/// An MCP server: `command` with `args` and `env` for a program that is started here, or `url` with `headers`
-/// for one that is reached over HTTP. Keys of other clients are ignored.
+/// An MCP server: `command` with `args` and `env` for a program that is started here, or `url` with `headers` for one
+/// that is reached over HTTP. Keys of other clients are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Server {
-    /// How it is reached: stdio or http. It need not be said.
+    /// The transport: stdio or http. It may be left out.
     pub(super) r#type: Option<String>,
     /// The same as `type`, as some clients write it.
     pub(super) transport: Option<String>,
-    /// The program that is the server, such as npx.
+    /// The program of the server, such as npx.
     pub(super) command: Option<String>,
     /// The program's arguments, a list of texts.
     pub(super) args: Option<Vec<Scalar>>,
-    /// The program's environment, names and values; "${VAR}" stands for a variable of ours.
+    /// The program's environment, names and values; "${VAR}" inserts one of our variables.
     pub(super) env: Option<BTreeMap<String, Option<Scalar>>>,
     /// The folder in which the program runs.
     pub(super) cwd: Option<String>,
@@ -40,11 +40,11 @@ pub(super) struct Server {
     pub(super) server_url: Option<String>,
     /// The same as `url`, as some clients write it.
     pub(super) http_url: Option<String>,
-    /// Headers of each request, names and values; "${VAR}" stands for a variable of ours.
+    /// Headers of each request, names and values; "${VAR}" inserts one of our variables.
     pub(super) headers: Option<BTreeMap<String, Scalar>>,
-    /// True for a server that is not to be used.
+    /// True to disable the server.
     pub(super) disabled: Option<bool>,
-    /// False for a server that is not to be used.
+    /// False to disable the server.
     pub(super) enabled: Option<bool>,
 }
 
@@ -60,7 +60,7 @@ impl Server {
 #[schemars(extend("type" = ["string", "number", "boolean"]))]
 pub(super) struct Scalar(pub(super) String);
 
-/// The key under which the servers are; none if they are the whole file, or if it cannot be told, which is wrong.
+/// The key of the map of servers; none if the servers are the whole file. Reports an unclear file to `check`.
 pub(super) fn place(root: &Map<String, Value>, check: &mut Check) -> Option<&'static str> {
     let found: Vec<&'static str> = KEYS.into_iter().filter(|key| root.contains_key(*key)).collect();
     let is_server = |key: &str| {
@@ -81,7 +81,6 @@ pub(super) fn place(root: &Map<String, Value>, check: &mut Check) -> Option<&'st
     None
 }
 
-/// The JSON Schema of the file in each of its forms.
 pub(super) fn schema() -> Value {
     let mut server = config::schema::<Server>();
     if let Some(map) = server.as_object_mut() {
@@ -93,7 +92,7 @@ pub(super) fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "mcp.json",
-        "description": "The MCP servers that there are, as other MCP clients keep them.",
+        "description": "The MCP servers, in the format of other MCP clients.",
         "type": "object",
         "properties": {"mcpServers": servers, "servers": servers},
         "anyOf": [{"required": ["mcpServers"]}, {"required": ["servers"]}, servers],

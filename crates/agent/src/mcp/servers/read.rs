@@ -1,5 +1,3 @@
-//! One server: what is written of it, checked and filled in.
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -10,7 +8,6 @@ use super::fill::fill;
 use super::raw::{Scalar, Server};
 use super::{Variable, Way};
 
-/// How the server is reached that `check` is at.
 pub(super) fn way(server: &Server, variable: Variable<'_>, check: &mut Check) -> Option<Way> {
     check_transport("type", server.r#type.as_deref(), server.command.is_some(), check);
     check_transport("transport", server.transport.as_deref(), server.command.is_some(), check);
@@ -21,7 +18,7 @@ pub(super) fn way(server: &Server, variable: Variable<'_>, check: &mut Check) ->
         (Some(command), []) => return child(&mut filler, server, command),
         (None, [(key, url)]) => return http(&mut filler, server, key, url),
         (None, []) => {
-            let what = "says neither command nor url; write \"command\": \"npx\" or \"url\": \"https://…\"";
+            let what = "expected command or url; write \"command\": \"npx\" or \"url\": \"https://…\"";
             check.wrong(&[], what);
         }
         (Some(_), [(key, _), ..]) => check.wrong(&[key], "is beside command; leave one of the two out"),
@@ -30,9 +27,8 @@ pub(super) fn way(server: &Server, variable: Variable<'_>, check: &mut Check) ->
     None
 }
 
-/// What the file says of the transport is what the server's other keys say.
-fn check_transport(key: &str, said: Option<&str>, is_child: bool, check: &mut Check) {
-    let fits = match said.map(str::to_lowercase).as_deref() {
+fn check_transport(key: &str, given: Option<&str>, is_child: bool, check: &mut Check) {
+    let fits = match given.map(str::to_lowercase).as_deref() {
         None => return,
         Some("sse") => {
             let what = "the old SSE transport is not supported; write \"http\" and the server's address for \
@@ -64,7 +60,7 @@ fn child(filler: &mut Filler<'_>, server: &Server, command: &str) -> Option<Way>
         if name.is_empty() || name.contains(['=', '\0']) {
             filler.check.wrong(&["env", name], "expected the name of a variable; rename it");
         }
-        // A null takes a variable away, and ours has none to take away.
+        // A null removes a variable, but a child has none of ours.
         if let Some(value) = value.as_ref().and_then(|Scalar(value)| filler.text(&["env", name], value)) {
             env.insert(name.clone(), SecretString::from(value));
         }
@@ -97,13 +93,12 @@ fn http(filler: &mut Filler<'_>, server: &Server, key: &str, url: &str) -> Optio
     Some(Way::Http { url, headers })
 }
 
-/// `name` is what HTTP takes as the name of a header.
+/// True if HTTP accepts `name` as the name of a header.
 pub(crate) fn is_header(name: &str) -> bool {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     !name.is_empty() && name.bytes().all(token)
 }
 
-/// Whether `url` is an address that a request can be sent to.
 fn address(url: &str) -> Result<(), &'static str> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Err("expected a whole address; write one such as https://host/mcp");
@@ -121,7 +116,6 @@ fn address(url: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Fills variables in, and keeps what is wrong.
 struct Filler<'a> {
     variable: Variable<'a>,
     check: &'a mut Check,

@@ -1,5 +1,4 @@
-//! The wire formats: a request as its provider takes it, and a provider's reply in our terms. Pure. Each
-//! format is a file with an `encode` and a `decode`; what they share is here.
+//! The formats of requests and replies. Each format is a file with an `encode` and a `decode`.
 
 use bytes::Bytes;
 use casebook_protocol::{Tokens, one_line};
@@ -27,11 +26,10 @@ pub(super) enum Codec {
 
 /// A request without its key.
 pub(super) struct Draft {
-    /// What follows the base URL.
+    /// Appended to the base URL.
     pub(super) path: &'static str,
-    /// The header of the key, and what precedes the key in it.
+    /// The header of the key, and the text before the key in it.
     pub(super) key: (&'static str, &'static str),
-    /// The format's own headers.
     pub(super) headers: &'static [(&'static str, &'static str)],
     pub(super) body: Bytes,
 }
@@ -77,8 +75,8 @@ impl Codec {
     }
 }
 
-/// A body: a tool for each offer, and the fields of `rest` that are not null. Schemas of tools are the most
-/// of many requests: they go in as the text that they are.
+/// A request body with the tools and the fields of `rest` that are not null. Schemas of tools make up most of many
+/// requests, so they are inserted as text.
 fn body<'a, T: Serialize>(offers: &'a [Offer], tool: impl Fn(&'a Offer) -> T, mut rest: Value) -> Vec<u8> {
     #[derive(Serialize)]
     struct Body<T> {
@@ -108,18 +106,16 @@ impl<'a> From<&'a Offer> for Function<'a> {
     }
 }
 
-/// Tokens that the reply may have.
 fn max_output(profile: &Profile, ask: &Ask) -> u32 {
     ask.max_output.min(profile.max_output)
 }
 
-/// The key of a prompt: requests with the same key reach the same cache of OpenAI.
+/// Requests with the same key reach the same cache of OpenAI.
 fn cache_key(ask: &Ask) -> String {
     let word: String = ask.prompt.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(48).collect();
     format!("casebook-{word}")
 }
 
-/// The texts in one, each on a line of its own.
 fn joined(parts: &[Part]) -> String {
     let mut all = String::with_capacity(parts.iter().map(|part| part.text.len() + 1).sum());
     for part in parts {
@@ -131,30 +127,30 @@ fn joined(parts: &[Part]) -> String {
     all
 }
 
-/// The text of a reply when it goes back. Providers refuse an empty message.
-fn said(reply: &Reply) -> Option<&str> {
+/// The text of a reply when it is sent back. Providers refuse an empty message.
+fn reply_text(reply: &Reply) -> Option<&str> {
     let text = Some(reply.text.as_str()).filter(|text| !text.trim().is_empty());
     text.or_else(|| reply.calls.is_empty().then_some("(no answer)"))
 }
 
-/// Arguments when they go back. Providers take nothing but an object.
+/// Arguments when they are sent back. Providers accept only an object.
 fn object(arguments: &str) -> Value {
     let object = serde_json::from_str(arguments).ok().filter(Value::is_object);
     object.unwrap_or_else(|| json!({"unreadable_arguments": arguments}))
 }
 
-/// The text of a result for a format without a flag for failures: its first line tells of the failure.
+/// The text of a result for a format without a flag for failures: the first line reports the failure.
 fn with_failure(answer: &ToolAnswer) -> String {
-    let says = answer.text.lines().next().is_some_and(|line| line.contains("failed"));
-    if answer.failed && !says {
+    let reported = answer.text.lines().next().is_some_and(|line| line.contains("failed"));
+    if answer.failed && !reported {
         format!("call of {} failed\n{}", answer.tool, answer.text)
     } else {
         answer.text.clone()
     }
 }
 
-/// [`Reply::kept`]: what goes back in place of a reply's text and calls. Another provider or model would
-/// refuse it.
+/// [`Reply::kept`]: what is sent back in place of the reply's text and calls. Only the same provider and model accept
+/// it.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     provider: String,
@@ -167,7 +163,6 @@ fn keep(profile: &Profile, content: Value) -> Option<String> {
     serde_json::to_string(&Kept { provider, model, content }).ok()
 }
 
-/// What was kept of `reply`, if the model of `profile` gave it.
 fn kept(profile: &Profile, reply: &Reply) -> Option<Value> {
     let kept: Kept = serde_json::from_str(reply.kept.as_deref()?).ok()?;
     (kept.provider == profile.provider.name() && kept.model == profile.provider_model).then_some(kept.content)
@@ -187,7 +182,7 @@ fn set(json: &mut Value, key: &str, value: impl Into<Value>) {
     }
 }
 
-/// A call with `arguments` as the model wrote them. Many servers write nothing if there are none.
+/// A call with `arguments` as the model wrote them. Many servers omit empty arguments.
 fn called(id: &str, tool: &str, arguments: Option<&Value>) -> Called {
     let arguments = match arguments {
         None | Some(Value::Null) => String::new(),
@@ -198,8 +193,7 @@ fn called(id: &str, tool: &str, arguments: Option<&Value>) -> Called {
     Called { id: id.to_owned(), tool: tool.to_owned(), arguments }
 }
 
-/// Why a model stopped. Gemini adds its own reason to OpenAI's ("content_filter: SAFETY"), or gives only
-/// its own.
+/// Why a model stopped. Gemini appends its own reason to OpenAI's ("content_filter: SAFETY"), or gives only its own.
 fn stop(reason: Option<&str>) -> Stop {
     let Some(reason) = reason else { return Stop::Done };
     match reason.split(':').next().unwrap_or(reason) {
@@ -216,10 +210,9 @@ fn stop(reason: Option<&str>) -> Stop {
     }
 }
 
-/// Tokens of one kind that one call is believed to have taken.
+/// The most tokens of one kind that a count may report.
 const MAX_TOKENS: u64 = 500_000_000;
 
-/// The count at `pointer`; 0 if there is none.
 fn count(json: &Value, pointer: &str) -> u64 {
     json.pointer(pointer).and_then(Value::as_u64).unwrap_or_default().min(MAX_TOKENS)
 }

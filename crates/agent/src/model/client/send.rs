@@ -1,4 +1,4 @@
-//! One attempt over HTTP: a drafted request with its key goes out, a reply of bounded size comes back.
+//! One attempt over HTTP, with limits on time and size.
 
 use std::time::Duration;
 
@@ -15,18 +15,16 @@ use crate::model::config::Profile;
 use crate::model::retry::{self, Failed};
 use crate::model::secret;
 
-/// Bytes of a reply that are taken. The largest outputs of today's models, 128,000 tokens, are about
-/// half a megabyte; what is sixteen times that is a fault, and is not kept in memory to find out.
+/// The largest accepted reply, in bytes. The longest outputs of current models, 128,000 tokens, have about half a
+/// megabyte.
 pub(super) const MAX_REPLY: usize = 8 * 1024 * 1024;
 
-/// Bytes of an error's body that are looked at.
 const MAX_ERROR: usize = 64 * 1024;
 
-/// Characters of a provider's own message that are passed on.
 const MAX_MESSAGE: usize = 300;
 
-/// The client for all providers. It follows no redirect, since keys in headers would follow too, and
-/// takes nothing compressed, since the cap counts bytes as they arrive.
+/// The client for all providers. It does not follow redirects, which would get the key in the headers. It accepts no
+/// compression, so that the size limit counts all bytes.
 pub(super) fn http() -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder()
         .user_agent(concat!("casebook/", env!("CARGO_PKG_VERSION")))
@@ -36,7 +34,6 @@ pub(super) fn http() -> Result<reqwest::Client, reqwest::Error> {
         .build()
 }
 
-/// Sends `draft` once and returns the JSON of a good reply.
 pub(super) async fn once(
     http: &reqwest::Client,
     key: Option<&SecretString>,
@@ -68,11 +65,11 @@ async fn exchange(
             || unreadable(format!("the reply is larger than {MAX_REPLY} bytes and was not read to its end"));
         let body = read(&mut response, MAX_REPLY).await.map_err(|error| network(&error))?.ok_or_else(too_large)?;
         let json: Value =
-            serde_json::from_slice(&body).map_err(|_| unreadable("the reply is not JSON: check base_url".into()))?;
+            serde_json::from_slice(&body).map_err(|_| unreadable("the reply is not JSON; check base_url".into()))?;
         return error_within(&json, key, draft).map_or(Ok(json), Err);
     }
     let wait = wait(response.headers());
-    // What cannot be read of it is not needed.
+    // The status alone is enough if the body cannot be read.
     let body = read(&mut response, MAX_ERROR).await.ok().flatten().unwrap_or_default();
     Err(refused(status, wait, &body, key, draft))
 }
@@ -93,7 +90,6 @@ fn headers(draft: &Draft, key: Option<&SecretString>) -> Result<HeaderMap, Faile
     Ok(headers)
 }
 
-/// The body, or none when it has more than `max` bytes.
 async fn read(response: &mut Response, max: usize) -> Result<Option<Vec<u8>>, reqwest::Error> {
     let announced = response.content_length().unwrap_or_default();
     if announced > u64::try_from(max).unwrap_or(u64::MAX) {
@@ -109,14 +105,13 @@ async fn read(response: &mut Response, max: usize) -> Result<Option<Vec<u8>>, re
     Ok(Some(body))
 }
 
-/// The error in words of ours: its own text holds the address, and what is in an address is not ours
-/// to print.
+/// Our own description of the error, since its text contains the address, which may be secret.
 fn network(error: &reqwest::Error) -> Failed {
     if error.is_builder() {
-        return Failed::final_(Fault::Rejected, "the request cannot be sent: check base_url");
+        return Failed::final_(Fault::Rejected, "the request cannot be sent; check base_url");
     }
     let what = if error.is_connect() {
-        "no connection to the server: check base_url and that it runs"
+        "no connection to the server; check base_url and that it runs"
     } else if error.is_body() || error.is_decode() {
         "the connection broke within the reply"
     } else {
@@ -139,16 +134,16 @@ fn refused(
     draft: &Draft,
 ) -> Failed {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
-    let said = message(&json).map(|said| format!(": {}", harmless(said, key, draft))).unwrap_or_default();
+    let detail = message(&json).map(|text| format!(": {}", harmless(text, key, draft))).unwrap_or_default();
     let hint = match status.as_u16() {
-        300..=399 => " (redirects are not followed: write the final address as base_url)",
+        300..=399 => " (redirects are not followed; write the final address as base_url)",
         401 | 403 => " (check the key and what it may use)",
         404 => " (check model and base_url)",
         _ => "",
     };
-    let asked = wait.map(|wait| format!(" (it asks to wait {} s)", wait.as_secs_f64())).unwrap_or_default();
-    let message = format!("HTTP {}{said}{hint}{asked}", status.as_u16());
-    // Money that is spent does not come back by waiting, though it comes as 429.
+    let delay = wait.map(|wait| format!(" (retry after {} s)", wait.as_secs_f64())).unwrap_or_default();
+    let message = format!("HTTP {}{detail}{hint}{delay}", status.as_u16());
+    // An empty account is reported as 429, but waiting does not help.
     let spent = json.pointer("/error/code").and_then(Value::as_str) == Some("insufficient_quota");
     if retry::passes(status.as_u16()) && !spent {
         Failed { wait, ..Failed::passing(Fault::Unavailable, message) }
@@ -157,12 +152,12 @@ fn refused(
     }
 }
 
-/// The failure that some servers put into a reply with status 200.
+/// The error that some servers put into a reply with status 200.
 fn error_within(json: &Value, key: Option<&SecretString>, draft: &Draft) -> Option<Failed> {
     let error = json.get("error").filter(|error| !error.is_null())?;
-    let said = message(json).map(|said| format!(": {}", harmless(said, key, draft))).unwrap_or_default();
+    let detail = message(json).map(|text| format!(": {}", harmless(text, key, draft))).unwrap_or_default();
     let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
-    let text = format!("an error within the reply{said}");
+    let text = format!("an error within the reply{detail}");
     Some(if retry::passes(status) {
         Failed::passing(Fault::Unavailable, text)
     } else {
@@ -170,21 +165,21 @@ fn error_within(json: &Value, key: Option<&SecretString>, draft: &Draft) -> Opti
     })
 }
 
-/// What the provider says went wrong, wherever it puts it. Gemini answers with a list of one error.
+/// The provider's error message. Gemini sends a list with one error.
 fn message(json: &Value) -> Option<&str> {
     ["/error/message", "/0/error/message", "/message", "/error", "/detail"]
         .into_iter()
         .find_map(|at| json.pointer(at)?.as_str())
 }
 
-/// Characters that a message and a prompt may share by chance.
+/// The longest match between a message and a request that counts as chance, in characters.
 const SHARED: usize = 32;
 
-/// `said` on one short line, without the key; nothing of it when it quotes the request.
-fn harmless(said: &str, key: Option<&SecretString>, draft: &Draft) -> String {
-    let said = one_line(&secret::redact(said, key), MAX_MESSAGE);
+/// `text` on one short line without the key, or a note if it quotes the request.
+fn harmless(text: &str, key: Option<&SecretString>, draft: &Draft) -> String {
+    let text = one_line(&secret::redact(text, key), MAX_MESSAGE);
     let request = String::from_utf8_lossy(&draft.body);
-    let chars: Vec<char> = said.chars().collect();
+    let chars: Vec<char> = text.chars().collect();
     let quotes = chars.windows(SHARED).step_by(4).any(|part| request.contains(&part.iter().collect::<String>()));
-    if quotes { "(its message quotes the request and is left out)".into() } else { said }
+    if quotes { "(its message quotes the request and is left out)".into() } else { text }
 }

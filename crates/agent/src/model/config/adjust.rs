@@ -1,5 +1,4 @@
-//! The same models file with other models in its roles: to run something again with another model, to try one model
-//! alone, and to leave out what nobody uses.
+//! Changes the models of roles: to repeat a run with another model, to try one model alone, and to drop unused models.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +6,18 @@ use casebook_protocol::{Domain, Role};
 
 use super::{ANALYST, Config, RoleChoice};
 
-/// The file has no such model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no model {name:?} in the models file, which has {known}")]
+#[error("expected a model of the models file ({known}), got {name:?}")]
 pub struct NoModel {
-    /// The name asked for.
     pub name: String,
-    /// The names that there are.
     pub known: String,
 }
 
-/// All roles.
 const ROLES: [Role; 3] = [Role::Director, Role::Expert, Role::Critic];
 
 impl Config {
-    /// This file with `model` (or [`ANALYST`]) in `role`, whatever the task, the phase and the domain;
-    /// in every role where none is named. Limits stay as they are.
-    ///
-    /// # Errors
-    /// [`NoModel`] when the file does not have it.
+    /// Uses `model` (or [`ANALYST`]) in `role`, or in every role, for all tasks, phases and domains. Limits do not
+    /// change.
     pub fn with_model(mut self, role: Option<Role>, model: &str) -> Result<Self, NoModel> {
         if model != ANALYST {
             self.known(model)?;
@@ -40,10 +32,7 @@ impl Config {
         Ok(self)
     }
 
-    /// This file with `model` (or [`ANALYST`]) as the Expert of `domain`, whatever the task and the phase.
-    ///
-    /// # Errors
-    /// [`NoModel`] when the file does not have it.
+    /// Uses `model` (or [`ANALYST`]) for the Expert of `domain`, for all tasks and phases.
     pub fn with_expert(mut self, domain: &Domain, model: &str) -> Result<Self, NoModel> {
         if model != ANALYST {
             self.known(model)?;
@@ -53,10 +42,7 @@ impl Config {
         Ok(self)
     }
 
-    /// `model` alone: in every role, without limits of its own and with nobody to fall back on.
-    ///
-    /// # Errors
-    /// [`NoModel`] when the file does not have it.
+    /// Uses `model` alone in every role, without the file's limits and fallbacks.
     pub fn alone(&self, model: &str) -> Result<Self, NoModel> {
         self.known(model)?;
         let mut only = Self::default();
@@ -68,7 +54,7 @@ impl Config {
         only.with_model(None, model)
     }
 
-    /// This file without the models that no role uses: their keys are not needed.
+    /// Drops the models that no role uses, so that their keys are not needed.
     #[must_use]
     pub fn in_use(mut self) -> Self {
         let mut roles = self.roles.clone();
@@ -79,7 +65,7 @@ impl Config {
         self
     }
 
-    /// This file for a process that plays `role` alone: other roles and their models are left out.
+    /// Keeps `role` and its models alone, for a process of this role.
     #[must_use]
     pub fn of_role(mut self, role: Role) -> Self {
         self.roles.retain(|other, _| *other == role);
@@ -96,7 +82,7 @@ impl Config {
     }
 }
 
-/// Every model that a role may name, its own first.
+/// Every model that a role names, its own first.
 fn choices(role: &mut RoleChoice) -> impl Iterator<Item = &mut Option<String>> {
     let over = role.phases.values_mut().chain(role.tasks.values_mut()).chain(role.domains.values_mut());
     std::iter::once(&mut role.model).chain(over.map(|choice| &mut choice.model))
@@ -162,8 +148,8 @@ model = "analyst"
     #[test]
     fn a_model_that_is_not_there_is_named_with_those_that_are() {
         let error = config().with_model(None, "bigger").unwrap_err().to_string();
-        assert_eq!(error, "there is no model \"bigger\" in the models file, which has big, idle, small");
-        assert!(Config::default().alone("x").unwrap_err().to_string().contains("which has none"));
+        assert_eq!(error, "expected a model of the models file (big, idle, small), got \"bigger\"");
+        assert!(Config::default().alone("x").unwrap_err().to_string().contains("models file (none)"));
     }
 
     #[test]

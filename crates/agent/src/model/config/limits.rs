@@ -1,5 +1,3 @@
-//! What a task may use.
-
 use std::time::Duration;
 
 use casebook_protocol::Allowance;
@@ -7,46 +5,45 @@ use casebook_runtime::config::{Check, Money, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
-/// What one task may use at most; what is not set is left to the investigation's defaults.
+/// The limits of one task. Unset ones have the defaults of the investigation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "Written")]
 pub struct Limits {
-    /// Turns; the last one offers no tools.
+    /// The last turn offers no tools.
     pub turns: Option<u32>,
-    /// Model calls, the repair included.
+    /// Includes the repair.
     pub model_calls: Option<u32>,
     pub tool_calls: Option<u32>,
-    /// Tokens, in and out.
+    /// Input and output tokens.
     pub tokens: Option<u64>,
-    /// Money, in millionths.
     pub cost_micros: Option<u64>,
     pub seconds: Option<u64>,
 }
 
-/// A map of what one task may use at most, such as { turns = 12, cost = "0.50", time = "10m" }.
+/// A map of the limits of one task, such as { turns = 12, cost = "0.50", time = "10m" }.
 #[derive(Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[derive(Default)]
 struct Written {
-    /// How many turns it may take; the last one offers no tools.
+    /// The most turns; the last one offers no tools.
     #[schemars(range(min = 1, max = 1000))]
     turns: Option<u32>,
-    /// How many calls of tools it may make.
+    /// The most calls of tools.
     #[schemars(range(min = 0, max = 100_000))]
     tool_calls: Option<u32>,
-    /// How many calls of a language model it may make.
+    /// The most calls of a language model.
     #[schemars(range(min = 1, max = 100_000))]
     model_calls: Option<u32>,
-    /// How many tokens it may use, in and out.
+    /// The most tokens, input and output.
     #[schemars(range(min = 1, max = 1_000_000_000_000_u64))]
     tokens: Option<u64>,
-    /// What it may cost, an amount such as "2.50".
+    /// The most money, an amount such as "2.50".
     cost: Option<Money>,
-    /// How long it may work, from 1s to 24h, such as 90s or 10m.
+    /// The longest time of work, from 1s to 24h, such as 90s or 10m.
     #[serde(deserialize_with = "some_time")]
     #[schemars(with = "Option<String>", regex(pattern = "^[0-9]{1,9}(s|m|h)$"))]
     time: Option<Duration>,
-    /// How many seconds it may work, if it is not said by time.
+    /// The longest time of work in seconds, instead of time.
     #[schemars(range(min = 1, max = 86_400))]
     seconds: Option<u64>,
 }
@@ -78,7 +75,6 @@ impl TryFrom<Written> for Limits {
 }
 
 impl Limits {
-    /// These limits where they are set, `under` where they are not.
     #[must_use]
     pub fn over(self, under: Self) -> Self {
         Self {
@@ -91,8 +87,8 @@ impl Limits {
         }
     }
 
-    /// What a task may use that is `given` so much: more turns or time where these limits say so, and never
-    /// more of the budget.
+    /// The allowance of a task with these limits. They may raise its turns and time, but never its share of the
+    /// budget.
     pub fn held(&self, given: Allowance) -> Allowance {
         Allowance {
             turns: self.turns.unwrap_or(given.turns),
@@ -105,7 +101,6 @@ impl Limits {
         }
     }
 
-    /// The numbers are such as make sense.
     pub fn check(&self, check: &mut Check) {
         check.number("turns", self.turns, 1..=1000);
         check.number("model_calls", self.model_calls, 1..=100_000);

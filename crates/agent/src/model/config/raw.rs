@@ -1,4 +1,4 @@
-//! The models file as it is written, and the checks that make a [`Config`] of it.
+//! The format of the models file, and the checks of its values.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use super::{ANALYST, Choice, Config, Effort, KeySource, Parameters, Profile, Provider, RoleChoice, Way};
 use crate::model::price::Price;
 
-/// Which language models there are, which role thinks with which, and what a task may use.
+/// The language models, their assignment to roles, and the limits of tasks.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "models file")]
@@ -20,7 +20,7 @@ pub(super) struct File {
     /// The models, by name: [models.NAME].
     #[serde(default)]
     models: BTreeMap<String, Model>,
-    /// Which role thinks with which model: [roles.director], [roles.expert], [roles.critic].
+    /// The models of the roles: [roles.director], [roles.expert], [roles.critic].
     #[serde(default)]
     roles: Roles,
 }
@@ -38,31 +38,31 @@ struct Roles {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Model {
-    /// Who serves it; for Ollama write "openai-compatible" with base_url = "http://localhost:11434/v1", for vLLM with
-    /// base_url = "http://HOST:8000/v1".
+    /// The service of the model; for Ollama write "openai-compatible" with base_url = "http://localhost:11434/v1", for
+    /// vLLM with base_url = "http://HOST:8000/v1".
     provider: Provider,
     /// The name that the provider gives this model.
     #[schemars(length(min = 1))]
     model: String,
-    /// Where it is served; needed for openai-compatible and bedrock.
+    /// The address of the server; needed for openai-compatible and bedrock.
     #[schemars(regex(pattern = "^[hH][tT][tT][pP][sS]?://[^/?#@]+(/[^?#]*)?$"))]
     base_url: Option<String>,
-    /// Read to say that it must not be here.
+    /// Read only to report that it must not be here.
     #[schemars(skip)]
     key: Option<IgnoredAny>,
-    /// The environment variable that holds its key. The key itself is never in this file.
+    /// The environment variable that holds the key. The key itself is never in this file.
     #[schemars(regex(pattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$"))]
     key_env: Option<String>,
-    /// The file that holds its key.
+    /// The file that holds the key.
     #[schemars(length(min = 1))]
     key_file: Option<String>,
-    /// Tokens that prompt and reply may have together, 1024 or more.
+    /// The most tokens of prompt and reply together, 1024 or more.
     #[schemars(range(min = 1024))]
     window: u32,
-    /// Tokens that one reply may have; fewer than window.
+    /// The most tokens of one reply; fewer than window.
     #[schemars(range(min = 1))]
     max_output: Option<u32>,
-    /// How it gives its answer: native or submit_tool.
+    /// The way of answering: native or submit_tool.
     answer: Option<Way>,
     /// A number from 0 to 2.
     #[schemars(range(min = 0.0, max = 2.0))]
@@ -70,19 +70,19 @@ struct Model {
     /// A number above 0 and at most 1.
     #[schemars(extend("exclusiveMinimum" = 0, "maximum" = 1))]
     top_p: Option<f64>,
-    /// How hard it is told to think.
+    /// How much the model thinks.
     effort: Option<Effort>,
-    /// A whole number, for providers that can repeat themselves: openai, openai-compatible.
+    /// A whole number, for providers that can repeat a reply: openai, openai-compatible.
     seed: Option<u64>,
-    /// Time for one attempt, from 1 to 3600.
+    /// The time limit of one attempt in seconds, from 1 to 3600.
     #[schemars(range(min = 1, max = 3600))]
     timeout_seconds: Option<u64>,
-    /// Calls at the same time, from 1 to 1024.
+    /// The most calls at once, from 1 to 1024.
     #[schemars(range(min = 1, max = 1024))]
     concurrency: Option<u32>,
     /// Prices, in one currency; without them cost counts as zero.
     price: Option<PriceTable>,
-    /// A list of models of this file to go on with when this one fails for good, in order.
+    /// A list of models of this file to use in order if this one fails.
     #[serde(default)]
     fallback: Vec<String>,
 }
@@ -93,16 +93,15 @@ struct Model {
 struct PriceTable {
     /// Of a million input tokens.
     input: Money,
-    /// Of a million cached input tokens; else as input.
+    /// Of a million cached input tokens; default: input.
     cached: Option<Money>,
-    /// Of a million tokens written to the cache; else as input.
+    /// Of a million tokens written to the cache; default: input.
     cache_write: Option<Money>,
     /// Of a million output tokens.
     output: Money,
 }
 
 impl File {
-    /// What the file means; it holds if `check` finds nothing.
     pub(super) fn config(self, check: &mut Check) -> Config {
         let mut models = BTreeMap::new();
         for (name, model) in &self.models {
@@ -114,7 +113,7 @@ impl File {
                     self.check_known(&["fallback", &n.to_string()], other, check);
                 }
                 if let Some(path) = self.circle(name, &mut vec![name]) {
-                    let what = format!("goes in a circle ({path}); leave one of these names out");
+                    let what = format!("goes in a circle ({path}); remove one of these names");
                     check.wrong(&["fallback"], what);
                 }
             });
@@ -164,11 +163,10 @@ impl File {
         if !self.models.contains_key(name) {
             let names = self.models.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             let names = if names.is_empty() { "none so far" } else { &names };
-            check.wrong(key, format!("there is no such model in this file; write one of its [models.NAME] ({names})"));
+            check.wrong(key, format!("expected a model of this file; write one of its [models.NAME] ({names})"));
         }
     }
 
-    /// The circle that leads from the last of `path` back to `start`.
     fn circle<'a>(&'a self, start: &str, path: &mut Vec<&'a str>) -> Option<String> {
         for name in &self.models.get(*path.last()?)?.fallback {
             if name == start {
@@ -189,7 +187,10 @@ impl File {
 fn check_name(name: &str, check: &mut Check) {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !(1..=64).contains(&name.len()) || !name.chars().all(fits) {
-        check.wrong(&[], "a model's name has 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.'; write [models.fast]");
+        check.wrong(
+            &[],
+            "expected a model's name of 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.'; write one such as [models.fast]",
+        );
     }
     if name == ANALYST {
         check.wrong(&[], "\"analyst\" names the built-in analyst; give the model another name");
@@ -218,13 +219,13 @@ impl Model {
         check.number("timeout_seconds", self.timeout_seconds, 1..=3600);
         check.number("concurrency", self.concurrency, 1..=1024);
         let name = self.provider.name();
-        // Not every model behind this interface heeds a schema.
+        // Some models of Bedrock ignore a schema.
         if self.answer == Some(Way::Native) && self.provider == Provider::Bedrock {
-            check.wrong(&["answer"], "bedrock has no structured output of its own here; write \"submit_tool\"");
+            check.wrong(&["answer"], "bedrock has no structured output; write \"submit_tool\"");
         }
         let seeds = matches!(self.provider, Provider::Openai | Provider::OpenaiCompatible);
         if self.seed.is_some() && !seeds {
-            check.wrong(&["seed"], format!("{name} has none; leave it out"));
+            check.wrong(&["seed"], format!("{name} does not support a seed; leave it out"));
         }
     }
 
@@ -289,7 +290,7 @@ impl Model {
         }
         match (&self.key_env, &self.key_file) {
             (Some(_), Some(_)) => check.wrong(&["key_env"], "key_env and key_file are both set; leave one out"),
-            // Not quoted: the key itself, written here by mistake, must not come into a log.
+            // The value is not quoted, since it may be the key itself.
             (Some(env), None) if !is_variable(env) => {
                 check.wrong(&["key_env"], "expected the name of an environment variable, not the key itself");
             }
@@ -299,7 +300,7 @@ impl Model {
             (None, None) if self.provider == Provider::OpenaiCompatible => {}
             (None, None) => {
                 let name = self.provider.name();
-                let what = format!("is missing; {name} wants a key: write key_env = \"NAME\" or key_file = \"PATH\"");
+                let what = format!("is missing; {name} needs a key: write key_env = \"NAME\" or key_file = \"PATH\"");
                 check.wrong(&["key_env"], what);
             }
         }

@@ -1,32 +1,29 @@
-//! Making a large result fit, at boundaries that keep citations right: items of arrays keep their
-//! places and lines their numbers.
+//! Cuts large results so that citations stay right: array items keep their places, and lines their numbers.
 
 use serde_json::{Map, Value};
 
 use super::escape_json;
 
-/// What fits, and what was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shortened {
-    /// The text, JSON where the whole was JSON, with what shows nothing escaped.
+    /// JSON if the whole was JSON. Hidden characters are escaped.
     pub text: String,
-    /// What was left out, in words; empty when nothing was.
+    /// What was left out. Empty if nothing was.
     pub notes: Vec<String>,
-    /// The pointer of the last item of the array of which most was left out.
+    /// The pointer of the last item of the array with the most missing items.
     pub last: Option<String>,
 }
 
-/// Lengths that texts are cut to, in bytes, before fewer than [`FEW`] items of an array are shown.
+/// Limits of texts in bytes, tried in order until [`FEW`] items of an array fit.
 const TEXTS: [usize; 5] = [usize::MAX, 4096, 1024, 256, 64];
-/// Items below which it is better to shorten the texts in them.
+/// With fewer items than this it is better to shorten their texts.
 const FEW: usize = 10;
 /// Fields of an object that are always shown.
 const FIELDS: usize = 40;
-/// Notes that are given one by one.
 const NOTES: usize = 5;
 
-/// JSON of `value` in at most `limit` bytes: first arrays end early, then long texts are cut with `…`,
-/// so that every pointer into what is shown is right in the whole, too.
+/// JSON of `value` in at most `limit` bytes. Arrays end early, and then long texts are cut with `…`. Every pointer
+/// into the result is also right in the whole.
 pub fn fit(value: &Value, limit: usize) -> Shortened {
     let whole = escape_json(&value.to_string(), false);
     if whole.len() <= limit {
@@ -42,7 +39,7 @@ pub fn fit(value: &Value, limit: usize) -> Shortened {
     Shortened { text: "{}".into(), notes: vec![format!("all {} bytes are left out", whole.len())], last: None }
 }
 
-/// The most items that fit with texts of at most `text` bytes; none when not even `enough` do.
+/// The most items that fit with texts of at most `text` bytes; none if fewer than `enough` fit.
 fn most_items(value: &Value, text: usize, enough: usize, longest: usize, limit: usize) -> Option<Shortened> {
     let trimmed = |items| Trim { items, text, notes: Vec::new(), texts: 0, most: None }.run(value);
     let mut best = Some(trimmed(enough)).filter(|f| f.text.len() <= limit)?;
@@ -72,7 +69,6 @@ struct Trim {
     text: usize,
     notes: Vec<String>,
     texts: usize,
-    /// Items left out of an array, and the pointer of the last.
     most: Option<(usize, String)>,
 }
 
@@ -128,12 +124,11 @@ impl Trim {
     }
 }
 
-/// The beginning of `text` in at most `max` bytes, whole characters.
 pub(crate) fn head(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or_default()
 }
 
-/// The first and last lines of a text in at most `limit` bytes, three quarters of them for the first.
+/// The first and last lines of a text in at most `limit` bytes. The first ones get three quarters.
 pub(super) fn lines(text: &str, limit: usize) -> Shortened {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut first, mut used) = (0, 0);

@@ -1,14 +1,12 @@
-//! From a quotation as a model copies it to the bytes on record. A model copies what it saw: text with
-//! escapes, or text whose escapes it undid.
+//! Finds the recorded text of a quotation. A model copies text with the escapes of the prompt, or undoes them.
 
 use casebook_protocol::Locator;
 use serde_json::Value;
 
 use super::{push_json_escape, push_visible, unseen};
 
-/// The recorded text that `quote` was copied from: a part of the value at `at` in `result` that is
-/// shown as `quote` in the prompt, with or without JSON's escapes. None when it is there as it stands
-/// and when it is not there at all: then the quotation is taken at its word.
+/// The recorded text that the prompt shows as `quote`, within the value at `at` in `result`. None if `quote` occurs
+/// unchanged or not at all: then it is used as it is.
 pub fn recorded_quote(result: &str, at: &Locator, quote: &str) -> Option<String> {
     let quote = quote.strip_suffix('…').unwrap_or(quote);
     if quote.is_empty() {
@@ -41,8 +39,8 @@ fn strings(value: &Value, out: &mut Vec<String>) {
 
 type Form = fn(&mut String, char);
 
-/// How a recorded character may stand in a copy: as in a text block, as in a JSON string, and as in a
-/// JSON string of which all but the unseen was undone.
+/// The forms of a recorded character in a copy: as in a text block, as in a JSON string, and as in a JSON string with
+/// only hidden characters escaped.
 const FORMS: [Form; 3] = [in_text, in_json, half_undone];
 
 fn in_text(out: &mut String, c: char) {
@@ -65,8 +63,8 @@ fn half_undone(out: &mut String, c: char) {
     if unseen(c) && !matches!(c, '\n' | '\t') { push_json_escape(out, c) } else { out.push(c) }
 }
 
-/// The part of `text` that is written as `quote` in this form. A quotation that begins or ends inside
-/// an escape stands for the whole character.
+/// The part of `text` that `form` writes as `quote`. A quotation that begins or ends inside an escape includes the
+/// whole character.
 fn shown_as(text: &str, quote: &str, form: Form) -> Option<String> {
     let mut shown = String::with_capacity(text.len());
     let mut starts = Vec::new();

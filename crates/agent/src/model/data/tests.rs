@@ -68,7 +68,7 @@ fn a_large_result_is_cut_between_items_and_says_which_are_missing() {
     assert_eq!(shown["total"], 200);
     let expect = format!(
         "result of call r1.investigate.endpoint.t1.0 (search), {} bytes, cut: /records/{kept} to /records/199 are left out; \
-         /records/199 stands at the end. Its shape is {{records: [200 × {{line: number, raw: text}}], total: number}}. \
+         /records/199 is shown at the end. Its shape is {{records: [200 × {{line: number, raw: text}}], total: number}}. \
          To see the rest call search again for less: narrower conditions or times, a smaller limit, the next offset",
         text.len()
     );

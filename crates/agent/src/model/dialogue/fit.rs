@@ -1,30 +1,25 @@
-//! Fits a conversation into the window of a model before it is sent: what is left out is said where
-//! it was.
+//! Fits a conversation into the window of a model. What is left out is reported in its place.
 
 use std::sync::Arc;
 
 use casebook_protocol::tool::RESULT_TOOLS;
 
-use super::{Briefing, Dialogue, Frame, Message, Profile, Said, Shown, ToolAnswer, Walk};
+use super::{Briefing, Dialogue, Entry, Frame, Message, Profile, Shown, ToolAnswer, Walk};
 use crate::model::data;
 
-/// Bytes of a tool result that are shown at first: enough for some sixty log records.
+/// The shown bytes of a tool result at first: about sixty log records.
 pub(super) const RESULT_BYTES: usize = 24 * 1024;
-/// Bytes of a tool result that are shown at the least.
 const LEAST_BYTES: usize = 512;
-/// What a message costs besides its text, in bytes: roles, ids, braces.
+/// Overhead of a message in bytes: roles, ids, braces.
 const FRAME_BYTES: usize = 200;
 
-/// Tokens that so many bytes take at the most. Measured on logs: 2.54 bytes a token in syslog, 2.65 in
-/// JSON; prose takes more.
+/// The most tokens in this many bytes. Measured on logs: 2.54 bytes a token in syslog, 2.65 in JSON. Prose has more
+/// bytes a token.
 pub(super) const fn tokens(bytes: usize) -> u64 {
     (bytes as u64 * 2).div_ceil(5)
 }
 
-/// The briefing and the messages as they fit.
-///
-/// # Errors
-/// What does not fit, and into which window.
+/// The briefing and the messages in the model's window. Fails if even the shortest form is too large.
 pub(super) fn fit(
     dialogue: &Dialogue<'_>,
     walk: &Walk,
@@ -35,8 +30,8 @@ pub(super) fn fit(
     let fixed: usize = frame.tools.iter().map(|t| t.description.len() + t.schema.text().len() + FRAME_BYTES).sum();
     let fixed = fixed + frame.format.as_ref().map_or(0, |f| f.schema.text().len()) + FRAME_BYTES;
     let whole = window.saturating_sub(fixed);
-    // With tools, the greater part is kept for what they return. It must not depend on how far the
-    // conversation is, or the beginning of the prompt would change from call to call.
+    // With tools, most of the room is kept for their results. The room must not depend on the length of the
+    // conversation, or the start of the prompt would change from call to call.
     let room = if dialogue.turn.toolset.tools.is_empty() { whole } else { whole / 5 * 2 };
     let briefing = dialogue.turn.prompt_cache.briefing(room, || dialogue.brief.brief(dialogue.task, room));
     let opening = briefing.system.len() + briefing.parts.iter().map(|p| p.text.len()).sum::<usize>();
@@ -50,17 +45,17 @@ pub(super) fn fit(
             let opening = std::iter::once(Message::User(briefing.parts.clone()));
             return Ok((Arc::clone(&briefing), opening.chain(messages).collect()));
         }
-        // The oldest results are cut first: what came last is what the model is thinking about.
+        // The oldest results are cut first, since the model works on the latest ones.
         let next = walk
             .messages
             .iter()
             .zip(limits.iter_mut())
-            .find(|(m, limit)| matches!(m, Said::Results(_)) && **limit > LEAST_BYTES);
+            .find(|(m, limit)| matches!(m, Entry::Results(_)) && **limit > LEAST_BYTES);
         match next {
             Some((_, limit)) => *limit /= 2,
             None => {
                 return Err(format!(
-                    "the prompt takes about {} tokens with its tools, more than the {} that model {} leaves for it (window {}, longest reply {}): use a model with a larger window",
+                    "expected a prompt of at most {1} tokens for model {2} (window {3}, longest reply {4}), got about {0} with its tools; use a model with a larger window",
                     tokens(bytes + fixed),
                     profile.window.saturating_sub(profile.max_output),
                     profile.name,
@@ -72,11 +67,11 @@ pub(super) fn fit(
     }
 }
 
-fn message(said: &Said, limit: usize, looks: bool) -> Message {
-    match said {
-        Said::Reply(reply) => Message::Assistant(reply.clone()),
-        Said::Us(text) => Message::User(vec![crate::model::Part { text: text.clone(), cache: false }]),
-        Said::Results(all) => Message::Results(all.iter().map(|shown| answer(shown, limit, looks)).collect()),
+fn message(entry: &Entry, limit: usize, looks: bool) -> Message {
+    match entry {
+        Entry::Reply(reply) => Message::Assistant(reply.clone()),
+        Entry::Ours(text) => Message::User(vec![crate::model::Part { text: text.clone(), cache: false }]),
+        Entry::Results(all) => Message::Results(all.iter().map(|shown| answer(shown, limit, looks)).collect()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a reply is: tool calls, an answer object, a refusal, or nothing that counts.
+//! Classifies a reply.
 
 use casebook_protocol::{Purpose, one_line};
 use serde_json::Value;
@@ -7,18 +7,15 @@ use crate::model::dialogue::MOST_CALLS;
 use crate::model::{Called, Reply, Stop};
 use crate::reasoner::CallRequest;
 
-/// What a reply is.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reading {
     Calls(Vec<CallRequest>),
     Object(Value),
-    /// Neither: what was wrong.
     Nothing(String),
-    /// It will not.
     Refused,
 }
 
-/// Reads `reply` to a call for `purpose`; `submit` is the tool that takes an answer.
+/// Reads the `reply` to a request for `purpose`. `submit` is the tool for an answer.
 pub(super) fn read(reply: &Reply, purpose: Purpose, submit: &str) -> Reading {
     if reply.stop == Stop::Refused {
         return Reading::Refused;
@@ -33,7 +30,7 @@ pub(super) fn read(reply: &Reply, purpose: Purpose, submit: &str) -> Reading {
         return match purpose {
             Purpose::Turn => Reading::Calls(reply.calls.iter().take(MOST_CALLS).map(request).collect()),
             Purpose::Last | Purpose::Repair => {
-                Reading::Nothing("no tools can be called any more: answer with what you have".into())
+                Reading::Nothing("tools can no longer be called; answer with what you have".into())
             }
         };
     }
@@ -41,7 +38,7 @@ pub(super) fn read(reply: &Reply, purpose: Purpose, submit: &str) -> Reading {
     if text.is_empty() {
         return Reading::Nothing(match reply.stop {
             Stop::Length => cut(),
-            _ => "there is no answer in your reply".into(),
+            _ => "your reply has no answer".into(),
         });
     }
     match serde_json::from_str(fenced(text).unwrap_or(text)) {
@@ -58,10 +55,10 @@ fn unreadable(reply: &Reply, error: &serde_json::Error) -> String {
 }
 
 fn cut() -> String {
-    "the answer was cut at the limit of tokens: answer shorter, with what matters most".into()
+    "the answer was cut at the limit of tokens; give a shorter answer with the most important points".into()
 }
 
-/// What stands in the one code fence of `text`; none when there is none, or more than one.
+/// The content of the only code fence in `text`.
 fn fenced(text: &str) -> Option<&str> {
     let mut pieces = text.split("```");
     let (_, inner, _, None) = (pieces.next()?, pieces.next()?, pieces.next()?, pieces.next()) else { return None };
@@ -108,7 +105,7 @@ mod tests {
         assert!(why(&said("I think it is fine.", Stop::Done), Purpose::Turn).contains("not one JSON object"));
         assert!(why(&said("{\"a\": [1, ", Stop::Length), Purpose::Turn).contains("cut at the limit"));
         assert!(why(&said("```{}``` or ```{}```", Stop::Done), Purpose::Turn).contains("not one JSON"));
-        assert!(why(&calls(&[("search", "{}")]), Purpose::Last).contains("no tools can be called"));
+        assert!(why(&calls(&[("search", "{}")]), Purpose::Last).contains("can no longer be called"));
         assert!(why(&calls(&[("submit", "{")]), Purpose::Turn).contains("not one JSON object"));
     }
 

@@ -1,6 +1,5 @@
-//! The alert and the three channels as they stand in prompts: bounded, so that a round late in an
-//! investigation costs no more than an early one, and without our own clock or the ids of a run, so
-//! that the same evidence gives the same prompt in a replay.
+//! The alert and the three channels in prompts. They are bounded, so that late rounds cost no more than early ones.
+//! They contain no clock times or ids of our own, so that a replay makes the same prompts.
 
 use std::cmp::Reverse;
 
@@ -10,18 +9,14 @@ use serde_json::{Value, json};
 use super::{ALERT, Section, Written};
 use crate::model::data::{fit, section, text_section};
 
-/// Events of the Timeline that are shown: the story has to fit a head, too.
+/// The most events of the Timeline in a prompt.
 pub const EVENTS: usize = 16;
-/// Bytes of the Timeline's events.
 pub const TIMELINE: usize = 4 * 1024;
-/// Bytes of the Review: some thirty findings.
+/// Bytes of the Review, about thirty findings.
 pub const REVIEW: usize = 16 * 1024;
-/// Characters of a description, a claim, a rationale.
 const SENTENCE: usize = 480;
-/// Characters of a narrative or a summary.
 const PARAGRAPH: usize = 1600;
 
-/// The alert as it was sent.
 pub fn alert(rank: u8, alert: &Alert) -> Section<'_> {
     Section::new(rank, ALERT, move |limit| {
         let fitted = fit(&alert.json(), limit);
@@ -31,7 +26,7 @@ pub fn alert(rank: u8, alert: &Alert) -> Section<'_> {
     })
 }
 
-/// The Journal in at most `most` bytes; its own rendering says how much is folded away.
+/// The Journal in at most `most` bytes. Its text gives the number of omitted entries.
 pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
     Section::new(rank, most, move |limit| {
         let text = if entries.is_empty() { "(no entry yet)".to_owned() } else { journal::render(entries, limit) };
@@ -39,8 +34,8 @@ pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
     })
 }
 
-/// The Timeline; of more than [`EVENTS`] events or [`TIMELINE`] bytes of them those with the best
-/// scores, of equal ones the latest. `left_out` ends the sentence about the others.
+/// The Timeline. Of more than [`EVENTS`] events or [`TIMELINE`] bytes, those with the best scores are shown, and of
+/// equal ones the latest. `fate` ends the sentence about the others.
 pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<'a> {
     Section::new(rank, TIMELINE, move |limit| {
         let items = timeline.events.iter().map(|e| (rank_of(e.score), event(e)));
@@ -63,7 +58,6 @@ pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<
     })
 }
 
-/// Which events of a Timeline are shown in `limit` bytes.
 pub fn kept_events(timeline: &Timeline, limit: usize) -> Vec<bool> {
     let items: Vec<(u64, usize)> =
         timeline.events.iter().map(|e| (rank_of(e.score), event(e).to_string().len())).collect();
@@ -79,7 +73,7 @@ fn event(event: &casebook_protocol::TimelineEvent) -> Value {
     })
 }
 
-/// The Review without what its findings cite; in `most` bytes those of the best scores.
+/// The Review without citations; in `most` bytes those findings with the best scores.
 pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
     Section::new(rank, most, move |limit| {
         let items = review.findings.iter().map(|f| (rank_of(f.score), reviewed(f)));
@@ -130,8 +124,7 @@ fn reviewed(reviewed: &Reviewed) -> Value {
     shown
 }
 
-/// A time as prompts and answers have it. The name of the field that it was read from stays out: it
-/// is a text of the evidence.
+/// A time as in prompts and answers. The name of its field is omitted, since it is text of the evidence.
 pub fn time(time: &EventTime) -> Value {
     let mut shown = json!({"at": time.at, "precision": time.precision, "basis": time.basis});
     if let (Some(until), Some(map)) = (time.until, shown.as_object_mut()) {
@@ -145,7 +138,7 @@ fn rank_of(score: Score) -> u64 {
     (score.get() * 1000.0).round() as u64
 }
 
-/// What is shown of items, each with its importance, as [`keep`] decides; and `about` those that are missing, of all.
+/// The items that [`keep`] selects, and `about` with the number of missing items and of all.
 pub fn kept_values(
     items: impl Iterator<Item = (u64, Value)>,
     count: usize,
@@ -160,8 +153,8 @@ pub fn kept_values(
     (shown, (missing > 0).then(|| about(missing, kept.len())))
 }
 
-/// Which of the items, each with its importance and its bytes, are kept: at most `count` of them in
-/// at most `limit` bytes, the most important first, of equal ones the later first.
+/// Which items are kept, given their importance and bytes: at most `count` in at most `limit` bytes, the most
+/// important first, of equal ones the later first.
 pub fn keep(items: &[(u64, usize)], count: usize, limit: usize) -> Vec<bool> {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_by_key(|i| (Reverse(items.get(*i).map_or(0, |item| item.0)), Reverse(*i)));

@@ -56,14 +56,14 @@ fn options_win_over_variables_and_variables_over_the_file() {
     expect_test::expect![[r##"
         # casebook-x 0.1.0 (messages VERSION)
         nats = "nats://option:1,tls://b"  # --nats
-        # credentials is not set: The file that says who we are (user:password, an nkey seed, .creds), or a folder with one for each user
+        # credentials is not set: File with our credentials (user:password, an nkey seed, .creds), or a folder with one file for each user
         ca = "/etc/tls/ca.pem"  # /etc/x.toml:4
         cert = "cert.pem"  # --cert
         key = "/run/key"  # /etc/x.toml:5
         health = 8080  # /etc/x.toml:3
         drain = 20  # environment CASEBOOK_DRAIN
         log = "text"  # default
-        # otlp is not set: Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); else to that of OTEL_EXPORTER_OTLP_ENDPOINT
+        # otlp is not set: Send traces and metrics to this OpenTelemetry collector, over HTTP (OTLP, protobuf); default: that of OTEL_EXPORTER_OTLP_ENDPOINT
         at_once = 3  # --at-once
         profile = ["/etc/a.toml", "/b.toml"]  # /etc/x.toml:7
         cost = "2.5"  # /etc/x.toml:6

@@ -5,11 +5,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{body, called, count, keep, kept, max_output, object, said, set, stop, text};
+use super::{body, called, count, keep, kept, max_output, object, reply_text, set, stop, text};
 use crate::model::config::{Effort, Parameters, Profile};
 use crate::model::{Ask, Choice, Message, Offer, Part, Reply, ToolAnswer};
 
-/// Cache marks that one request may have.
 const MAX_MARKS: usize = 4;
 
 #[derive(Serialize)]
@@ -23,7 +22,7 @@ struct Tool<'a> {
 pub(super) fn encode(profile: &Profile, ask: &Ask) -> Vec<u8> {
     let Parameters { temperature, top_p, .. } = profile.parameters;
     let (thinking, effort) = thinking(profile, ask);
-    // The next turn begins with all of this conversation, so its end gets a mark, too.
+    // The next turn starts with this whole conversation, so its end gets a mark.
     let goes_on = ask.purpose == Purpose::Turn && ask.choice == Choice::Free && !ask.tools.is_empty();
     let mut marks = marks(ask, MAX_MARKS - usize::from(goes_on));
     let system = blocks(&ask.system, &mut marks);
@@ -74,8 +73,8 @@ pub(super) fn encode(profile: &Profile, ask: &Ask) -> Vec<u8> {
     )
 }
 
-/// Of each part with a text, in order, whether it gets a mark: the first that wants one, behind which are
-/// tools and system, and the last ones, which reach furthest.
+/// Whether each part with a text gets a mark. The first wanted mark covers tools and system, and the last ones cover
+/// the longest prefixes.
 fn marks(ask: &Ask, most: usize) -> impl Iterator<Item = bool> {
     let user = ask.messages.iter().filter_map(|message| match message {
         Message::User(parts) => Some(parts),
@@ -108,7 +107,7 @@ fn blocks(parts: &[Part], marks: &mut impl Iterator<Item = bool>) -> Vec<Value> 
 }
 
 fn assistant(reply: &Reply) -> Value {
-    let text = said(reply).map(|text| json!({"type": "text", "text": text}));
+    let text = reply_text(reply).map(|text| json!({"type": "text", "text": text}));
     let calls = reply
         .calls
         .iter()
@@ -124,9 +123,9 @@ fn result(answer: &ToolAnswer) -> Value {
     block
 }
 
-/// `thinking`, and `effort` of `output_config`. Models up to 4.5 take a budget of tokens, newer ones an
-/// effort, and Opus 4.5 takes it first. From 5 on they think unless it is turned off, which a call of one
-/// tool asks for; Fable and Mythos cannot turn it off.
+/// `thinking`, and `effort` of `output_config`. Models up to 4.5 take a budget of tokens, newer ones an effort, and
+/// Opus 4.5 takes an effort alone. Models from version 5 on think unless it is disabled, which a forced tool call
+/// requires. Fable and Mythos cannot disable it.
 fn thinking(profile: &Profile, ask: &Ask) -> (Option<Value>, Option<&'static str>) {
     let forced = matches!(ask.choice, Choice::Only(_)).then_some(Effort::None);
     let Some(effort) = forced.or(profile.parameters.effort) else { return (None, None) };
@@ -146,14 +145,14 @@ fn thinking(profile: &Profile, ask: &Ask) -> (Option<Value>, Option<&'static str
     } else if version == (4, 5) && name.contains("opus") {
         (None, Some(level))
     } else {
-        // Actions count as output: half of it is left for the answer.
+        // Thinking counts as output, so half of the limit is left for the answer.
         let budget = max_output(profile, ask).div_ceil(2).min(budget);
         (Some(json!({"type": "enabled", "budget_tokens": budget})), None)
     }
 }
 
-/// The version in a name such as `claude-opus-4-6`; (0, 0) if there is none, as in the older
-/// `claude-3-7-sonnet`. A number of more than two digits is a date.
+/// The version in a name such as `claude-opus-4-6`; (0, 0) if there is none, as in `claude-3-7-sonnet`. A number of
+/// more than two digits is a date.
 fn version(name: &str) -> (u32, u32) {
     let mut parts = name.split_once("claude-").map_or("", |(_, rest)| rest).split(['-', '.']);
     let mut number = || parts.next().filter(|part| part.len() <= 2).and_then(|part| part.parse().ok());
@@ -166,7 +165,7 @@ fn version(name: &str) -> (u32, u32) {
 pub(super) fn decode(profile: &Profile, json: &Value) -> Option<(Reply, Tokens)> {
     let stop = stop(text(json, "stop_reason"));
     let mut reply = Reply { text: String::new(), calls: Vec::new(), stop, kept: None };
-    // The blocks as they go back: thoughts are signed, and are refused if anything is changed.
+    // The blocks to send back. Thinking is signed, so it must stay unchanged.
     let (mut back, mut thoughts) = (Vec::new(), false);
     for block in json.get("content")?.as_array()? {
         let mut block = block.clone();

@@ -1,12 +1,12 @@
-//! OpenAI Chat Completions: OpenAI itself, servers that speak its format, Gemini and Bedrock.
+//! OpenAI Chat Completions: OpenAI, compatible servers, Gemini and Bedrock.
 
 use casebook_protocol::Tokens;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Function, body, cache_key, called, count, joined, keep, kept, list, max_output, object, said, set, stop, text,
-    with_failure,
+    Function, body, cache_key, called, count, joined, keep, kept, list, max_output, object, reply_text, set, stop,
+    text, with_failure,
 };
 use crate::model::config::{Effort, Parameters, Profile, Provider};
 use crate::model::{Ask, Choice, Message, Reply, Stop, ToolAnswer};
@@ -20,7 +20,7 @@ struct Tool<'a> {
 pub(super) fn encode(profile: &Profile, ask: &Ask) -> Vec<u8> {
     let Parameters { temperature, top_p, effort, seed } = profile.parameters;
     let limit = max_output(profile, ask);
-    // Newer models of OpenAI refuse the older name of the limit. Other servers may know no other.
+    // Newer models of OpenAI refuse the old name of the limit. Other servers may know only that one.
     let newer = matches!(profile.provider, Provider::Openai | Provider::Bedrock);
     let format = ask.format.as_ref().map(|format| {
         json!({"type": "json_schema",
@@ -30,7 +30,6 @@ pub(super) fn encode(profile: &Profile, ask: &Ask) -> Vec<u8> {
         "model": profile.provider_model,
         "stream": false,
         "reasoning_effort": match effort {
-            // The most that Gemini knows.
             Some(Effort::Xhigh | Effort::Max) if profile.provider == Provider::Gemini => Some(Effort::High),
             effort => effort,
         },
@@ -67,7 +66,7 @@ fn messages(profile: &Profile, ask: &Ask) -> Vec<Value> {
 }
 
 fn assistant(reply: &Reply) -> Value {
-    let mut message = json!({"role": "assistant", "content": said(reply).unwrap_or_default()});
+    let mut message = json!({"role": "assistant", "content": reply_text(reply).unwrap_or_default()});
     if !reply.calls.is_empty() {
         let calls = reply.calls.iter().map(|call| {
             let arguments = object(&call.arguments).to_string();
@@ -80,7 +79,7 @@ fn assistant(reply: &Reply) -> Value {
 
 fn result(profile: &Profile, answer: &ToolAnswer) -> Value {
     let mut message = json!({"role": "tool", "tool_call_id": answer.id, "content": with_failure(answer)});
-    // Gemini refuses a result without the tool's name, OpenAI one with it.
+    // Gemini refuses a result without the tool's name, and OpenAI one with it.
     if profile.provider == Provider::Gemini {
         set(&mut message, "name", answer.tool.as_str());
     }
@@ -92,7 +91,7 @@ pub(super) fn decode(profile: &Profile, json: &Value) -> Option<(Reply, Tokens)>
     let mut stop = stop(text(choice, "finish_reason"));
     let message = match choice.get("message") {
         Some(message) if message.is_object() => message,
-        // Gemini leaves out the message of a reply that it blocks.
+        // Gemini omits the message of a blocked reply.
         None if stop == Stop::Refused => &Value::Null,
         _ => return None,
     };
@@ -114,20 +113,19 @@ pub(super) fn decode(profile: &Profile, json: &Value) -> Option<(Reply, Tokens)>
         input,
         cached: count(json, "/usage/prompt_tokens_details/cached_tokens"),
         cache_written: count(json, "/usage/prompt_tokens_details/cache_creation_tokens"),
-        // Gemini counts thoughts in the total alone.
+        // Gemini counts reasoning only in the total.
         output: count(json, "/usage/completion_tokens").max(all.saturating_sub(input)),
     };
     Some((reply, tokens))
 }
 
-/// The text of a message: a string, or a list of parts.
 fn content(message: &Value) -> String {
     let parts = list(message, "content").iter().filter_map(|part| text(part, "text"));
     text(message, "content").into_iter().chain(parts).collect()
 }
 
-/// The reply as a message with the thoughts that led to its calls, if its server wants them back. Gemini
-/// refuses calls without the signatures in `extra_content`; others go on better with their thoughts.
+/// The reply as a message with its reasoning, if it has calls and the server wants it back. Gemini refuses calls
+/// without the signatures in `extra_content`. Other models answer better with their reasoning.
 fn with_thoughts(profile: &Profile, message: &Value, reply: &Reply) -> Option<Value> {
     const FIELDS: [&str; 4] = ["extra_content", "reasoning", "reasoning_content", "reasoning_details"];
     if reply.calls.is_empty() || !matches!(profile.provider, Provider::OpenaiCompatible | Provider::Gemini) {

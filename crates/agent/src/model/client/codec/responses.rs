@@ -1,11 +1,11 @@
-//! OpenAI Responses. Nothing is stored there, so thoughts come sealed and go back with the conversation.
+//! OpenAI Responses. The provider stores nothing, so encrypted reasoning is sent back with the conversation.
 
 use casebook_protocol::Tokens;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Function, body, cache_key, called, count, joined, keep, kept, list, max_output, object, said, stop, text,
+    Function, body, cache_key, called, count, joined, keep, kept, list, max_output, object, reply_text, stop, text,
     with_failure,
 };
 use crate::model::config::{Effort, Parameters, Profile};
@@ -57,7 +57,7 @@ fn input(profile: &Profile, ask: &Ask) -> Vec<Value> {
             Message::Assistant(reply) => match kept(profile, reply) {
                 Some(Value::Array(items)) => all.extend(items),
                 _ => {
-                    all.extend(said(reply).map(message_item));
+                    all.extend(reply_text(reply).map(message_item));
                     all.extend(reply.calls.iter().map(|call| call_item(&call.id, &call.tool, &call.arguments)));
                 }
             },
@@ -82,20 +82,20 @@ pub(super) fn decode(profile: &Profile, json: &Value) -> Option<(Reply, Tokens)>
     if json.pointer("/incomplete_details/reason").is_some_and(|reason| reason == "content_filter") {
         reply.stop = Stop::Refused;
     }
-    // The items as they go back: without ids, which mean nothing where nothing is stored.
+    // The items to send back, without ids, since the provider stores nothing.
     let (mut items, mut sealed) = (Vec::new(), false);
     for item in json.get("output")?.as_array()? {
         match text(item, "type") {
             Some("message") => {
-                let mut said = String::new();
+                let mut text_of_parts = String::new();
                 for part in list(item, "content") {
-                    said.extend(text(part, "text").or_else(|| text(part, "refusal")));
+                    text_of_parts.extend(text(part, "text").or_else(|| text(part, "refusal")));
                     if text(part, "type") == Some("refusal") {
                         reply.stop = Stop::Refused;
                     }
                 }
-                items.push(message_item(&said));
-                reply.text.push_str(&said);
+                items.push(message_item(&text_of_parts));
+                reply.text.push_str(&text_of_parts);
             }
             Some("function_call") => {
                 let call = called(text(item, "call_id")?, text(item, "name")?, item.get("arguments"));

@@ -77,7 +77,7 @@ async fn what_does_not_pass_ends_with_the_providers_reason() {
     }
     let (fault, message, requests) = failure(vec![status(429, "retry-after: 900", "{}")], "").await;
     assert_eq!((fault, requests), (Unavailable, 1), "a wait that does not fit is not begun");
-    assert!(message.contains("it asks to wait 900 s"), "{message}");
+    assert!(message.contains("retry after 900 s"), "{message}");
 }
 
 #[tokio::test]

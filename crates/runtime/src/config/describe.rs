@@ -1,11 +1,11 @@
-//! One sentence of an error of form: what is wrong at which key, and what to write instead.
+//! Turns an error of form into one sentence: the key, what is wrong, and what to write instead.
 
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
 use crate::near::nearest;
 
-/// What the readers say of a type, and what a person calls it.
+/// Texts of the readers, and the words that users see.
 const EXPECTED: [(&str, &str); 16] = [
     ("expected sequence", "expected a list"),
     ("a sequence", "expected a list"),
@@ -25,7 +25,6 @@ const EXPECTED: [(&str, &str); 16] = [
     ("f64", "expected a number"),
 ];
 
-/// The keys and indices of `path`.
 pub(super) fn steps(path: &Path) -> Vec<String> {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(index.to_string()),
@@ -35,10 +34,9 @@ pub(super) fn steps(path: &Path) -> Vec<String> {
     path.iter().filter_map(step).collect()
 }
 
-/// The sentence of `error`, which happened at `path` of a file that `schema` describes.
 pub(super) fn sentence(error: &str, path: &Path, schema: &Value) -> String {
     let mut steps = steps(path);
-    // Without what was got, which may be a secret.
+    // The part about the found value is dropped: it may be a secret.
     let expected = match error.split_once(": ") {
         Some(("invalid type" | "invalid value", rest)) => rest.rsplit_once(", expected ").map(|(_, expected)| expected),
         _ => None,
@@ -71,7 +69,6 @@ pub(super) fn sentence(error: &str, path: &Path, schema: &Value) -> String {
     format!("{}: {what}", place(&steps))
 }
 
-/// A path as a person writes it.
 pub(super) fn place(steps: &[&str]) -> String {
     if steps.is_empty() {
         return "the file".to_owned();
@@ -85,7 +82,7 @@ fn names(list: &str) -> Vec<&str> {
     list.split(", ").flat_map(|part| part.split(" or ")).map(|name| name.trim_matches('`')).collect()
 }
 
-/// What the description of the value at `steps` says is to be written.
+/// What to write at `steps`, from the description in the schema.
 fn help(schema: &Value, steps: &[String]) -> String {
     let found = steps.iter().try_fold(schema, |at, step| below(at, step));
     let about = found.and_then(|at| at.get("description")?.as_str());
