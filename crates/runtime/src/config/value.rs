@@ -7,7 +7,6 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 /// A time such as `60s`, `500ms`, `2m` or `1h`.
-#[must_use]
 pub fn duration(text: &str) -> Option<Duration> {
     let at = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at_checked(at)?;
@@ -33,7 +32,6 @@ pub fn or_default<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(dese
 }
 
 /// True if a shell accepts `name` as a variable name.
-#[must_use]
 pub fn is_variable(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
     (1..=128).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
