@@ -80,7 +80,7 @@ impl Common {
     /// The collector, where the flag or our own variable names one.
     ///
     /// # Errors
-    /// It is no address of an HTTP server. One that holds a password is not repeated.
+    /// The address is not that of an HTTP server. An address with a password is not repeated.
     pub fn collector(&self) -> Result<Option<String>, Failure> {
         // Read here, since the help shows what stands in a variable that it knows.
         let set = || std::env::var("CASEBOOK_OTLP").ok();

@@ -22,12 +22,12 @@ const WIDTH: usize = 160;
 const REASON: usize = 1_000;
 /// The widest arguments of a call.
 const ARGUMENTS: usize = 110;
-/// So many calls of a task are told one by one.
+/// The first calls of a task, which are shown one by one.
 const CALLS: u64 = 8;
-/// So many of those that follow are told together.
+/// Later calls are shown in groups of this size.
 const CALLS_AT_ONCE: u64 = 25;
 
-/// Tells an investigation event by event, and nothing twice.
+/// Shows an investigation event by event, each event once.
 #[derive(Debug, Default)]
 pub struct Teller {
     /// The latest entries of the Journal: questions and decisions stand there word for word.
@@ -35,7 +35,7 @@ pub struct Teller {
     calls: BTreeMap<TaskId, u64>,
     /// What models did for each task under way.
     thinking: BTreeMap<TaskId, Thinking>,
-    /// Every call is told, not only the first of a task.
+    /// Show every call, not only the first of a task.
     every_call: bool,
 }
 

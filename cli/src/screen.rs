@@ -51,7 +51,7 @@ pub const fn of_verdict(verdict: Verdict) -> Style {
     }
 }
 
-/// Standard output. A reader that went away is no error: what follows is not written, and nothing
+/// Standard output. If its reader is gone, further output is dropped without an error, and nothing
 /// else changes.
 pub struct Screen {
     out: Box<dyn Write + Send>,
@@ -129,12 +129,12 @@ impl Screen {
     }
 }
 
-/// Tells on standard error what is for a person and not for a script.
+/// Writes to standard error what is for a person and not for a script.
 pub fn tell(text: impl Display) {
     let _ = writeln!(anstream::AutoStream::auto(io::stderr()), "{text}");
 }
 
-/// Tells on standard error what went wrong and what to do. There is nobody to tell when that fails.
+/// Reports on standard error what went wrong and what to do. A failure to write is ignored.
 pub fn complain(failure: &Failure) {
     let mut stderr = anstream::AutoStream::auto(io::stderr());
     let _ = writeln!(stderr, "{}: {}", paint(RED.bold(), "casebook"), safe(&failure.what, 2_000));

@@ -127,7 +127,7 @@ mod tests {
     fn a_part_of_what_models_cost_is_kept_for_the_report() {
         let budget = Budget { tokens: 1000, model_calls: 2, ..Budget::default() };
         let at = |input_tokens| budget.headroom(&Usage { input_tokens, ..Usage::default() }, 0, 0);
-        assert_eq!(at(0), Headroom::Enough, "two calls are for the report, and nobody has asked a model yet");
+        assert_eq!(at(0), Headroom::Enough, "two calls are for the report, and no model was asked yet");
         assert_eq!(at(949), Headroom::Near("tokens: 949 of 1000".into()));
         assert_eq!(at(950), Headroom::Spent("tokens: 950 of 1000 (the rest is kept for the report)".into()));
     }

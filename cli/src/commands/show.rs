@@ -163,7 +163,7 @@ fn usage(report: &Report, took: &BTreeMap<TaskId, Duration>, screen: &mut Screen
 }
 
 fn played(task: &TaskUsage) -> String {
-    task.player.as_ref().map_or_else(|| "nobody".to_owned(), |p| format!("{} {}", p.name, p.version))
+    task.player.as_ref().map_or_else(|| "none".to_owned(), |p| format!("{} {}", p.name, p.version))
 }
 
 /// From each task's request to its end.

@@ -14,7 +14,7 @@ fn the_bench_has_a_task_of_each_kind_and_the_analyst_passes_it() {
     #[async_trait]
     impl Model for Silent {
         async fn ask(&self, _: &Ask, _: Duration) -> Result<Answered, AskError> {
-            Err(AskError { fault: Fault::Unavailable, message: "nobody is there".into(), attempts: 1 })
+            Err(AskError { fault: Fault::Unavailable, message: "no server there".into(), attempts: 1 })
         }
     }
     casebook_runtime::process::run(async {
@@ -33,7 +33,7 @@ fn the_bench_has_a_task_of_each_kind_and_the_analyst_passes_it() {
         let model = Arc::new(Config::parse("models.toml", text).unwrap().alone("m").unwrap());
         let trial = bench.try_on(&model, &silent, TaskKind::Plan, 9).await.unwrap();
         assert_eq!(trial.heard.len(), 1);
-        assert!(trial.outcome.result.unwrap_err().contains("nobody is there"));
+        assert!(trial.outcome.result.unwrap_err().contains("no server there"));
     })
     .unwrap();
 }

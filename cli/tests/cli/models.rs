@@ -38,7 +38,7 @@ impl Server {
         Self::holding(talks, u32::MAX)
     }
 
-    /// The same, but every request after the first `answered` waits for its answer for ever.
+    /// The same, but every request after the first `answered` never gets an answer.
     fn holding(talks: bool, answered: u32) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -194,7 +194,7 @@ fn a_run_is_recorded_and_replayed_without_network_or_key_to_the_same_report() {
 
     let replay = [&base[..], &["--replay", "kept", "--data", "again", "--out", "b"]].concat();
     place.keyless(&replay, 0);
-    assert_eq!(server.asked(), asked, "a replay asks nobody");
+    assert_eq!(server.asked(), asked, "a replay sends no request");
     let report = |folder: &str| -> casebook_protocol::Report {
         serde_json::from_slice(&std::fs::read(place.path().join(folder).join("report.json")).unwrap()).unwrap()
     };

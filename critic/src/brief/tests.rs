@@ -240,7 +240,7 @@ fn events_that_a_prompt_had_no_room_for_stay_on_the_timeline() {
     let object = json!({"narrative": "n", "events": [event], "gaps": [], "score": 0.8});
     let Ok(Answer::Timeline(draft)) = CriticBrief.read(&task, &[], &object) else { panic!() };
     let kept: Vec<&str> = draft.events.iter().map(|e| e.findings[0].as_str()).collect();
-    // The first fourteen have the lowest scores and were not shown; one of them is told anew, and what was
+    // The first fourteen have the lowest scores and were not shown; one of them is on the new Timeline, and what was
     // shown and is not told is dropped.
     assert_eq!(kept.len(), 14);
     assert!(kept.contains(&"r1-endpoint-14") && !kept.contains(&"r1-endpoint-15"), "{kept:?}");

@@ -268,7 +268,7 @@ fn failing_store_stops_the_investigation_without_loss() {
             let id = open(&hub, case(&ROSTER)).await.unwrap();
             let error = soon(hub.wait(&id)).await.unwrap_err();
             assert_eq!(error.to_string(), "cannot append: no room is left");
-            assert_eq!(soon(hub.wait(&id)).await.unwrap_err(), error, "whoever asks later learns it, too");
+            assert_eq!(soon(hub.wait(&id)).await.unwrap_err(), error, "a later request gets the same error");
             failing.1.store(u32::MAX, Ordering::SeqCst);
             hub.resume(&id).await.unwrap();
             assert_eq!(stable(&soon(hub.wait(&id)).await.unwrap()), expect);

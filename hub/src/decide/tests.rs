@@ -37,7 +37,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
     }
 }
 
-/// The events of this answer, with the guards in words.
+/// The events of this answer, with the guards as text.
 fn answered(driver: &mut Driver, task: &Task, answer: Answer) -> Vec<String> {
     driver.answer(outcome(task, answer), &[]).recorded.iter().map(|e| words(&e.event)).collect()
 }

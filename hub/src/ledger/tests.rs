@@ -28,7 +28,7 @@ async fn unpublished_report_is_not_recorded_and_is_sent_again() {
     let recorded = async || store.recorded(&investigation(), archive::REPORT_KEY).await.unwrap().is_some();
     for _ in 0..2 {
         assert!(matches!(ledger.report().await, Err(HubError::Bus(_))));
-        assert!(!recorded().await, "recorded, nobody would publish it any more");
+        assert!(!recorded().await, "once recorded, it would not be published again");
     }
     ledger.report().await.unwrap().unwrap();
     assert!(recorded().await);

@@ -146,7 +146,7 @@ fn guards_are_in_order_of_tasks_not_of_their_end() {
 }
 
 /// A log as version 1 wrote it, with model calls, a task that failed and a domain whose last Expert is gone. The
-/// file never changes: what was written once can be read for ever.
+/// file never changes: old logs stay readable.
 #[test]
 fn log_and_report_of_version_1_stay_readable() {
     let text = include_str!("../../fixtures/log-v1.ndjson");
@@ -157,7 +157,7 @@ fn log_and_report_of_version_1_stay_readable() {
     assert_eq!(state.gone.values().collect::<Vec<_>>(), ["no Expert for identity is there any more"]);
     let report = build(&state).unwrap();
     let failed = report.usage.tasks.iter().find(|t| t.failed.is_some()).unwrap();
-    assert_eq!(failed.player.as_ref().map(|p| p.name.as_str()), Some("script"), "who failed is told");
+    assert_eq!(failed.player.as_ref().map(|p| p.name.as_str()), Some("script"), "the failed player is named");
     let expect: Report = serde_json::from_str(include_str!("../../fixtures/report-v1.json")).unwrap();
     assert_eq!(report, expect);
     let written: Vec<String> = log.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();

@@ -116,7 +116,7 @@ mod tests {
         assert!(packed.form == ROW && packed.bytes.len() < CALL.len() / 2, "{} bytes", packed.bytes.len());
     }
 
-    /// Written once and never changed: what lies in files of this form has to be read for ever.
+    /// Never change these: files in this form must stay readable.
     #[test]
     fn each_form_is_read_as_it_was_written() {
         let long = CALL.repeat(100);

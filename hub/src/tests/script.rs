@@ -352,7 +352,7 @@ impl Driver {
     }
 }
 
-/// A call that nobody made, by number.
+/// A call that was not made, by number.
 pub(crate) fn numbered(n: u32) -> ToolCall {
     ToolCall {
         id: casebook_protocol::CallId::new(format!("r1.plan.t{n}.0")).unwrap(),

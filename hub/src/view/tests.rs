@@ -139,7 +139,7 @@ fn critic_sees_earlier_finding_only_if_contradicted() {
     assert_eq!(contradicting(nothing, nothing), 0);
     assert_eq!(contradicting(nothing, exonerates), 1);
     assert_eq!(contradicting(nothing, absent), 1);
-    assert_eq!(contradicting(of_host, |f| (exonerates(f), of_host(f)).1), 0, "a shared host is no contradiction");
+    assert_eq!(contradicting(of_host, |f| (exonerates(f), of_host(f)).1), 0, "a shared host does not contradict");
 }
 
 #[test]

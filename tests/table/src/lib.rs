@@ -13,7 +13,7 @@ const ANSWER: &str = "--->";
 /// a comment. The title and the input, without the end of its last line, are given to `answer`.
 ///
 /// # Panics
-/// An answer is not the one on file, or there is no case.
+/// An answer is not the one on file, or the file has no case.
 #[track_caller]
 pub fn blocks(table: &ExpectFile, answer: impl Fn(&str, &str) -> String) {
     let text = table.data();
@@ -32,7 +32,7 @@ pub fn blocks(table: &ExpectFile, answer: impl Fn(&str, &str) -> String) {
 /// Cases of one line each: `input => answer`. Lines that begin with `#` are comments.
 ///
 /// # Panics
-/// An answer is not the one on file, or there is no case.
+/// An answer is not the one on file, or the file has no case.
 #[track_caller]
 pub fn lines(table: &ExpectFile, answer: impl Fn(&str) -> String) {
     let (mut out, mut cases) = (String::new(), 0);

@@ -1,4 +1,4 @@
-//! Planted falsehoods over whole investigations: none that code can tell is believed, whoever is the
+//! Planted falsehoods over whole investigations: none that code can detect is believed, with any
 //! Critic, and no truth is lost to the checks.
 
 use std::collections::BTreeSet;
@@ -98,6 +98,6 @@ fn without_material_it_says_what_to_give() {
         assert_eq!(ended.status.code(), Some(2), "{said}");
         assert!(expected.iter().all(|part| said.contains(part)), "{said}");
     };
-    check(&[], ["there is no finished investigation in .casebook", "--cases DIR"]);
-    check(&["--cases", "."], ["there is no case in .", "alert.json and evidence/"]);
+    check(&[], ["no finished investigation in .casebook", "--cases DIR"]);
+    check(&["--cases", "."], ["no case in .", "alert.json and evidence/"]);
 }

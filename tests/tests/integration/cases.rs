@@ -11,7 +11,7 @@ use casebook_tests::score::{Score, Summary, score};
 fn sound(name: &str, score: &Score) {
     assert_eq!(score.grounded, 1.0, "{name}: every event cites a record that exists");
     assert!(score.ordered, "{name}: times never go back");
-    assert_eq!(score.duplicates, 0, "{name}: no occurrence is told twice");
+    assert_eq!(score.duplicates, 0, "{name}: each occurrence is on the Timeline once");
     assert!(score.gaps <= 3, "{name}: at most three gaps");
     assert_ne!(score.verdict, "wrong", "{name}");
 }
@@ -53,6 +53,6 @@ fn cases_with_ground_truth_hold() {
         same_over_nats(&case, &report);
     }
     let Summary { must, right, .. } = Summary::of(&all);
-    assert!(must >= 0.8, "on average {must:.2} of what must be told is told");
+    assert!(must >= 0.8, "an average of {must:.2} of the required facts is found");
     assert!(right * 3 >= all.len() * 2, "{right} of {} verdicts are right", all.len());
 }

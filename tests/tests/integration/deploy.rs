@@ -100,10 +100,10 @@ fn a_server_takes_the_files_and_lets_in_whom_they_name() {
         let error = nats::connect(&as_user("hub", "wrong")).await.map(drop).unwrap_err().to_string();
         assert!(error.contains("authorization violation"), "{error}");
         let nobody = nats::Options { credentials: None, ..as_user("hub", "hub") };
-        assert!(nats::connect(&nobody).await.is_err(), "nobody comes in without a password");
+        assert!(nats::connect(&nobody).await.is_err(), "a password is required");
         let encrypted = nats::Options { url: broker.url().replace("nats://", "tls://"), ..as_user("hub", "hub") };
         let error = nats::connect(&encrypted).await.map(drop).unwrap_err().to_string();
-        assert!(error.contains("the server answers without TLS"), "{error}");
+        assert!(error.contains("the server does not use TLS"), "{error}");
     })
     .unwrap();
 }
@@ -111,7 +111,7 @@ fn a_server_takes_the_files_and_lets_in_whom_they_name() {
 #[test]
 fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() {
     if Command::new("openssl").arg("version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("there is no openssl here: certificates are not tried");
+        eprintln!("openssl is missing: certificates are not tested");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

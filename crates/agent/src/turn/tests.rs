@@ -28,7 +28,7 @@ fn calls(tools: &[&str]) -> Input {
 }
 
 fn done(effect: &Effect) -> Input {
-    let Effect::Call { id, request, .. } = effect else { panic!("{effect:?} is no call") };
+    let Effect::Call { id, request, .. } = effect else { panic!("{effect:?} is not a call") };
     let call = ToolCall {
         id: id.clone(),
         domain: None,
@@ -53,7 +53,7 @@ fn calls_of_a_turn_run_together_and_the_mind_goes_on_when_all_are_done() {
     let first = m.step(calls(&["search", "ask"]));
     assert_eq!(ids(&first), ["r1.investigate.endpoint.t1.0", "r1.investigate.endpoint.t1.1"]);
     assert_eq!(m.step(done(&first[1])), []);
-    assert_eq!(m.step(done(&first[1])), [], "a second result of the same call is no news");
+    assert_eq!(m.step(done(&first[1])), [], "a second result of a call changes nothing");
     assert_eq!(m.step(done(&first[0])), [Effect::Think { last: false }]);
     assert_eq!(
         m.done().iter().map(|d| d.call.id.as_str()).collect::<Vec<_>>(),

@@ -134,7 +134,7 @@ fn the_index_is_used_again_only_for_the_same_evidence() {
     assert_eq!((grown.0, grown.2), (1, 3));
     assert_ne!(grown.1, first.1);
     std::fs::write(folder.index(), b"no index").unwrap();
-    assert_eq!(loads().0, 1, "what is no index is built anew");
+    assert_eq!(loads().0, 1, "an invalid index is rebuilt");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn zone_is_that_of_the_alert_without_another_source() {
         let index = files.find(|p| p.extension().is_some_and(|e| e == "sqlite")).unwrap();
         std::fs::metadata(index).unwrap().modified().unwrap()
     };
-    // Another alert of the same host, one whose moment is no zone away, and one that contradicts the first.
+    // Another alert of the same host, one whose time differs by no zone offset, and one that contradicts the first.
     let built = made();
     for (at, line) in [("2024-03-04T04:36:07Z", 8), ("2024-03-04T04:40:11Z", 8), ("2024-03-04T10:06:02Z", 3)] {
         assert_eq!(zoned(Some(&told("auth.log", line, at))).0, "2024-03-04T04:36:00Z");

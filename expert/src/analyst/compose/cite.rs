@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(named, [(EntityKind::Address, "192.0.2.77"), (EntityKind::File, "C:\\Users\\mara\\a.exe")]);
     }
 
-    /// The head of a record names the sensor, which is told of nothing.
+    /// The head of a record names the sensor, which no claim mentions.
     #[test]
     fn a_connection_is_quoted_where_its_addresses_stand() {
         let fields = [("action", "network_connect"), ("src_ip", "192.0.2.5"), ("dst_ip", "198.51.100.7")];

@@ -13,7 +13,7 @@ fn each_record_has_the_class_and_facets_on_file() {
     });
 }
 
-/// What a browser says of itself is no record of the kernel's, whatever it holds.
+/// A user agent is never read as a kernel record.
 #[test]
 fn a_collected_record_stands_in_a_field_of_messages() {
     let in_field = |field: &str| {

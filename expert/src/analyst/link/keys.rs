@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(process_keys(&Rec::with(&start)), (vec!["pc1#9".into()], vec!["pc1#7".into()]));
         let wrote = [&ids[..], &[("ActionType", "FileCreated"), ("FileName", "b.exe")]].concat();
         assert_eq!(process_keys(&Rec::with(&wrote)), (vec!["pc1#7".into()], Vec::new()));
-        // What is opened was there before and is no part of what the opener did.
+        // The opened file existed before and is not an act of the opener.
         let opened = [("SourceProcessGUID", "{A}"), ("TargetProcessId", "9"), ("EventID", "10"), ("Hostname", "PC1")];
         assert_eq!(process_keys(&Rec::with(&opened)), (vec!["{a}".into()], Vec::new()));
     }

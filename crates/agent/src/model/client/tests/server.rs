@@ -76,7 +76,7 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// A server of these replies, one a request; the last is served for ever.
+    /// A server of these replies, one a request; the last one is repeated.
     pub(super) async fn start(replies: impl IntoIterator<Item = Serve>) -> Self {
         let replies: Arc<[Serve]> = replies.into_iter().collect();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
