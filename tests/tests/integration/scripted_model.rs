@@ -41,5 +41,5 @@ fn an_unknown_script_is_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_scripted-model")).args(["--script", "x"]).output().unwrap();
     assert!(!output.status.success());
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(error.trim(), "scripted-model: there is no script \"x\": take default or benchmark");
+    assert_eq!(error.trim(), "scripted-model: expected the script default or benchmark, got \"x\"");
 }

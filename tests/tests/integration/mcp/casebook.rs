@@ -101,7 +101,7 @@ fn cited(client: &mut Client, id: &str, citation: &Value) {
         assert!(refused.contains(expect), "{arguments}: {refused}");
     }
     let refused = client.call("open_investigation", &json!({"alert": "text"})).unwrap_err();
-    assert!(refused.contains("cannot be read"), "{refused}");
+    assert!(refused.contains("cannot read the arguments"), "{refused}");
 }
 
 #[test]
