@@ -259,7 +259,7 @@ fn recorded_run_replays_to_the_same_report_without_network() {
     let calls = lab.server.log().counts().requests;
     let replay = |folder: &Path| Reasoners::of(Arc::clone(&config), Arc::new(Replay::open(folder).unwrap()));
     let second = run("replayed", replay(recording.path()));
-    assert_eq!(lab.server.log().counts().requests, calls, "a replay asks nobody");
+    assert_eq!(lab.server.log().counts().requests, calls, "a replay sends no request");
     assert_eq!(casebook_report::compare::stable(&first), casebook_report::compare::stable(&second));
     for file in files(recording.path()) {
         assert!(!std::fs::read_to_string(&file).unwrap().contains(KEY), "{}", file.display());
@@ -268,5 +268,8 @@ fn recorded_run_replays_to_the_same_report_without_network() {
     std::fs::remove_file(gone).unwrap();
     let third = run("missing", replay(recording.path()));
     let failed = failures(&third);
-    assert!(failed.iter().any(|f| f.contains("no answer for r1.review.m1") && f.contains("not made")), "{failed:?}");
+    assert!(
+        failed.iter().any(|f| f.contains("no reply to r1.review.m1") && f.contains("did not make this call")),
+        "{failed:?}"
+    );
 }
