@@ -26,7 +26,7 @@ pub fn checked(http: Option<SocketAddr>) -> Result<(), Failure> {
 pub async fn serve(command: &str, served: Served, http: Option<SocketAddr>, stop: &mut Stop) -> Result<Exit, Failure> {
     let ended = match http {
         None => serve::stdio(served, stop).await,
-        Some(address) => serve::http(served, address, stop, |bound| announce(command, bound)).await,
+        Some(address) => serve::http(served, address, stop, Box::new(|bound| announce(command, bound))).await,
     };
     ended.map(|()| Exit::Done).map_err(|e| failure(&e))
 }

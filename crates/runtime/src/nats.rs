@@ -1,6 +1,7 @@
 //! [`Bus`](crate::bus::Bus) and [`Store`](crate::store::Store) over NATS JetStream. Only this module and its
 //! submodules use `async_nats`.
 
+use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -116,7 +117,12 @@ impl Refusals {
 }
 
 /// Connects once, without retries.
-pub async fn connect(options: &Options) -> Result<Connection, NatsError> {
+pub fn connect(options: &Options) -> BoxFuture<'_, Result<Connection, NatsError>> {
+    // Boxed here, so that the crates of callers do not compile the NATS client again.
+    Box::pin(connected(options))
+}
+
+async fn connected(options: &Options) -> Result<Connection, NatsError> {
     crate::tls::install();
     let url = options.url.clone();
     let refused = Refusals::default();

@@ -1,5 +1,6 @@
 //! Serves our own [`Tools`] over MCP: standard input and output, or streamable HTTP on the loopback.
 
+use futures_util::future::BoxFuture;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +57,12 @@ pub enum ServeError {
 
 /// Serves one client over standard input and output until the input ends or a request to stop. No other code may write
 /// to standard output.
-pub async fn stdio(served: Served, stop: &mut Stop) -> Result<(), ServeError> {
+pub fn stdio(served: Served, stop: &mut Stop) -> BoxFuture<'_, Result<(), ServeError>> {
+    // Boxed here, so that the crates of callers do not compile the MCP library again.
+    Box::pin(over_stdio(served, stop))
+}
+
+async fn over_stdio(served: Served, stop: &mut Stop) -> Result<(), ServeError> {
     let transport = Patient::new(tokio::io::stdin(), tokio::io::stdout());
     let serving = async {
         let running = match Handler::new(served).serve(transport).await {
@@ -78,13 +84,13 @@ pub async fn stdio(served: Served, stop: &mut Stop) -> Result<(), ServeError> {
 
 /// Serves any number of clients over streamable HTTP at `http://ADDRESS/mcp` until a request to stop. `bound` gets the
 /// address, with the chosen port if it was 0.
-pub async fn http(
+pub fn http<'a>(
     served: Served,
     address: SocketAddr,
-    stop: &mut Stop,
-    bound: impl FnOnce(SocketAddr),
-) -> Result<(), ServeError> {
-    http::serve(Handler::new(served), address, stop, bound).await
+    stop: &'a mut Stop,
+    bound: Box<dyn FnOnce(SocketAddr) + Send + 'a>,
+) -> BoxFuture<'a, Result<(), ServeError>> {
+    Box::pin(http::serve(Handler::new(served), address, stop, bound))
 }
 
 /// The line with the address of a server such as `casebook mcp`, so that a caller that gave port 0 can read the port.

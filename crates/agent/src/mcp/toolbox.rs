@@ -7,7 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use casebook_protocol::{SourceInfo, Toolset, one_line, source_name};
 use casebook_runtime::config::ConfigFault;
-use futures_util::future::join_all;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, join_all};
 use serde_json::{Map, Value};
 
 use super::guard::{Judged, judge};
@@ -40,11 +41,21 @@ impl Toolbox {
     ///
     /// # Errors
     /// The pins cannot be read. If they cannot be written, the tools of new servers are held back instead.
-    pub async fn open(
+    pub fn open<'a>(
+        team: &'a Path,
+        servers: &'a Servers,
+        policy: &'a Policy,
+        wanted: &'a (dyn Fn(&str) -> bool + Sync),
+    ) -> BoxFuture<'a, Result<Self, ConfigFault>> {
+        // Boxed here, so that the crates of callers do not compile the MCP library again.
+        Box::pin(Self::connected(team, servers, policy, wanted))
+    }
+
+    async fn connected(
         team: &Path,
         servers: &Servers,
         policy: &Policy,
-        wanted: &dyn Fn(&str) -> bool,
+        wanted: &(dyn Fn(&str) -> bool + Sync),
     ) -> Result<Self, ConfigFault> {
         let pins = Pins::read(team)?;
         let all = servers.all.iter().filter(|(name, _)| wanted(name)).map(|(name, way)| {
@@ -83,8 +94,8 @@ impl Toolbox {
         (!all.servers.is_empty()).then_some(all)
     }
 
-    pub async fn close(&self) {
-        join_all(self.servers.iter().map(|server| server.link.close())).await;
+    pub fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(join_all(self.servers.iter().map(|server| server.link.close())).map(drop))
     }
 }
 

@@ -163,7 +163,7 @@ async fn post(address: SocketAddr, headers: &str, body: &Value) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn over_http_the_loopback_alone_is_served_and_no_page_of_a_browser() {
     let (stopper, mut stop) = Stop::by_hand();
-    let refused = http(served(), "0.0.0.0:0".parse().unwrap(), &mut stop, |_| {}).await.unwrap_err();
+    let refused = http(served(), "0.0.0.0:0".parse().unwrap(), &mut stop, Box::new(|_| {})).await.unwrap_err();
     assert!(
         refused.to_string().starts_with("expected a loopback address such as 127.0.0.1:0, got 0.0.0.0:0"),
         "{refused}"
@@ -171,7 +171,7 @@ async fn over_http_the_loopback_alone_is_served_and_no_page_of_a_browser() {
     let (tell, told) = tokio::sync::oneshot::channel();
     let serving = tokio::spawn(async move {
         let bound = |address| tell.send(address).unwrap();
-        http(served(), "127.0.0.1:0".parse().unwrap(), &mut stop, bound).await.unwrap();
+        http(served(), "127.0.0.1:0".parse().unwrap(), &mut stop, Box::new(bound)).await.unwrap();
     });
     let address = told.await.unwrap();
     assert_eq!(announcement("casebook mcp", address), format!("casebook mcp http://{address}/mcp"));
