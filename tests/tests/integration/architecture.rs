@@ -102,7 +102,7 @@ fn libraries_stay_where_they_are_used() {
     }
     absent("report", &["tokio", "actix", "async-nats", "rusqlite"]);
     absent("evidence", &["tokio", "actix", "async-nats"]);
-    absent("hub", &["rmcp", "jsonschema"]);
+    absent("hub", &["rmcp", "boon"]);
     assert!(reach["casebook-runtime"].contains("tokio"), "the test sees dependencies at all");
 }
 

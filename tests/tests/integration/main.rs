@@ -45,4 +45,5 @@ mod scripted_model;
 mod sim;
 mod team;
 mod telemetry;
+mod tidy;
 mod tools;

@@ -1,0 +1,48 @@
+//! Words that make a text hard to read stay out of the documents and out of the program's code and texts.
+
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// Each has a plainer form, such as "not a" for "is no", and "show", "report" or "log" for "tell".
+const BANNED: &str = r"\b(whoever|nobody|somebody|seldom|for ever|is told|are told|was told|in words|at the most|at the least|so often)\b";
+const ENDINGS: [&str; 3] = ["md", "rs", "html"];
+/// Folders that no reader of the product meets. Prompts are written for models and change with their version.
+const LEFT_OUT: [&str; 5] = ["target", "tests", "prompts", "fixtures", "benches"];
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if path.is_dir() && !name.starts_with('.') && !LEFT_OUT.contains(&name.as_str()) {
+            files(&path, found);
+        } else if path.extension().is_some_and(|e| ENDINGS.iter().any(|ending| e == *ending)) && name != "tests.rs" {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn documents_and_product_have_no_banned_word() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let banned = Regex::new(BANNED).unwrap();
+    assert!(banned.is_match("what nobody told it of"));
+    let mut all = Vec::new();
+    for part in std::fs::read_dir(root).unwrap().flatten().map(|entry| entry.path()) {
+        let known = ["crates", "cli", "critic", "deploy", "director", "docs", "expert", "hub", "protocol"];
+        if known.iter().any(|name| part.ends_with(name)) {
+            files(&part, &mut all);
+        } else if part.extension().is_some_and(|e| e == "md") {
+            all.push(part);
+        }
+    }
+    assert!(all.len() > 350, "only {} files are found", all.len());
+    let mut found = Vec::new();
+    for path in &all {
+        let text = std::fs::read_to_string(path).unwrap();
+        let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+        // `words::` is the module with the words of reports.
+        let lines = (1..).zip(text[..end].lines()).filter(|(_, line)| banned.is_match(&line.replace("words::", "")));
+        found.extend(lines.map(|(n, line)| format!("{}:{n}: {}", path.display(), line.trim())));
+    }
+    assert!(found.is_empty(), "write these in plain English:\n{}", found.join("\n"));
+}
