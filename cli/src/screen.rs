@@ -145,6 +145,8 @@ pub fn complain(failure: &Failure) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
 
     #[test]
@@ -152,8 +154,42 @@ mod tests {
         assert_eq!(safe("a\u{1b}]0;title\u{7}b\u{202e}c\nd", 200), "a⟨U+001B⟩]0;title⟨U+0007⟩b⟨U+202E⟩c d");
     }
 
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
-    fn a_reader_that_went_away_is_no_error() {
+    fn text_wraps_at_words_on_a_terminal_only() {
+        let shown = |width: Option<usize>| {
+            let written = Written::default();
+            let mut screen = Screen { width, ..Screen::on(Box::new(written.clone())) };
+            screen.wrapped("  1. ", PLAIN, "the first words and some that follow them");
+            let bytes = written.0.lock().unwrap().clone();
+            String::from_utf8(bytes).unwrap()
+        };
+        assert_eq!(shown(Some(30)), "  1. the first words and some\n     that follow them\n");
+        assert_eq!(shown(None), "  1. the first words and some that follow them\n");
+    }
+
+    #[test]
+    fn time_has_seconds_and_a_zone() {
+        let at: Timestamp = "2026-01-31T23:30:00.123456Z".parse().unwrap();
+        let mut screen = Screen::on(Box::new(io::sink()));
+        assert_eq!(screen.time(at), "2026-01-31 23:30:00 UTC");
+        screen.zone = TimeZone::fixed(jiff::tz::offset(1));
+        assert_eq!(screen.time(at), "2026-02-01 00:30:00 +01:00");
+    }
+
+    #[test]
+    fn closed_reader_is_not_an_error() {
         struct Gone(io::ErrorKind);
         impl Write for Gone {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {

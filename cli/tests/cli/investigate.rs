@@ -178,3 +178,24 @@ fn what_a_person_types_from_alert_to_verified_report() {
     assert!(casebook(&["resume", id]).contains("Report"), "one that is finished gives its report");
     assert!(casebook(&["verify", id, "--evidence", "logs"]).contains("everything is unchanged since it was recorded"));
 }
+
+#[test]
+fn demo_prints_at_most_sixty_lines_and_writes_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let demo = |verbose: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_casebook"));
+        command.arg("demo").args(verbose).args(["--budget-rounds", "2"]).current_dir(folder.path());
+        let output = command.env_remove("CASEBOOK_DATA").env_remove("CASEBOOK_LOG").output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let calm = demo(&[]);
+    assert!(calm.lines().count() <= 60, "{calm}");
+    assert!(calm.contains("Round 1   discovery: ") && calm.ends_with("Report report/report.html\n"), "{calm}");
+    assert!(folder.path().join("report/report.html").exists());
+    let steps = demo(&["-v"]);
+    assert!(steps.contains("Round 1, discovery") && steps.contains("more calls"), "{steps}");
+    assert!(steps.lines().count() > 60);
+    let calls = demo(&["-vv"]);
+    assert!(!calls.contains("more calls") && calls.lines().count() > steps.lines().count());
+}
