@@ -42,14 +42,14 @@ const MOST: f64 = 1_000_000.0;
 
 /// Millionths of an amount such as `2.50`, which may have six decimals.
 pub fn micros(text: &str) -> Result<u64, String> {
-    let wrong = || "expected an amount such as 2.50, with at most six decimals".to_owned();
+    let expected = || "expected an amount such as 2.50, with at most six decimals".to_owned();
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if part.len() > 6 || !(whole.to_owned() + part).bytes().all(|b| b.is_ascii_digit()) {
-        return Err(wrong());
+        return Err(expected());
     }
-    let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    let part: u64 = format!("{part:0<6}").parse().map_err(|_| wrong())?;
-    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(part)).ok_or_else(wrong)
+    let whole: u64 = whole.parse().map_err(|_| expected())?;
+    let part: u64 = format!("{part:0<6}").parse().map_err(|_| expected())?;
+    whole.checked_mul(1_000_000).and_then(|w| w.checked_add(part)).ok_or_else(expected)
 }
 
 /// An amount of money in millionths, written as a number or as a text.
