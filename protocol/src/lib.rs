@@ -10,6 +10,7 @@
 //! Agents share information through three channels only: the Director's Journal ([`journal`]), the Critic's Review
 //! ([`review`]) and the Critic's Timeline ([`timeline`]).
 
+pub mod act;
 pub mod alert;
 pub mod budget;
 pub mod checked;
@@ -34,6 +35,7 @@ pub mod timeline;
 pub mod tool;
 pub mod view;
 
+pub use act::{Act, ActKind, ActPart, Acts, Claim, MAX_ACTS};
 pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line, one_sentence};
 pub use budget::{Budget, Headroom, Usage};
 pub use checked::{Checked, CitationCheck, RecordRef};
