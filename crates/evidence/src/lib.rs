@@ -11,6 +11,7 @@ mod catalog;
 mod classify;
 mod detect;
 mod error;
+pub mod facet;
 mod fields;
 mod hint;
 mod index;

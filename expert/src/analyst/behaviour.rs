@@ -8,7 +8,7 @@ use casebook_protocol::{Bearing, Weight};
 use regex::Regex;
 use serde::Deserialize;
 
-use super::facet::{Class, Facet, Facets};
+use casebook_evidence::facet::{Class, Facet, Facets};
 
 const FILE: &str = include_str!("behaviours.toml");
 

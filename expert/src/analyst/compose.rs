@@ -18,10 +18,10 @@ use marks::{mark_fetches, mark_networks, mark_shells, mark_sign_ins, mark_taken_
 use rank::{hands_on, rank, wraps};
 
 use super::behaviour::Behaviour;
-use super::facet::{Class, Facet};
 use super::link::{Kin, flow_keys, process_keys, seconds};
 use super::rec::Rec;
 use super::{Case, account, describe, logon};
+use casebook_evidence::facet::{Class, Facet};
 
 /// Findings of one Expert in one round, the strongest first.
 const MOST: usize = 40;

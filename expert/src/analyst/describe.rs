@@ -3,9 +3,9 @@
 use casebook_protocol::{Bearing, one_line};
 
 use super::behaviour::Behaviour;
-use super::facet::roles::audit_prefix;
-use super::facet::{Class, Facet, last};
 use super::rec::Rec;
+use casebook_evidence::facet::audit_prefix;
+use casebook_evidence::facet::{Class, Facet, last};
 
 mod windows;
 

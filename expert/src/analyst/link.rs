@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use casebook_protocol::{Bearing, Timestamp, Weight};
 
 use super::behaviour::Behaviour;
-use super::facet::{Class, Facet};
 use super::logon;
 use super::rec::Rec;
+use casebook_evidence::facet::{Class, Facet};
 
 mod keys;
 

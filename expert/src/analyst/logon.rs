@@ -9,9 +9,9 @@ use casebook_protocol::Timestamp;
 use serde_json::json;
 
 use super::account;
-use super::facet::{Class, Facet, event_id, last};
 use super::link::{moved, seconds};
 use super::rec::Rec;
+use casebook_evidence::facet::{Class, Facet, event_id, last};
 
 /// Seconds before the alert in which a network sign-in may be that of the actor.
 const NETWORK_SECONDS: i64 = 120;
@@ -30,17 +30,8 @@ fn ids(rec: &Rec) -> impl Iterator<Item = (u64, &str)> {
     rec.fields
         .iter()
         .filter(move |(path, _)| named(path))
-        .filter_map(|(_, value)| Some((number(value)?, value.trim())))
+        .filter_map(|(_, value)| Some((casebook_evidence::facet::number(value)?, value.trim())))
         .filter(|(id, _)| !SYSTEM.contains(id))
-}
-
-/// A decimal or hexadecimal number.
-pub(super) fn number(text: &str) -> Option<u64> {
-    let text = text.trim();
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
 }
 
 /// Without the domain, because only some sensors write it.
@@ -142,8 +133,8 @@ mod tests {
 
     use casebook_protocol::CallId;
 
-    use super::super::facet::Facets;
     use super::*;
+    use casebook_evidence::facet::Facets;
 
     fn rec(at: &str, fields: &[(&str, &str)]) -> Rec {
         let fields: BTreeMap<String, String> =

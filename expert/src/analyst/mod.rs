@@ -7,16 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_agent::reasoner::{Action, Done};
 use casebook_agent::worker::{answer, call};
-use casebook_evidence::{Hint, PointedRecord};
+use casebook_evidence::{Hint, PointedRecord, facet};
 use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
 
 mod absence;
 mod account;
 mod behaviour;
-mod class;
 mod compose;
 mod describe;
-mod facet;
 mod link;
 mod logon;
 mod plan;

@@ -8,11 +8,11 @@ use casebook_protocol::{Bearing, CallStatus, EntityKind, Timestamp, Weight};
 use serde_json::{Map, Value, json};
 
 use super::behaviour;
-use super::facet::{Class, Facet};
 use super::link::{Links, flow_keys, moved, process_keys, seconds, session_keys};
 use super::logon;
 use super::rec::Rec;
 use super::seed::{Seed, Seeds};
+use casebook_evidence::facet::{Class, Facet};
 use casebook_evidence::pointed;
 
 /// Evidence with at most this many records is searched whole; larger evidence only around the alert.
@@ -233,7 +233,7 @@ impl Search<'_> {
         for rec in alerted {
             // Sensors of one host write the same id in decimal or hexadecimal.
             let Some(id) = rec.field(&["processid"]).filter(|id| id.starts_with("0x")) else { continue };
-            let Some(plain) = logon::number(id).filter(|n| *n > 4) else { continue };
+            let Some(plain) = casebook_evidence::facet::number(id).filter(|n| *n > 4) else { continue };
             for (written, field) in [(plain.to_string(), "ProcessId"), (id.to_owned(), "NewProcessId")] {
                 let condition = json!([{"field": field, "op": "eq", "value": written}]);
                 for (from, to, order, limit) in
@@ -282,17 +282,17 @@ impl Search<'_> {
     fn process(&self, rec: &Rec) -> Vec<CallRequest> {
         let Some(at) = rec.time else { return Vec::new() };
         let field = |wanted: &[&str]| {
-            rec.fields
-                .iter()
-                .find(|(path, _)| wanted.contains(&super::facet::last(path, 1).as_str()) && !path.contains("parent"))
+            rec.fields.iter().find(|(path, _)| {
+                wanted.contains(&casebook_evidence::facet::last(path, 1).as_str()) && !path.contains("parent")
+            })
         };
         let own = field(&["createdprocessid", "targetprocessid", "tgtprocpid"])
             .or_else(|| field(&["pid", "processid", "newprocessid"]));
         let parent = rec.fields.iter().find(|(path, _)| {
             matches!(
-                super::facet::last(path, 1).as_str(),
+                casebook_evidence::facet::last(path, 1).as_str(),
                 "ppid" | "parentprocessid" | "parentpid" | "initiatingprocessid" | "actingprocessid" | "srcprocpid"
-            ) || super::facet::last(path, 2) == "columns.parent"
+            ) || casebook_evidence::facet::last(path, 2) == "columns.parent"
         });
         let edge = |by: i64| moved(at, by);
         let (Some((own_field, pid)), Some((parent_field, ppid)), Some(from), Some(to)) =

@@ -8,8 +8,8 @@ use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Times
 use serde_json::Value;
 
 use super::behaviour::{self, Behaviour};
-use super::facet::makes::of_honeypot;
-use super::facet::{Class, Facet, Facets, last};
+use casebook_evidence::facet::of_honeypot;
+use casebook_evidence::facet::{Class, Facet, Facets, last};
 
 #[derive(Debug)]
 pub(crate) struct Rec {

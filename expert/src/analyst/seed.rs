@@ -7,7 +7,7 @@ use casebook_protocol::{Alert, EntityKind, Timestamp};
 use regex::Regex;
 use serde_json::Value;
 
-use super::facet::last;
+use casebook_evidence::facet::last;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seed {

@@ -9,9 +9,9 @@ use casebook_protocol::{Citation, Entity, EntityKind, FindingDraft, FindingKind,
 use serde_json::{Value, json};
 
 use super::Case;
-use super::facet::{Class, Facet};
 use super::link::{moved, seconds};
 use super::rec::Rec;
+use casebook_evidence::facet::{Class, Facet};
 
 mod answer;
 mod around;
@@ -140,7 +140,7 @@ fn opposite(failed: &str) -> Option<&'static str> {
 
 /// Connection states of Zeek without an answer, and words of firewalls.
 fn refused(path: &str, state: &str) -> bool {
-    super::facet::last(path, 1) == "connstate" && matches!(state, "REJ" | "S0" | "RSTOS0" | "RSTRH" | "SH")
+    casebook_evidence::facet::last(path, 1) == "connstate" && matches!(state, "REJ" | "S0" | "RSTOS0" | "RSTRH" | "SH")
 }
 
 /// The registered domain of a name, with a leading dot: the last two parts, or three below a public suffix such

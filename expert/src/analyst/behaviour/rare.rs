@@ -1,8 +1,8 @@
 //! Windows settings, files and tools that are rarely used legitimately, and similar legitimate ones.
 
-use super::super::facet::Facets;
 use super::all;
 use super::windows::{SYSMON, check, shown};
+use casebook_evidence::facet::Facets;
 
 /// A start of a program, as Sysmon records it.
 #[track_caller]

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::facet::Facets;
 use super::*;
+use casebook_evidence::facet::Facets;
 
 pub(super) fn shown(fields: &[(&str, &str)]) -> BTreeSet<&'static str> {
     let raw = fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect::<String>();

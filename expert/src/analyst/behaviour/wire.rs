@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use casebook_protocol::Bearing;
 use serde_json::{Value, json};
 
-use super::super::facet::{Facet, Facets};
 use super::{Behaviour, all};
 use crate::analyst::rec::{self, Rec};
+use casebook_evidence::facet::{Facet, Facets};
 
 type Map = BTreeMap<String, String>;
 

@@ -7,10 +7,10 @@ use casebook_trust::claim::Corpus;
 
 use super::Pick;
 use crate::analyst::account;
-use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::brought;
 use crate::analyst::rec::Rec;
 use crate::analyst::seed::patterns;
+use casebook_evidence::facet::{Class, Facet};
 
 pub(super) fn corpus(cited: &[&Pick<'_>]) -> Corpus {
     let mut corpus = Corpus::default();
@@ -129,7 +129,7 @@ mod tests {
     use casebook_protocol::CallId;
 
     use super::*;
-    use crate::analyst::facet::Facets;
+    use casebook_evidence::facet::Facets;
 
     #[test]
     fn what_a_command_reaches_is_named_and_what_every_system_has_is_not() {

@@ -7,10 +7,10 @@ use super::cite::{cite, corpus, entities, time};
 use super::rank::program;
 use super::{CITED, Group, Pick, excuse, is_instruction};
 use crate::analyst::behaviour::Behaviour;
-use crate::analyst::facet::Class;
 use crate::analyst::link::Kin;
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, describe};
+use casebook_evidence::facet::Class;
 
 /// If the records of the alerted activity show two kinds of behaviour, each becomes a finding: together they
 /// weigh more, and the Critic can doubt each alone.

@@ -11,10 +11,10 @@ use casebook_trust::chosen;
 
 use super::{Group, Pick};
 use crate::analyst::behaviour::Behaviour;
-use crate::analyst::facet::{Class, Facet, Facets, last};
 use crate::analyst::link::{Kin, brought, process_keys};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
+use casebook_evidence::facet::{Class, Facet, Facets, last};
 use casebook_evidence::is_message;
 
 /// The records that explain the alerted activity, each with the matching behaviours. If two sensors saw it, each

@@ -10,10 +10,10 @@ use regex::Regex;
 
 use super::cite::cite;
 use super::{Group, on_the_wire};
-use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::seconds;
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
+use casebook_evidence::facet::{Class, Facet};
 
 /// A sign-in from an address that guessed passwords before.
 pub(super) fn mark_sign_ins(findings: &mut [FindingDraft], groups: &[Group<'_>], case: &Case, done: &[Done]) {

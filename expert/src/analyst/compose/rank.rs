@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use casebook_protocol::{Bearing, Weight};
 
-use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::{Kin, seconds};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account, logon};
+use casebook_evidence::facet::{Class, Facet};
 
 /// The sign-in of the actor: above records that are only near, below serious ones.
 const ARRIVAL: u32 = 160;

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use casebook_protocol::CallId;
 use casebook_table::{blocks, expect_file};
 
-use super::super::facet::Facets;
 use super::*;
+use casebook_evidence::facet::Facets;
 
 /// The fields of a record, each on a line of its own.
 pub(super) fn fields(text: &str) -> BTreeMap<String, String> {

@@ -2,8 +2,8 @@
 //! happened.
 
 use super::{named, quote};
-use crate::analyst::facet::{Class, Facet, event_id, last};
 use crate::analyst::rec::Rec;
+use casebook_evidence::facet::{Class, Facet, event_id, last};
 
 /// Event ids that only one provider uses.
 const EVENTS: &[(&str, &str)] = &[

@@ -1,63 +1,12 @@
 //! Keys that link records: processes, connections and sessions.
 
-use crate::analyst::facet::roles::audit_prefix;
-use crate::analyst::facet::{Class, Facet, last};
+use crate::analyst::account;
 use crate::analyst::rec::Rec;
-use crate::analyst::{account, logon};
+use casebook_evidence::facet::audit_prefix;
+use casebook_evidence::facet::{Class, Facet, last};
 
 pub(crate) fn process_keys(rec: &Rec) -> (Vec<String>, Vec<String>) {
-    let host = rec.facets.get(Facet::Host).unwrap_or("").to_ascii_lowercase();
-    let mut own = Vec::new();
-    let mut parent = Vec::new();
-    // In a process start of the Security log, `ProcessId` is the parent.
-    let started = rec.field(&["newprocessid"]).is_some();
-    let starts = rec.class() == Class::ProcessStart;
-    for (path, value) in &rec.fields {
-        let value = value.trim();
-        if value.is_empty() || value == "0" || value == "0x0" || value == "-" || by_the_writer(path) {
-            continue;
-        }
-        let (one, two) = (last(path, 1), last(path, 2));
-        // The Security log writes process ids in hexadecimal, other sensors in decimal.
-        let id = || logon::number(value).map_or_else(|| value.to_owned(), |n| n.to_string());
-        match one.as_str() {
-            "processid" if started => parent.push(format!("{host}#{}", id())),
-            "processguid" | "sourceprocessguid" => own.push(value.to_ascii_lowercase()),
-            "parentprocessguid" => parent.push(value.to_ascii_lowercase()),
-            "execid" if two != "parent.execid" => own.push(value.to_owned()),
-            "parentexecid" if two != "parent.parentexecid" => parent.push(value.to_owned()),
-            // In other records, the target existed before.
-            "targetprocessid" | "tgtprocpid" if starts => own.push(format!("{host}#{}", id())),
-            // The acting program, for sensors that name it beside the affected one.
-            "initiatingprocessid" | "actingprocessid" | "srcprocpid" if starts => {
-                parent.push(format!("{host}#{}", id()))
-            }
-            "pid"
-            | "processid"
-            | "newprocessid"
-            | "createdprocessid"
-            | "initiatingprocessid"
-            | "actingprocessid"
-            | "srcprocpid"
-                if !matches!(two.as_str(), "parent.pid" | "container.pid") =>
-            {
-                own.push(format!("{host}#{}", id()))
-            }
-            "ppid" | "parentprocessid" | "parentpid" | "creatorprocessid" | "createdprocessparentid" => {
-                parent.push(format!("{host}#{}", id()))
-            }
-            // The process table of osquery.
-            "parent" if two == "columns.parent" => parent.push(format!("{host}#{}", id())),
-            _ => {}
-        }
-    }
-    (own, parent)
-}
-
-/// Windows adds to each record the process that wrote it, which is the logging service.
-fn by_the_writer(path: &str) -> bool {
-    let path = path.to_ascii_lowercase();
-    path.contains("execution") || path.contains("winlog.process")
+    casebook_evidence::facet::process_keys(&rec.fields, &rec.facets)
 }
 
 pub(crate) fn flow_keys(rec: &Rec) -> Vec<String> {

@@ -1,8 +1,8 @@
 use casebook_protocol::CallId;
 use casebook_table::{blocks, expect_file};
 
-use super::super::facet::Facets;
 use super::*;
+use casebook_evidence::facet::Facets;
 
 /// The record of a text: its fields, `@ ` its time, `> ` what it says, `! ` a behaviour that it shows.
 fn rec(text: &str) -> Rec {

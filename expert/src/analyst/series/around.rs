@@ -11,9 +11,9 @@ use serde_json::json;
 use super::answer;
 use super::beside::{AROUND, by_the_system, first_of, of_unix};
 use crate::analyst::Case;
-use crate::analyst::facet::{Class, Facet};
 use crate::analyst::link::moved;
 use crate::analyst::rec::Rec;
+use casebook_evidence::facet::{Class, Facet};
 
 /// Seconds before and after such a change in which a package installation may be its cause.
 const INSTALLING: (i64, i64) = (-120, 60);

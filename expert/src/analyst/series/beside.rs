@@ -8,11 +8,11 @@ use serde_json::json;
 
 use super::{ACCEPTED, answer};
 use crate::analyst::compose::{much, sent};
-use crate::analyst::facet::roles::audit_prefix;
-use crate::analyst::facet::{Class, Facet, last};
 use crate::analyst::link::{moved, seconds};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account, describe};
+use casebook_evidence::facet::audit_prefix;
+use casebook_evidence::facet::{Class, Facet, last};
 
 /// The last SSH sign-in before a record of a system log.
 pub(super) fn signed_in_before(rec: &Rec) -> Option<CallRequest> {

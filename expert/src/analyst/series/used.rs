@@ -7,9 +7,9 @@ use casebook_agent::worker::call;
 use serde_json::json;
 
 use super::answer;
-use crate::analyst::facet::{Class, Facet};
 use crate::analyst::rec::Rec;
 use crate::analyst::{Case, account};
+use casebook_evidence::facet::{Class, Facet};
 
 pub(super) fn request(case: &Case) -> Option<CallRequest> {
     let (rec, account) = changed(case)?;

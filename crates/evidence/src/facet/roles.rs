@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Facet, Named, usable};
-use casebook_evidence::is_message;
+use crate::is_message;
 
 type Values = BTreeMap<Facet, String>;
 
@@ -36,7 +36,7 @@ fn first<'a>(names: &[Named<'a>], wanted: &[&str]) -> Option<&'a str> {
 
 /// True for a field at the top of the record, or directly below the wrapper of a collector. The recorded party
 /// may have chosen deeper names, such as labels.
-pub(crate) fn outer(path: &str) -> bool {
+pub fn outer(path: &str) -> bool {
     const ENVELOPES: [&str; 9] =
         ["record", "_source", "columns", "properties", "event", "eventdata", "data", "jsonpayload", "fields"];
     match path.split_once('.') {
@@ -48,7 +48,7 @@ pub(crate) fn outer(path: &str) -> bool {
 }
 
 /// The path in front of the fields of a Linux audit record: empty, or the field of a collector.
-pub(crate) fn audit_prefix(fields: &BTreeMap<String, String>) -> Option<&str> {
+pub fn audit_prefix(fields: &BTreeMap<String, String>) -> Option<&str> {
     fields.keys().filter_map(|path| path.strip_suffix("audit.serial")).find(|prefix| {
         let field = prefix.trim_end_matches('.');
         (prefix.is_empty() || is_message(field) && field.matches('.').count() <= 1)

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::facet::roles::{audit_prefix, outer};
-use super::facet::{Class, Facet, event_id, last};
+use super::{Class, Facet, audit_prefix, event_id, last, outer};
 
 type Values = BTreeMap<Facet, String>;
 
-pub(crate) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str) -> Class {
+pub(super) fn of(values: &Values, fields: &BTreeMap<String, String>, text: &str) -> Class {
     let has = |facet| values.contains_key(&facet);
     let action = values.get(&Facet::Action).map(|a| a.to_ascii_lowercase()).unwrap_or_default();
     if judged(fields) {

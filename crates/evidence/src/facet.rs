@@ -1,21 +1,27 @@
 //! Reads a record in terms that all logs share (facets): who did what, to what, from where. The names of fields
 //! decide, so that unknown products can be read.
 
-pub(crate) mod makes;
+mod class;
+mod keys;
+mod makes;
 mod names;
 mod outcome;
-pub(crate) mod roles;
+mod roles;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use casebook_evidence::is_message;
+use crate::is_message;
+
+pub use keys::{number, process_keys};
+pub use makes::of_honeypot;
+pub use roles::{audit_prefix, outer};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Facet {
+pub enum Facet {
     Action,
     Process,
     Command,
@@ -47,7 +53,7 @@ pub(crate) enum Facet {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Class {
+pub enum Class {
     ProcessStart,
     ProcessEnd,
     ProcessAccess,
@@ -80,19 +86,19 @@ pub(crate) enum Class {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Facets {
+pub struct Facets {
     values: BTreeMap<Facet, String>,
-    pub(crate) class: Option<Class>,
+    pub class: Option<Class>,
 }
 
 const ACTION_MAX: usize = 120;
 
 impl Facets {
-    pub(crate) fn get(&self, facet: Facet) -> Option<&str> {
+    pub fn get(&self, facet: Facet) -> Option<&str> {
         self.values.get(&facet).map(String::as_str)
     }
 
-    pub(crate) fn set(&mut self, facet: Facet, value: Option<&str>) {
+    pub fn set(&mut self, facet: Facet, value: Option<&str>) {
         match value {
             Some(value) => self.values.insert(facet, value.to_owned()),
             None => self.values.remove(&facet),
@@ -100,11 +106,11 @@ impl Facets {
     }
 
     /// Keeps only values that `other` also has.
-    pub(crate) fn only(&mut self, other: &Self) {
+    pub fn only(&mut self, other: &Self) {
         self.values.retain(|facet, value| *facet == Facet::Text || other.get(*facet) == Some(value.as_str()));
     }
 
-    pub(crate) fn field_of(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
+    pub fn field_of(&self, facet: Facet, fields: &BTreeMap<String, String>) -> Option<(String, String)> {
         let wanted = names::of(facet);
         let known = self.get(facet)?;
         let rank = |path: &str| wanted.iter().position(|w| *w == last(path, 1) || *w == last(path, 2));
@@ -121,7 +127,7 @@ impl Facets {
         Some((first.1.clone(), first.2.clone()))
     }
 
-    pub(crate) fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
+    pub fn read(fields: &BTreeMap<String, String>, text: &str) -> Self {
         let mut best: BTreeMap<Facet, ((bool, usize), &str)> = BTreeMap::new();
         let mut paths: Vec<(&String, &String)> = fields.iter().collect();
         paths.sort_by_key(|(path, _)| path.matches('.').count());
@@ -222,7 +228,7 @@ impl Facets {
             values.insert(Facet::Severity, word.to_owned());
         }
         values.insert(Facet::Text, unescaped(text, fields));
-        let class = super::class::of(&values, &heard, text);
+        let class = class::of(&values, &heard, text);
         Self { values, class: Some(class) }
     }
 }
@@ -327,7 +333,7 @@ fn outcome_field(rank: usize) -> &'static str {
     names::of(Facet::Outcome).get(rank).copied().unwrap_or_default()
 }
 
-pub(crate) fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
+pub fn event_id(fields: &BTreeMap<String, String>) -> Option<&str> {
     let is = |path: &String, wanted: &str, n| last(path, n) == wanted && !spoken(path, fields);
     let named = |wanted: &str, n| fields.iter().find(|(path, _)| is(path, wanted, n)).map(|(_, id)| id.as_str());
     let local = || {
@@ -356,7 +362,7 @@ const EVENT_IDS: [&str; 11] = [
 ];
 
 /// The last `n` parts of a path, without list positions, in lower case, letters and digits only.
-pub(crate) fn last(path: &str, n: usize) -> String {
+pub fn last(path: &str, n: usize) -> String {
     let parts: Vec<String> = path
         .split('.')
         .filter(|p| !p.is_empty() && !p.chars().all(|c| c.is_ascii_digit()))

@@ -11,7 +11,7 @@ pub(super) fn mapped(address: &str) -> Option<String> {
 }
 
 /// True for records of a honeypot, where all activity is suspicious.
-pub(crate) fn of_honeypot(fields: &BTreeMap<String, String>) -> bool {
+pub fn of_honeypot(fields: &BTreeMap<String, String>) -> bool {
     fields.get("eventid").is_some_and(|id| id.starts_with("cowrie."))
 }
 

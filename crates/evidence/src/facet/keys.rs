@@ -1,0 +1,71 @@
+//! Keys of processes, by which records of one process and its children are found.
+
+use std::collections::BTreeMap;
+
+use super::{Class, Facet, Facets, last};
+
+/// The keys of the process that acts in a record, and those of its parent. Two records with a common key are of one
+/// process, unless the system gave its number to another process between them.
+pub fn process_keys(fields: &BTreeMap<String, String>, facets: &Facets) -> (Vec<String>, Vec<String>) {
+    let host = facets.get(Facet::Host).unwrap_or("").to_ascii_lowercase();
+    let mut own = Vec::new();
+    let mut parent = Vec::new();
+    // In a process start of the Security log, `ProcessId` is the parent.
+    let started = fields.iter().any(|(path, value)| last(path, 1) == "newprocessid" && !value.is_empty());
+    let starts = facets.class == Some(Class::ProcessStart);
+    for (path, value) in fields {
+        let value = value.trim();
+        if value.is_empty() || value == "0" || value == "0x0" || value == "-" || by_the_writer(path) {
+            continue;
+        }
+        let (one, two) = (last(path, 1), last(path, 2));
+        // The Security log writes process ids in hexadecimal, other sensors in decimal.
+        let id = || number(value).map_or_else(|| value.to_owned(), |n| n.to_string());
+        match one.as_str() {
+            "processid" if started => parent.push(format!("{host}#{}", id())),
+            "processguid" | "sourceprocessguid" => own.push(value.to_ascii_lowercase()),
+            "parentprocessguid" => parent.push(value.to_ascii_lowercase()),
+            "execid" if two != "parent.execid" => own.push(value.to_owned()),
+            "parentexecid" if two != "parent.parentexecid" => parent.push(value.to_owned()),
+            // In other records, the target existed before.
+            "targetprocessid" | "tgtprocpid" if starts => own.push(format!("{host}#{}", id())),
+            // The acting program, for sensors that name it beside the affected one.
+            "initiatingprocessid" | "actingprocessid" | "srcprocpid" if starts => {
+                parent.push(format!("{host}#{}", id()))
+            }
+            "pid"
+            | "processid"
+            | "newprocessid"
+            | "createdprocessid"
+            | "initiatingprocessid"
+            | "actingprocessid"
+            | "srcprocpid"
+                if !matches!(two.as_str(), "parent.pid" | "container.pid") =>
+            {
+                own.push(format!("{host}#{}", id()))
+            }
+            "ppid" | "parentprocessid" | "parentpid" | "creatorprocessid" | "createdprocessparentid" => {
+                parent.push(format!("{host}#{}", id()))
+            }
+            // The process table of osquery.
+            "parent" if two == "columns.parent" => parent.push(format!("{host}#{}", id())),
+            _ => {}
+        }
+    }
+    (own, parent)
+}
+
+/// Windows adds to each record the process that wrote it, which is the logging service.
+fn by_the_writer(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    path.contains("execution") || path.contains("winlog.process")
+}
+
+/// A decimal or hexadecimal number.
+pub fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
