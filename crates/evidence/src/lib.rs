@@ -7,6 +7,7 @@
 //! Every file is accounted for: a file without records is listed with the reason. A line that does not follow
 //! the format is kept, marked and counted.
 
+mod acts;
 mod catalog;
 mod classify;
 mod detect;
@@ -28,6 +29,7 @@ mod time;
 mod tools;
 mod walk;
 
+pub use acts::claimed;
 pub use casebook_protocol::DOMAINS;
 pub use catalog::{Catalog, index_name};
 pub use error::{LoadError, ReadError};
