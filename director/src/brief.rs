@@ -103,6 +103,7 @@ fn sections<'a>(task: &'a Task, view: &'a DirectorView) -> Vec<Section<'a>> {
     ];
     sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, timeline, "")));
     sections.extend(view.review.as_ref().map(|review| channels::review(1, channels::REVIEW, review)));
+    sections.extend(view.accounting.as_ref().map(|accounting| channels::acts(1, accounting)));
     sections.push(Section::fixed(section("now", &json!({"phase": task.phase, "round": task.round}))));
     sections.extend(budget(view).map(Section::fixed));
     sections

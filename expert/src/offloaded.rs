@@ -1,8 +1,10 @@
 //! Runs evidence tools, which block on files, on threads that may block.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use casebook_agent::tools::Tools;
-use casebook_protocol::Toolset;
+use casebook_protocol::{Acts, Alert, Toolset};
 use casebook_runtime::process::blocking;
 use tokio::sync::Semaphore;
 
@@ -30,5 +32,21 @@ impl Tools for Offloaded {
             tools.call(&tool, &arguments)
         };
         blocking(search).await.unwrap_or_else(|error| Err(format!("the tool stopped: {error}")))
+    }
+
+    async fn acts(&self, alert: &Alert) -> Option<Acts> {
+        let turn = SEARCHES.acquire().await;
+        let (catalog, alert) = (Arc::clone(self.0.catalog()), alert.clone());
+        let list = move || {
+            let _turn = turn;
+            catalog.acts(&alert).map_err(|error| error.to_string())
+        };
+        match blocking(list).await.unwrap_or_else(|error| Err(format!("the search stopped: {error}"))) {
+            Ok(acts) => Some(acts),
+            Err(error) => {
+                tracing::warn!(error, "could not list the acts that a dismissal must account for");
+                None
+            }
+        }
     }
 }

@@ -62,7 +62,13 @@ fn unfinished() -> (Conclusion, Ruling) {
     let missing = vec!["a conclusion: the investigation is not finished".to_owned()];
     (
         conclusion,
-        Ruling { verdict: Verdict::Inconclusive, proposed: Verdict::Inconclusive, grounds: Vec::new(), missing },
+        Ruling {
+            verdict: Verdict::Inconclusive,
+            proposed: Verdict::Inconclusive,
+            grounds: Vec::new(),
+            missing,
+            accounting: None,
+        },
     )
 }
 

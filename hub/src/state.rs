@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use casebook_protocol::Checked;
 use casebook_protocol::{
-    Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding, FindingId, Guard,
-    InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question, Recorded, Review, Reviewed,
-    Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
+    Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding,
+    FindingId, Guard, InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question, Recorded,
+    Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
 };
 
 /// The longest pause between two events that counts as working time. In a longer pause no process was running,
@@ -92,6 +92,8 @@ pub struct State {
     pub gone: BTreeMap<Domain, String>,
     pub journal: Vec<JournalEntry>,
     pub review: Option<Review>,
+    /// The acts that the evidence of each Expert shows.
+    pub listed: BTreeMap<Domain, Acts>,
     /// Every reviewed finding with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
     pub timeline: Option<Timeline>,
@@ -143,6 +145,7 @@ impl State {
             Event::Asked { round, question } => self.in_round(*round, |r| r.question = Some(question.clone())),
             Event::FindingSubmitted { finding } => self.submitted(finding),
             Event::FindingChecked { finding, checked } => self.checked(finding, checked),
+            Event::ActsListed { domain, acts } => drop(self.listed.insert(domain.clone(), acts.clone())),
             Event::Guarded { guard } => self.guarded(guard),
             Event::Reviewed { review } => {
                 self.in_round(review.round, |r| r.reviewed = true);
@@ -268,6 +271,15 @@ impl State {
     pub fn sources(&self) -> BTreeMap<String, SourceInfo> {
         let all = self.roster().iter().flat_map(|m| &m.sources);
         all.map(|source| (source.source.clone(), source.clone())).collect()
+    }
+
+    /// The acts that a dismissal must account for; none if no Expert listed any.
+    pub fn acts(&self) -> Option<Acts> {
+        casebook_trust::account::merged(self.listed.values())
+    }
+
+    pub fn accounting(&self) -> Option<Accounting> {
+        self.acts().map(|acts| casebook_trust::account::account(&acts, &self.known))
     }
 
     /// Whether a repeated call of this tool gives the same answer on unchanged evidence.

@@ -80,6 +80,7 @@ fn director(state: &State) -> Option<DirectorView> {
         journal: state.journal.clone(),
         review: state.review.as_ref().map(derived),
         timeline: state.timeline.clone(),
+        accounting: state.accounting(),
         roster: roster(state),
         used: state.usage,
         warning,
@@ -155,6 +156,7 @@ fn critic(state: &State) -> Option<ReviewView> {
     Some(ReviewView {
         journal: state.journal.clone(),
         contradicted: contradicted.take(MAX_CONTRADICTED).cloned().collect(),
+        accounting: state.accounting(),
         toolsets: toolsets.collect(),
         findings,
     })

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::checked::RecordRef;
-use crate::{Timestamp, closed};
+use crate::{FindingId, Timestamp, closed};
 
 closed! {
     /// What a record says was done, in terms that all sensors share.
@@ -63,6 +63,38 @@ pub struct Acts {
     pub claim: Option<Claim>,
     /// Ids, paths, hashes and packages of the alerted occurrence and of its cause. A second source must show one.
     pub keys: Vec<String>,
+    /// URL prefixes of package sources that the configuration trusts.
+    pub trusted: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccountedAct {
+    pub act: Act,
+    /// The finding that explains it; none if no credible finding does.
+    pub by: Option<FindingId>,
+}
+
+/// How far the findings account for the acts.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accounting {
+    pub acts: Vec<AccountedAct>,
+    /// Number of further acts.
+    pub more: u64,
+    pub claim: Option<Claim>,
+}
+
+impl Accounting {
+    pub fn total(&self) -> u64 {
+        self.acts.len() as u64 + self.more
+    }
+
+    pub fn explained(&self) -> u64 {
+        self.acts.iter().filter(|act| act.by.is_some()).count() as u64
+    }
+
+    pub fn open(&self) -> impl Iterator<Item = &Act> {
+        self.acts.iter().filter(|act| act.by.is_none()).map(|act| &act.act)
+    }
 }
 
 /// Further acts are counted, and a dismissal cannot account for them.

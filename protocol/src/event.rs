@@ -7,8 +7,8 @@ use crate::checked::Checked;
 use crate::hash::{canonical_json, sha256_hex};
 use crate::ruling::{Guard, Ruling};
 use crate::{
-    Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry, Member,
-    ModelCall, Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+    Acts, Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry,
+    Member, ModelCall, Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
 };
 
 /// The newest version of stored events, in which new events are written.
@@ -63,6 +63,11 @@ pub enum Event {
     Asked {
         round: u32,
         question: Question,
+    },
+    /// The evidence of an Expert shows these acts. A later list of the same domain replaces it.
+    ActsListed {
+        domain: Domain,
+        acts: Acts,
     },
     FindingSubmitted {
         finding: Finding,

@@ -35,7 +35,7 @@ pub mod timeline;
 pub mod tool;
 pub mod view;
 
-pub use act::{Act, ActKind, ActPart, Acts, Claim, MAX_ACTS};
+pub use act::{AccountedAct, Accounting, Act, ActKind, ActPart, Acts, Claim, MAX_ACTS};
 pub use alert::{Alert, AlertError, MAX_ALERT_BYTES, Severity, one_line, one_sentence};
 pub use budget::{Budget, Headroom, Usage};
 pub use checked::{Checked, CitationCheck, RecordRef};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::closed;
+use crate::{Accounting, closed};
 
 closed! {
     /// The answer to an alert (rule "verdict").
@@ -30,6 +30,10 @@ pub struct Ruling {
     pub grounds: Vec<String>,
     /// What is missing for the proposed verdict.
     pub missing: Vec<String>,
+    /// The acts that a dismissal must account for, and what explains each. None in logs of older versions, and if no
+    /// Expert could list them.
+    #[serde(default)]
+    pub accounting: Option<Accounting>,
 }
 
 closed! {
@@ -52,6 +56,8 @@ closed! {
             "a dismissal without two independent checked sources: inconclusive";
         AccusationUnsupported = "accusation_unsupported",
             "an attack without a credible incriminating finding: inconclusive";
+        VerdictByClaim = "verdict_by_claim",
+            "whether the claimed act happened decides between a benign and a false positive";
         NotOnRoster = "not_on_roster", "the question names an Expert that is not on the roster: the name is dropped";
         DiscoveryAsksAll = "discovery_asks_all", "in discovery a question goes to every Expert";
         UnknownFinding = "unknown_finding",

@@ -218,5 +218,9 @@ pub struct Outcome {
     /// Findings that code itself makes from an Expert's tool results. They do not depend on the reasoner and its
     /// answer.
     pub raised: Vec<FindingDraft>,
+    /// The acts that a dismissal must account for, as far as the evidence of this Expert shows them. None for other
+    /// roles, and for evidence that code cannot read.
+    #[serde(default)]
+    pub acts: Option<crate::Acts>,
     pub usage: Usage,
 }

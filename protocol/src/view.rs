@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checked::Checked;
 use crate::task::{MemberState, Question, SourceInfo, TaskKind};
-use crate::{Alert, Domain, Finding, JournalEntry, Review, Timeline, Toolset, Usage};
+use crate::{Accounting, Alert, Domain, Finding, JournalEntry, Review, Timeline, Toolset, Usage};
 
 /// The Director sees derived text only, never raw evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,6 +13,9 @@ pub struct DirectorView {
     pub journal: Vec<JournalEntry>,
     pub review: Option<Review>,
     pub timeline: Option<Timeline>,
+    /// The acts that a dismissal must account for. None if no Expert has listed them.
+    #[serde(default)]
+    pub accounting: Option<Accounting>,
     pub roster: Vec<MemberState>,
     pub used: Usage,
     /// The limit that is near, and how near it is.
@@ -49,6 +52,9 @@ pub struct ReviewView {
     pub findings: Vec<CheckedFinding>,
     /// Findings of earlier rounds that a finding of this round contradicts.
     pub contradicted: Vec<CheckedFinding>,
+    /// The acts that a dismissal must account for. None if no Expert has listed them.
+    #[serde(default)]
+    pub accounting: Option<Accounting>,
     pub toolsets: Vec<DomainToolset>,
 }
 

@@ -87,11 +87,11 @@ pub(super) fn verdict(report: &Report, screen: &mut Screen) {
     if let Some(reason) = &report.stop_reason {
         screen.wrapped("", YELLOW, &format!("stopped before its end: {}", safe(reason, 300)));
     }
-    if report.ruling.proposed != report.ruling.verdict {
-        screen.line(format_args!(
-            "proposed was {}; missing for it:",
-            words::verdict(report.ruling.proposed).to_lowercase()
-        ));
+    if let Some(accounted) = words::accounted(&report.ruling).filter(|_| report.ruling.proposed.dismisses()) {
+        screen.line(paint(DIM, accounted));
+    }
+    if let Some(proposed) = words::overruled(&report.ruling) {
+        screen.line(format_args!("proposed was {}; missing for it:", proposed.to_lowercase()));
     }
     for missing in &report.ruling.missing {
         screen.wrapped("  - ", PLAIN, &safe(missing, 400));

@@ -1,7 +1,7 @@
 //! The interface of toolsets.
 
 use async_trait::async_trait;
-use casebook_protocol::Toolset;
+use casebook_protocol::{Acts, Alert, Toolset};
 
 /// A set of tools. The toolset in a task's view decides which of them it may call.
 #[async_trait]
@@ -15,6 +15,12 @@ pub trait Tools: Send + Sync + 'static {
 
     /// Calls a tool. The error is a message for the caller.
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String>;
+
+    /// The acts of an alert that a dismissal must account for. None if these tools read no evidence files, or if the
+    /// files cannot be read.
+    async fn acts(&self, _alert: &Alert) -> Option<Acts> {
+        None
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]

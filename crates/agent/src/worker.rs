@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use casebook_protocol::key::{call_key, outcome_key};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, ToolCall, Usage,
+    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, ToolCall, Usage, View,
     hash::canonical_json,
 };
 use casebook_runtime::bus::{Bus, BusError, Delivery};
@@ -175,14 +175,16 @@ impl Worker {
             let mut inputs = Vec::new();
             for effect in effects {
                 match effect {
-                    Effect::Finish(result) => return Ok(self.outcome(task, &machine, result.map(|a| *a)).await),
+                    Effect::Finish(result) => {
+                        return Ok(self.outcome(task, &tools, &machine, result.map(|a| *a)).await);
+                    }
                     Effect::Think { last } => {
                         let turn = Turn { toolset: Arc::clone(&toolset), last, prompt_cache: prompt_cache.clone() };
                         inputs.push(Input::Action(self.reasoner.next(task, machine.past(), &turn).await));
                     }
                     Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
                         Ok(input) => inputs.push(input),
-                        Err(reason) => return Ok(self.outcome(task, &machine, Err(reason)).await),
+                        Err(reason) => return Ok(self.outcome(task, &tools, &machine, Err(reason)).await),
                     },
                     Effect::Call { id, request, refused } => {
                         calls.push(self.call(task, &tools, id, request, refused));
@@ -195,7 +197,7 @@ impl Worker {
             effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
             if effects.is_empty() {
                 let stuck = "the turn loop has no next step; this is a defect of casebook".to_owned();
-                return Ok(self.outcome(task, &machine, Err(stuck)).await);
+                return Ok(self.outcome(task, &tools, &machine, Err(stuck)).await);
             }
         }
     }
@@ -273,7 +275,13 @@ impl Worker {
         Ok(Done { call, result: result.into() })
     }
 
-    async fn outcome(&self, task: &Arc<Task>, machine: &TurnLoop, result: Result<Answer, String>) -> Outcome {
+    async fn outcome(
+        &self,
+        task: &Arc<Task>,
+        tools: &Arc<dyn Tools>,
+        machine: &TurnLoop,
+        result: Result<Answer, String>,
+    ) -> Outcome {
         let calls: Vec<ToolCall> = machine.done().iter().map(|d| d.call.clone()).collect();
         let asked = machine.past().asked.iter().map(|e| e.call.clone()).collect();
         let mut usage = Usage {
@@ -285,7 +293,11 @@ impl Worker {
         let journal = journal::written(task, &calls);
         let player = self.reasoner.player(task, machine.past());
         let raised = self.reasoner.raised(task, machine.past()).await;
-        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, usage }
+        let acts = match &task.view {
+            View::Investigate(view) => tools.acts(&view.alert).await,
+            View::Plan(_) | View::Review(_) | View::Timeline(_) | View::Decide(_) | View::Report(_) => None,
+        };
+        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, acts, usage }
     }
 }
 

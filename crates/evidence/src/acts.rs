@@ -5,6 +5,7 @@
 //! The list errs on the side of more: a record that nothing places elsewhere is an act.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, PoisonError};
 
 use casebook_protocol::{Act, ActKind, ActPart, Acts, Alert, Claim, MAX_ACTS, RecordRef, Timestamp};
 use serde_json::Value;
@@ -23,6 +24,8 @@ pub use kind::claimed;
 use kind::kind_of;
 use row::Row;
 
+/// Alerts whose acts are kept.
+const ALERTS_MAX: usize = 256;
 const SECOND: i64 = 1_000_000_000;
 /// A record may be written a little after its process ended.
 const SLACK: i64 = SECOND / 2;
@@ -60,13 +63,24 @@ struct Lister<'a> {
 }
 
 impl Catalog {
-    /// The acts of an alert. It reads all sources, whichever of them an Expert may see.
+    /// The acts of an alert. It reads all sources, including those that an Expert may not see.
     ///
     /// Errors: A file has changed or cannot be read.
     pub fn acts(&self, alert: &Alert) -> Result<Acts, ReadError> {
+        let known = {
+            let mut all = self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+            if all.len() >= ALERTS_MAX {
+                all.clear();
+            }
+            Arc::clone(all.entry(alert.body.clone()).or_default())
+        };
+        let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(acts) = &*known {
+            return Ok(acts.clone());
+        }
         let sources = (0..self.sources().len()).collect();
         let mut lister = Lister { catalog: self, sources, cut: false, acts: BTreeMap::new() };
-        lister.list(alert)
+        Ok(known.insert(lister.list(alert)?).clone())
     }
 }
 
@@ -94,7 +108,7 @@ impl Lister<'_> {
         listed.sort_by_key(|act| (act.part, act.time, act.record.clone()));
         let more = listed.len().saturating_sub(MAX_ACTS) + usize::from(self.cut);
         listed.truncate(MAX_ACTS);
-        Ok(Acts { listed, more: more as u64, claim, keys })
+        Ok(Acts { listed, more: more as u64, claim, keys, trusted: Vec::new() })
     }
 
     fn add(&mut self, part: ActPart, kind: ActKind, row: &Row) {

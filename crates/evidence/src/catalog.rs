@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use casebook_protocol::Timestamp;
 use casebook_protocol::hash::sha256_hex;
+use casebook_protocol::{Acts, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::fields::Shape;
@@ -33,6 +33,8 @@ pub struct Catalog {
     idle: Mutex<Vec<Connection>>,
     /// Files found unchanged, with the size and time of change that they had then.
     checked: Mutex<HashMap<usize, (u64, i64)>>,
+    /// The acts of each alert by its text, which all Experts over these files ask for.
+    pub(crate) listed: Mutex<HashMap<String, Arc<Mutex<Option<Acts>>>>>,
 }
 
 #[derive(Debug)]
@@ -129,6 +131,7 @@ impl Catalog {
             fingerprint,
             idle: Mutex::new(Vec::new()),
             checked: Mutex::new(HashMap::new()),
+            listed: Mutex::new(HashMap::new()),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
-    Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, RecordRef, Report,
-    Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
+    AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision,
+    RecordRef, Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
 };
 use casebook_trust::rule::TIMELINE_THRESHOLD;
 
@@ -25,9 +25,19 @@ pub const fn meaning(verdict: Verdict) -> &'static str {
     }
 }
 
-/// The proposed verdict, if a rule changed it.
-pub(crate) fn overruled(ruling: &Ruling) -> Option<&'static str> {
-    (ruling.proposed != ruling.verdict).then(|| verdict(ruling.proposed))
+/// The proposed verdict, if the rules did not accept it.
+pub fn overruled(ruling: &Ruling) -> Option<&'static str> {
+    (ruling.proposed != ruling.verdict && !ruling.verdict.dismisses()).then(|| verdict(ruling.proposed))
+}
+
+pub fn acts(ruling: &Ruling) -> &[AccountedAct] {
+    ruling.accounting.as_ref().map_or(&[], |accounting| &accounting.acts)
+}
+
+/// `accounted for: 14 of 14 acts`. None for an investigation without a list of acts.
+pub fn accounted(ruling: &Ruling) -> Option<String> {
+    let accounting = ruling.accounting.as_ref()?;
+    Some(format!("accounted for: {} of {} acts", accounting.explained(), accounting.total()))
 }
 
 pub fn second(at: Timestamp) -> String {

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::claim::{self, Corpus};
 use casebook_protocol::{
-    ArtifactId, CallId, CallStatus, Checked, Citation, CitationCheck, FindingDraft, FindingKind, Locator, TimeBasis,
-    Timestamp, ToolCall, tool,
+    ArtifactId, CallId, CallStatus, Checked, Citation, CitationCheck, FindingDraft, FindingKind, Locator, RecordRef,
+    TimeBasis, Timestamp, ToolCall, tool,
 };
 
 mod cite;
@@ -86,6 +86,7 @@ impl Exhibits {
             note: String::new(),
             artifact: None,
             records: Vec::new(),
+            rows: Vec::new(),
             sources: Vec::new(),
             chosen: None,
         };
@@ -130,6 +131,7 @@ impl Exhibits {
                     return Err(format!("the citation says {value}, the result says {}", exhibit.shown(found)));
                 }
                 queried(exhibit, corpus, check)?;
+                check.rows = exhibit.rows();
                 corpus.add_number(*value);
                 Ok(exhibit.computed(value))
             }
@@ -250,6 +252,25 @@ impl Exhibit {
             }
             Locator::Line(_) => Err("a number is cited by JSON pointer".to_owned()),
         }
+    }
+
+    /// The records of a query that returned all that it found.
+    fn rows(&self) -> Vec<RecordRef> {
+        let json = self.json.as_ref().filter(|_| !self.served());
+        let Some(records) = json.and_then(|json| json.get("records")?.as_array()) else { return Vec::new() };
+        let total = json.and_then(|json| json.get("total")?.as_u64());
+        if total != Some(records.len() as u64) {
+            return Vec::new();
+        }
+        let text = |record: &Value, key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
+        let row = |record: &Value| {
+            Some(RecordRef {
+                source: text(record, "source")?,
+                file: text(record, "file")?,
+                line: record.get("line")?.as_u64()?,
+            })
+        };
+        records.iter().filter_map(row).collect()
     }
 
     /// The innermost object around `pointer` that has a file and a line, and its pointer.

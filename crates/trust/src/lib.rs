@@ -6,6 +6,7 @@
 //!
 //! Nothing here uses a clock, IO or async: a Hub, a test and a replay give the same answer for the same input.
 
+pub mod account;
 pub mod check;
 pub mod chosen;
 pub mod claim;

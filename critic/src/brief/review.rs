@@ -26,6 +26,7 @@ pub(super) fn sections(view: &ReviewView) -> Vec<Section<'_>> {
     if !view.contradicted.is_empty() {
         sections.push(contradicted(1, &view.contradicted));
     }
+    sections.extend(view.accounting.as_ref().map(|accounting| channels::acts(1, accounting)));
     sections.push(findings(3, &view.findings));
     sections
 }

@@ -34,6 +34,7 @@ fn finding(round: u32, n: usize, hostile: &str) -> CheckedFinding {
         note: "quoted text found".into(),
         artifact: None,
         records: vec![],
+        rows: vec![],
         sources: vec!["sysmon".into()],
         chosen: None,
     };
@@ -81,6 +82,7 @@ fn task(view: View) -> Task {
 fn review(hostile: &str, many: usize) -> Task {
     let toolset = Toolset { name: "evidence".into(), about: "not here".into(), tools: vec![] };
     task(View::Review(Box::new(ReviewView {
+        accounting: None,
         journal: journal(hostile),
         findings: (1..=many).map(|n| finding(2, n, hostile)).collect(),
         contradicted: (1..=many / 2).map(|n| finding(1, n, hostile)).collect(),

@@ -9,12 +9,19 @@ use casebook_trust::claim::JUDGEMENT;
 
 use super::memory::{Memory, Note};
 
+const ABSENT: &str = "What the alert claims did not happen, and what did happen has an ordinary explanation.";
+
 pub(super) fn report(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     let mut memory = Memory::of(view);
     memory.take_in(view.review.as_ref());
     let mut notes = memory.notes;
     notes.sort_by_key(|n| (std::cmp::Reverse(n.weight), !n.about_alert, n.finding.clone()));
-    let (verdict, mut because) = judge(&notes);
+    let (mut verdict, mut because) = judge(&notes);
+    let claim = view.accounting.as_ref().and_then(|accounting| accounting.claim.as_ref());
+    let absent = claim.is_some_and(|claim| claim.found == 0 && !claim.watched_by.is_empty());
+    if verdict == Verdict::BenignPositive && absent {
+        (verdict, because) = (Verdict::FalsePositive, ABSENT.to_owned());
+    }
     if let (Verdict::Inconclusive, Some(reason)) = (verdict, &view.stop_reason) {
         because = format!("The investigation was stopped early ({reason}). {because}");
     }
@@ -91,10 +98,7 @@ fn judge(notes: &[Note]) -> (Verdict, String) {
     if !grave && explained.clone().count() > 0 {
         let absent = explained.clone().any(|n| n.absence);
         return if absent {
-            (
-                Verdict::FalsePositive,
-                "What the alert claims did not happen, and what did happen has an ordinary explanation.".into(),
-            )
+            (Verdict::FalsePositive, ABSENT.into())
         } else {
             (
                 Verdict::BenignPositive,

@@ -36,6 +36,7 @@ fn view(hostile: &str, events: usize) -> DirectorView {
     };
     let alert = json!({"id": "a-1", "title": hostile, "big": vec![hostile; events.min(60)]});
     DirectorView {
+        accounting: None,
         alert: Alert::parse(alert.to_string().as_bytes()).unwrap(),
         journal: entries.collect(),
         review: None,

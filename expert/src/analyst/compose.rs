@@ -10,6 +10,7 @@ use casebook_trust::claim;
 mod cite;
 mod draft;
 mod excuse;
+mod harmless;
 mod marks;
 mod rank;
 
@@ -47,7 +48,7 @@ struct Group<'a>(Vec<Pick<'a>>);
 
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let picks = thin_out(picks(case));
-    let mut groups = group(picks);
+    let mut groups = group(picks, excuse::wire(case));
     groups.sort_by_key(|g| std::cmp::Reverse(g.0.iter().map(|p| p.rank).max()));
     groups.truncate(MOST);
     groups.sort_by_key(|g| g.0.first().and_then(|p| p.rec.time));
@@ -195,17 +196,36 @@ pub(super) fn sent(rec: &Rec) -> u64 {
     rec.facets.get(Facet::BytesOut).and_then(|b| b.parse().ok()).unwrap_or(0)
 }
 
+fn excused(rec: &Rec) -> bool {
+    rec.shows.iter().any(|b| b.bearing == Bearing::Exonerating && b.weight >= Weight::Moderate)
+}
+
+/// True for what the alerted process did or started, unless it can do no harm. `wire`: the alert is about a connection,
+/// which several sensors may record.
+fn doubtful(pick: &Pick<'_>, wire: bool) -> bool {
+    match pick.kin {
+        Kin::Descendant => !harmless::is(pick.rec),
+        Kin::Same if wire => !excuse::on_the_network(pick.rec),
+        Kin::Same => !matches!(pick.rec.class(), Class::ProcessStart | Class::ProcessEnd),
+        Kin::Core | Kin::Ancestor | Kin::Again | Kin::Between | Kin::Named | Kin::Near => false,
+    }
+}
+
 fn grave(rec: &Rec) -> bool {
     rec.shows.iter().any(|b| b.bearing == Bearing::Incriminating && b.weight >= Weight::Strong)
 }
 
 /// Groups records of one occurrence: a connection or command that two sensors recorded, and the actions of one
 /// actor in the same instant.
-fn group(mut picks: Vec<Pick<'_>>) -> Vec<Group<'_>> {
+fn group(mut picks: Vec<Pick<'_>>, wire: bool) -> Vec<Group<'_>> {
     picks.sort_by_key(|p| (p.rec.time, p.rec.file.clone(), p.rec.line));
+    let excused = picks.iter().any(|p| p.kin == Kin::Core && excused(p.rec));
     let mut groups: Vec<Group<'_>> = Vec::new();
     for pick in picks {
-        let home = groups.iter_mut().rev().take(24).find(|g| span(g, pick.rec) <= 1.0 && joins(g, pick.rec));
+        // An explanation of the alerted process covers nothing that the process did beside it.
+        let alike = |g: &Group<'_>| !excused || g.0.iter().all(|p| doubtful(p, wire) == doubtful(&pick, wire));
+        let near = groups.iter_mut().rev().take(24);
+        let home = near.into_iter().find(|g| span(g, pick.rec) <= 1.0 && alike(g) && joins(g, pick.rec));
         match home {
             Some(group) => group.0.push(pick),
             None => groups.push(Group(vec![pick])),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use casebook_agent::mcp::pattern::{Pattern, any};
 use casebook_agent::tools::Tools;
-use casebook_protocol::Toolset;
+use casebook_protocol::{Acts, Alert, Toolset};
 
 pub(super) struct Part {
     pub(super) tools: Arc<dyn Tools>,
@@ -61,5 +61,14 @@ impl Tools for Joined {
             Some(part) => part.call(tool, arguments).await,
             None => Err(format!("expected a tool of this toolset, got {tool:?}")),
         }
+    }
+
+    async fn acts(&self, alert: &Alert) -> Option<Acts> {
+        for part in &self.0 {
+            if let Some(acts) = part.tools.acts(alert).await {
+                return Some(acts);
+            }
+        }
+        None
     }
 }

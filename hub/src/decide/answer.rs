@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use casebook_protocol::{
-    Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Finding, FindingDraft, FindingId, Guard,
-    JournalEntry, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId, TaskKind, TimelineDraft,
-    Timestamp, Usage, Verdict,
+    Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Finding, FindingDraft, FindingId,
+    Guard, JournalEntry, MAX_ACTS, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId,
+    TaskKind, TimelineDraft, Timestamp, Usage, Verdict,
 };
 use casebook_trust::Exhibits;
 use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
-use crate::state::{State, TaskState};
+use crate::state::{Progress, State, TaskState};
 
 pub(super) fn outcome(
     state: &State,
@@ -46,6 +46,11 @@ pub(super) fn outcome(
     };
     let unanswered = matches!(end, Event::TaskFailed { .. });
     events.push(end);
+    if let (TaskKind::Investigate, Some(domain), Some(acts)) = (task.kind, &task.domain, &outcome.acts)
+        && state.listed.get(domain) != Some(acts)
+    {
+        events.push(Event::ActsListed { domain: domain.clone(), acts: bounded(acts) });
+    }
     if let (TaskKind::Investigate, Some(domain), true) = (task.kind, &task.domain, unanswered) {
         events.extend(submit(state, task.round, domain, &fresh_of(state, domain, &outcome.raised, exhibits), exhibits));
     }
@@ -54,6 +59,14 @@ pub(super) fn outcome(
     }
     events.extend(follow);
     events
+}
+
+/// A worker sends the list, so its length is checked.
+fn bounded(acts: &Acts) -> Acts {
+    let mut acts = acts.clone();
+    acts.more += acts.listed.len().saturating_sub(MAX_ACTS) as u64;
+    acts.listed.truncate(MAX_ACTS);
+    acts
 }
 
 fn split(failure: Vec<Event>) -> (Event, Vec<Event>) {
@@ -108,6 +121,7 @@ fn no_conclusion(reason: &str) -> Event {
             proposed: Verdict::Inconclusive,
             grounds: Vec::new(),
             missing,
+            accounting: None,
         },
     }
 }
@@ -247,11 +261,14 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
         }
     });
     let submitted: Vec<&CheckedFinding> = state.findings().collect();
+    let (acts, failed) = (state.acts(), failed_tasks(state));
     let docket = Docket {
         known: &state.known,
         submitted: &submitted,
         sources: &state.sources(),
         alert: state.case.as_ref().map_or("", |case| case.alert.body.as_str()),
+        acts: acts.as_ref(),
+        failed: &failed,
         by_code: &by_code(state),
         threshold: threshold(),
     };
@@ -260,6 +277,13 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
     rule::not_accepted(&mut conclusion, &ruling);
     events.push(Event::Concluded { conclusion, ruling });
     events
+}
+
+/// The tasks that failed: what they would have found is not known.
+fn failed_tasks(state: &State) -> Vec<String> {
+    let failed = state.tasks_in_order().into_iter().filter(|(_, task)| matches!(task.progress, Progress::Failed(_)));
+    let weighs = |kind: TaskKind| matches!(kind, TaskKind::Investigate | TaskKind::Review);
+    failed.filter(|(_, task)| weighs(task.kind)).map(|(id, _)| id.to_string()).collect()
 }
 
 /// The findings of tasks that the built-in analyst played.

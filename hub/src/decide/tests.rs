@@ -33,6 +33,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         calls: vec![],
         asked: vec![],
         raised: vec![],
+        acts: None,
         usage: Usage::default(),
     }
 }

@@ -234,6 +234,7 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
                             calls,
                             asked: vec![asked(task)],
                             raised: vec![],
+                            acts: None,
                             usage,
                         },
                         results,

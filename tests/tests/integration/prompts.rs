@@ -46,7 +46,8 @@ fn findings(round: u32) -> Vec<CheckedFinding> {
         let quote = format!("\"Image\":\"C:\\\\Windows\\\\System32\\\\tool{round}.exe\",\"User\":\"CORP\\\\admin\"");
         let sources = vec![(*name).to_owned()];
         let note = "quoted text found".to_owned();
-        let check = CitationCheck { holds: true, note, artifact: None, records: vec![], sources, chosen: None };
+        let check =
+            CitationCheck { holds: true, note, artifact: None, records: vec![], rows: vec![], sources, chosen: None };
         let draft = FindingDraft {
             kind: FindingKind::Occurrence,
             claim: format!(
@@ -111,6 +112,7 @@ impl Story {
             trouble: None,
         };
         Box::new(DirectorView {
+            accounting: None,
             alert: self.alert.clone(),
             journal: self.journal.clone(),
             review: self.review.clone(),
@@ -188,6 +190,7 @@ impl Story {
         }
         let toolset = Toolset { name: "evidence".into(), about: String::new(), tools: vec![] };
         let view = ReviewView {
+            accounting: None,
             journal: self.journal.clone(),
             findings: findings(round),
             contradicted: vec![],

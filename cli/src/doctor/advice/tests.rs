@@ -56,6 +56,7 @@ fn trial(result: Result<(), &str>, heard: Vec<Heard>) -> Trial {
         calls: vec![],
         asked: vec![],
         raised: vec![],
+        acts: None,
         usage: Usage { model_calls: 1, input_tokens: 10, ..Usage::default() },
     };
     Trial { kind: TaskKind::Decide, outcome, heard }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use casebook_protocol::tool::RESULT_TOOLS;
-use casebook_protocol::{CallId, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset};
+use casebook_protocol::{Acts, Alert, CallId, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -106,6 +106,10 @@ impl Tools for ResultTools {
         let (call, text) = self.recorded(&call).await?;
         let shown = looked(text, wanted).await?;
         Ok(json!({"call": call.id, "tool": call.tool, "bytes": call.bytes, "page": shown}).to_string())
+    }
+
+    async fn acts(&self, alert: &Alert) -> Option<Acts> {
+        self.inner.acts(alert).await
     }
 }
 

@@ -28,6 +28,7 @@ impl Worker {
             calls: Vec::new(),
             asked: Vec::new(),
             raised: Vec::new(),
+            acts: None,
             usage: Usage::default(),
         })
     }

@@ -2,9 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use casebook_protocol::{
-    Bearing, CallId, CheckedFinding, Citation, CitationCheck, Conclusion, Domain, Entity, EntityKind, EventDraft,
-    FindingDraft, FindingKind, Gap, GapKind, Locator, Precision, RecordRef, Ruling, TimeBasis, Timestamp, Verdict,
-    Weight,
+    Act, ActKind, ActPart, Acts, Bearing, CallId, CheckedFinding, Citation, CitationCheck, Claim, Conclusion, Domain,
+    Entity, EntityKind, EventDraft, FindingDraft, FindingKind, Gap, GapKind, Locator, Precision, RecordRef, Ruling,
+    TimeBasis, Timestamp, Verdict, Weight,
 };
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
@@ -85,6 +85,7 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         note: "note".into(),
         artifact: None,
         records: vec![RecordRef { source: (*s).into(), file: (*s).into(), line: n as u64 }],
+        rows: vec![],
         sources: vec![(*s).into()],
         chosen: shape.chosen.map(str::to_owned),
     });
@@ -174,6 +175,30 @@ const ALERT: &str = r#"{"host":"WEB-1"}"#;
 
 /// The ruling on these findings, which the Critic scores alike; with `zero` the last one is scored 0.
 fn ruled(proposed: Verdict, shapes: &[Shape], score: f64, by_code: &[usize], zero: bool) -> (Ruling, Vec<Guard>) {
+    ruled_with(proposed, shapes, score, by_code, zero, Some(&acts(&[1])), &[])
+}
+
+/// Acts at these lines of file `a`; the first is the alerted occurrence.
+fn acts(lines: &[u64]) -> Acts {
+    let act = |(n, line): (usize, &u64)| Act {
+        part: if n == 0 { ActPart::Alerted } else { ActPart::Below },
+        kind: ActKind::Process,
+        record: RecordRef { source: "a".into(), file: "a".into(), line: *line },
+        time: None,
+        what: format!("program {line}"),
+    };
+    Acts { listed: lines.iter().enumerate().map(act).collect(), keys: vec!["WEB-1".into()], ..Acts::default() }
+}
+
+fn ruled_with(
+    proposed: Verdict,
+    shapes: &[Shape],
+    score: f64,
+    by_code: &[usize],
+    zero: bool,
+    acts: Option<&Acts>,
+    failed: &[String],
+) -> (Ruling, Vec<Guard>) {
     let all: Vec<_> = shapes.iter().enumerate().map(|(n, s)| submitted(n + 1, s)).collect();
     let mut draft = judged(&all, score);
     if let Some(last) = draft.judgements.last_mut().filter(|_| zero) {
@@ -189,6 +214,8 @@ fn ruled(proposed: Verdict, shapes: &[Shape], score: f64, by_code: &[usize], zer
         submitted: &checked.iter().collect::<Vec<_>>(),
         sources: &sources(),
         alert: ALERT,
+        acts,
+        failed,
         by_code: &by_code,
         threshold: half(),
     };
@@ -223,6 +250,51 @@ fn dismissal_needs_two_sources_out_of_the_subjects_control() {
 }
 
 #[test]
+fn dismissal_accounts_for_every_act() {
+    let shapes = [explains("a"), explains("b"), explains("a")];
+    let claim = |found, watched: &[&str]| {
+        let watched_by = watched.iter().map(|s| (*s).to_owned()).collect();
+        Acts { claim: Some(Claim { kind: ActKind::ModuleLoad, found, watched_by }), ..acts(&[1]) }
+    };
+    let check = |acts: Option<Acts>, score: f64, failed: &[&str], expect: Verdict, why: &str| {
+        let failed: Vec<String> = failed.iter().map(|task| (*task).to_owned()).collect();
+        let (ruling, _) = ruled_with(Verdict::BenignPositive, &shapes, score, &[], false, acts.as_ref(), &failed);
+        let reasons = [ruling.missing.clone(), ruling.grounds.clone()].concat().join("; ");
+        assert!(ruling.verdict == expect && reasons.contains(why), "{why}: {ruling:?}");
+    };
+    check(Some(acts(&[1, 3])), 0.8, &[], Verdict::BenignPositive, "");
+    check(Some(acts(&[1, 3])), 0.69, &[], Verdict::Inconclusive, "an explanation of 2 of 2 acts");
+    check(Some(acts(&[1, 4])), 0.8, &[], Verdict::Inconclusive, "1 of 2 acts: a:4 (process: program 4)");
+    check(None, 0.8, &[], Verdict::Inconclusive, "a list of the acts");
+    check(Some(Acts { more: 1, ..acts(&[1]) }), 0.8, &[], Verdict::Inconclusive, "further acts");
+    check(Some(Acts { listed: vec![], ..acts(&[]) }), 0.8, &[], Verdict::Inconclusive, "the alerted occurrence");
+    check(Some(acts(&[1])), 0.8, &["r1.investigate.cloud"], Verdict::Inconclusive, "a task that failed: r1.inv");
+    check(
+        Some(claim(0, &[])),
+        0.8,
+        &[],
+        Verdict::Inconclusive,
+        "a confirmed sensor that records what the alert claims",
+    );
+    check(Some(claim(0, &["edr"])), 0.8, &[], Verdict::FalsePositive, "did not happen: edr records this kind");
+    check(Some(claim(2, &["edr"])), 0.8, &[], Verdict::BenignPositive, "happened: 2 records");
+    check(Some(claim(2, &[])), 0.8, &[], Verdict::BenignPositive, "happened: 2 records");
+}
+
+#[test]
+fn accusation_needs_what_happened_to_a_thing_of_the_alert() {
+    let ruling =
+        |shapes: &[Shape]| ruled_with(Verdict::TruePositive, shapes, 0.8, &[], false, Some(&acts(&[9])), &[]).0;
+    let elsewhere = Shape { names: "mail-7", ..attack() };
+    assert_eq!(ruling(&[attack()]).verdict, Verdict::TruePositive);
+    assert_eq!(ruling(std::slice::from_ref(&elsewhere)).verdict, Verdict::Inconclusive);
+    assert_eq!(ruling(&[Shape { absent: true, ..attack() }]).verdict, Verdict::Inconclusive);
+    assert_eq!(ruling(&[Shape { kind: FindingKind::Absence, ..attack() }]).verdict, Verdict::Inconclusive);
+    let both = Shape { names: "WEB-1 mail-7", ..Shape::default() };
+    assert_eq!(ruling(&[elsewhere, both]).verdict, Verdict::Inconclusive, "a text is no entity");
+}
+
+#[test]
 fn text_the_attacker_could_write_is_no_ground_for_dismissal() {
     let chosen = Shape { chosen: Some("user_agent"), ..explains("b") };
     let missing = dismissed(&[explains("a"), chosen.clone()], Verdict::Inconclusive);
@@ -230,7 +302,7 @@ fn text_the_attacker_could_write_is_no_ground_for_dismissal() {
     let missing = dismissed(&[explains("a"), Shape { absent: true, ..explains("b") }], Verdict::Inconclusive);
     assert!(missing.contains("r1-endpoint-2 rests on a number or on nothing found"), "{missing}");
     let missing = dismissed(&[explains("a"), Shape { names: "mail-7", ..explains("b") }], Verdict::Inconclusive);
-    assert!(missing.contains("r1-endpoint-2 names nothing that the alert names"), "{missing}");
+    assert!(missing.contains("r1-endpoint-2 shows no id, path, hash or package"), "{missing}");
     let (ruling, _) = ruled(Verdict::FalsePositive, &[explains("a"), chosen], 0.8, &[2], false);
     assert_eq!(ruling.verdict, Verdict::FalsePositive, "what code knows by itself may stand in any field");
 }

@@ -1,9 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{credible, guard};
+use crate::account::{self, has_word, shows_key, urls_are_trusted};
 use casebook_protocol::{
-    Bearing, CheckedFinding, Citation, Conclusion, FindingId, FindingKind, Guard, Reviewed, Rule, Ruling, Score,
-    SourceInfo, Verdict, Weight, one_line, one_sentence,
+    Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, EntityKind, FindingId, FindingKind, Guard, Reviewed,
+    Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +13,10 @@ pub struct Docket<'a> {
     pub submitted: &'a [&'a CheckedFinding],
     pub sources: &'a BTreeMap<String, SourceInfo>,
     pub alert: &'a str,
+    /// The acts that a dismissal must account for. None if no Expert listed them.
+    pub acts: Option<&'a Acts>,
+    /// Tasks that failed, as a reader of the report knows them.
+    pub failed: &'a [String],
     /// Findings of the built-in analyst. No text in the evidence can influence them.
     pub by_code: &'a BTreeSet<FindingId>,
     pub threshold: Score,
@@ -22,21 +27,33 @@ pub struct Docket<'a> {
 /// - two independent, checked sources that the subject does not control, quoted from fields that it cannot choose
 /// - no valid strong finding against it, at any score
 /// - no text in the evidence that addresses the investigator
+/// - an explanation of each act
+/// - no failed task
+///
+/// An accusation rests on what happened to a process, account, host, address or record of the alert. An absence is no
+/// ground. Whether a record of the claimed act exists decides between the two dismissals.
 pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
     let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f, docket.threshold)).collect();
-    let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new() };
+    let accounting = docket.acts.map(|acts| account::account(acts, docket.known));
+    let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new(), accounting };
     let rule = match proposed {
         Verdict::Inconclusive => return (ruling, Vec::new()),
         Verdict::TruePositive => {
-            let grave: Vec<&Reviewed> = credible
-                .into_iter()
-                .filter(|f| {
-                    f.finding.draft.bearing == Bearing::Incriminating && f.finding.draft.weight >= Weight::Moderate
-                })
-                .collect();
-            ruling.grounds = grounds(&grave);
+            let grave: Vec<&Reviewed> = credible.iter().filter(|f| accuses(f)).copied().collect();
+            let tied: Vec<&Reviewed> = tied(&credible, docket);
+            let grounded: Vec<&Reviewed> =
+                grave.iter().filter(|f| tied.iter().any(|t| t.finding.id == f.finding.id)).copied().collect();
+            ruling.grounds = grounds(&grounded);
             if grave.is_empty() {
-                ruling.missing.push(format!("a finding of {} or more that points to an attack", docket.threshold));
+                ruling.missing.push(format!(
+                    "a finding of {} or more that points to an attack and is no absence",
+                    docket.threshold
+                ));
+            } else if grounded.is_empty() {
+                ruling.missing.push(format!(
+                    "a process, account, host, address or record that {} shares with the alert",
+                    listed(grave.iter().map(|f| &f.finding.id))
+                ));
             }
             Rule::AccusationUnsupported
         }
@@ -44,6 +61,8 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
             let doubts = dismissal(&credible, docket, &mut ruling);
             ruling.missing.extend(against(&credible, docket));
             ruling.missing.extend(addressed(docket));
+            ruling.missing.extend(account::doubts(ruling.accounting.as_ref()));
+            ruling.missing.extend(docket.failed.iter().map(|task| format!("the answer of a task that failed: {task}")));
             if !ruling.missing.is_empty() {
                 ruling.missing.extend(doubts.reasons());
             }
@@ -51,16 +70,86 @@ pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
         }
     };
     if ruling.missing.is_empty() {
-        return (ruling, Vec::new());
+        let guards = by_claim(&mut ruling).into_iter().collect();
+        return (ruling, guards);
     }
     ruling.verdict = Verdict::Inconclusive;
     let effect = format!("{} becomes inconclusive: missing {}", proposed.name(), ruling.missing.join("; "));
     (ruling, vec![guard(rule, "verdict", effect)])
 }
 
+/// A dismissal is a false positive if the claimed act did not happen, and benign if it did.
+fn by_claim(ruling: &mut Ruling) -> Option<Guard> {
+    let claim = ruling.accounting.as_ref()?.claim.as_ref().filter(|_| ruling.verdict.dismisses())?;
+    let right = if claim.found > 0 { Verdict::BenignPositive } else { Verdict::FalsePositive };
+    ruling.grounds.push(what_happened(claim));
+    if right == ruling.verdict {
+        return None;
+    }
+    let effect = format!("{} becomes {}: {}", ruling.verdict.name(), right.name(), what_happened(claim));
+    ruling.verdict = right;
+    Some(guard(Rule::VerdictByClaim, "verdict", effect))
+}
+
+fn what_happened(claim: &Claim) -> String {
+    let kind = claim.kind.name();
+    match claim.found {
+        0 => format!(
+            "what the alert claims ({kind}) did not happen: {} records this kind, covered host and time, and has no such record",
+            listed(claim.watched_by.iter())
+        ),
+        1 => format!("what the alert claims ({kind}) happened: 1 record"),
+        found => format!("what the alert claims ({kind}) happened: {found} records"),
+    }
+}
+
+fn accuses(finding: &Reviewed) -> bool {
+    let draft = &finding.finding.draft;
+    let seen = |citation: &Citation| match citation {
+        Citation::Literal { .. } | Citation::Aggregate { .. } => true,
+        Citation::Count { value, .. } => *value > 0,
+        Citation::Absence { .. } => false,
+    };
+    draft.bearing == Bearing::Incriminating
+        && draft.weight >= Weight::Moderate
+        && draft.kind != FindingKind::Absence
+        && draft.citations.iter().any(seen)
+}
+
+/// The findings that share a process, account, host, address or record with the alert, or with a finding that does.
+fn tied<'a>(credible: &[&'a Reviewed], docket: &Docket<'_>) -> Vec<&'a Reviewed> {
+    let alert = docket.alert.to_lowercase();
+    let names = |f: &Reviewed| -> BTreeSet<String> {
+        let draft = &f.finding.draft;
+        let thing = |kind: EntityKind| match kind {
+            EntityKind::Host
+            | EntityKind::User
+            | EntityKind::Address
+            | EntityKind::Process
+            | EntityKind::File
+            | EntityKind::Hash
+            | EntityKind::Session => true,
+            EntityKind::Name | EntityKind::Other => false,
+        };
+        let entities = draft.entities.iter().filter(|e| thing(e.kind)).map(|e| e.value.trim().to_lowercase());
+        entities.filter(|name| name.chars().count() >= 3).collect()
+    };
+    let acts = docket.acts.map(|acts| &acts.listed[..]).unwrap_or_default();
+    let of_an_act = |f: &Reviewed| {
+        let records = f.checked.records();
+        acts.iter().any(|act| records.iter().any(|r| r.file == act.record.file && r.line == act.record.line))
+    };
+    let (mut tied, mut others): (Vec<&Reviewed>, Vec<&Reviewed>) =
+        credible.iter().copied().partition(|f| of_an_act(f) || names(f).iter().any(|name| has_word(&alert, name)));
+    let near: BTreeSet<String> = tied.iter().flat_map(|f| names(f)).collect();
+    others.retain(|f| !names(f).is_disjoint(&near));
+    tied.extend(others);
+    tied
+}
+
 /// Marks the conclusion, so that a reader of the summary alone does not act on a rejected verdict.
 pub fn not_accepted(conclusion: &mut Conclusion, ruling: &Ruling) {
-    if ruling.verdict == ruling.proposed {
+    if ruling.verdict == ruling.proposed || ruling.verdict.dismisses() {
         return;
     }
     let proposed = ruling.proposed.name().replace('_', " ");
@@ -99,6 +188,8 @@ struct Doubts<'a> {
     /// Findings that cite a number or an absence.
     counted: BTreeSet<&'a FindingId>,
     unrelated: BTreeSet<&'a FindingId>,
+    /// Quotations of requests to addresses that no configuration trusts.
+    fetched: BTreeSet<&'a str>,
 }
 
 /// The independent sources that explain the activity, and the reasons why others do not count.
@@ -112,7 +203,7 @@ fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ru
             continue;
         }
         let by_code = docket.by_code.contains(id);
-        if !by_code && !names_some_of(finding, &alert) {
+        if !shows(finding, docket.acts) || !by_code && !names_some_of(finding, &alert) {
             doubts.unrelated.insert(id);
             continue;
         }
@@ -123,6 +214,10 @@ fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ru
             }
             if let Some(field) = check.chosen.as_deref().filter(|_| !by_code) {
                 doubts.chosen.entry(id).or_default().insert(field);
+                continue;
+            }
+            if let Some(url) = untrusted(citation, docket.acts) {
+                doubts.fetched.insert(url);
                 continue;
             }
             for source in check.sources.iter().map(String::as_str) {
@@ -207,12 +302,41 @@ impl Doubts<'_> {
         }
         if !self.unrelated.is_empty() {
             reasons.push(format!(
-                "a tie to the alert: {} names nothing that the alert names",
+                "a tie to the alert: {} shows no id, path, hash or package of the alerted occurrence or its cause",
                 listed(self.unrelated.iter())
+            ));
+        }
+        if !self.fetched.is_empty() {
+            reasons.push(format!(
+                "a package source that the configuration trusts: {}",
+                listed(self.fetched.iter().map(|quote| one_line(quote, 120)).collect::<Vec<_>>().into_iter())
             ));
         }
         reasons
     }
+}
+
+/// True if the finding cites an act, or shows a key of the alerted occurrence or its cause.
+fn shows(finding: &Reviewed, acts: Option<&Acts>) -> bool {
+    let Some(acts) = acts else { return true };
+    let draft = &finding.finding.draft;
+    let records = finding.checked.records();
+    let act = |r: &casebook_protocol::RecordRef| {
+        acts.listed.iter().any(|a| a.record.file == r.file && a.record.line == r.line)
+    };
+    let quotes = draft.citations.iter().filter_map(|citation| match citation {
+        Citation::Literal { quote, .. } => Some(quote.as_str()),
+        Citation::Count { .. } | Citation::Aggregate { .. } | Citation::Absence { .. } => None,
+    });
+    let named = draft.entities.iter().map(|e| e.value.as_str());
+    records.iter().any(act) || quotes.chain(named).any(|text| shows_key(text, &acts.keys))
+}
+
+/// The quotation, if it has an address that the configuration does not trust.
+fn untrusted<'c>(citation: &'c Citation, acts: Option<&Acts>) -> Option<&'c str> {
+    let Citation::Literal { quote, .. } = citation else { return None };
+    let trusted = acts.map(|acts| &acts.trusted[..]).unwrap_or_default();
+    (!urls_are_trusted(quote, trusted)).then_some(quote.as_str())
 }
 
 /// True if the finding and the alert share an entity or a name in `backquotes`. The check has found both in the

@@ -5,7 +5,7 @@ use casebook_trust::claim;
 
 use super::cite::{cite, corpus, entities, time};
 use super::rank::program;
-use super::{CITED, Group, Pick, excuse, is_instruction};
+use super::{CITED, Group, Pick, doubtful, excuse, is_instruction};
 use crate::analyst::behaviour::Behaviour;
 use crate::analyst::link::Kin;
 use crate::analyst::rec::Rec;
@@ -38,12 +38,14 @@ fn base(technique: Option<&str>) -> Option<&str> {
 fn draft(group: &Group<'_>, case: &Case, behaviours: &[&'static Behaviour]) -> Option<FindingDraft> {
     let explaining = excuse::explaining(group, case);
     let held = |b: &Behaviour| explaining.iter().any(|(_, held)| held.iter().any(|h| h.id == b.id));
+    let wire = excuse::wire(case);
+    let doubtful = group.0.iter().any(|p| doubtful(p, wire));
     let against = behaviours.iter().any(|b| b.bearing == Bearing::Incriminating);
     // Next to accusing behaviours, an explanation must hold without text that the recorded party chose.
     let behaviours: Vec<&Behaviour> = behaviours
         .iter()
         .copied()
-        .filter(|b| b.bearing != Bearing::Exonerating || held(b) || !against && explaining.is_empty())
+        .filter(|b| b.bearing != Bearing::Exonerating || held(b) || !against && !doubtful && explaining.is_empty())
         .collect();
     let (bearing, weight) = bearing(&behaviours);
     let shown = behaviours.iter().find(|b| b.bearing == bearing).copied();

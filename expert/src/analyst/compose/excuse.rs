@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use casebook_protocol::{Bearing, Weight};
 use casebook_trust::chosen;
 
-use super::{Group, Pick};
+use super::{Group, Pick, harmless};
 use crate::analyst::behaviour::Behaviour;
 use crate::analyst::link::{Kin, brought, process_keys};
 use crate::analyst::rec::Rec;
@@ -25,16 +25,18 @@ pub(super) fn explaining<'g, 'a>(group: &'g Group<'a>, case: &Case) -> Vec<(&'g 
     if group.0.iter().map(|p| p.rec).chain(close.map(|(_, rec)| rec)).any(runs_from_anywhere) {
         return Vec::new();
     }
-    let wire = case.alerted().iter().any(|rec| on_the_network(rec));
+    let wire = wire(case);
     let alerted = group.0.iter().any(|p| p.kin == Kin::Core);
     let own: Vec<String> = case.alerted().iter().flat_map(|rec| process_keys(rec).0).collect();
     let starts_it =
         |rec: &Rec| rec.class() == Class::ProcessStart && process_keys(rec).0.iter().any(|k| own.contains(k));
-    // Other actions of the actor explain nothing. Only the start of the alerted process counts, and a download
-    // with its name on the network.
+    // Other actions of the actor explain nothing, even in the same moment. Only the start of the alerted process
+    // counts, what it started if that can do no harm, and a download with its name on the network.
     let of_it = |p: &&Pick<'_>| match p.kin {
-        _ if alerted => !wire || on_the_network(p.rec),
-        Kin::Same => !wire && starts_it(p.rec),
+        Kin::Core => !wire || on_the_network(p.rec),
+        Kin::Same if wire => alerted && on_the_network(p.rec),
+        Kin::Same => starts_it(p.rec),
+        Kin::Descendant => !wire && harmless::is(p.rec),
         Kin::Named => !wire && case.round > 1 && on_the_network(p.rec),
         _ => false,
     };
@@ -58,7 +60,12 @@ fn held(rec: &Rec, answers: bool) -> Vec<&'static Behaviour> {
     shown.into_iter().filter(|b| b.matches(&facets, &whole)).collect()
 }
 
-fn on_the_network(rec: &Rec) -> bool {
+/// True if the alert is about a connection.
+pub(super) fn wire(case: &Case) -> bool {
+    case.alerted().iter().any(|rec| on_the_network(rec))
+}
+
+pub(super) fn on_the_network(rec: &Rec) -> bool {
     matches!(rec.class(), Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession)
 }
 
@@ -144,7 +151,7 @@ fn of_protection(path: &str) -> bool {
 }
 
 /// Only an administrator can put a program there.
-fn of_the_system(path: &str) -> bool {
+pub(super) fn of_the_system(path: &str) -> bool {
     const UNIX: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/etc/"];
     const SCRIPTS: [&str; 2] = ["/var/lib/dpkg/info/", "/var/lib/dpkg/tmp.ci/"];
     const WINDOWS: [&str; 3] = [r":\windows\", r":\program files\", r":\program files (x86)\"];

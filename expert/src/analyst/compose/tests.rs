@@ -31,7 +31,7 @@ fn each_command_of_sudo_is_grouped_with_its_own_session() {
     let (case, ..) = found(&(2..8).map(text).collect::<String>());
     let picks = case.recs.iter().map(|rec| Pick { rec, kin: Kin::Near, rank: 1, end: false }).collect();
     let commands = |g: &Group<'_>| g.0.iter().filter(|p| p.rec.class() == Class::ProcessStart).count();
-    assert_eq!(group(picks).iter().map(commands).filter(|n| *n > 0).collect::<Vec<_>>(), [1, 1, 1]);
+    assert_eq!(group(picks, false).iter().map(commands).filter(|n| *n > 0).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
 #[test]

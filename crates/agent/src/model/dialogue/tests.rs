@@ -45,6 +45,7 @@ impl Brief for PlanBrief {
 pub(in crate::model) fn task() -> Task {
     let alert = Alert::parse(br#"{"id":"a","title":"t"}"#).unwrap();
     let view = DirectorView {
+        accounting: None,
         alert,
         journal: vec![],
         review: None,

@@ -3,7 +3,9 @@
 
 use std::cmp::Reverse;
 
-use casebook_protocol::{Alert, EventTime, JournalEntry, Review, Reviewed, Score, Timeline, journal, one_line};
+use casebook_protocol::{
+    AccountedAct, Accounting, Act, Alert, EventTime, JournalEntry, Review, Reviewed, Score, Timeline, journal, one_line,
+};
 use serde_json::{Value, json};
 
 use super::{ALERT, Section, Written};
@@ -14,6 +16,8 @@ pub const EVENTS: usize = 16;
 pub const TIMELINE: usize = 4 * 1024;
 /// Bytes of the Review, about thirty findings.
 pub const REVIEW: usize = 16 * 1024;
+/// Bytes of the acts, about sixty.
+pub const ACTS: usize = 8 * 1024;
 const SENTENCE: usize = 480;
 const PARAGRAPH: usize = 1600;
 
@@ -55,6 +59,30 @@ pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<
             "gaps": gaps,
         });
         Written { text: section("timeline", &shown), left_out }
+    })
+}
+
+/// The acts that a dismissal must account for. Beyond the limit, explained acts are only counted.
+pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
+    Section::new(rank, ACTS, move |limit| {
+        let place = |act: &Act| format!("{}:{}", one_line(&act.record.file, 120), act.record.line);
+        let act = |a: &AccountedAct| {
+            let (act, by) = (&a.act, a.by.as_ref());
+            json!({"record": place(act), "kind": act.kind.name(), "part": act.part.name(), "what": act.what, "by": by})
+        };
+        let items = accounting.acts.iter().map(|a| (u64::from(a.by.is_none()), act(a)));
+        let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
+            format!("acts: {missing} of {all}, explained ones first")
+        });
+        let claim = accounting.claim.as_ref();
+        let claim = claim.map(|c| json!({"kind": c.kind.name(), "records": c.found, "watched_by": c.watched_by}));
+        let shown = json!({
+            "explained": accounting.explained(),
+            "of": accounting.total(),
+            "claim": claim,
+            "acts": shown,
+        });
+        Written { text: section("acts", &shown), left_out }
     })
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::rule::{self, Docket};
-use casebook_protocol::{CheckedFinding, Domain, Finding, FindingId, Judgement, ReviewDraft, SourceInfo};
+use casebook_protocol::{
+    Act, ActKind, ActPart, Acts, CheckedFinding, Domain, Finding, FindingId, Judgement, ReviewDraft, SourceInfo,
+};
 use casebook_protocol::{Rule, Verdict};
 
 fn reviewed(
@@ -34,11 +36,17 @@ fn reviewed(
     let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
     let checked: Vec<CheckedFinding> =
         submitted.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
+    let first = checked.iter().flat_map(|finding| finding.checked.records()).next();
+    let alerted =
+        |record| Act { part: ActPart::Alerted, kind: ActKind::Process, record, time: None, what: String::new() };
+    let acts = Acts { listed: first.map(alerted).into_iter().collect(), keys: vec!["web-1".into()], ..Acts::default() };
     let docket = Docket {
         known: &known,
         submitted: &checked.iter().collect::<Vec<_>>(),
         sources,
         alert: r#"{"host":"web-1"}"#,
+        acts: Some(&acts),
+        failed: &[],
         by_code: &BTreeSet::new(),
         threshold: Score::clamped(0.5),
     };
