@@ -7,6 +7,11 @@ pub(super) fn belongs(domain: &'static str, sensor: &str, on_host: bool, reason:
     Belongs { domain, reason: reason.into(), sensor: sensor.into(), on_host }
 }
 
+/// The sensor and the fields of each known log. Tests make forged logs of them.
+pub fn known_fields() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    SIGNATURES.iter().map(|known| (known.sensor, known.all.iter().chain(known.any).copied().collect()))
+}
+
 /// Most records of a known log have all of `all`, and one of `any` unless `any` is empty.
 pub(super) struct Known {
     pub(super) all: &'static [&'static str],
