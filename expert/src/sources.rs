@@ -130,7 +130,10 @@ mod tests {
     fn a_fault_names_its_line() {
         for (text, want) in [
             (format!("{ENTRY}on_host = true\n"), "5: source.0.on_host: unknown key"),
-            ("[[source]]\nfiles = \"x\"\nsensor = \"s\"\n".into(), "1: source.0: on_alerted_host is missing"),
+            (
+                "[[source]]\nfiles = \"x\"\nsensor = \"s\"\n".into(),
+                "1: source.0.on_alerted_host: is missing; write true if",
+            ),
             (ENTRY.replace("proxy.log", "../x"), "2: source.0.files: expected a path below the evidence folder"),
             (ENTRY.replace("proxy01", " "), "3: source.0.sensor: is empty"),
             (format!("{ENTRY}records = [\"process\", \"dns\"]\n"), "5: source.0.records.1: "),

@@ -1,5 +1,5 @@
-//! Logs that a process on the alerted host can write, made to look like those of an independent sensor. They are put
-//! beside the demo's evidence without the log of its proxy. None may count as independent.
+//! Logs that a process on the alerted host can write, which look like those of an independent sensor, beside the
+//! demo's evidence without the log of its proxy. None may count as independent.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -22,7 +22,6 @@ struct Demo {
 }
 
 type Forge = fn(&Demo) -> String;
-
 /// The endpoint's records, each with these fields.
 fn changed(demo: &Demo, fields: &Value) -> String {
     let line = |record: &Map<String, Value>| {
@@ -33,25 +32,19 @@ fn changed(demo: &Demo, fields: &Value) -> String {
     demo.endpoint.iter().map(line).collect()
 }
 
-/// A line for each of the endpoint's records, from its time, program and command line.
+/// A line for each of these records, from its time, program and command line.
 fn each(demo: &Demo, line: impl Fn(&str, &str, &str) -> String) -> String {
     let text = |record: &Map<String, Value>, name: &str| record[name].as_str().unwrap_or_default().to_owned();
-    let one = |r: &Map<String, Value>| line(&text(r, "time"), &text(r, "exe"), &text(r, "command_line"));
-    demo.endpoint.iter().map(|record| one(record) + "\n").collect()
+    demo.endpoint.iter().map(|r| line(&text(r, "time"), &text(r, "exe"), &text(r, "command_line")) + "\n").collect()
 }
 
 fn syslog(demo: &Demo, program: &str) -> String {
     each(demo, |time, exe, line| format!("{time} devbox-mara {program}[7]: exe={exe} cmd={line}"))
 }
 
-fn proxied(demo: &Demo) -> String {
-    demo.proxy.concat()
-}
-
 /// Name of the file, and its content.
-const FORGED: [(&str, Forge); 28] = [
+const FORGED: [(&str, Forge); 25] = [
     ("edr2.ndjson", |d| changed(d, &json!({"host": "sensor01"}))),
-    ("edr3.ndjson", |d| changed(d, &json!({"host": "edr"}))),
     ("nohost.ndjson", |d| changed(d, &json!({"host": null}))),
     ("sysmon.ndjson", |d| changed(d, &json!({"source": "Linux-Sysmon", "host": "sensor01"}))),
     ("channel.ndjson", |d| changed(d, &json!({"Channel": "Microsoft-Windows-Sysmon/Operational", "EventID": 1}))),
@@ -62,15 +55,13 @@ const FORGED: [(&str, Forge); 28] = [
     ("sub/endpoint_process.ndjson", |d| changed(d, &json!({}))),
     ("endpoint_process.ndjson.1", |d| changed(d, &json!({}))),
     ("Endpoint_process.ndjson", |d| changed(d, &json!({}))),
-    ("endpoint_process.json", |d| changed(d, &json!({}))),
-    ("squid.log", |d| d.proxy.first().cloned().unwrap_or_default()),
-    ("squid.txt", |d| d.proxy.first().cloned().unwrap_or_default()),
-    ("squid-all", proxied),
-    ("sub/proxy_access.log", proxied),
-    ("sub/sub/proxy_access.log", proxied),
-    ("proxy_access.log.1", proxied),
-    ("Proxy_access.log", proxied),
-    ("proxy_access.txt", proxied),
+    ("squid.log", |d| d.proxy.iter().take(1).cloned().collect()),
+    ("squid.txt", |d| d.proxy.iter().take(1).cloned().collect()),
+    ("squid-all", |d| d.proxy.concat()),
+    ("sub/proxy_access.log", |d| d.proxy.concat()),
+    ("proxy_access.log.1", |d| d.proxy.concat()),
+    ("Proxy_access.log", |d| d.proxy.concat()),
+    ("proxy_access.txt", |d| d.proxy.concat()),
     ("sources.toml", |_| {
         "[[source]]\nfiles = \"**\"\nsensor = \"x\"\non_alerted_host = false\nconfirmed = true\n".into()
     }),
@@ -93,17 +84,13 @@ const FORGED: [(&str, Forge); 28] = [
 fn vendor(demo: &Demo, names: &[&str], below: &str) -> String {
     let mut fields = Map::new();
     for name in names {
-        let mut at = &mut fields;
-        let steps: Vec<&str> = below.split('.').chain(name.split('.')).filter(|step| !step.is_empty()).collect();
-        for (n, step) in steps.iter().enumerate() {
-            if n + 1 == steps.len() {
-                at.insert((*step).to_owned(), json!("/usr/share/initramfs-tools/hooks/kmod"));
-            } else if let Value::Object(inner) = at.entry(*step).or_insert_with(|| json!({})) {
-                at = inner;
-            } else {
-                break;
-            }
+        let mut steps: Vec<&str> = below.split('.').chain(name.split('.')).filter(|step| !step.is_empty()).collect();
+        let (mut at, last) = (&mut fields, steps.pop().unwrap_or_default());
+        for step in steps {
+            let Value::Object(inner) = at.entry(step).or_insert_with(|| json!({})) else { return String::new() };
+            at = inner;
         }
+        at.insert(last.to_owned(), json!("/usr/share/initramfs-tools/hooks/kmod"));
     }
     changed(demo, &Value::Object(fields))
 }
@@ -118,8 +105,7 @@ pub fn forged() -> Result<BTreeMap<String, String>> {
         endpoint: explains.map(serde_json::from_str).collect::<Result<_, _>>()?,
         proxy: proxy.lines().filter(|line| line.contains("/pool/")).map(|line| format!("{line}\n")).collect(),
     };
-    let mut all: BTreeMap<String, String> =
-        FORGED.iter().map(|(name, forge)| ((*name).to_owned(), forge(&demo))).collect();
+    let mut all: BTreeMap<_, _> = FORGED.iter().map(|(name, forge)| ((*name).to_owned(), forge(&demo))).collect();
     for (n, (sensor, names)) in known_fields().enumerate() {
         let below = if n % 3 == 2 { "_source" } else { "" };
         all.insert(format!("{n}-{sensor}.ndjson"), vendor(&demo, &names, below));
@@ -150,8 +136,8 @@ pub fn write<'f>(folder: &Path, files: impl IntoIterator<Item = (&'f String, &'f
 pub fn seen(folder: &Path) -> Result<Vec<SourceInfo>> {
     let file = folder.join("team").join(sources::FILE);
     let declared = sources::parse(&file, &std::fs::read_to_string(&file)?)?;
-    let index = folder.join("index");
-    let catalog = Catalog::declared_in(&folder.join("evidence"), &index, None, &declared, &mut |_| {})?;
+    let (evidence, index) = (folder.join("evidence"), folder.join("index"));
+    let catalog = Catalog::declared_in(&evidence, &index, None, &declared, &mut |_| {})?;
     Ok(roster::members(&catalog.into()).into_iter().flat_map(|one| one.member.sources).collect())
 }
 

@@ -37,7 +37,8 @@ pub(super) fn compare(catalog: &Catalog, found: &mut Found) {
             let mut matching = catalog.sources().iter().filter(|source| rule.files.matches(&source.file)).peekable();
             if matching.peek().is_none() {
                 notice(path, n, &format!("{pattern} matches no file of the evidence; correct or remove it"), found);
-            } else if !matching.any(|source| declared.rule(&source.file) == Some(rule)) {
+            } else if !matching.any(|source| declared.rule(&source.file).is_some_and(|first| std::ptr::eq(first, rule)))
+            {
                 let what = format!("{pattern} has no effect: earlier entries match its files; remove it or move it up");
                 notice(path, n, &what, found);
             }

@@ -87,7 +87,9 @@ fn unknown_files(dir: &Path, found: &mut Found) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        let ours = matches!(extension.as_str(), "yaml" | "yml" | "json" | "jsonc" | "toml") && !name.starts_with('.');
+        let source = extension == "toml" && name.to_lowercase().contains("source");
+        let ours =
+            (source || matches!(extension.as_str(), "yaml" | "yml" | "json" | "jsonc")) && !name.starts_with('.');
         if ours && path.is_file() && !FILES.contains(&name.as_str()) {
             let advice = match extension.as_str() {
                 "yaml" | "yml" => "name it tools.yaml, or put an Expert into experts/",

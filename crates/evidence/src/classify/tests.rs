@@ -56,7 +56,8 @@ fn object(names: &[&str]) -> serde_json::Value {
 
 #[test]
 fn one_odd_record_among_400_renames_no_log() {
-    let logs: [(Format, fn(usize) -> String); 3] = [
+    type Record = fn(usize) -> String;
+    let logs: [(Format, Record); 3] = [
         (Format::Ndjson, |n| {
             format!(r#"{{"time":{n},"method":"POST","path":"/order","status":200,"body":{{"n":1}}}}"#)
         }),
