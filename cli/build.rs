@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let case = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("../tests/cases/package-hook-kmod");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     println!("cargo::rerun-if-changed={}", case.display());
-    let mut names = vec!["alert.json".to_owned()];
+    let mut names = vec!["alert.json".to_owned(), "team/sources.toml".to_owned()];
     for entry in std::fs::read_dir(case.join("evidence"))? {
         names.push(format!("evidence/{}", entry?.file_name().to_string_lossy()));
     }

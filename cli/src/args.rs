@@ -244,10 +244,24 @@ pub struct Resume {
 
 /// `casebook sources`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  casebook sources --evidence logs/
+  casebook sources --evidence logs/ --write team/sources.toml
+  casebook sources --evidence logs/ --team team/
+
+What wrote a log is a guess until sources.toml in the team folder confirms it, and a guess counts as written
+on the alerted host. --write drafts the file. Check each entry and set confirmed = true (docs/experts.md).")]
 pub struct ListSources {
     /// The folder with the log files
     #[arg(long, value_name = "DIR")]
     pub evidence: PathBuf,
+    /// The team folder whose sources.toml states what wrote the logs [env: CASEBOOK_TEAM]
+    #[arg(long, value_name = "DIR")]
+    pub team: Option<PathBuf>,
+    /// Write a draft of sources.toml to this new file, outside the folder with the log files
+    #[arg(long, value_name = "FILE", conflicts_with = "team")]
+    pub write: Option<PathBuf>,
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use casebook_agent::model::config::Config;
 use casebook_agent::model::{Answered, Ask, AskError, Model, Observed};
 use casebook_agent::tools::Tools;
+use casebook_evidence::Declared;
 use casebook_hub::{State, archive};
 use casebook_protocol::{Alert, Allowance, Budget, Domain, Outcome, Role, Task, TaskId, TaskKind};
 use casebook_runtime::Env;
@@ -85,7 +86,7 @@ impl Bench {
         };
         let report = embedded::investigate_in(&home, options, &mut NoObserver, stop).await?;
         let state = archive::state(store.as_ref(), &report.investigation).await?;
-        let catalog = load(&evidence, &home.folder, None, stop, &mut |_| {}).await?;
+        let catalog = load(&evidence, &home.folder, None, &Declared::default(), stop, &mut |_| {}).await?;
         let tools = roster::members(&catalog)
             .into_iter()
             .map(|team_member| (team_member.member.domain, team_member.tools))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use casebook_agent::mcp::toolbox::Toolbox;
-use casebook_evidence::{Catalog, Hint};
+use casebook_evidence::{Catalog, Declared, Hint};
 use casebook_expert::analyst;
 use casebook_expert::team::{self, Team, TeamError};
 use casebook_hub::archive::{self, Past};
@@ -52,6 +52,13 @@ pub struct Options {
 pub struct Sources {
     pub evidence: Option<PathBuf>,
     pub team: Option<Arc<team::TeamFolder>>,
+}
+
+impl Sources {
+    /// What the team folder states about the evidence.
+    pub fn declared(&self) -> Declared {
+        self.team.as_ref().map(|team| team.declared.clone()).unwrap_or_default()
+    }
 }
 
 impl From<PathBuf> for Sources {
@@ -175,10 +182,12 @@ async fn gathered(
 ) -> Result<(Team, String), Failure> {
     let team = sources.team.as_deref();
     let evidence = sources.evidence.as_deref().map(whole_path).transpose()?;
+    let declared = sources.declared();
     let catalog = match &evidence {
         None => None,
         Some(evidence) => {
-            let catalog = load(evidence, &home.folder, hint, stop, &mut |loading| observer.loading(loading)).await?;
+            let show = &mut |loading: &Loading| observer.loading(loading);
+            let catalog = load(evidence, &home.folder, hint, &declared, stop, show).await?;
             observer.loaded(&catalog);
             Some(catalog)
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use casebook_evidence::{Catalog, Hint, LoadError, Progress};
+use casebook_evidence::{Catalog, Declared, Hint, LoadError, Progress};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::failure::Failure;
@@ -20,15 +20,17 @@ pub struct Loading {
 }
 
 /// Loads `evidence`, with its index in the folder `data`. Other processes may do the same at the same time.
-/// `hint` supplies the year and zone for logs without them.
+/// `hint` supplies the year and zone for logs without them, `declared` what wrote them.
 pub async fn load(
     evidence: &Path,
     data: &Path,
     hint: Option<Hint>,
+    declared: &Declared,
     stop: &mut Stop,
     show: &mut (dyn FnMut(&Loading) + Send),
 ) -> Result<Arc<Catalog>, Failure> {
     let (folder, index) = (whole_path(evidence)?, index_folder(data));
+    let declared = declared.clone();
     let (report, mut reports) = mpsc::channel(16);
     let (finish, mut finished) = oneshot::channel();
     // Not `spawn_blocking`: the runtime would wait for it at exit, and so would the user.
@@ -43,7 +45,7 @@ pub async fn load(
             });
         };
         // The receiver is gone after a request to stop.
-        let _ = finish.send(Catalog::open_in(&folder, &index, hint.as_ref(), &mut progress));
+        let _ = finish.send(Catalog::declared_in(&folder, &index, hint.as_ref(), &declared, &mut progress));
     });
     started.map_err(|e| Failure::failed(format!("cannot start a thread: {e}"), "free some memory"))?;
     loop {
@@ -105,6 +107,9 @@ fn failure(error: &LoadError) -> Failure {
         ),
         LoadError::Changed(_) => {
             Failure::failed(error, "copy the evidence to a folder that nothing writes to, and investigate that")
+        }
+        LoadError::Inside { .. } => {
+            Failure::usage(error, "an attacker could have written a team folder inside the evidence; keep it elsewhere")
         }
         LoadError::Stopped => Failure::defect(error),
     }

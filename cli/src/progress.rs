@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use casebook_evidence::{Catalog, Hint};
+use casebook_evidence::{Catalog, Declared, Hint};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
@@ -27,10 +27,11 @@ pub async fn loaded(
     evidence: &Path,
     data: &Path,
     hint: Option<Hint>,
+    declared: &Declared,
     stop: &mut Stop,
 ) -> Result<Arc<Catalog>, Failure> {
     let mut bar = Bar::stderr();
-    let catalog = load(evidence, data, hint, stop, &mut |loading| bar.show(loading)).await;
+    let catalog = load(evidence, data, hint, declared, stop, &mut |loading| bar.show(loading)).await;
     bar.end();
     catalog
 }

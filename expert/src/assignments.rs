@@ -95,7 +95,7 @@ async fn teams(service: &Service, read: &[Read]) -> Result<Vec<Team>, Failure> {
         let catalog = match &profile.evidence {
             Some((evidence, index)) => {
                 service.health.preparing(Some(&format!("loading the evidence in {}", evidence.display())));
-                Some(loaded(profile, evidence, index).await?)
+                Some(loaded(profile, evidence, index, team_folder.as_ref()).await?)
             }
             None => None,
         };
@@ -145,13 +145,19 @@ fn of_team(file: &Path, error: &TeamError) -> Failure {
     if matches!(error, TeamError::Unread { .. }) { Failure::failed(what) } else { Failure::usage(what) }
 }
 
-async fn loaded(profile: &Profile, evidence: &Path, index: &Path) -> Result<Arc<Catalog>, Failure> {
+async fn loaded(
+    profile: &Profile,
+    evidence: &Path,
+    index: &Path,
+    team_folder: Option<&TeamFolder>,
+) -> Result<Arc<Catalog>, Failure> {
+    let declared = team_folder.map(|team_folder| team_folder.declared.clone()).unwrap_or_default();
     let (finish, finished) = oneshot::channel();
     let (evidence, index) = (evidence.to_path_buf(), index.to_path_buf());
     // A separate thread, since the runtime would wait for its blocking work at the end.
     let started = std::thread::Builder::new().name("evidence".into()).spawn(move || {
         // An error means that the process was asked to stop.
-        let _ = finish.send(Catalog::open_in(&evidence, &index, None, &mut |_| {}));
+        let _ = finish.send(Catalog::declared_in(&evidence, &index, None, &declared, &mut |_| {}));
     });
     let what = |why: &dyn std::fmt::Display| format!("{}: {why}", profile.file.display());
     match (started, finished.await) {

@@ -18,4 +18,5 @@ pub mod reasoner;
 pub mod roster;
 pub mod scope;
 pub mod settings;
+pub mod sources;
 pub mod team;

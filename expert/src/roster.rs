@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use casebook_agent::results;
 use casebook_agent::tools::Tools;
-use casebook_protocol::{Domain, Member, SourceInfo, Timestamp, one_line};
+use casebook_protocol::{ActKind, Domain, Member, SourceInfo, Timestamp, one_line};
 use serde::Deserialize;
 
 use crate::definition::{Definition, preset};
 use crate::offloaded::Offloaded;
-use casebook_evidence::{Catalog, EvidenceTools, Format, Source};
+use casebook_evidence::{Catalog, EvidenceTools, Format, Origin, Source, counted};
 
 pub struct TeamMember {
     pub member: Member,
@@ -25,31 +25,69 @@ pub struct Seen {
     pub source: String,
     pub domain: Domain,
     pub format: Format,
+    /// The sensor that it counts as.
     pub sensor: String,
     pub written_on_subject_host: bool,
+    /// A person has confirmed what wrote it. An evidence server that does not say so only guesses.
+    #[serde(default)]
+    pub confirmed: bool,
+    /// What its content looks like, if it is not confirmed.
+    #[serde(default)]
+    pub guessed_sensor: Option<String>,
+    /// The kinds of acts that its sensor records in full.
+    #[serde(default)]
+    pub acts: Vec<ActKind>,
+    #[serde(default)]
+    pub hosts: Vec<String>,
     pub records: u64,
     pub malformed: u64,
     pub first_time: Option<Timestamp>,
     pub last_time: Option<Timestamp>,
 }
 
-impl From<&Source> for Seen {
-    fn from(source: &Source) -> Self {
+impl Seen {
+    /// All sources of the catalog.
+    pub fn of(catalog: &Catalog) -> Vec<Self> {
+        catalog.with_sensors().map(|(source, sensor)| Self::one(source, sensor)).collect()
+    }
+
+    fn one(source: &Source, sensor: &str) -> Self {
         Self {
             source: source.id.clone(),
             domain: source.domain.clone(),
             format: source.format,
-            sensor: source.sensor.clone(),
-            written_on_subject_host: source.written_on_subject_host,
+            sensor: sensor.to_owned(),
+            written_on_subject_host: source.on_subject_host(),
+            confirmed: source.confirmed,
+            guessed_sensor: (!source.confirmed).then(|| source.sensor.clone()),
+            acts: source.acts.clone(),
+            hosts: source.hosts.clone(),
             records: source.records,
             malformed: source.malformed,
             first_time: source.first_time,
             last_time: source.last_time,
         }
     }
-}
 
-impl Seen {
+    /// The sources that an evidence server listed. What it does not confirm counts as written on the described host.
+    pub fn served(mut listed: Vec<Self>) -> Vec<Self> {
+        let origin = |s: &Self| (s.sensor.clone(), s.confirmed, s.hosts.clone());
+        let origins: Vec<_> = listed.iter().map(origin).collect();
+        let sensors =
+            counted(origins.iter().map(|(sensor, confirmed, hosts)| Origin { sensor, confirmed: *confirmed, hosts }));
+        for (seen, sensor) in listed.iter_mut().zip(sensors).filter(|(seen, _)| !seen.confirmed) {
+            seen.written_on_subject_host = true;
+            let told = std::mem::replace(&mut seen.sensor, sensor);
+            seen.guessed_sensor.get_or_insert(told);
+        }
+        listed
+    }
+
+    /// What its content looks like, or what wrote it.
+    pub fn known_as(&self) -> &str {
+        self.guessed_sensor.as_deref().unwrap_or(&self.sensor)
+    }
+
     pub fn info(&self) -> SourceInfo {
         SourceInfo {
             source: self.source.clone(),
@@ -66,20 +104,17 @@ impl Seen {
             _ => "without times".to_owned(),
         };
         let damage = if self.malformed > 0 { format!(", {} of them malformed", self.malformed) } else { String::new() };
-        format!(
-            "{}{damage}, {}, by {}, {period}",
-            records(self.records),
-            self.format.words(),
-            one_line(&self.sensor, 80)
-        )
+        let by = one_line(self.known_as(), 80);
+        let by = if self.confirmed { format!("by {by}") } else { format!("probably by {by} (a guess)") };
+        format!("{}{damage}, {}, {by}, {period}", records(self.records), self.format.words())
     }
 }
 
 /// In order of domain.
 pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
     let mut domains: BTreeMap<Domain, Vec<Seen>> = BTreeMap::new();
-    for source in catalog.sources() {
-        domains.entry(source.domain.clone()).or_default().push(source.into());
+    for seen in Seen::of(catalog) {
+        domains.entry(seen.domain.clone()).or_default().push(seen);
     }
     let team_member = |(domain, sources): (Domain, Vec<Seen>)| {
         let tools = over_files(catalog, &sources);
@@ -114,4 +149,38 @@ fn second(at: Timestamp) -> String {
 
 fn records(number: u64) -> String {
     if number == 1 { "1 record".to_owned() } else { format!("{number} records") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As an evidence server lists a source.
+    fn listed(name: &str, more: &str) -> Seen {
+        let text = format!(
+            r#"{{"source":"{name}","domain":"network","format":"ndjson","sensor":"{name}@web1",
+                "written_on_subject_host":false,"records":3,"malformed":0,"first_time":null,"last_time":null{more}}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn served_source_counts_as_a_guess_unless_it_is_confirmed() {
+        let confirmed = r#","confirmed":true,"acts":["connection"],"hosts":["web1"]"#;
+        let sources = [
+            listed("proxy", confirmed),
+            listed("old", ""),
+            listed("a", r#","confirmed":false,"hosts":["web1"]"#),
+            listed("b", r#","confirmed":false,"hosts":["WEB1"],"guessed_sensor":"zeek""#),
+        ];
+        let seen = Seen::served(sources.to_vec());
+        let infos: Vec<SourceInfo> = seen.iter().map(Seen::info).collect();
+        let told: Vec<(&str, bool)> = infos.iter().map(|i| (i.sensor.as_str(), i.on_subject_host)).collect();
+        let one = ("unconfirmed@web1", true);
+        assert_eq!(told, [("proxy@web1", false), ("unconfirmed", true), one, one]);
+        assert_eq!(seen[0].acts, [ActKind::Connection]);
+        assert!(infos[0].about.contains(", by proxy@web1, "), "{}", infos[0].about);
+        assert!(infos[1].about.contains(", probably by old@web1 (a guess), "), "{}", infos[1].about);
+        assert!(infos[3].about.contains(", probably by zeek (a guess), "), "{}", infos[3].about);
+    }
 }

@@ -19,7 +19,8 @@ use serde_json::{Map, Value, json};
 use crate::definition::{Definition, Grant, preset, read_folder};
 use crate::evidence_server::ONLY;
 use crate::roster::{Seen, TeamMember, description, members, over_files};
-use casebook_evidence::{Catalog, EvidenceTools, about_logs};
+use crate::sources;
+use casebook_evidence::{Catalog, Declared, EvidenceTools, about_logs};
 
 mod tools;
 
@@ -35,13 +36,15 @@ pub struct TeamFolder {
     pub experts: Option<Vec<Definition>>,
     pub servers: Servers,
     pub policy: Policy,
+    /// What wrote the evidence, by sources.toml.
+    pub declared: Declared,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum TeamError {
     #[error(transparent)]
     Faults(#[from] ConfigFaults),
-    #[error("expected a team folder with experts/*.yaml, mcp.json and tools.yaml, got \"{}\"", .0.display())]
+    #[error("expected a team folder with experts/*.yaml, mcp.json, tools.yaml and sources.toml, got \"{}\"", .0.display())]
     NoFolder(PathBuf),
     #[error("the evidence comes from {one} and from {other}; remove one of them")]
     Twice { one: String, other: String },
@@ -75,8 +78,9 @@ impl TeamFolder {
         let servers = file(folder, "mcp.json", |file, text| Servers::parse(file, text, &variable));
         let servers = servers.map_err(&mut take).unwrap_or_default();
         let policy = file(folder, "tools.yaml", Policy::parse).map_err(&mut take).unwrap_or_default();
+        let declared = file(folder, sources::FILE, sources::parse).map_err(&mut take).unwrap_or_default();
         if faults.is_empty() {
-            Ok(Self { folder: folder.to_path_buf(), experts, servers, policy })
+            Ok(Self { folder: folder.to_path_buf(), experts, servers, policy, declared })
         } else {
             Err(ConfigFaults(faults).into())
         }
@@ -126,7 +130,7 @@ pub async fn gather(
             };
             (Evidence::Served(server), seen)
         }
-        (None, Some(catalog)) => (Evidence::Files(catalog), catalog.sources().iter().map(Seen::from).collect()),
+        (None, Some(catalog)) => (Evidence::Files(catalog), Seen::of(catalog)),
         (None, None) => (Evidence::Nowhere, Vec::new()),
     };
     for served in toolbox.servers.iter().filter(|served| served.policy.kind == Kind::General) {
@@ -203,7 +207,8 @@ async fn listed(toolbox: &Toolbox, server: &str) -> Result<Vec<Seen>, TeamError>
         return Err(unread(format!("its tool list_sources is held back: {why}")));
     }
     let text = tools.call("list_sources", "{}").await.map_err(unread)?;
-    serde_json::from_str(&text).map_err(|e| unread(format!("unexpected result of its tool list_sources: {e}")))
+    let listed = serde_json::from_str(&text);
+    listed.map(Seen::served).map_err(|e| unread(format!("unexpected result of its tool list_sources: {e}")))
 }
 
 fn notices_of(served: &Served) -> Vec<String> {
@@ -262,7 +267,7 @@ fn team_member(
     let mut parts: Vec<Part> = Vec::new();
     let mut sources: Vec<SourceInfo> = Vec::new();
     let mut gone: Vec<SourceInfo> = Vec::new();
-    let about = about_logs(seen.iter().map(|s| (s.source.as_str(), s.format, s.records, s.sensor.as_str())));
+    let about = about_logs(seen.iter().map(|s| (s.source.as_str(), s.format, s.records, s.known_as(), s.confirmed)));
     match evidence {
         Evidence::Files(catalog) => {
             let allowed: Vec<Pattern> =

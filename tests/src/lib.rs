@@ -13,6 +13,7 @@ pub mod nats;
 mod programs;
 pub mod run;
 pub mod score;
+pub mod sensor;
 pub mod team;
 pub mod thirdparty;
 

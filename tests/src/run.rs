@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
-use casebook_cli::embedded::{self, NoObserver, Options};
+use casebook_cli::embedded::{self, NoObserver, Options, Sources};
 use casebook_cli::failure::Failure;
 use casebook_cli::reasoners::Reasoners;
 use casebook_cli::stop::Stop;
+use casebook_expert::team::TeamFolder;
 use casebook_protocol::{Alert, Budget, Report};
 use casebook_runtime::process;
 
@@ -45,7 +47,7 @@ pub fn cases(root: &Path) -> Result<Vec<PathBuf>> {
     Ok(cases)
 }
 
-/// The options to investigate a case; reads only the alert and the evidence.
+/// The options to investigate a case; reads only the alert, the evidence and the team folder.
 pub fn options(case: &Path, data: &Path, budget: Budget, reasoners: Reasoners) -> Result<Options> {
     prepared(&case.join("alert.json"), &case.join("evidence"), data, budget, reasoners)
 }
@@ -54,7 +56,22 @@ fn prepared(alert: &Path, evidence: &Path, data: &Path, budget: Budget, reasoner
     let refused = |e: &dyn std::fmt::Display| Failure::usage(format!("{}: {e}", alert.display()), "correct the alert");
     let bytes = std::fs::read(alert).map_err(|e| refused(&e))?;
     let alert = Alert::parse(&bytes).map_err(|e| refused(&e))?;
-    Ok(Options { alert, sources: evidence.to_path_buf().into(), data: data.to_path_buf(), budget, reasoners })
+    let sources = Sources { evidence: Some(evidence.to_path_buf()), team: team(evidence)? };
+    Ok(Options { alert, sources, data: data.to_path_buf(), budget, reasoners })
+}
+
+/// The team folder of a case is beside its evidence.
+pub fn team(evidence: &Path) -> Result<Option<Arc<TeamFolder>>> {
+    let folder = evidence.with_file_name("team");
+    Ok(folder.is_dir().then(|| TeamFolder::read(&folder).map(Arc::new)).transpose()?)
+}
+
+/// The options of the command line for the evidence and the team folder of a case.
+pub fn with_evidence(command: &mut Command, case: &Path) {
+    command.arg("--evidence").arg(case.join("evidence"));
+    if case.join("team").is_dir() {
+        command.arg("--team").arg(case.join("team"));
+    }
 }
 
 pub fn investigate_case(case: &Path) -> Result<Report> {
@@ -78,7 +95,16 @@ pub fn investigate_with(
     budget: Budget,
     reasoners: Reasoners,
 ) -> Result<Report> {
-    let options = prepared(alert, evidence, data, budget, reasoners)?;
+    ended(prepared(alert, evidence, data, budget, reasoners)?)
+}
+
+/// Like [`investigate_in`], over these sources.
+pub fn investigate_by(sources: Sources, alert: Alert, data: &Path) -> Result<Report> {
+    let (data, reasoners) = (data.to_path_buf(), Reasoners::analyst());
+    ended(Options { alert, sources, data, budget: Budget::default(), reasoners })
+}
+
+fn ended(options: Options) -> Result<Report> {
     let (_stopper, mut stop) = Stop::by_hand();
     Ok(process::run(async { embedded::investigate(options, &mut NoObserver, &mut stop).await })??)
 }

@@ -6,25 +6,30 @@ use clap::{Args, ValueEnum};
 #[command(after_help = "\
 Examples:
   casebook check team/ --models models.toml
+  casebook check team/ --evidence logs/
   casebook check mcp.json tools.yaml experts/cloud.yaml
   casebook check --schema expert > expert.schema.json
 
-A team folder holds experts/*.yaml, mcp.json, tools.yaml and pins.json (docs/experts.md). References between
-its files are checked as well. No server is started or contacted. Exit code 0: no faults; 2: faults found.")]
+A team folder holds experts/*.yaml, mcp.json, tools.yaml, pins.json and sources.toml (docs/experts.md).
+References between its files are checked as well. No server is started or contacted. Exit code 0: no faults,
+but maybe notices; 2: faults found.")]
 pub struct Check {
-    /// Team folders and files to check: an Expert's YAML, mcp.json, tools.yaml, a models file, the profile of
-    /// an Expert process, or the settings of a process (hub.toml, director.toml, critic.toml, expert.toml)
+    /// Team folders and files to check: an Expert's YAML, mcp.json, tools.yaml, sources.toml, a models file, the
+    /// profile of an Expert process, or the settings of a process (hub.toml, director.toml, critic.toml, expert.toml)
     /// [env: CASEBOOK_TEAM]
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// The models file that must define the models of the Experts [env: CASEBOOK_MODELS]
     #[arg(long, value_name = "FILE")]
     pub models: Option<PathBuf>,
+    /// Also compare sources.toml with the log files in this folder
+    #[arg(long, value_name = "DIR")]
+    pub evidence: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
     /// Print the JSON Schema of a format, for use in editors
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["paths", "models", "json"])]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["paths", "models", "evidence", "json"])]
     pub schema: Option<Format>,
 }
 
@@ -40,6 +45,8 @@ pub enum Format {
     Models,
     /// The profile of an Expert process
     Profile,
+    /// What wrote the evidence: sources.toml
+    Sources,
 }
 
 impl Format {
@@ -52,6 +59,7 @@ impl Format {
             Self::Mcp => "mcp",
             Self::Models => "models",
             Self::Profile => "profile",
+            Self::Sources => "sources",
         }
     }
 }

@@ -11,6 +11,7 @@ use casebook_hub::program::Limits;
 #[command(after_help = "\
 Examples:
   casebook evidence logs/
+  casebook evidence logs/ --team team/
   casebook evidence logs/ --domain identity --domain network
   casebook evidence logs/ --http 127.0.0.1:0
 
@@ -23,6 +24,9 @@ pub struct Evidence {
     /// Show only the sources of this domain; may be given several times
     #[arg(long = "domain", value_name = "NAME")]
     pub domains: Vec<Domain>,
+    /// The team folder whose sources.toml states what wrote the logs [env: CASEBOOK_TEAM]
+    #[arg(long, value_name = "DIR")]
+    pub team: Option<PathBuf>,
     /// Serve over HTTP at this loopback address instead; port 0 chooses a free port
     #[arg(long, value_name = "ADDR")]
     pub http: Option<SocketAddr>,

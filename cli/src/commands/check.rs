@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use casebook_agent::model::config::Config;
+use casebook_evidence::Declared;
 use casebook_runtime::config::{ConfigFault, ConfigFaults, Form, Source, sorted};
 use serde_json::json;
 
@@ -8,11 +9,14 @@ use crate::args::Check;
 use crate::embedded::TEAM_ENV;
 use crate::failure::{Exit, Failure};
 use crate::models;
-use crate::screen::{RED, Screen, paint, safe};
+use crate::progress::loaded;
+use crate::screen::{RED, Screen, YELLOW, paint, safe};
+use crate::stop;
 use casebook_report::words;
 
 mod file;
 mod schema;
+mod sources;
 mod team;
 
 pub use schema::schema;
@@ -22,6 +26,10 @@ pub struct Found {
     pub files: Vec<PathBuf>,
     /// In order of file and line.
     pub faults: Vec<ConfigFault>,
+    /// What is valid and needs a look, in the same order.
+    pub notices: Vec<ConfigFault>,
+    /// The sources.toml files without faults.
+    declared: Vec<Declared>,
 }
 
 impl Found {
@@ -42,7 +50,7 @@ impl Found {
     }
 }
 
-pub(super) fn run(args: &Check, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(super) async fn run(data: &Path, args: &Check, screen: &mut Screen) -> Result<Exit, Failure> {
     if let Some(format) = args.schema {
         screen.line(schema(format).trim_end());
         return Ok(Exit::Done);
@@ -60,7 +68,12 @@ pub(super) fn run(args: &Check, screen: &mut Screen) -> Result<Exit, Failure> {
             ),
         ));
     }
-    let found = check(&paths, models.as_deref(), &|name| std::env::var(name).ok());
+    let mut found = check(&paths, models.as_deref(), &|name| std::env::var(name).ok());
+    if let Some(evidence) = &args.evidence {
+        let mut stop = stop::listen()?;
+        let catalog = loaded(evidence, data, None, &Declared::default(), &mut stop).await?;
+        sources::compare(&catalog, &mut found);
+    }
     report(&found, args.json, screen);
     Ok(if found.faults.is_empty() { Exit::Done } else { Exit::Usage })
 }
@@ -77,25 +90,29 @@ pub fn check(paths: &[PathBuf], models: Option<&Path>, variable: &dyn Fn(&str) -
         }
     }
     found.faults = sorted(std::mem::take(&mut found.faults));
+    found.notices = sorted(std::mem::take(&mut found.notices));
     found
 }
 
 fn report(found: &Found, as_json: bool, screen: &mut Screen) {
     if as_json {
-        let faults: Vec<_> =
-            found.faults.iter().map(|f| json!({"file": f.file, "line": f.line, "what": f.what})).collect();
-        let result = json!({"files": found.files, "faults": faults});
+        let all = |faults: &[ConfigFault]| -> Vec<_> {
+            faults.iter().map(|f| json!({"file": f.file, "line": f.line, "what": f.what})).collect()
+        };
+        let result = json!({"files": found.files, "faults": all(&found.faults), "notices": all(&found.notices)});
         // Serialisation fails only for paths that are not UTF-8.
         screen.line(serde_json::to_string_pretty(&result).unwrap_or_default());
         return;
     }
-    for fault in &found.faults {
-        screen.line(format_args!(
-            "{}:{}: {}",
-            safe(&fault.file.display().to_string(), 300),
-            fault.line,
-            paint(RED, safe(&fault.what, 600))
-        ));
+    for (faults, colour) in [(&found.faults, RED), (&found.notices, YELLOW)] {
+        for fault in faults {
+            screen.line(format_args!(
+                "{}:{}: {}",
+                safe(&fault.file.display().to_string(), 300),
+                fault.line,
+                paint(colour, safe(&fault.what, 600))
+            ));
+        }
     }
     let files = words::count(found.files.len() as u64, "file");
     match found.faults.len() {

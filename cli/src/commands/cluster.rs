@@ -126,7 +126,8 @@ async fn domains(
     let evidence = args.sources.evidence.as_deref().map(whole_path).transpose()?;
     let catalog = match &evidence {
         Some(evidence) => {
-            let catalog = loaded(evidence, data, hint, stop).await?;
+            let declared = team.map(|team| team.declared.clone()).unwrap_or_default();
+            let catalog = loaded(evidence, data, hint, &declared, stop).await?;
             super::investigate::loaded(&catalog, screen);
             Some(catalog)
         }

@@ -19,7 +19,7 @@ pub(super) async fn run(data: &Path, args: &Demo, screen: &mut Screen) -> Result
     screen.line(paint(DIM, format_args!("the alert and the logs of the demo are in {}", case.display())));
     let investigate = Investigate {
         alert: case.join("alert.json"),
-        sources: EvidenceArgs { evidence: Some(case.join("evidence")), team: None },
+        sources: EvidenceArgs { evidence: Some(case.join("evidence")), team: Some(case.join("team")) },
         out: Some(args.out.clone()),
         verbose: args.verbose,
         models: args.models.clone(),
@@ -30,8 +30,9 @@ pub(super) async fn run(data: &Path, args: &Demo, screen: &mut Screen) -> Result
 
 /// Writes the case into `folder`. A file that is there with the same bytes stays as it is, so that its index does.
 fn unpack(folder: &Path) -> Result<(), Failure> {
-    let evidence = folder.join("evidence");
-    std::fs::create_dir_all(&evidence).map_err(|e| Failure::write(&evidence, &e))?;
+    for part in ["evidence", "team"].map(|part| folder.join(part)) {
+        std::fs::create_dir_all(&part).map_err(|e| Failure::write(&part, &e))?;
+    }
     for (name, packed) in FILES {
         let (path, mut text) = (folder.join(name), String::new());
         GzDecoder::new(*packed).read_to_string(&mut text).map_err(Failure::defect)?;

@@ -5,6 +5,7 @@ use casebook_agent::mcp::serve::{Hints, Served};
 use casebook_expert::evidence_server::EvidenceServer;
 
 use crate::args::Evidence;
+use crate::embedded;
 use crate::failure::{Exit, Failure};
 use crate::loading::load;
 use crate::mcp;
@@ -13,7 +14,8 @@ use crate::stop;
 pub(super) async fn run(data: &Path, args: &Evidence) -> Result<Exit, Failure> {
     mcp::checked(args.http)?;
     let mut stop = stop::listen()?;
-    let catalog = load(&args.evidence, data, None, &mut stop, &mut |_| {}).await?;
+    let declared = embedded::team(args.team.as_deref())?.map(|team| team.declared.clone()).unwrap_or_default();
+    let catalog = load(&args.evidence, data, None, &declared, &mut stop, &mut |_| {}).await?;
     let server = EvidenceServer::new(&catalog, &args.domains)
         .map_err(|e| Failure::usage(e, "omit --domain, or choose one of these"))?;
     tracing::info!(sources = catalog.sources().len(), "serving evidence");

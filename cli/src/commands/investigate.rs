@@ -250,6 +250,16 @@ pub(super) fn loaded(catalog: &Catalog, screen: &mut Screen) {
             format_args!("  {} is not used: {}", safe(&skipped.file, 120), safe(&skipped.reason, 200)),
         ));
     }
+    let guessed = catalog.sources().iter().filter(|s| !s.confirmed).count();
+    if guessed > 0 {
+        screen.line(paint(
+            YELLOW,
+            format_args!(
+                "  {guessed} of {} not confirmed in sources.toml: they count as written on the alerted host",
+                words::count(catalog.sources().len() as u64, "source")
+            ),
+        ));
+    }
     for source in catalog.sources().iter().filter(|s| s.malformed > 0) {
         screen.line(paint(
             YELLOW,

@@ -40,7 +40,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Tools(args) => tools::run(args, &mut screen).await,
         Command::Backtest(args) => backtest::run(data, args, &mut screen).await,
         Command::Doctor(args) => doctor::run(args, &mut screen).await,
-        Command::Check(args) => check::run(args, &mut screen),
+        Command::Check(args) => check::run(data, args, &mut screen).await,
         Command::Evidence(args) => evidence::run(data, args).await,
         Command::Mcp(args) => mcp::run(data, args).await,
     }?;

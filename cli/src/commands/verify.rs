@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use casebook_evidence::Declared;
 use casebook_hub::{Verification, archive, verify};
 use casebook_protocol::RecordRef;
 use casebook_protocol::report::ReportCitation;
@@ -59,7 +60,7 @@ async fn against_files(
     screen: &mut Screen,
 ) -> Result<Vec<String>, Failure> {
     let mut stop = stop::listen()?;
-    let catalog = loaded(evidence, data, None, &mut stop).await?;
+    let catalog = loaded(evidence, data, None, &Declared::default(), &mut stop).await?;
     let cited: BTreeSet<&str> = quoted(report).map(|(_, _, record)| record.file.as_str()).collect();
     let there: BTreeSet<&str> = catalog.sources().iter().map(|source| source.file.as_str()).collect();
     if !cited.is_empty() && cited.is_disjoint(&there) {

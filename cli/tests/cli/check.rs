@@ -19,6 +19,9 @@ const TOOLS: &str = "servers:\n  hub:\n    environment: [PATH]\n  off:\n    time
 const MODELS: &str =
     "[models.big]\nprovider = \"openai-compatible\"\nmodel = \"m\"\nbase_url = \"http://h/v1\"\nwindow = 4096\n";
 
+const SOURCES: &str =
+    "[[source]]\nfiles = \"proxy.log\"\nsensor = \"proxy01\"\non_alerted_host = false\nconfirmed = true\n";
+
 /// A team folder that holds.
 struct Team(TempDir);
 
@@ -101,6 +104,7 @@ fn a_team_folder_is_checked_across_its_files() {
     let http = MCP.replace("\"command\": \"npx\"", "\"url\": \"http://h/mcp\"");
     holds(&fault("mcp.json", &http), &["tools.yaml:2: servers.hub: this server has an address"]);
     holds(&fault("tools.yml", TOOLS), &["tools.yml:1: this file name is ignored", "tools.yaml"]);
+    holds(&fault("source.toml", SOURCES), &["source.toml:1: this file name is ignored", "sources.toml"]);
     holds(&fault("mcp.jsonc", MCP), &["mcp.jsonc:1: this file name is ignored", "mcp.json"]);
     holds(&fault("pins.json", "{"), &["pins.json:1: EOF while parsing", "remove this file to pin all tools again"]);
     holds(
@@ -114,6 +118,47 @@ fn a_server_of_a_team_may_be_the_evidence() {
     let team = Team::new();
     team.file("tools.yaml", &format!("{TOOLS}  evidence:\n    kind: evidence\n"));
     assert_eq!(team.faults(), Vec::<String>::new());
+}
+
+#[test]
+fn sources_file_is_checked_and_compared_with_the_evidence() {
+    let team = Team::new();
+    team.file("sources.toml", &SOURCES.replace("false", "1"));
+    let faults = team.faults();
+    assert!(faults.len() == 1 && faults[0].starts_with("sources.toml:4: source.0.on_alerted_host: "), "{faults:?}");
+    holds_alone(&Team::new());
+    let draft = SOURCES.replace("proxy.log", "gone/*.log").replace("confirmed = true\n", "");
+    team.file("sources.toml", &format!("{SOURCES}\n{draft}\n{SOURCES}"));
+    team.file("logs/proxy.log", "2026-03-01T02:03:04Z one\n2026-03-01T02:03:05Z two\n");
+    team.file("logs/auth.log", "2026-03-01T02:03:04Z one\n2026-03-01T02:03:05Z two\n");
+    let output = team.run(&[".", "--evidence", "logs", "--data", "data", "--json"]);
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &told["faults"]), (Some(0), &json!([])));
+    let notices = told["notices"].as_array().unwrap().iter();
+    let notices: Vec<String> = notices.map(|n| format!("{}: {}", n["line"], n["what"].as_str().unwrap())).collect();
+    assert_eq!(
+        notices,
+        [
+            "1: no entry matches auth.log, so it counts as a guess; add an entry",
+            "7: source.1: gone/*.log counts as a guess; check the entry, then set confirmed = true",
+            "7: source.1: gone/*.log matches no file of the evidence; correct or remove it",
+            "12: source.2: proxy.log has no effect: earlier entries match its files; remove it or move it up",
+        ]
+    );
+    let output = team.run(&[".", "--models", "models.toml"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("sources.toml:7: source.1: gone/*.log counts as a guess")
+            && text.ends_with("6 files are valid\n"),
+        "{text}"
+    );
+}
+
+/// A folder with `sources.toml` alone is a team folder.
+fn holds_alone(team: &Team) {
+    let alone = team.file("alone/sources.toml", SOURCES);
+    let found = check(&[alone.parent().unwrap().to_path_buf()], None, &|_| None);
+    assert_eq!((found.faults, found.notices), (Vec::new(), Vec::new()));
 }
 
 #[test]
@@ -154,6 +199,9 @@ fn each_kind_of_file_is_known_by_its_name_or_its_keys() {
     holds("critic.toml", "models = \"m.toml\"\n", "");
     holds("critic.toml", "colour = 1\n", "critic.toml:1: colour: unknown key");
     holds("other.toml", "colour = 1\n", "other.toml:1: expected a models file");
+    holds("s.toml", SOURCES, "");
+    holds("sources.toml", &SOURCES.replace("sensor", "sensors"), "sources.toml:3: source.0.sensors: unknown key");
+    holds("s.toml", "[trusted]\npackage_sources = [\"x\"]\n", "s.toml:2: trusted.package_sources.0: expected");
     holds("notes.txt", "x", "notes.txt:1: expected a team folder or a YAML");
     for name in ["gone.yaml", "gone.toml", "gone"] {
         let gone = check(&[team.0.path().join(name)], None, &|_| None);
@@ -204,7 +252,8 @@ fn the_example_in_deploy_holds_and_so_do_the_examples_in_the_manual() {
     .collect();
     let found = check(&paths, Some(&root.join("deploy/models/ollama.toml")), &|_| None);
     assert_eq!(found.faults, []);
-    assert_eq!(found.files.len(), 10);
+    assert_eq!(found.files.len(), 11);
+    assert_eq!(found.notices, []);
     let manual = std::fs::read_to_string(root.join("docs/experts.md")).unwrap();
     let block = |language: &str, begins: &str| {
         let fence = format!("```{language}\n");
@@ -218,10 +267,12 @@ fn the_example_in_deploy_holds_and_so_do_the_examples_in_the_manual() {
     );
     team.file("mcp.json", &block("json", "{"));
     team.file("tools.yaml", &block("yaml", "servers:"));
+    team.file("sources.toml", &block("toml", "[[source]]"));
     assert_eq!(team.faults(), Vec::<String>::new());
 }
 
-const FORMATS: [Format; 5] = [Format::Expert, Format::Tools, Format::Mcp, Format::Models, Format::Profile];
+const FORMATS: [Format; 6] =
+    [Format::Expert, Format::Tools, Format::Mcp, Format::Models, Format::Profile, Format::Sources];
 
 #[test]
 fn the_schemas_on_file_are_those_that_are_printed() {

@@ -183,3 +183,46 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+const LINES: &str = "{\"time\":\"2026-03-01T00:00:00Z\",\"x\":1}\n{\"time\":\"2026-03-01T00:00:01Z\",\"x\":2}\n";
+
+#[test]
+fn sources_are_drafted_outside_the_evidence_and_replace_nothing() {
+    let place = Place::new();
+    place.file("logs/a.ndjson", LINES);
+    place.file(
+        "logs/sources.toml",
+        "[[source]]\nfiles = \"**\"\nsensor = \"s\"\non_alerted_host = false\nconfirmed = true\n",
+    );
+    let draft = |file: &str| ["sources", "--evidence", "logs", "--write", file].map(str::to_owned);
+    let run = |arguments: &[&str]| {
+        let output = place.run(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let refused = |file: &str, code: i32, expect: &[&str]| {
+        let arguments = draft(file);
+        place.check(&arguments.each_ref().map(String::as_str), code, expect);
+    };
+    refused("logs/draft.toml", 2, &["is inside the evidence folder", "--write team/sources.toml"]);
+    refused("none/draft.toml", 1, &["none/draft.toml"]);
+    std::fs::create_dir(place.path().join("team")).unwrap();
+    assert!(run(&draft("team/sources.toml").each_ref().map(String::as_str)).contains("drafts 2 sources"));
+    refused("team/sources.toml", 2, &["team/sources.toml exists", "name a new file"]);
+    let drafted = std::fs::read_to_string(place.path().join("team/sources.toml")).unwrap();
+    assert!(drafted.starts_with("# What wrote each file of the evidence") && drafted.contains("confirmed = false"));
+
+    let guess = run(&["sources", "--evidence", "logs"]);
+    assert!(guess.contains("a guess: written by") && !guess.contains("not on the host"), "{guess}");
+    let confirmed =
+        drafted.replace("on_alerted_host = true\nconfirmed = false", "on_alerted_host = false\nconfirmed = true");
+    place.file("team/sources.toml", confirmed);
+    let shown = run(&["sources", "--evidence", "logs", "--team", "team"]);
+    assert!(!shown.contains("a guess") && shown.contains(", not on the host that it describes"), "{shown}");
+    // A team folder inside the evidence could be an attacker's.
+    place.check(
+        &["sources", "--evidence", "logs", "--team", "logs"],
+        2,
+        &["is inside the evidence folder", "keep it elsewhere"],
+    );
+}

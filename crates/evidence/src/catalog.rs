@@ -9,6 +9,7 @@ use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::{Acts, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
+use super::declared::{Declared, Origin, counted};
 use super::fields::Shape;
 use super::hint::Hint;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
@@ -27,6 +28,9 @@ pub struct Catalog {
     root: PathBuf,
     index: PathBuf,
     sources: Vec<Source>,
+    /// The sensor that each source counts as.
+    counted: Vec<String>,
+    declared: Declared,
     inner: Vec<Inner>,
     skipped: Vec<Skipped>,
     fingerprint: String,
@@ -107,6 +111,21 @@ impl Catalog {
         Self::opened(&evidence, &index, hint, progress)
     }
 
+    /// Like [`Catalog::open_in`], with what the configuration states about the sources.
+    ///
+    /// Errors: Those of [`Catalog::open_in`] and [`Catalog::declare`].
+    pub fn declared_in(
+        evidence_dir: &Path,
+        folder: &Path,
+        hint: Option<&Hint>,
+        declared: &Declared,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Self, LoadError> {
+        let mut catalog = Self::open_in(evidence_dir, folder, hint, progress)?;
+        catalog.declare(declared)?;
+        Ok(catalog)
+    }
+
     fn new(root: &Path, index: &Path, meta: Meta) -> Self {
         let fingerprint = fingerprint(&meta.manifest);
         let mut sources = Vec::new();
@@ -125,6 +144,8 @@ impl Catalog {
         Self {
             root: root.to_path_buf(),
             index: index.to_path_buf(),
+            counted: counted(sources.iter().map(origin)),
+            declared: Declared::default(),
             sources,
             inner,
             skipped: meta.skipped,
@@ -135,8 +156,35 @@ impl Catalog {
         }
     }
 
+    /// Sets what the configuration states about the sources. The index keeps what was detected.
+    ///
+    /// Errors: The configuration is inside the evidence.
+    pub fn declare(&mut self, declared: &Declared) -> Result<(), LoadError> {
+        if let Some(file) = &declared.file {
+            let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+            let (file, folder) = (whole(file), whole(&self.root));
+            if file.starts_with(&folder) {
+                return Err(LoadError::Inside { file, folder });
+            }
+        }
+        self.sources.iter_mut().for_each(|source| declared.apply(source));
+        self.counted = counted(self.sources.iter().map(origin));
+        self.declared = declared.clone();
+        Ok(())
+    }
+
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// Each source with the sensor that it counts as. Sources of one sensor are not independent.
+    pub fn with_sensors(&self) -> impl Iterator<Item = (&Source, &str)> {
+        self.sources.iter().zip(self.counted.iter().map(String::as_str))
+    }
+
+    /// True if the configuration trusts the source of the package with this address.
+    pub fn trusted_package(&self, url: &str) -> bool {
+        self.declared.trusted_package(url)
     }
 
     pub fn skipped(&self) -> &[Skipped] {
@@ -314,6 +362,10 @@ impl Catalog {
             .map_err(|source| ReadError::Read { file: file.clone(), source })?;
         if hash == inner.evidence.sha256 { Ok(()) } else { Err(ReadError::Changed(file.clone())) }
     }
+}
+
+fn origin(source: &Source) -> Origin<'_> {
+    Origin { sensor: &source.sensor, confirmed: source.confirmed, hosts: &source.hosts }
 }
 
 pub(crate) fn kept(entry: &Entry) -> u64 {

@@ -41,17 +41,24 @@ const fn plain_cut() -> Cut {
     Cut::Lines(Lines { header: false, comments: false, join: Join::Never })
 }
 
-/// Zeek and W3C logs name their format in a header.
+/// Zeek and W3C logs name their format in a header. Most records must follow it, since a record may look like one.
 fn headed(lines: &[&str]) -> Option<(Cut, Shape)> {
     let cut = Cut::Lines(Lines { header: false, comments: true, join: Join::Never });
     let head: Vec<&&str> = lines.iter().take_while(|l| l.starts_with('#')).collect();
+    let records = || lines.iter().filter(|line| !line.starts_with('#'));
+    let follow = |cells: &dyn Fn(&str) -> usize, columns: &[String]| {
+        let fit = records().filter(|line| cells(line) == columns.len()).count();
+        fit * 2 > records().count() || records().next().is_none()
+    };
     if let Some(fields) = head.iter().find_map(|l| l.strip_prefix("#fields\t")) {
-        let columns = fields.split('\t').map(str::to_owned).collect();
-        return Some((cut, Shape { columns, delimiter: b'\t', ..Shape::of(Format::ZeekTsv) }));
+        let columns: Vec<String> = fields.split('\t').map(str::to_owned).collect();
+        let fits = follow(&|line| line.split('\t').count(), &columns);
+        return fits.then(|| (cut, Shape { columns, delimiter: b'\t', ..Shape::of(Format::ZeekTsv) }));
     }
     let fields = head.iter().find_map(|l| l.strip_prefix("#Fields:"))?;
-    let columns = fields.split_whitespace().map(str::to_owned).collect();
-    Some((cut, Shape { columns, delimiter: b' ', ..Shape::of(Format::W3c) }))
+    let columns: Vec<String> = fields.split_whitespace().map(str::to_owned).collect();
+    let fits = follow(&|line| table::cells(line, b' ').len(), &columns);
+    fits.then(|| (cut, Shape { columns, delimiter: b' ', ..Shape::of(Format::W3c) }))
 }
 
 fn as_json(text: &str, lines: &[&str]) -> Option<(Cut, Shape)> {

@@ -17,7 +17,7 @@ use super::time::clock::{Offset, zone};
 use super::time::year;
 
 /// Raise it when the stored data or the way to find it changes.
-pub(crate) const VERSION: u32 = 11;
+pub(crate) const VERSION: u32 = 12;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Stored {

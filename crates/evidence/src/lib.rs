@@ -10,6 +10,7 @@
 mod acts;
 mod catalog;
 mod classify;
+mod declared;
 mod detect;
 mod error;
 pub mod facet;
@@ -32,6 +33,8 @@ mod walk;
 pub use acts::claimed;
 pub use casebook_protocol::DOMAINS;
 pub use catalog::{Catalog, index_name};
+pub use classify::known_fields;
+pub use declared::{Declared, FilePattern, Origin, PackageSource, SourceRule, counted};
 pub use error::{LoadError, ReadError};
 pub use fields::payload::is_message;
 pub use hint::pointed;

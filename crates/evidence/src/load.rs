@@ -215,6 +215,8 @@ impl Reading {
             domain_reason: prepared.belongs.reason.clone(),
             sensor: prepared.sensor(),
             written_on_subject_host: prepared.belongs.on_host,
+            confirmed: false,
+            acts: Vec::new(),
             hosts: prepared.hosts.clone(),
             records: 0,
             malformed: 0,

@@ -1,4 +1,4 @@
-use casebook_protocol::{Domain, TimeBasis, Timestamp};
+use casebook_protocol::{ActKind, Domain, TimeBasis, Timestamp};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -123,11 +123,18 @@ pub struct Source {
     pub format: Format,
     pub domain: Domain,
     pub domain_reason: String,
-    /// What wrote it, such as `sysmon@HOST`. Two sources are independent only if their sensors differ.
+    /// What wrote it, such as `sysmon@HOST`; a guess unless `confirmed`.
     pub sensor: String,
     /// True if an ordinary process on the described host wrote the records, so that an attacker on the host can
-    /// write them too. False for an observer: a kernel sensor, a network sensor or a provider.
+    /// write them too. False for an observer: a kernel sensor, a network sensor or a provider. A guess unless
+    /// `confirmed`.
     pub written_on_subject_host: bool,
+    /// A person has confirmed in the configuration what wrote the source.
+    #[serde(default)]
+    pub confirmed: bool,
+    /// The kinds of acts that the sensor records in full, by configuration.
+    #[serde(default)]
+    pub acts: Vec<ActKind>,
     /// The hosts that its records come from, most frequent first, at most ten.
     pub hosts: Vec<String>,
     pub records: u64,
@@ -153,6 +160,13 @@ pub struct Source {
     pub fields: Vec<FieldProfile>,
     pub more_fields: bool,
     pub malformed_examples: Vec<Place>,
+}
+
+impl Source {
+    /// True unless a person has confirmed that no process on the described host could have written the records.
+    pub fn on_subject_host(&self) -> bool {
+        self.written_on_subject_host || !self.confirmed
+    }
 }
 
 /// A file without records that can be read, with the reason.

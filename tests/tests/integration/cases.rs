@@ -2,8 +2,11 @@
 //! CASEBOOK_CASES names, where it is set.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use casebook_protocol::Report;
+use casebook_cli::embedded::Sources;
+use casebook_expert::team::TeamFolder;
+use casebook_protocol::{Alert, Report, Verdict};
 use casebook_report::compare::stable;
 use casebook_tests::run;
 use casebook_tests::score::{Score, Summary, score};
@@ -24,11 +27,37 @@ fn the_demo_is_told_and_not_misjudged() {
     same_over_nats(&folder, &report);
 }
 
+#[test]
+fn demo_without_its_sources_file_is_not_dismissed() {
+    let (demo, folder) = (run::demo(), tempfile::tempdir().unwrap());
+    let investigated = |team: Option<&str>, name: &str| {
+        let alert = Alert::parse(&std::fs::read(demo.join("alert.json")).unwrap()).unwrap();
+        let team = team.map(|text| {
+            let team = folder.path().join(format!("{name}-team"));
+            std::fs::create_dir(&team).unwrap();
+            std::fs::write(team.join("sources.toml"), text).unwrap();
+            Arc::new(TeamFolder::read(&team).unwrap())
+        });
+        let sources = Sources { evidence: Some(demo.join("evidence")), team };
+        run::investigate_by(sources, alert, &folder.path().join(name)).unwrap()
+    };
+    let confirmed = std::fs::read_to_string(demo.join("team/sources.toml")).unwrap();
+    let draft = confirmed.replace("confirmed = true", "confirmed = false");
+    assert_eq!(investigated(Some(&confirmed), "confirmed").verdict, Verdict::BenignPositive);
+    for (team, name) in [(None, "none"), (Some(draft.as_str()), "draft")] {
+        let report = investigated(team, name);
+        assert_eq!(report.verdict, Verdict::Inconclusive, "{name}");
+        let missing = report.ruling.missing.join("\n");
+        assert!(missing.contains("two independent checked sources"), "{name}: {missing}");
+    }
+}
+
 /// The whole team as processes of its own over a real server ends in the report of the one process.
 fn same_over_nats(case: &Path, embedded: &Report) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = run::cluster().unwrap();
-    command.arg(case.join("alert.json")).arg("--evidence").arg(case.join("evidence"));
+    command.arg(case.join("alert.json"));
+    run::with_evidence(&mut command, case);
     command.arg("--data").arg(folder.path().join("data")).arg("--out").arg(folder.path().join("report"));
     let output = command.output().unwrap();
     let said = [output.stdout, output.stderr].map(|b| String::from_utf8_lossy(&b).into_owned()).concat();

@@ -42,6 +42,7 @@ mod nats;
 mod programs;
 mod prompts;
 mod scripted_model;
+mod sensor;
 mod sim;
 mod team;
 mod telemetry;

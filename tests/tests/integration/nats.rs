@@ -90,7 +90,11 @@ impl Team {
         let critic = enter(&nats, &join(Role::Critic, None)).await;
         casebook_critic::actor::start(critic.env());
         let index = nats.folder().join("index.sqlite");
-        let catalog = Arc::new(Catalog::open(evidence, &index, &mut |_| {}).unwrap());
+        let mut catalog = Catalog::open(evidence, &index, &mut |_| {}).unwrap();
+        if let Some(team) = run::team(evidence).unwrap() {
+            catalog.declare(&team.declared).unwrap();
+        }
+        let catalog = Arc::new(catalog);
         let mut experts = Vec::new();
         for team_member in casebook_expert::roster::members(&catalog) {
             let expert = enter(&nats, &join(Role::Expert, Some(&team_member.member))).await;

@@ -31,7 +31,8 @@ fn casebook(folder: &Path, how: &[&str]) -> Command {
 }
 
 fn with(mut command: Command, folder: &Path, how: &[&str]) -> Command {
-    command.args(how).arg(run::demo().join("alert.json")).arg("--evidence").arg(run::demo().join("evidence"));
+    command.args(how).arg(run::demo().join("alert.json"));
+    run::with_evidence(&mut command, &run::demo());
     command.arg("--data").arg(folder.join("data")).arg("--out").arg(folder.join("report")).stdin(Stdio::null());
     for other in
         ["CASEBOOK_MODELS", "CASEBOOK_NATS", "CASEBOOK_TEAM", "CASEBOOK_LOG", "CASEBOOK_OTLP", "OTEL_SERVICE_NAME"]

@@ -7,6 +7,7 @@ use casebook_agent::mcp::servers::{Servers, Way};
 use casebook_agent::model::config::Config;
 use casebook_evidence::EvidenceTools;
 use casebook_expert::definition::{self, Definition, Grant};
+use casebook_expert::sources;
 use casebook_expert::team::EVIDENCE;
 use casebook_protocol::one_line;
 use casebook_runtime::config::Form;
@@ -15,16 +16,16 @@ use casebook_runtime::near::nearest;
 use super::{Found, file};
 
 /// The files that a team folder may have in addition to `experts`.
-const FILES: [&str; 3] = ["mcp.json", "tools.yaml", "pins.json"];
+const FILES: [&str; 4] = ["mcp.json", "tools.yaml", "pins.json", sources::FILE];
 /// Programs that search the PATH for other programs.
 const SEEK: [&str; 12] =
     ["npx", "npm", "pnpm", "bunx", "bun", "node", "deno", "uvx", "uv", "python", "python3", "docker"];
 
 pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str) -> Option<String>, found: &mut Found) {
-    let [mcp, tools, pins] = FILES.map(|name| dir.join(name));
+    let [mcp, tools, pins, declared] = FILES.map(|name| dir.join(name));
     let experts = dir.join("experts");
-    if !experts.is_dir() && !mcp.exists() && !tools.exists() {
-        return found.fault(dir, 1, "expected a team folder with experts/, mcp.json or tools.yaml");
+    if !experts.is_dir() && !mcp.exists() && !tools.exists() && !declared.exists() {
+        return found.fault(dir, 1, "expected a team folder with experts/, mcp.json, tools.yaml or sources.toml");
     }
     unknown_files(dir, found);
     // Without the folder, there is one Expert for each domain of the evidence.
@@ -39,6 +40,9 @@ pub(super) fn check(dir: &Path, config: Option<&Config>, variable: &dyn Fn(&str)
     };
     if pins.exists() {
         file::pins(&pins, found);
+    }
+    if declared.exists() {
+        super::sources::check(&declared, found);
     }
     // Nothing can be checked against a file with faults.
     let Some(servers) = servers else { return };
@@ -83,10 +87,13 @@ fn unknown_files(dir: &Path, found: &mut Found) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let extension = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-        let ours = matches!(extension.as_str(), "yaml" | "yml" | "json" | "jsonc") && !name.starts_with('.');
+        let source = extension == "toml" && name.to_lowercase().contains("source");
+        let ours =
+            (source || matches!(extension.as_str(), "yaml" | "yml" | "json" | "jsonc")) && !name.starts_with('.');
         if ours && path.is_file() && !FILES.contains(&name.as_str()) {
             let advice = match extension.as_str() {
                 "yaml" | "yml" => "name it tools.yaml, or put an Expert into experts/",
+                "toml" => "name it sources.toml, or put it elsewhere",
                 _ => "name it mcp.json, or put it elsewhere",
             };
             found.fault(&path, 1, format!("this file name is ignored in a team folder; {advice}"));

@@ -1,17 +1,44 @@
 //! What a sample of a source contains. The rules decide by it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::source::Format;
 
 type Fields = Vec<(String, String)>;
 
+/// Records that a decision looks at.
+const LOOKED: usize = 400;
+
 #[derive(Debug)]
 pub(crate) struct Facts<'a> {
     pub(crate) format: Format,
     pub(crate) sample: &'a [Fields],
-    /// Paths and each of their ends, in lower case without `_`, `-` and blanks.
-    names: BTreeSet<String>,
+    looked: usize,
+    /// Paths and each of their ends, in lower case without `_`, `-` and blanks. For each, by what comes before it in
+    /// the path, the records that have it.
+    names: BTreeMap<String, BTreeMap<String, Marks>>,
+}
+
+/// A set of the looked-at records.
+#[derive(Debug, Clone, Copy, Default)]
+struct Marks([u64; LOOKED.div_ceil(64)]);
+
+impl Marks {
+    fn mark(&mut self, record: usize) {
+        if let Some(word) = self.0.get_mut(record / 64) {
+            *word |= 1 << (record % 64);
+        }
+    }
+
+    fn zip(self, other: Self, with: impl Fn(u64, u64) -> u64) -> Self {
+        let mut both = self;
+        both.0.iter_mut().zip(other.0).for_each(|(word, other)| *word = with(*word, other));
+        both
+    }
+
+    fn count(self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
 }
 
 pub(crate) fn plain(name: &str) -> String {
@@ -25,43 +52,75 @@ fn ends_with(path: &str, name: &str) -> bool {
 
 impl<'a> Facts<'a> {
     pub(crate) fn new(format: Format, sample: &'a [Fields]) -> Self {
-        let mut names = BTreeSet::new();
-        for (path, _) in sample.iter().take(400).flatten() {
-            let path = plain(path);
-            // A collector may wrap the fields of a product in a field.
-            for (at, _) in path.match_indices('.') {
-                names.insert(path.get(at + 1..).unwrap_or_default().to_owned());
+        let mut names: BTreeMap<String, BTreeMap<String, Marks>> = BTreeMap::new();
+        for (number, fields) in sample.iter().take(LOOKED).enumerate() {
+            for (path, _) in fields {
+                let path = plain(path);
+                // A collector may wrap the fields of a product in a field.
+                let ends = path.match_indices('.').map(|(at, _)| path.split_at(at + 1));
+                for (before, name) in ends.chain([("", path.as_str())]) {
+                    let of_name = match names.get_mut(name) {
+                        Some(of_name) => of_name,
+                        None => names.entry(name.to_owned()).or_default(),
+                    };
+                    match of_name.get_mut(before) {
+                        Some(marks) => marks.mark(number),
+                        None => of_name.entry(before.to_owned()).or_default().mark(number),
+                    }
+                }
             }
-            names.insert(path);
         }
-        Self { format, sample, names }
+        Self { format, sample, looked: sample.len().min(LOOKED), names }
+    }
+
+    /// More than half of the records, since one record may have been written by an attacker.
+    fn most_of(&self, marks: Marks) -> bool {
+        marks.count() * 2 > self.looked
+    }
+
+    /// True if most records have all of these fields, and one of `any` unless `any` is empty. The fields are at top
+    /// level, or below one and the same field.
+    pub(crate) fn mostly(&self, all: &[&str], any: &[&str]) -> bool {
+        let every = Marks([u64::MAX; LOOKED.div_ceil(64)]);
+        let at =
+            |before: &str, name: &str| self.names.get(name).and_then(|n| n.get(before)).copied().unwrap_or_default();
+        let firsts = all.iter().take(1).chain(if all.is_empty() { any } else { &[] });
+        let mut befores = firsts.filter_map(|name| self.names.get(*name)).flat_map(BTreeMap::keys);
+        befores.any(|before| {
+            let have = all.iter().fold(every, |have, name| have.zip(at(before, name), |a, b| a & b));
+            let one = any.iter().fold(Marks::default(), |one, name| one.zip(at(before, name), |a, b| a | b));
+            self.most_of(if any.is_empty() { have } else { have.zip(one, |a, b| a & b) })
+        })
     }
 
     pub(crate) fn all(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.names.contains(*name))
+        self.mostly(names, &[])
     }
 
-    /// All of these fields occur, in at least a third of the records.
-    pub(crate) fn often(&self, names: &[&str]) -> bool {
-        let has = |fields: &&Fields| names.iter().all(|name| fields.iter().any(|(path, _)| ends_with(path, name)));
-        let looked = self.sample.iter().take(400);
-        looked.clone().filter(has).count() * 3 >= looked.count()
+    pub(crate) fn any(&self, names: &[&str]) -> bool {
+        self.mostly(&[], names)
     }
 
-    pub(crate) fn any(&self, names: &[&str]) -> Option<&str> {
-        names.iter().find_map(|name| self.names.get(*name)).map(String::as_str)
+    /// The first of these fields that occurs.
+    pub(crate) fn first<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        names.iter().find(|name| self.names.contains_key(**name)).copied()
     }
 
-    /// How many of these fields occur. `names` are separated by blanks.
+    /// At least a third of the records: the kinds of records of one unknown product have different fields.
+    fn usual(&self, name: &str) -> bool {
+        self.names.get(name).is_some_and(|n| n.values().any(|marks| marks.count() * 3 >= self.looked))
+    }
+
+    /// How many of these fields are usual. `names` are separated by blanks.
     pub(crate) fn some(&self, names: &str) -> usize {
-        names.split_whitespace().filter(|name| self.names.contains(*name)).count()
+        names.split_whitespace().filter(|name| self.usual(name)).count()
     }
 
     /// How many fields describe processes, in the terms of any sensor.
     pub(crate) fn of_processes(&self) -> usize {
         const WHAT: [&str; 6] = ["commandline", "name", "id", "path", "filename", "accountname"];
         let of = |n: &&String| n.contains("process") && !n.contains('.') && WHAT.iter().any(|what| n.ends_with(what));
-        self.names.iter().filter(of).count()
+        self.names.keys().filter(of).filter(|name| self.usual(name)).count()
     }
 
     /// The first value in each record of the field with this plain path, or path end.

@@ -127,7 +127,8 @@ fn by_program(facts: &Facts<'_>) -> Option<Belongs> {
         .iter()
         .map(|s| (programs.iter().filter(|p| speaks(p, s.programs)).count(), s))
         .max_by_key(|(count, _)| *count)?;
-    if count * 5 >= programs.len() * 2 && count > 0 {
+    // Of all records, since most may have no program.
+    if count * 5 >= facts.sample.len() * 2 && count > 0 {
         return Some(belongs(most.domain, most.sensor, most.on_host, format!("syslog: {}", most.what)));
     }
     Some(belongs("endpoint", "syslog", true, "syslog of a host, of many programs"))
@@ -143,7 +144,7 @@ const WEB_ERRORS: &str = "[error] [warn] [notice] client: [core: [proxy";
 
 pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
     let messages: Vec<&str> = facts.values("message").collect();
-    if messages.is_empty() {
+    if messages.len() * 2 <= facts.sample.len() {
         return None;
     }
     let part = |wanted: &dyn Fn(&str) -> bool| share(messages.iter().filter(|m| wanted(m)).count(), messages.len());
@@ -162,7 +163,8 @@ pub(crate) fn by_text(facts: &Facts<'_>) -> Option<Belongs> {
     if part(&|m| WEB_ERRORS.split_whitespace().any(|w| m.contains(w))) > 0.5 && timed > 0.5 {
         return Some(belongs("application", "web-error", true, "a web server's error log"));
     }
-    if part(&|m| m.contains("PowerShell transcript start") || m.starts_with(r"PS C:\")) > 0.0 {
+    let begins = |m: &&str| m.contains("PowerShell transcript start") || m.starts_with(r"PS C:\");
+    if messages.iter().take(5).any(begins) {
         return Some(belongs("endpoint", "powershell-transcript", true, "input and output of PowerShell"));
     }
     if timed < 0.2 && part(&is_setting) > 0.7 {

@@ -5,6 +5,7 @@ mod kinds;
 mod rules;
 
 pub(crate) use facts::{Facts, hosts};
+pub use rules::known_fields;
 
 use casebook_protocol::Domain;
 

@@ -7,12 +7,17 @@ pub(super) fn belongs(domain: &'static str, sensor: &str, on_host: bool, reason:
     Belongs { domain, reason: reason.into(), sensor: sensor.into(), on_host }
 }
 
-/// A known log has all of `all`, and one of `any` unless `any` is empty.
-struct Known {
-    all: &'static [&'static str],
-    any: &'static [&'static str],
+/// The sensor and the fields of each known log. Tests make forged logs of them.
+pub fn known_fields() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    SIGNATURES.iter().map(|known| (known.sensor, known.all.iter().chain(known.any).copied().collect()))
+}
+
+/// Most records of a known log have all of `all`, and one of `any` unless `any` is empty.
+pub(super) struct Known {
+    pub(super) all: &'static [&'static str],
+    pub(super) any: &'static [&'static str],
     domain: &'static str,
-    sensor: &'static str,
+    pub(super) sensor: &'static str,
     on_host: bool,
     what: &'static str,
 }
@@ -27,7 +32,7 @@ const fn known(
     Known { all, any, domain, sensor, on_host: false, what }
 }
 
-const SIGNATURES: &[Known] = &[
+pub(super) const SIGNATURES: &[Known] = &[
     // Most of its content is lines that hosts write.
     Known {
         on_host: true,
@@ -150,10 +155,6 @@ const SIGNATURES: &[Known] = &[
     ),
     known(&["inode", "crtime"], &["mtime"], "endpoint", "bodyfile", "files of a disk with their times"),
     known(&["devname", "logid"], &["srcip", "type"], "network", "fortigate", "firewall records"),
-];
-
-/// A third of the records must have these fields, because such logs also contain records of other kinds.
-const MOSTLY: &[Known] = &[
     Known {
         // It runs inside the web server, which writes the log.
         on_host: true,
@@ -177,7 +178,7 @@ const MOSTLY: &[Known] = &[
         &["recordtype", "officeobjectid", "clientip"],
         "application",
         "m365-audit",
-        "Microsoft 365 audit events (OfficeWorkload, Operation, UserId)",
+        "Microsoft 365 audit events",
     ),
 ];
 
@@ -195,19 +196,13 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         let domain = if directory { "identity" } else { "application" };
         return Some(belongs(domain, "m365-audit", false, "Microsoft 365 audit events (Workload, Operation, UserId)"));
     }
-    // Any process on the host may write a line that looks like a record of another product.
-    let text = matches!(facts.format, Format::Plain | Format::Syslog | Format::SyslogIso);
-    let fits = |k: &&Known| facts.all(k.all) && (k.any.is_empty() || facts.any(k.any).is_some());
-    if let Some(known) = SIGNATURES.iter().find(|k| fits(k) && (!text || facts.often(k.all))) {
-        let fields = known.all.iter().copied().chain(facts.any(known.any)).collect::<Vec<_>>().join(", ");
+    if let Some(known) = SIGNATURES.iter().find(|known| facts.mostly(known.all, known.any)) {
+        let fields = known.all.iter().copied().chain(facts.first(known.any)).collect::<Vec<_>>().join(", ");
         return Some(belongs(known.domain, known.sensor, known.on_host, format!("{}: it has {fields}", known.what)));
-    }
-    if let Some(known) = MOSTLY.iter().find(|k| fits(k) && facts.often(k.all)) {
-        return Some(belongs(known.domain, known.sensor, known.on_host, known.what));
     }
     let zeek = facts.format == Format::ZeekTsv || facts.share("@proc", |v| v == "zeek") > 0.5;
     let of_zeek = ["fuid", "certificatesubject", "softwaretype", "uids", "uids.0", "suppressfor"];
-    if zeek || !text && facts.all(&["ts"]) && facts.any(&of_zeek).is_some() {
+    if zeek || facts.mostly(&["ts"], &of_zeek) {
         return Some(belongs("network", "zeek", false, "records of Zeek, which reads the network"));
     }
     match facts.format {
@@ -229,7 +224,7 @@ pub(crate) fn special(facts: &Facts<'_>) -> Option<Belongs> {
         Format::W3c if facts.all(&["srcip", "dstip", "action"]) => {
             Some(belongs("network", "windows-firewall", false, "connections as the firewall of Windows saw them"))
         }
-        Format::AccessLog | Format::W3c if facts.any(&["csmethod", "path", "csuristem"]).is_some() => {
+        Format::AccessLog | Format::W3c if facts.any(&["csmethod", "path", "csuristem"]) => {
             Some(belongs("application", "web-access", true, "requests as the web server wrote them"))
         }
         _ => None,
@@ -253,15 +248,10 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
     if facts.format == Format::Auditd || facts.share("audit.serial", |_| true) > 0.5 {
         return Some(belongs("endpoint", "auditd", false, "records of the kernel's audit system"));
     }
-    if facts
-        .any(&["processexec.process.binary", "processkprobe.process.binary", "processexit.process.binary"])
-        .is_some_and(|name| {
-            !matches!(facts.format, Format::Plain | Format::Syslog | Format::SyslogIso) || facts.often(&[name])
-        })
-    {
+    if facts.any(&["processexec.process.binary", "processkprobe.process.binary", "processexit.process.binary"]) {
         return Some(belongs("endpoint", "tetragon", false, "Tetragon events: eBPF programs in the kernel"));
     }
-    if facts.all(&["eventname", "processid", "returnvalue"]) && facts.any(&["hostprocessid", "args"]).is_some() {
+    if facts.mostly(&["eventname", "processid", "returnvalue"], &["hostprocessid", "args"]) {
         return Some(belongs("endpoint", "tracee", false, "Tracee events: eBPF programs in the kernel"));
     }
     // Query results may omit the channel.
@@ -269,10 +259,12 @@ fn kernel_and_windows(facts: &Facts<'_>) -> Option<Belongs> {
     let of_security = ["subjectusername", "targetusername", "subjectlogonid", "newprocessname", "subjectusersid"];
     let auditing = mostly("source", &|v| v.contains("Security-Auditing"))
         || mostly("providername", &|v| v.contains("Security-Auditing"))
-        || facts.any(&of_security).is_some() && facts.share("eventid", numbered) > 0.9;
+        || facts.any(&of_security) && facts.share("eventid", numbered) > 0.9;
     let channel =
         if auditing { "Security".to_owned() } else { facts.most("channel").or_else(|| facts.most("logname"))? };
-    facts.any(&["eventid", "eventcode", "eventrecordid"])?;
+    if !facts.any(&["eventid", "eventcode", "eventrecordid"]) {
+        return None;
+    }
     if !auditing && facts.share("channel", |v| v == channel).max(facts.share("logname", |v| v == channel)) < 0.6 {
         return Some(belongs("endpoint", "windows-events", false, "Windows events of several channels"));
     }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod damage;
+mod declare;
 mod formats;
 mod times;
 mod told;

@@ -12,15 +12,15 @@ const FIELDS_MAX: usize = 800 << 10;
 
 impl EvidenceTools {
     pub(super) fn list_sources(&self) -> Value {
-        Value::Array(self.visible().map(summary).collect())
+        Value::Array(self.with_sensors().map(|(source, sensor)| summary(source, sensor)).collect())
     }
 
     pub(super) fn describe_source(&self, args: &Args) -> Result<Value, String> {
         let wanted = args.required("source")?;
-        let Some(source) = self.visible().find(|s| s.id == wanted || s.file == wanted) else {
+        let Some((source, sensor)) = self.with_sensors().find(|(s, _)| s.id == wanted || s.file == wanted) else {
             return args.fail(&format!("no source {wanted:?}; there are {}", self.known()));
         };
-        let mut answer = summary(source);
+        let mut answer = summary(source, sensor);
         let (mut fields, mut size) = (Vec::new(), 0);
         for field in &source.fields {
             let value = profile(field);
@@ -37,15 +37,17 @@ impl EvidenceTools {
     }
 }
 
-fn summary(source: &Source) -> Value {
-    json!({
+fn summary(source: &Source, sensor: &str) -> Value {
+    let mut summary = json!({
         "source": source.id,
         "file": source.file,
         "format": source.format,
         "domain": source.domain,
         "domain_reason": source.domain_reason,
-        "sensor": source.sensor,
-        "written_on_subject_host": source.written_on_subject_host,
+        "sensor": sensor,
+        "written_on_subject_host": source.on_subject_host(),
+        "confirmed": source.confirmed,
+        "acts": source.acts,
         "hosts": source.hosts,
         "records": source.records,
         "malformed": source.malformed,
@@ -57,7 +59,11 @@ fn summary(source: &Source) -> Value {
         "time_field": source.time_field,
         "time_basis": basis(source.time_basis),
         "notes": source.notes,
-    })
+    });
+    if !source.confirmed {
+        super::find::put(&mut summary, "guessed_sensor", json!(source.sensor));
+    }
+    summary
 }
 
 fn profile(field: &FieldProfile) -> Value {

@@ -46,6 +46,12 @@ impl EvidenceTools {
         self.visible.iter().filter_map(|place| self.catalog.sources().get(*place))
     }
 
+    /// The visible sources with the sensors that they count as.
+    fn with_sensors(&self) -> impl Iterator<Item = (&Source, &str)> {
+        let visible = |place: &usize| self.visible.contains(place);
+        self.catalog.with_sensors().enumerate().filter(move |(place, _)| visible(place)).map(|(_, source)| source)
+    }
+
     pub fn toolset(&self) -> Toolset {
         spec::toolset(self.visible())
     }

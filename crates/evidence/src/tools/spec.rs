@@ -9,8 +9,10 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
         "list_sources",
         "Lists the sources of evidence that you may see: file, format, what wrote it (`sensor`), number of records, \
          first and last time, what the times rest on, and notes such as clock offsets that were found. Begin here. \
-         Two sources are independent only if their sensors differ; `written_on_subject_host` says that an \
-         ordinary process on the host in question wrote the log, so that an attacker who controls the host controls it.",
+         Two sources are independent only if their sensors differ; `written_on_subject_host` says that a process on \
+         the host in question could have written the log, so that an attacker who controls the host controls it. If \
+         `confirmed` is false, no person has said what wrote the log: `guessed_sensor` is a guess from its content, \
+         and the log counts as written on that host. `acts` are the kinds of acts that the sensor records in full.",
         r#"{"type":"object","properties":{},"additionalProperties":false}"#,
     ),
     (
@@ -65,7 +67,7 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
 ];
 
 pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset {
-    let about = about(sources.map(|s| (s.id.as_str(), s.format, s.records, s.sensor.as_str())));
+    let about = about(sources.map(|s| (s.id.as_str(), s.format, s.records, s.sensor.as_str(), s.confirmed)));
     let tools = TOOLS
         .iter()
         .map(|(name, description, schema)| ToolSpec {
@@ -78,10 +80,13 @@ pub(super) fn toolset<'s>(sources: impl Iterator<Item = &'s Source>) -> Toolset 
     Toolset { name: "evidence".into(), about, tools }
 }
 
-/// Describes the sources: id, format, number of records and sensor.
-pub fn about<'s>(sources: impl Iterator<Item = (&'s str, Format, u64, &'s str)>) -> String {
+/// Describes the sources: id, format, number of records and sensor, and whether the sensor is confirmed.
+pub fn about<'s>(sources: impl Iterator<Item = (&'s str, Format, u64, &'s str, bool)>) -> String {
     let names: Vec<String> = sources
-        .map(|(id, format, records, sensor)| format!("{id} ({}, {records} records of {sensor})", format.words()))
+        .map(|(id, format, records, sensor, confirmed)| {
+            let guess = if confirmed { "" } else { ", a guess" };
+            format!("{id} ({}, {records} records of {sensor}{guess})", format.words())
+        })
         .collect();
     match names.len() {
         0 => "Log files of the case: none that you may see.".to_owned(),

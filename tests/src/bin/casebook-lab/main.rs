@@ -15,6 +15,7 @@ mod chaos;
 mod fuzz;
 mod load;
 mod prompts;
+mod sensor;
 
 /// Measures Casebook
 #[derive(Debug, Parser)]
@@ -32,6 +33,8 @@ enum Lab {
     Prompts(prompts::Arguments),
     /// Load generated logs, investigate them, and append events: time and memory of each
     Bench(bench::Arguments),
+    /// Put forged logs beside the demo's evidence and count those that are believed
+    Sensor(sensor::Arguments),
     /// Give damaged inputs to the citation check, the evidence parsers and the message decoders
     Fuzz(fuzz::Arguments),
 }
@@ -45,6 +48,7 @@ impl Lab {
             Self::Chaos(arguments) => chaos::run(&arguments),
             Self::Prompts(arguments) => prompts::run(&arguments),
             Self::Bench(arguments) => bench::run(arguments),
+            Self::Sensor(arguments) => sensor::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(arguments),
         }
     }

@@ -41,7 +41,10 @@ pub(super) fn run(Arguments { rounds }: &Arguments) -> Result<ExitCode> {
 
 fn four_experts(folder: &Path) -> Result<()> {
     let demo = run::demo();
-    let catalog = Catalog::open(&demo.join("evidence"), &folder.join("index.db"), &mut |_| {})?;
+    let mut catalog = Catalog::open(&demo.join("evidence"), &folder.join("index.db"), &mut |_| {})?;
+    if let Some(team) = run::team(&demo.join("evidence"))? {
+        catalog.declare(&team.declared)?;
+    }
     let mut domains: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for source in catalog.sources() {
         domains.entry(source.domain.to_string()).or_default().push(source.file.clone());

@@ -39,8 +39,8 @@ fn stable(report: &Value) -> Value {
 #[test]
 fn a_client_investigates_reads_all_of_it_down_to_the_bytes_and_finds_it_again() {
     let data = tempfile::tempdir().unwrap();
-    let (evidence, program) = (demo("evidence"), program());
-    let command = [&program, "mcp", "--evidence", text(&evidence), "--data", text(data.path())];
+    let (evidence, team, program) = (demo("evidence"), demo("team"), program());
+    let command = [&program, "mcp", "--evidence", text(&evidence), "--team", text(&team), "--data", text(data.path())];
     let mut client = Client::stdio(&command, AUTO);
     assert!(client.said["instructions"].as_str().unwrap().contains("open_investigation"));
     for tool in client.tools() {

@@ -55,10 +55,11 @@ impl Drop for Killed {
 fn evidence_over_mcp_gives_the_report_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
     let evidence = run::demo().join("evidence").display().to_string();
-    let (embedded, _) = investigate(folder.path(), "embedded", &["--evidence", &evidence]);
+    let declared = run::demo().join("team").display().to_string();
+    let (embedded, _) = investigate(folder.path(), "embedded", &["--evidence", &evidence, "--team", &declared]);
     let casebook = run::program("casebook").display().to_string();
     let data = folder.path().join("served").display().to_string();
-    let arguments = ["evidence", &evidence, "--data", &data];
+    let arguments = ["evidence", &evidence, "--team", &declared, "--data", &data];
 
     let policy = "servers:\n  evidence:\n    kind: evidence\n";
     let child = json!({"evidence": {"command": casebook, "args": arguments}});
