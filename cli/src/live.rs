@@ -120,7 +120,7 @@ fn lines(event: &Event) -> Vec<String> {
             vec![String::new(), paint(BOLD, format_args!("Round {round}, {}", phase.name()))]
         }
         Event::FindingSubmitted { finding: found } => vec![finding(found)],
-        Event::FindingChecked { finding, checked } => faults(finding.as_str(), checked),
+        Event::FindingChecked { finding, checked, .. } => faults(finding.as_str(), checked),
         Event::Guarded { guard } => vec![labelled(
             "rule",
             &paint(

@@ -11,8 +11,9 @@ use std::time::Duration;
 use casebook_protocol::Checked;
 use casebook_protocol::{
     Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding,
-    FindingId, Guard, InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question, Recorded,
-    Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage, between,
+    FindingId, Guard, InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question,
+    RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+    between,
 };
 
 /// The longest pause between two events that counts as working time. In a longer pause no process was running,
@@ -94,6 +95,8 @@ pub struct State {
     pub review: Option<Review>,
     /// The acts that the evidence of each Expert shows.
     pub listed: BTreeMap<Domain, Acts>,
+    /// The records of the queries whose number a finding cites.
+    pub rows: BTreeMap<FindingId, Vec<RecordRef>>,
     /// Every reviewed finding with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
     pub timeline: Option<Timeline>,
@@ -144,7 +147,12 @@ impl State {
             Event::Journaled { entry } => self.journal.push(entry.clone()),
             Event::Asked { round, question } => self.in_round(*round, |r| r.question = Some(question.clone())),
             Event::FindingSubmitted { finding } => self.submitted(finding),
-            Event::FindingChecked { finding, checked } => self.checked(finding, checked),
+            Event::FindingChecked { finding, checked, rows } => {
+                self.checked(finding, checked);
+                if !rows.is_empty() {
+                    self.rows.insert(finding.clone(), rows.clone());
+                }
+            }
             Event::ActsListed { domain, acts } => drop(self.listed.insert(domain.clone(), acts.clone())),
             Event::Guarded { guard } => self.guarded(guard),
             Event::Reviewed { review } => {
@@ -279,7 +287,7 @@ impl State {
     }
 
     pub fn accounting(&self) -> Option<Accounting> {
-        self.acts().map(|acts| casebook_trust::account::account(&acts, &self.known))
+        self.acts().map(|acts| casebook_trust::account::account(&acts, &self.known, &self.rows))
     }
 
     /// Whether a repeated call of this tool gives the same answer on unchanged evidence.

@@ -31,9 +31,6 @@ pub struct CitationCheck {
     pub note: String,
     pub artifact: Option<ArtifactId>,
     pub records: Vec<RecordRef>,
-    /// For a number or an absence: the records that its query returned, if it returned all that it found.
-    #[serde(default)]
-    pub rows: Vec<RecordRef>,
     /// The sources of its records, or those that its query searched.
     pub sources: Vec<String>,
     /// The quoted field, if the recorded party chooses its text. Such a quotation proves that the text was written,

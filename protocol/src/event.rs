@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::checked::Checked;
+use crate::checked::{Checked, RecordRef};
 use crate::hash::{canonical_json, sha256_hex};
 use crate::ruling::{Guard, Ruling};
 use crate::{
@@ -76,6 +76,9 @@ pub enum Event {
     FindingChecked {
         finding: FindingId,
         checked: Checked,
+        /// The records of queries whose number it cites, if the queries returned all that they found.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rows: Vec<RecordRef>,
     },
     Guarded {
         guard: Guard,

@@ -32,7 +32,7 @@ pub struct Ruling {
     pub missing: Vec<String>,
     /// The acts that a dismissal must account for, and what explains each. None in logs of older versions, and if no
     /// Expert could list them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting: Option<Accounting>,
 }
 

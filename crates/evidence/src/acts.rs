@@ -108,7 +108,7 @@ impl Lister<'_> {
         listed.sort_by_key(|act| (act.part, act.time, act.record.clone()));
         let more = listed.len().saturating_sub(MAX_ACTS) + usize::from(self.cut);
         listed.truncate(MAX_ACTS);
-        Ok(Acts { listed, more: more as u64, claim, keys, trusted: Vec::new() })
+        Ok(Acts { listed, more: more as u64, claim, keys, trusted: self.catalog.trusted() })
     }
 
     fn add(&mut self, part: ActPart, kind: ActKind, row: &Row) {
@@ -329,7 +329,8 @@ impl Lister<'_> {
         let nanoseconds = |at: Timestamp| i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX);
         let covers = |source: &&crate::Source| {
             let window = source.first_time.map(nanoseconds).zip(source.last_time.map(nanoseconds));
-            in_full(source, kind)
+            source.confirmed
+                && source.acts.contains(&kind)
                 && host.is_some_and(|host| source.hosts.iter().any(|name| kind::same_host(host, name)))
                 && window.is_some_and(|(first, last)| first <= from && last >= to)
         };
@@ -396,11 +397,6 @@ fn leaves(value: &Value, path: &str, depth: u8, sink: &mut dyn FnMut(&str, Strin
         Value::Number(number) => sink(path, number.to_string()),
         Value::Bool(_) | Value::Null => {}
     }
-}
-
-// TODO-R3
-fn in_full(_: &crate::Source, _: ActKind) -> bool {
-    false
 }
 
 #[cfg(test)]

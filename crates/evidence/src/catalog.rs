@@ -182,6 +182,11 @@ impl Catalog {
         self.sources.iter().zip(self.counted.iter().map(String::as_str))
     }
 
+    /// The addresses of the trusted package sources, each a prefix of the addresses that it holds.
+    pub(crate) fn trusted(&self) -> Vec<String> {
+        self.declared.package_sources.iter().map(|source| source.prefix()).collect()
+    }
+
     /// True if the configuration trusts the source of the package with this address.
     pub fn trusted_package(&self, url: &str) -> bool {
         self.declared.trusted_package(url)

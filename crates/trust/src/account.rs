@@ -50,11 +50,15 @@ fn joined(one: Option<Claim>, other: Option<&Claim>) -> Option<Claim> {
 
 /// What explains each act: an exonerating finding about the alerted activity with valid citations and a score of at least [`EXPLAINS`] that cites
 /// the record, or a query whose rows are records of acts.
-pub fn account(acts: &Acts, known: &BTreeMap<FindingId, Reviewed>) -> Accounting {
+pub fn account(
+    acts: &Acts,
+    known: &BTreeMap<FindingId, Reviewed>,
+    rows: &BTreeMap<FindingId, Vec<RecordRef>>,
+) -> Accounting {
     let mut explained: BTreeMap<(&str, u64), &FindingId> = BTreeMap::new();
     for (id, finding) in known.iter().filter(|(_, finding)| explains(finding)) {
-        let checks = finding.checked.citations.iter();
-        for record in checks.flat_map(|check| check.records.iter().chain(&check.rows)) {
+        let cited = finding.checked.citations.iter().flat_map(|check| &check.records);
+        for record in cited.chain(rows.get(id).into_iter().flatten()) {
             explained.entry((record.file.as_str(), record.line)).or_insert(id);
         }
     }
@@ -138,12 +142,17 @@ pub(crate) fn urls_are_trusted(text: &str, trusted: &[String]) -> bool {
             rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(rest.len());
         let url = rest.get(..end).unwrap_or(rest);
         // A server may read `..`, `%2e` and `\` in a path as another path.
+        let lower = url.to_ascii_lowercase();
+        // The names of packages have these escapes.
+        let url = lower.replace("%2b", "+").replace("%7e", "~").replace("%3a", "-");
         let plain = !url.contains("..")
             && !url.contains(['%', '\\', '@', '?', '#'])
             && !url.get(8..).is_some_and(|r| r.contains("//"));
         plain
             && trusted.iter().any(|prefix| {
-                prefix.matches('/').count() >= 3 && prefix.ends_with('/') && url.starts_with(prefix.as_str())
+                prefix.matches('/').count() >= 3
+                    && prefix.ends_with('/')
+                    && url.starts_with(&prefix.to_ascii_lowercase())
             })
     })
 }

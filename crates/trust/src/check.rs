@@ -74,6 +74,12 @@ impl Exhibits {
         Checked { citations, faults }
     }
 
+    /// The records of the queries whose number the finding cites, if the queries returned all that they found.
+    pub fn rows(&self, finding: &FindingDraft) -> Vec<RecordRef> {
+        let counted = finding.citations.iter().filter(|citation| matches!(citation, Citation::Count { .. }));
+        counted.filter_map(|citation| self.0.get(citation.call())).flat_map(|exhibit| exhibit.rows()).collect()
+    }
+
     fn citation(
         &self,
         citation: &Citation,
@@ -86,7 +92,6 @@ impl Exhibits {
             note: String::new(),
             artifact: None,
             records: Vec::new(),
-            rows: Vec::new(),
             sources: Vec::new(),
             chosen: None,
         };
@@ -131,7 +136,6 @@ impl Exhibits {
                     return Err(format!("the citation says {value}, the result says {}", exhibit.shown(found)));
                 }
                 queried(exhibit, corpus, check)?;
-                check.rows = exhibit.rows();
                 corpus.add_number(*value);
                 Ok(exhibit.computed(value))
             }

@@ -34,7 +34,6 @@ fn finding(round: u32, n: usize, hostile: &str) -> CheckedFinding {
         note: "quoted text found".into(),
         artifact: None,
         records: vec![],
-        rows: vec![],
         sources: vec!["sysmon".into()],
         chosen: None,
     };

@@ -215,8 +215,9 @@ fn submit(state: &State, round: u32, domain: &Domain, findings: &[FindingDraft],
     for (draft, n) in findings.iter().take(MAX_FINDINGS).zip(1..) {
         let id = FindingId::of(round, domain, n);
         let checked = visibility::check(state, domain, draft, exhibits);
+        let rows = if checked.valid() { visibility::rows(state, domain, draft, exhibits) } else { Vec::new() };
         let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft: draft.clone() };
-        events.extend([Event::FindingSubmitted { finding }, Event::FindingChecked { finding: id, checked }]);
+        events.extend([Event::FindingSubmitted { finding }, Event::FindingChecked { finding: id, checked, rows }]);
     }
     events
 }
@@ -268,6 +269,7 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
         sources: &state.sources(),
         alert: state.case.as_ref().map_or("", |case| case.alert.body.as_str()),
         acts: acts.as_ref(),
+        rows: &state.rows,
         failed: &failed,
         by_code: &by_code(state),
         threshold: threshold(),

@@ -1,6 +1,6 @@
 //! Checks that an Expert cites only sources that it can see.
 
-use casebook_protocol::{Checked, Domain, FindingDraft, Member, one_line, server_of};
+use casebook_protocol::{Checked, Domain, FindingDraft, MAX_ACTS, Member, RecordRef, one_line, server_of};
 use casebook_trust::Exhibits;
 
 use crate::state::State;
@@ -19,6 +19,15 @@ pub(crate) fn check(state: &State, domain: &Domain, draft: &FindingDraft, exhibi
         }
     }
     checked
+}
+
+/// The records of its queries, of sources that the Expert sees.
+pub(crate) fn rows(state: &State, domain: &Domain, draft: &FindingDraft, exhibits: &Exhibits) -> Vec<RecordRef> {
+    let member = state.member(domain);
+    let mut rows = exhibits.rows(draft);
+    rows.retain(|row| member.is_some_and(|member| sees(member, &row.source)));
+    rows.truncate(MAX_ACTS);
+    rows
 }
 
 /// A tool whose results name no source counts as a source, and so does the MCP server of a tool.

@@ -40,7 +40,7 @@ pub(crate) fn member(name: &str) -> Member {
 
 pub(crate) fn case(domains: &[&str]) -> Case {
     Case {
-        alert: Alert::parse(br#"{"id":"a-1","title":"Module loaded","severity":"high"}"#).unwrap(),
+        alert: Alert::parse(br#"{"id":"a-1","title":"Module loaded","severity":"high","sensors":["network"]}"#).unwrap(),
         budget: Budget { rounds: 6, ..Budget::default() },
         roster: domains.iter().map(|d| member(d)).collect(),
         evidence: "/evidence".into(),
@@ -75,7 +75,7 @@ fn finding(task: &Task, done: &Done, claim: String) -> FindingDraft {
             basis: TimeBasis::Record,
             field: "time".into(),
         }),
-        entities: vec![Entity { kind: EntityKind::Name, value: task.domain.as_ref().unwrap().to_string() }],
+        entities: vec![Entity { kind: EntityKind::Process, value: task.domain.as_ref().unwrap().to_string() }],
         bearing: Bearing::Incriminating,
         weight: Weight::Strong,
         about_alert: true,

@@ -46,8 +46,7 @@ fn findings(round: u32) -> Vec<CheckedFinding> {
         let quote = format!("\"Image\":\"C:\\\\Windows\\\\System32\\\\tool{round}.exe\",\"User\":\"CORP\\\\admin\"");
         let sources = vec![(*name).to_owned()];
         let note = "quoted text found".to_owned();
-        let check =
-            CitationCheck { holds: true, note, artifact: None, records: vec![], rows: vec![], sources, chosen: None };
+        let check = CitationCheck { holds: true, note, artifact: None, records: vec![], sources, chosen: None };
         let draft = FindingDraft {
             kind: FindingKind::Occurrence,
             claim: format!(

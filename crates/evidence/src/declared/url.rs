@@ -22,6 +22,18 @@ impl PackageSource {
         address(url).map(Self).ok_or(expected)
     }
 
+    /// The address with a slash at its end, so that it is a prefix of the addresses that it holds.
+    pub(crate) fn prefix(&self) -> String {
+        let Self(Address { scheme, host, port, path }) = self;
+        let port = if matches!((scheme.as_str(), port), ("http", 80) | ("https", 443)) {
+            String::new()
+        } else {
+            format!(":{port}")
+        };
+        let path: String = path.iter().map(|step| format!("{step}/")).collect();
+        format!("{scheme}://{host}{port}/{path}")
+    }
+
     pub fn holds(&self, url: &str) -> bool {
         let Self(own) = self;
         // A query is not part of the path.

@@ -85,7 +85,6 @@ fn submitted(n: usize, shape: &Shape) -> (Finding, Checked) {
         note: "note".into(),
         artifact: None,
         records: vec![RecordRef { source: (*s).into(), file: (*s).into(), line: n as u64 }],
-        rows: vec![],
         sources: vec![(*s).into()],
         chosen: shape.chosen.map(str::to_owned),
     });
@@ -215,6 +214,7 @@ fn ruled_with(
         sources: &sources(),
         alert: ALERT,
         acts,
+        rows: &BTreeMap::new(),
         failed,
         by_code: &by_code,
         threshold: half(),

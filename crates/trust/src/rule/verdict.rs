@@ -3,8 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{credible, guard};
 use crate::account::{self, has_word, shows_key, urls_are_trusted};
 use casebook_protocol::{
-    Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, EntityKind, FindingId, FindingKind, Guard, Reviewed,
-    Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,
+    Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, EntityKind, FindingId, FindingKind, Guard, RecordRef,
+    Reviewed, Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,8 @@ pub struct Docket<'a> {
     pub alert: &'a str,
     /// The acts that a dismissal must account for. None if no Expert listed them.
     pub acts: Option<&'a Acts>,
+    /// The records of the queries whose number a finding cites.
+    pub rows: &'a BTreeMap<FindingId, Vec<RecordRef>>,
     /// Tasks that failed, as a reader of the report knows them.
     pub failed: &'a [String],
     /// Findings of the built-in analyst. No text in the evidence can influence them.
@@ -34,7 +36,7 @@ pub struct Docket<'a> {
 /// ground. Whether a record of the claimed act exists decides between the two dismissals.
 pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
     let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f, docket.threshold)).collect();
-    let accounting = docket.acts.map(|acts| account::account(acts, docket.known));
+    let accounting = docket.acts.map(|acts| account::account(acts, docket.known, docket.rows));
     let mut ruling = Ruling { verdict: proposed, proposed, grounds: Vec::new(), missing: Vec::new(), accounting };
     let rule = match proposed {
         Verdict::Inconclusive => return (ruling, Vec::new()),
@@ -321,9 +323,7 @@ fn shows(finding: &Reviewed, acts: Option<&Acts>) -> bool {
     let Some(acts) = acts else { return true };
     let draft = &finding.finding.draft;
     let records = finding.checked.records();
-    let act = |r: &casebook_protocol::RecordRef| {
-        acts.listed.iter().any(|a| a.record.file == r.file && a.record.line == r.line)
-    };
+    let act = |r: &RecordRef| acts.listed.iter().any(|a| a.record.file == r.file && a.record.line == r.line);
     let quotes = draft.citations.iter().filter_map(|citation| match citation {
         Citation::Literal { quote, .. } => Some(quote.as_str()),
         Citation::Count { .. } | Citation::Aggregate { .. } | Citation::Absence { .. } => None,

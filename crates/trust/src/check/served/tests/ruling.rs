@@ -46,6 +46,7 @@ fn reviewed(
         sources,
         alert: r#"{"host":"web-1"}"#,
         acts: Some(&acts),
+        rows: &BTreeMap::new(),
         failed: &[],
         by_code: &BTreeSet::new(),
         threshold: Score::clamped(0.5),
