@@ -3,6 +3,7 @@
 
 pub mod calibrate;
 pub mod chaos;
+pub mod deceive;
 pub mod fuzz;
 pub mod generate;
 pub mod hostile;

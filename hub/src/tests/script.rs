@@ -40,7 +40,8 @@ pub(crate) fn member(name: &str) -> Member {
 
 pub(crate) fn case(domains: &[&str]) -> Case {
     Case {
-        alert: Alert::parse(br#"{"id":"a-1","title":"Module loaded","severity":"high","sensors":["network"]}"#).unwrap(),
+        alert: Alert::parse(br#"{"id":"a-1","title":"Module loaded","severity":"high","sensors":["network"]}"#)
+            .unwrap(),
         budget: Budget { rounds: 6, ..Budget::default() },
         roster: domains.iter().map(|d| member(d)).collect(),
         evidence: "/evidence".into(),

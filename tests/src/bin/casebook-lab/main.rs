@@ -12,6 +12,7 @@ mod bench;
 mod calibrate;
 mod cases;
 mod chaos;
+mod deceive;
 mod fuzz;
 mod load;
 mod prompts;
@@ -33,6 +34,8 @@ enum Lab {
     Prompts(prompts::Arguments),
     /// Load generated logs, investigate them, and append events: time and memory of each
     Bench(bench::Arguments),
+    /// Put attacks inside an innocent process and count those that are dismissed
+    Deceive(deceive::Arguments),
     /// Put forged logs beside the demo's evidence and count those that are believed
     Sensor(sensor::Arguments),
     /// Give damaged inputs to the citation check, the evidence parsers and the message decoders
@@ -48,6 +51,7 @@ impl Lab {
             Self::Chaos(arguments) => chaos::run(&arguments),
             Self::Prompts(arguments) => prompts::run(&arguments),
             Self::Bench(arguments) => bench::run(arguments),
+            Self::Deceive(arguments) => deceive::run(&arguments),
             Self::Sensor(arguments) => sensor::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(arguments),
         }
