@@ -164,8 +164,8 @@ pub(super) fn is_interpreter(program: &str) -> bool {
 
 /// The script that an interpreter runs. None if the program is no interpreter, or if its command has the code.
 pub(super) fn script<'c>(program: &str, command: &'c str) -> Option<&'c str> {
-    let mut words = command.split_whitespace();
-    let called = words.next()?;
+    let mut rest = command.split_whitespace();
+    let called = rest.next()?;
     if !is_interpreter(program) && !is_interpreter(called) {
         return None;
     }
@@ -174,7 +174,7 @@ pub(super) fn script<'c>(program: &str, command: &'c str) -> Option<&'c str> {
         word.starts_with('-') && !word.starts_with("--") && word.contains(['c', 'e']) && word != "-e"
             || matches!(word.as_str(), "-command" | "-encodedcommand" | "/c" | "--eval")
     };
-    for word in words {
+    for word in rest {
         if code(word) {
             return None;
         }
@@ -212,7 +212,7 @@ pub(super) fn is_of_the_system(path: &str) -> bool {
     !path.contains("..") && !lower.contains(r"\temp\") && (windows || UNIX.iter().any(|begin| path.starts_with(begin)))
 }
 
-/// Places from which something runs or by which somebody gets in, and everything that can be run. A relative path may
+/// Places from which something runs or by which a person gets in, and everything that can be run. A relative path may
 /// be anywhere.
 pub(super) fn is_sensitive(path: &str) -> bool {
     const PLACES: [&str; 22] = [
