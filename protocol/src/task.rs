@@ -220,7 +220,7 @@ pub struct Outcome {
     pub raised: Vec<FindingDraft>,
     /// The acts that a dismissal must account for, as far as the evidence of this Expert shows them. None for other
     /// roles, and for evidence that code cannot read.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acts: Option<crate::Acts>,
     pub usage: Usage,
 }

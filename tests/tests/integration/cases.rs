@@ -43,7 +43,7 @@ fn demo_without_its_sources_file_is_not_dismissed() {
     };
     let confirmed = std::fs::read_to_string(demo.join("team/sources.toml")).unwrap();
     let draft = confirmed.replace("confirmed = true", "confirmed = false");
-    assert_eq!(investigated(Some(&confirmed), "confirmed").verdict, Verdict::BenignPositive);
+    assert_eq!(investigated(Some(&confirmed), "confirmed").verdict, Verdict::FalsePositive);
     for (team, name) in [(None, "none"), (Some(draft.as_str()), "draft")] {
         let report = investigated(team, name);
         assert_eq!(report.verdict, Verdict::Inconclusive, "{name}");

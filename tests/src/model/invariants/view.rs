@@ -18,10 +18,10 @@ const RECORD: [&str; 5] = ["get_tool_call", "get_tool_result", "get_toolset_info
 const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
         TaskKind::Plan | TaskKind::Decide | TaskKind::Report => {
-            (&["alert", JOURNAL, "roster"], &["timeline", "review", "now", "budget", LEFT_OUT])
+            (&["alert", JOURNAL, "roster"], &["timeline", "review", "acts", "now", "budget", LEFT_OUT])
         }
         TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[LEFT_OUT]),
-        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["contradicted", LEFT_OUT]),
+        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["contradicted", "acts", LEFT_OUT]),
         TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline", LEFT_OUT]),
     }
 }

@@ -51,6 +51,14 @@ impl Drop for Killed {
     }
 }
 
+/// The findings are the same. Code cannot list the acts of evidence that only a server has, so nothing is dismissed.
+fn served(report: &Report, embedded: &Report) {
+    let (report, embedded) = (stable(report), stable(embedded));
+    assert_eq!((&report["findings"], &report["timeline"]), (&embedded["findings"], &embedded["timeline"]));
+    assert_eq!((&report["verdict"], &embedded["verdict"]), (&json!("inconclusive"), &json!("false_positive")));
+    assert!(report["ruling"]["missing"].to_string().contains("a list of the acts"), "{}", report["ruling"]);
+}
+
 #[test]
 fn evidence_over_mcp_gives_the_report_of_one_process() {
     let folder = tempfile::tempdir().unwrap();
@@ -67,9 +75,9 @@ fn evidence_over_mcp_gives_the_report_of_one_process() {
     std::fs::remove_dir(folder.path().join("child/experts")).unwrap();
     let (report, said) = investigate(folder.path(), "over-child", &["--team", &over_child]);
     assert!(said.contains("from server evidence"), "{said}");
-    assert_eq!(stable(&report), stable(&embedded));
+    served(&report, &embedded);
     let (report, _) = with(run::cluster().unwrap(), folder.path(), "over-nats", &["--team", &over_child]);
-    assert_eq!(stable(&report), stable(&embedded), "Experts as processes, each with servers of its own");
+    served(&report, &embedded);
 
     let mut server = Command::new(&casebook);
     server.args(arguments).args(["--http", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -81,7 +89,7 @@ fn evidence_over_mcp_gives_the_report_of_one_process() {
     let over_http = team(folder.path(), "http", &json!({"evidence": {"url": url}}), policy);
     std::fs::remove_dir(folder.path().join("http/experts")).unwrap();
     let (report, _) = investigate(folder.path(), "over-http", &["--team", &over_http]);
-    assert_eq!(stable(&report), stable(&embedded));
+    served(&report, &embedded);
 }
 
 /// A model that, as the Expert of one domain, calls tools of servers and cites what they gave.
