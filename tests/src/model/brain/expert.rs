@@ -93,7 +93,13 @@ fn occurrences(shown: &Shown<'_>) -> Vec<(String, Value)> {
         let citation = citation("literal", shown.call, &format!("/records/{n}/raw"), Some(&quote), None);
         let claim = format!("A record in `{file}` shows the activity of the alert.");
         let place = format!("{file}:{}:{}", record.get("line").unwrap_or(&Value::Null), text("nth"));
-        found.push((place, finding("occurrence", claim, time, citation)));
+        let mut finding = finding("occurrence", claim, time, citation);
+        // An accusation needs a thing that it shares with the alert.
+        let host = serde_json::from_str::<Value>(raw).ok().and_then(|raw| Some(raw.get("host")?.as_str()?.to_owned()));
+        if let (Some(host), Some(entities)) = (host, finding.get_mut("entities")) {
+            *entities = json!([{"kind": "host", "value": host}]);
+        }
+        found.push((place, finding));
     }
     found
 }
