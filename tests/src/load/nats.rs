@@ -27,7 +27,7 @@ pub fn run(setting: &Setting) -> Result<Taken> {
 }
 
 async fn investigate(setting: &Setting, team: &Processes) -> Result<Taken> {
-    let connection = team.connection().await?;
+    let (connection, publisher) = (team.connection().await?, team.publisher().await?);
     let mut reports = connection.env().bus.subscribe(subject::REPORTS).await?;
     // One unmeasured investigation first, as in the other modes: then the Hub knows all workers.
     ask(&connection, setting.all()).await?;
@@ -42,7 +42,7 @@ async fn investigate(setting: &Setting, team: &Processes) -> Result<Taken> {
     let mut seen = BTreeSet::new();
     for wave in 1..=setting.waves {
         for n in (wave - 1) * setting.at..wave * setting.at {
-            ask(&connection, n).await?;
+            ask(&publisher, n).await?;
         }
         while seen.len() < wave * setting.at {
             let report = next(&mut *reports).await?;

@@ -31,7 +31,7 @@ fn users() -> String {
     let users = casebook_cli::cluster::users::users(&domains);
     let variable = |user: &permit::User| format!("${}_PASSWORD", user.name().to_uppercase().replace('-', "_"));
     let users: Vec<_> = users.into_iter().map(|user| (user.clone(), variable(&user))).collect();
-    format!("{HEAD}{}", permit::authorization(&users))
+    format!("{HEAD}{}", permit::accounts(&users))
 }
 
 #[test]

@@ -15,10 +15,12 @@ use casebook_runtime::nats::{self, Connection};
 use casebook_runtime::process;
 use casebook_runtime::wire::WIRE_VERSION;
 use casebook_tests::nats::Nats;
+use casebook_tests::reply::{allowed, concrete};
 use casebook_tests::run::{self, demo};
 
 mod cluster;
 mod reference;
+mod reply;
 mod schema;
 mod service;
 
@@ -42,8 +44,15 @@ async fn enter(nats: &Nats, join: &Join) -> Connection {
     connection
 }
 
+/// Sends an alert to the server of `connection`, which has no users.
 async fn open(connection: &Connection, alert: &[u8]) -> InvestigationId {
-    let answer = connection.request(subject::OPEN, alert.to_vec(), Duration::from_secs(10)).await.unwrap();
+    let (url, user) = (connection.url().to_owned(), "publisher".to_owned());
+    let publisher = nats::connect(&nats::Options { url, user, ..nats::Options::default() }).await.unwrap();
+    publish(&publisher, alert).await
+}
+
+async fn publish(publisher: &Connection, alert: &[u8]) -> InvestigationId {
+    let answer = publisher.request(subject::OPEN, alert.to_vec(), Duration::from_secs(10)).await.unwrap();
     schema::holds("alert", alert);
     schema::holds("opened", &answer);
     match serde_json::from_slice(&answer).unwrap() {
@@ -126,8 +135,8 @@ fn investigation_over_nats_gives_the_embedded_report() {
         let mut events = reader.env().bus.subscribe("casebook.events.>").await.unwrap();
         let mut timelines = reader.env().bus.subscribe("casebook.timeline.>").await.unwrap();
         let mut reports = reader.env().bus.subscribe(subject::REPORTS).await.unwrap();
-        let id = open(&publisher, &alert).await;
-        assert_eq!(open(&publisher, &alert).await, id, "the same alert is the same investigation");
+        let id = publish(&publisher, &alert).await;
+        assert_eq!(publish(&publisher, &alert).await, id, "the same alert is the same investigation");
         let report = concluded(&reader, &id).await;
         let message = reports.next().await.unwrap();
         schema::holds("report", &message.bytes);
@@ -156,25 +165,6 @@ fn investigation_over_nats_gives_the_embedded_report() {
     })
     .unwrap();
     assert_eq!(comparable(&distributed), comparable(&embedded));
-}
-
-/// A subject that the pattern means.
-fn concrete(pattern: &str) -> String {
-    pattern.split('.').map(|token| if matches!(token, "*" | ">") { "x" } else { token }).collect::<Vec<_>>().join(".")
-}
-
-fn allowed(patterns: &[String], subject: &str) -> bool {
-    patterns.iter().any(|pattern| {
-        let (mut wanted, mut found) = (pattern.split('.'), subject.split('.'));
-        loop {
-            match (wanted.next(), found.next()) {
-                (Some(">"), Some(_)) => return true,
-                (Some(a), Some(b)) if a == b || (a == "*" && b != ">") => {}
-                (None, None) => return true,
-                _ => return false,
-            }
-        }
-    })
 }
 
 #[test]

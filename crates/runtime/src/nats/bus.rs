@@ -54,7 +54,7 @@ impl NatsBus {
         let (stream, name) = streams::consumer_of(queue).ok_or_else(|| failed("it is not a queue".into()))?;
         let found = self.nats.jetstream.get_consumer_from_stream::<pull::Config, _, _>(&name, stream).await;
         let consumer = found.map_err(|e| {
-            let api = format!("$JS.API.CONSUMER.INFO.{stream}.{name}");
+            let api = self.nats.api(&format!("CONSUMER.INFO.{stream}.{name}"));
             failed(self.nats.refused.of(&api).unwrap_or_else(|| reason(&e)))
         })?;
         consumers.insert(queue.to_owned(), consumer.clone());

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::{Request, RequestErrorKind, Subscriber};
-use casebook_protocol::DeadLetter;
+use casebook_protocol::subject;
+use casebook_protocol::{DeadLetter, one_line};
 use futures_util::StreamExt;
 
+use super::permit::{self, User};
 use super::{Connection, NatsError, reason, streams};
+
+/// Characters of a subject in a log line.
+const SHOWN: usize = 200;
 
 pub struct Asked {
     pub subject: String,
@@ -25,6 +30,16 @@ impl Requests {
     }
 }
 
+/// Whether `reply` is an address of a user who may ask on `asked`, or one that the server put in its place.
+fn may_answer(asked: &str, reply: &str) -> bool {
+    let asker = match asked.strip_prefix(subject::JOINS.trim_end_matches('>')) {
+        Some(queue) => queue.replace('.', "-"),
+        None if asked == subject::OPEN => User::Publisher.name(),
+        None => return false,
+    };
+    reply.starts_with(permit::REPLACED) || reply.starts_with(&permit::inbox(&asker))
+}
+
 impl Connection {
     /// Takes requests on `subject`. One process of `group` gets each request.
     pub async fn serve(&self, subject: &str, group: &str) -> Result<Requests, NatsError> {
@@ -34,8 +49,14 @@ impl Connection {
             .map_err(|e| NatsError::Failed { doing: format!("take requests on {subject}"), reason: reason(&e) })
     }
 
+    /// Answers, unless the address belongs to another user than those who may ask: the Hub may publish more than they.
     pub async fn answer(&self, asked: &Asked, bytes: Vec<u8>) {
         let Some(reply) = &asked.reply else { return };
+        if !may_answer(&asked.subject, reply) {
+            let (subject, reply) = (one_line(&asked.subject, SHOWN), one_line(reply, SHOWN));
+            tracing::warn!(subject, reply, "did not answer a request: its reply subject is not an inbox of the asker");
+            return;
+        }
         if let Err(error) = self.client.publish(reply.clone(), bytes.into()).await {
             tracing::warn!(%error, subject = asked.subject, "could not answer a request");
         }
@@ -85,5 +106,30 @@ impl Connection {
         stored
             .map(drop)
             .map_err(|e| NatsError::Failed { doing: format!("publish to {subject}"), reason: self.why(subject, &e) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hub_answers_only_the_inbox_of_the_asker() {
+        for (asked, reply, expect) in [
+            ("casebook.open", "_INBOX_publisher.x.1", true),
+            ("casebook.open", "_R_.abc.def", true),
+            ("casebook.open", "_INBOX_hub.x.1", false),
+            ("casebook.open", "_INBOX_publisher", false),
+            ("casebook.open", "_INBOX.x.1", false),
+            ("casebook.open", "casebook.reports", false),
+            ("casebook.open", "$JS.API.STREAM.PURGE.CASEBOOK_LOG", false),
+            ("casebook.hub.join.critic", "_INBOX_critic.x", true),
+            ("casebook.hub.join.critic", "_INBOX_critics.x", false),
+            ("casebook.hub.join.expert.network", "_INBOX_expert-network.x", true),
+            ("casebook.hub.join.expert.network", "_INBOX_expert-endpoint.x", false),
+            ("casebook.hub.other", "_INBOX_publisher.x", false),
+        ] {
+            assert_eq!(may_answer(asked, reply), expect, "{asked} {reply}");
+        }
     }
 }

@@ -87,7 +87,7 @@ impl NatsStore {
     /// The first message of `subject` from `from` on, or the last one, read from the leader.
     async fn read(&self, stream: &str, subject: &str, from: Option<u64>) -> Result<Option<StreamMessage>, StoreError> {
         let failed = |reason: String| StoreError::Unavailable { doing: format!("read {subject}"), reason };
-        let api = format!("$JS.API.STREAM.MSG.GET.{stream}");
+        let api = self.nats.api(&format!("STREAM.MSG.GET.{stream}"));
         let stream = self.nats.jetstream.get_stream_no_info(stream).await.map_err(|e| failed(reason(&e)))?;
         let mut patience = Patience::new();
         loop {
@@ -225,7 +225,7 @@ impl Store for NatsStore {
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
         let failed = |reason: String| {
             // The server does not answer a user without permission.
-            let refused = self.nats.refused.of(&format!("$JS.API.STREAM.INFO.{}", streams::LOG));
+            let refused = self.nats.refused.of(&self.nats.api(&format!("STREAM.INFO.{}", streams::LOG)));
             StoreError::Unavailable { doing: "list the investigations".into(), reason: refused.unwrap_or(reason) }
         };
         let stream = self.nats.jetstream.get_stream_no_info(streams::LOG).await.map_err(|e| failed(reason(&e)))?;

@@ -16,6 +16,7 @@ mod deceive;
 mod fuzz;
 mod load;
 mod prompts;
+mod reply;
 mod sensor;
 
 /// Measures Casebook
@@ -30,6 +31,8 @@ enum Lab {
     Load(load::Arguments),
     /// Kill and pause processes of a team over NATS, and check that nothing is lost or repeated
     Chaos(chaos::Arguments),
+    /// Try every subject as the address of an answer, as every user of a NATS server
+    Reply(reply::Arguments),
     /// Count the bytes of all prompts, compared with the whole Journal and with message history
     Prompts(prompts::Arguments),
     /// Load generated logs, investigate them, and append events: time and memory of each
@@ -49,6 +52,7 @@ impl Lab {
             Self::Cases(arguments) => cases::run(&arguments),
             Self::Load(arguments) => load::run(&arguments),
             Self::Chaos(arguments) => chaos::run(&arguments),
+            Self::Reply(arguments) => reply::run(&arguments),
             Self::Prompts(arguments) => prompts::run(&arguments),
             Self::Bench(arguments) => bench::run(arguments),
             Self::Deceive(arguments) => deceive::run(&arguments),
