@@ -44,6 +44,10 @@ impl Place {
         self.folder.join("users").join(user)
     }
 
+    pub(crate) fn mac_key(&self) -> PathBuf {
+        self.folder.join("mac.key")
+    }
+
     pub(crate) fn profile(&self, domain: &str) -> PathBuf {
         self.folder.join("experts").join(format!("{domain}.toml"))
     }

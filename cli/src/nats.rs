@@ -26,6 +26,9 @@ pub struct Nats {
     /// The key of our certificate
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_KEY", requires = "cert")]
     pub key: Option<PathBuf>,
+    /// The key that signs what Hubs write; with it, what no Hub wrote is skipped and reported
+    #[arg(long, value_name = "FILE", env = "CASEBOOK_MAC_KEY_FILE")]
+    pub mac_key_file: Option<PathBuf>,
 }
 
 impl Nats {
@@ -45,6 +48,7 @@ impl Nats {
             cert: self.cert.clone(),
             key: self.key.clone(),
             user: user.to_owned(),
+            mac_key: self.mac_key_file.clone(),
         };
         Ok(nats::connect(&options).await?)
     }

@@ -1,13 +1,14 @@
 //! The `casebook-hub` program: settings and main loop.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use casebook_protocol::Budget;
 use casebook_runtime::config::micros;
-use casebook_runtime::nats::NatsError;
 use casebook_runtime::nats::streams::Keeping;
+use casebook_runtime::nats::{self, NatsError};
 use casebook_runtime::service::common::{number, seconds};
-use casebook_runtime::service::work::{connected, shown};
+use casebook_runtime::service::work::{connected_with, options as connection_options, shown};
 use casebook_runtime::service::{self as frame, Failure, Program};
 use clap::Args;
 
@@ -38,6 +39,10 @@ pub struct Options {
     /// How often to check for missed notifications
     #[arg(long, value_name = "SECONDS", value_parser = seconds(1, 3600), default_value = "15")]
     pub sweep: Duration,
+    /// The file with the key that signs what Hubs write, the same for all Hubs. Only its owner may read it. What has
+    /// no valid signature is ignored
+    #[arg(long, value_name = "FILE")]
+    pub mac_key_file: Option<PathBuf>,
     #[command(flatten)]
     pub limits: Limits,
 }
@@ -96,7 +101,12 @@ impl From<&Options> for Settings {
 pub async fn serve(mut process: frame::Service, options: Options) -> Result<(), Failure> {
     process.health.queue(USER, |_| {});
     process.health.preparing(None);
-    let Some(connection) = connected(&mut process, USER).await? else { return Ok(()) };
+    if options.mac_key_file.is_none() {
+        tracing::warn!("no mac_key_file is set; forged entries of logs, reports and timelines are not detected");
+    }
+    let connecting =
+        nats::Options { mac_key: options.mac_key_file.clone(), ..connection_options(&process.common, USER) };
+    let Some(connection) = connected_with(&mut process, connecting).await? else { return Ok(()) };
     process.health.queue(USER, |queue| queue.connected = true);
     let hub = loop {
         match Service::start(connection.clone(), (&options).into()).await {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use casebook_protocol::{
     ArtifactId, CallId, CheckedFinding, Event, InvestigationId, ModelCall, Recorded, Report, TaskId, TaskKind,
 };
-use casebook_runtime::store::{Store, StoreError};
+use casebook_runtime::store::{Foreign, Store, StoreError};
 use casebook_trust::Exhibits;
 
 use crate::archive::REPORT_KEY;
@@ -24,6 +24,8 @@ pub struct Verification {
     pub citations: u64,
     /// The recorded report was compared; false if none is recorded.
     pub report: bool,
+    /// Messages in the log that no Hub wrote. They were skipped and change nothing.
+    pub foreign: Vec<String>,
     /// Differences from what was recorded; empty if all is well.
     pub problems: Vec<Problem>,
 }
@@ -50,6 +52,9 @@ pub async fn verify(store: &dyn Store, investigation: &InvestigationId) -> Resul
         Err(error) => return Err(error.into()),
     };
     found.events = log.len() as u64;
+    let skipped = store.foreign(investigation);
+    let name = |one: &Foreign| format!("message {} is not from a Hub: {}", one.sequence, one.reason);
+    found.foreign = skipped.iter().map(name).collect();
     if let Err(error) = Recorded::verify(investigation, &log) {
         found.problem(None, error.to_string());
     }

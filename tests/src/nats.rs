@@ -1,5 +1,7 @@
 //! A NATS server for a test, found or installed, in a temporary folder.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -105,6 +107,8 @@ impl Nats {
             let text = format!("{}:{}\n", user.name(), password(user));
             std::fs::write(nats.credentials().join(user.name()), text)?;
         }
+        nats.write("mac.key", &"casebook".repeat(8))?;
+        std::fs::set_permissions(nats.mac_key(), Permissions::from_mode(0o600))?;
         Ok(nats)
     }
 
@@ -118,10 +122,16 @@ impl Nats {
         self.folder.path().join("credentials")
     }
 
+    /// The key of what Hubs write; it exists only for a server with authentication.
+    pub fn mac_key(&self) -> PathBuf {
+        self.folder.path().join("mac.key")
+    }
+
     pub fn options(&self, user: &str) -> nats::Options {
         let credentials = Some(self.credentials().join(user)).filter(|path| path.is_file());
         let url = self.others.clone().unwrap_or_else(|| self.broker.url());
-        nats::Options { url, user: user.to_owned(), credentials, ..nats::Options::default() }
+        let mac_key = Some(self.mac_key()).filter(|path| path.is_file() && ["hub", "reader"].contains(&user));
+        nats::Options { url, user: user.to_owned(), credentials, mac_key, ..nats::Options::default() }
     }
 
     pub fn folder(&self) -> &Path {

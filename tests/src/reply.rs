@@ -53,12 +53,12 @@ pub fn run(server: &Path) -> Result<Tried> {
     let nats = Nats::guarded_on(server, &users)?;
     generate::write(&nats.folder().join("evidence"), 60_000, 3)?;
     let profile = nats.write("profile.toml", "evidence = \"evidence\"\nindex = \"index\"\n")?;
-    let credentials = nats.credentials().display().to_string();
+    let (credentials, key) = (nats.credentials().display().to_string(), nats.mac_key().display().to_string());
     let mut team = Processes::of(nats);
     for part in Part::ALL {
         let mut arguments = vec!["--credentials", &credentials];
         match part {
-            Part::Hub => arguments.extend(["--lease", LEASE]),
+            Part::Hub => arguments.extend(["--lease", LEASE, "--mac-key-file", &key]),
             Part::Expert => arguments.extend(["--profile", &profile]),
             Part::Director | Part::Critic => {}
         }

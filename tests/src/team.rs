@@ -132,6 +132,7 @@ fn arguments(nats: &Nats, model: &str, part: Part, name: &str, shape: &Shape) ->
     add("--log", "json".into());
     add("--credentials", nats.credentials().display().to_string());
     if part == Part::Hub {
+        add("--mac-key-file", nats.mac_key().display().to_string());
         add("--lease", shape.lease.to_string());
         add("--sweep", shape.sweep.to_string());
         return Ok(arguments);

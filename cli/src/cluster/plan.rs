@@ -62,6 +62,7 @@ pub(crate) fn command(member: &Member, shared: &Shared<'_>) -> Command {
         command.arg("--profile").arg(shared.place.profile(domain.as_str()));
     }
     if role == "hub" {
+        command.arg("--mac-key-file").arg(shared.place.mac_key());
         for (flag, value) in budget(shared.budget) {
             command.args([flag, &value]);
         }

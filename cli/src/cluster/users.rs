@@ -15,7 +15,10 @@ use tempfile::NamedTempFile;
 use super::Place;
 use crate::failure::Failure;
 
+/// Bytes of a password.
 const CHANCE: usize = 24;
+/// Bytes of the key of what Hubs write.
+const KEY: usize = 32;
 
 pub fn users(domains: &[Domain]) -> Vec<User> {
     let experts: BTreeSet<&Domain> = domains.iter().collect();
@@ -24,12 +27,13 @@ pub fn users(domains: &[Domain]) -> Vec<User> {
     [User::Hub, User::Publisher, User::Reader].into_iter().chain(queues.map(User::Worker)).collect()
 }
 
-/// Writes the server's configuration, creates missing password files, and returns the path of the
+/// Writes the server's configuration, creates missing password files and the key of the Hubs, and returns the path of the
 /// configuration.
 pub fn prepare(place: &Place, domains: &[Domain]) -> Result<PathBuf, Failure> {
     let folder = place.folder.join("users");
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|e| Failure::write(&folder, &e))?;
+    mac_key(place)?;
     let mut known = Vec::new();
     for user in users(domains) {
         let password = password(place, &user.name())?;
@@ -54,14 +58,26 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
     {
         return Ok(password.to_owned());
     }
-    let mut bytes = [0; CHANCE];
-    let chance = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    chance.map_err(|e| {
-        Failure::failed(format!("cannot read /dev/urandom: {e}"), "the passwords of the team are generated from it")
-    })?;
-    let password = hex(&bytes);
+    let password = chance::<CHANCE>()?;
     secret(&path, &format!("{user}:{password}\n"))?;
     Ok(password)
+}
+
+/// Creates the key of what Hubs write, if it is missing.
+fn mac_key(place: &Place) -> Result<(), Failure> {
+    let path = place.mac_key();
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    if known.trim().len() == 2 * KEY { Ok(()) } else { secret(&path, &format!("{}\n", chance::<KEY>()?)) }
+}
+
+/// Random bytes, in hexadecimal digits.
+fn chance<const N: usize>() -> Result<String, Failure> {
+    let mut bytes = [0; N];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+    read.map_err(|e| {
+        Failure::failed(format!("cannot read /dev/urandom: {e}"), "the secrets of the team are generated from it")
+    })?;
+    Ok(hex(&bytes))
 }
 
 /// Writes a file atomically that only its owner can read.

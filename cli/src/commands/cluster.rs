@@ -154,13 +154,15 @@ fn hints(place: &Place, url: &str, screen: &mut Screen) {
     screen.line("");
     screen.line(paint(BOLD, "To send an alert and to watch, run in another terminal"));
     screen.line(format_args!("  casebook alert ALERT.json {}", how("publisher")));
-    screen.line(format_args!("  casebook watch {}", how("reader")));
+    let key = quoted(&place.mac_key().display().to_string());
+    screen.line(format_args!("  casebook watch {} --mac-key-file {key}", how("reader")));
     screen.line(paint(DIM, "Ctrl-C stops the team after running tasks finish"));
     screen.line("");
 }
 
 async fn connect(shared: &plan::Shared<'_>, user: &str) -> Result<Connection, Failure> {
     let (url, credentials) = (shared.url.to_owned(), Some(shared.place.user(user)));
-    let options = nats::Options { url, credentials, user: user.to_owned(), ..nats::Options::default() };
+    let mac_key = Some(shared.place.mac_key());
+    let options = nats::Options { url, credentials, user: user.to_owned(), mac_key, ..nats::Options::default() };
     Ok(nats::connect(&options).await?)
 }

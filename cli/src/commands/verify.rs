@@ -11,7 +11,7 @@ use crate::args::Verify;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::progress::loaded;
-use crate::screen::{GREEN, RED, Screen, paint, safe};
+use crate::screen::{GREEN, RED, Screen, YELLOW, paint, safe};
 use crate::stop;
 use casebook_report::words;
 
@@ -30,6 +30,9 @@ pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Resu
         .iter()
         .map(|p| p.seq.map_or_else(|| p.what.clone(), |seq| format!("event {seq}: {}", p.what)))
         .collect();
+    for foreign in &found.foreign {
+        screen.line(paint(YELLOW, format_args!("  skipped: {}", safe(foreign, 400))));
+    }
     match &args.evidence {
         Some(evidence) if problems.is_empty() => {
             let report = archive::report(home.store.as_ref(), &id).await?;

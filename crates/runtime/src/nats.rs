@@ -14,6 +14,7 @@ use crate::clock::SystemClock;
 use crate::env::Env;
 
 mod bus;
+mod mac;
 pub mod permit;
 mod presence;
 mod request;
@@ -78,6 +79,8 @@ pub struct Options {
     /// Our user (`hub`, `director`, `critic`, `expert-network`, `reader`), unless the credentials name it. Replies
     /// come to `_INBOX_<user>`, so that other users cannot read them.
     pub user: String,
+    /// The key of what Hubs write. Without it, nothing is signed or checked.
+    pub mac_key: Option<PathBuf>,
 }
 
 /// A connection that reconnects by itself. Clones share it.
@@ -88,6 +91,7 @@ pub struct Connection {
     pub(crate) refused: Refusals,
     /// The prefix of the JetStream API for our user.
     api: &'static str,
+    pub(crate) mac: Option<mac::MacKey>,
     url: String,
 }
 
@@ -127,6 +131,7 @@ pub fn connect(options: &Options) -> BoxFuture<'_, Result<Connection, NatsError>
 async fn connected(options: &Options) -> Result<Connection, NatsError> {
     crate::tls::install();
     let url = options.url.clone();
+    let mac = options.mac_key.as_deref().map(mac::MacKey::read).transpose()?;
     let refused = Refusals::default();
     let noted = refused.clone();
     let named = options.credentials.as_deref().map(named).transpose()?.flatten();
@@ -171,7 +176,7 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
     let foreign = options.credentials.is_some() && user != permit::User::Hub.name();
     let api = if foreign { permit::IMPORTED_API } else { permit::API };
     let jetstream = ContextBuilder::new().api_prefix(api).timeout(ANSWER).max_ack_inflight(4096).build(client.clone());
-    Ok(Connection { client, jetstream, refused, api, url })
+    Ok(Connection { client, jetstream, refused, api, mac, url })
 }
 
 impl Connection {
@@ -179,6 +184,11 @@ impl Connection {
         let store = Arc::new(NatsStore::new(self.clone()));
         let bus = Arc::new(NatsBus::new(self.clone(), store.clone()));
         Env { bus, store, clock: Arc::new(SystemClock) }
+    }
+
+    /// Whether a key signs and checks what Hubs write.
+    pub const fn signs(&self) -> bool {
+        self.mac.is_some()
     }
 
     pub fn connected(&self) -> bool {

@@ -28,6 +28,14 @@ pub enum Once {
     Stands(Vec<u8>),
 }
 
+/// A message in a log that no Hub wrote. Readers skip it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Foreign {
+    /// Its sequence in the stream.
+    pub sequence: u64,
+    pub reason: String,
+}
+
 /// What a method answered with `Ok` survives a crash of the process, and of the machine if the store is configured for
 /// that.
 #[async_trait]
@@ -41,6 +49,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// The log from sequence `from` on (1: all), in order.
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError>;
+
+    /// The messages that [`Store::log`] skipped when it last read this log.
+    fn foreign(&self, _investigation: &InvestigationId) -> Vec<Foreign> {
+        Vec::new()
+    }
 
     /// Every investigation that has a log, in order of id.
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError>;

@@ -133,6 +133,7 @@ fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() 
         cert: cert.then(|| tls.join("server.pem")),
         key: cert.then(|| tls.join("server-key.pem")),
         user: "hub".into(),
+        mac_key: Some(place.join("mac.key")),
     };
     process::run(async {
         let hub = nats::connect(&with(broker.port(), Some(tls.join("ca.pem")), false)).await.unwrap();

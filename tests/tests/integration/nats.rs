@@ -19,6 +19,7 @@ use casebook_tests::reply::{allowed, concrete};
 use casebook_tests::run::{self, demo};
 
 mod cluster;
+mod forged;
 mod reference;
 mod reply;
 mod schema;

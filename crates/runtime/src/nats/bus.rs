@@ -14,6 +14,7 @@ use futures_util::StreamExt;
 use tokio::sync::Mutex;
 use tokio::task::AbortHandle;
 
+use super::mac::{MacKey, signed};
 use super::stream::{full, passing, there_already};
 use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams};
 use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
@@ -193,7 +194,10 @@ impl Bus for NatsBus {
             let artifact = self.store.put(&body).await.map_err(|e| failed(e.to_string()))?;
             body = stub(&artifact, &body);
         }
-        let headers = Self::headers();
+        let mut headers = Self::headers();
+        if let Some(key) = self.nats.mac.as_ref().filter(|_| signed(subject)) {
+            key.sign(subject, &mut headers, &body);
+        }
         if KEPT.iter().any(|prefix| subject.starts_with(prefix)) {
             let message = PublishMessage::build().payload(body.into()).headers(headers);
             let sent = self.nats.published(subject, message).await;
@@ -206,13 +210,16 @@ impl Bus for NatsBus {
     async fn subscribe(&self, subject: &str) -> Result<Box<dyn Subscription>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("listen to {subject}"), reason };
         let listening = self.nats.client.subscribe(subject.to_owned()).await.map_err(|e| failed(reason(&e)))?;
-        Ok(Box::new(Listener(listening)))
+        Ok(Box::new(Listener { listening, key: self.nats.mac.clone() }))
     }
 
     async fn last(&self, subject: &str) -> Result<Option<Vec<u8>>, BusError> {
         let failed = |reason: String| BusError::Failed { doing: format!("read the last of {subject}"), reason };
         let last = self.nats.last_of(streams::LIVE, subject).await.map_err(failed)?;
-        Ok(last.map(|message| message.payload.to_vec()))
+        // A forged last event would keep a Hub from publishing what comes before it.
+        let ours = last
+            .filter(|message| own(self.nats.mac.as_ref(), &message.subject, Some(&message.headers), &message.payload));
+        Ok(ours.map(|message| message.payload.to_vec()))
     }
 }
 
@@ -297,13 +304,30 @@ impl Delivery for NatsDelivery {
     }
 }
 
-struct Listener(async_nats::Subscriber);
+/// False, with a warning, for a message that should be from a Hub and is not.
+fn own(key: Option<&MacKey>, subject: &str, headers: Option<&HeaderMap>, payload: &[u8]) -> bool {
+    let Some(key) = key.filter(|_| signed(subject)) else { return true };
+    let checked = key.check(subject, headers.unwrap_or(&HeaderMap::new()), payload);
+    if let Err(why) = checked {
+        tracing::warn!(subject, why, "ignored a message that no Hub published");
+    }
+    checked.is_ok()
+}
+
+struct Listener {
+    listening: async_nats::Subscriber,
+    key: Option<MacKey>,
+}
 
 #[async_trait]
 impl Subscription for Listener {
     async fn next(&mut self) -> Option<Message> {
-        let message = self.0.next().await?;
-        Some(Message { subject: message.subject.to_string(), bytes: message.payload.to_vec() })
+        loop {
+            let message = self.listening.next().await?;
+            if own(self.key.as_ref(), &message.subject, message.headers.as_ref(), &message.payload) {
+                return Some(Message { subject: message.subject.to_string(), bytes: message.payload.to_vec() });
+            }
+        }
     }
 }
 

@@ -14,21 +14,26 @@ use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
+use super::mac::{EXPECTED, signed};
 use super::stream::{one, passing, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
-use crate::store::{Once, Store, StoreError, follows, intact, read_events};
+use crate::store::{Foreign, Once, Store, StoreError, follows, intact, read_events};
 
 /// Bytes of an artifact in one message. This must never change, since parts of two sizes do not fit together.
 const PART: usize = 512 * 1024;
 /// How long to wait for a store that does not answer. Losing finished work would mean paying for it twice.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(1);
-const LAST: &str = "Casebook-Last";
-const HASH: &str = "Casebook-Hash";
+pub(super) const LAST: &str = "Casebook-Last";
+pub(super) const HASH: &str = "Casebook-Hash";
 /// Header: the number of parts of an artifact, in its first part.
 const PARTS: &str = "Casebook-Parts";
+/// How often to write again after a message of another writer got in between.
+const TRIES: usize = 100;
+/// The most messages of one log that are listed as foreign.
+const LISTED: usize = 1_000;
 
-/// The end of a log. `at` is the position of its last message in the stream.
+/// The end of a log. `at` is the position of the last message on its subject in the stream, also if no Hub wrote it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Tip {
     seq: u64,
@@ -44,12 +49,13 @@ enum Written {
 pub struct NatsStore {
     nats: Connection,
     tips: Mutex<HashMap<InvestigationId, Tip>>,
+    foreign: Mutex<HashMap<InvestigationId, Vec<Foreign>>>,
 }
 
 impl NatsStore {
     #[must_use]
     pub fn new(nats: Connection) -> Self {
-        Self { nats, tips: Mutex::default() }
+        Self { nats, tips: Mutex::default(), foreign: Mutex::default() }
     }
 
     fn tips(&self) -> std::sync::MutexGuard<'_, HashMap<InvestigationId, Tip>> {
@@ -61,10 +67,14 @@ impl NatsStore {
     async fn write(
         &self,
         subject: &str,
-        headers: HeaderMap,
+        mut headers: HeaderMap,
         bytes: &[u8],
         expected: u64,
     ) -> Result<Written, StoreError> {
+        if let Some(key) = self.nats.mac.as_ref().filter(|_| signed(subject)) {
+            headers.insert(EXPECTED, expected.to_string().as_str());
+            key.sign(subject, &mut headers, bytes);
+        }
         let message = PublishMessage::build()
             .payload(bytes::Bytes::copy_from_slice(bytes))
             .headers(headers)
@@ -132,12 +142,65 @@ impl NatsStore {
         self.get(&id).await?.ok_or_else(|| corrupt(format!("it names artifact {id}, which is not in the store")))
     }
 
+    /// Why a message on a subject of the Hubs is not from a Hub.
+    fn foreign_reason(&self, subject: &str, message: &StreamMessage) -> Option<&'static str> {
+        match &self.nats.mac {
+            Some(key) => key.check(subject, &message.headers, &message.payload).err(),
+            None if !subject.starts_with("casebook.log.") => None,
+            None => {
+                let complete = [LAST, HASH].iter().all(|name| message.headers.get(*name).is_some());
+                (!complete).then_some("it has no Casebook-Last or Casebook-Hash")
+            }
+        }
+    }
+
     async fn tip(&self, investigation: &InvestigationId) -> Result<Tip, StoreError> {
         let subject = subject::log(investigation);
         match self.read(streams::LOG, &subject, None).await? {
-            None => Ok(Tip::default()),
-            Some(message) => tip_of(&subject, &message),
+            None => return Ok(Tip::default()),
+            Some(message) if self.foreign_reason(&subject, &message).is_none() => return tip_of(&subject, &message),
+            Some(_) => {}
         }
+        // The log ends before messages that no Hub wrote.
+        let mut tip = self.tips().get(investigation).cloned().unwrap_or_default();
+        while let Some(message) = self.read(streams::LOG, &subject, Some(tip.at + 1)).await? {
+            tip = match self.foreign_reason(&subject, &message) {
+                None => tip_of(&subject, &message)?,
+                Some(_) => Tip { at: message.sequence, ..tip },
+            };
+        }
+        Ok(tip)
+    }
+
+    fn skipped(&self) -> std::sync::MutexGuard<'_, HashMap<InvestigationId, Vec<Foreign>>> {
+        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what was skipped, and warns of each message once.
+    fn keep_foreign(&self, investigation: &InvestigationId, found: Vec<Foreign>) {
+        let mut all = self.skipped();
+        let known = all.get(investigation).and_then(|known| known.last()).map_or(0, |last| last.sequence);
+        for Foreign { sequence, reason } in found.iter().filter(|foreign| foreign.sequence > known) {
+            tracing::warn!(%investigation, sequence, reason, "skipped a message in the log that no Hub wrote");
+        }
+        if found.is_empty() {
+            all.remove(investigation);
+        } else {
+            all.insert(investigation.clone(), found);
+        }
+    }
+
+    /// The first message from a Hub on a subject of results, and the position of the last message before its end.
+    async fn first_of_hub(&self, stream: &str, subject: &str) -> Result<(Option<StreamMessage>, u64), StoreError> {
+        let mut at = 0;
+        while let Some(message) = self.read(stream, subject, Some(at + 1)).await? {
+            at = message.sequence;
+            match self.foreign_reason(subject, &message) {
+                None => return Ok((Some(message), at)),
+                Some(reason) => tracing::warn!(subject, sequence = at, reason, "skipped a result that no Hub wrote"),
+            }
+        }
+        Ok((None, at))
     }
 
     fn keep_tip(&self, investigation: &InvestigationId, tip: Tip, over: bool) {
@@ -178,18 +241,28 @@ impl Store for NatsStore {
         headers.insert(LAST, last.seq.to_string().as_str());
         headers.insert(HASH, last.hash.as_str());
         let over = matches!(last.event, Event::Closed {});
-        match self.write(&subject::log(investigation), headers, &body, tip.at).await? {
-            Written::At(at) => {
+        let mut at = tip.at;
+        for _ in 0..TRIES {
+            if let Written::At(at) = self.write(&subject::log(investigation), headers.clone(), &body, at).await? {
                 self.keep_tip(investigation, Tip { seq: last.seq, at, hash: last.hash.clone() }, over);
-                Ok(())
+                return Ok(());
             }
-            Written::Taken => {
-                let found = self.tip(investigation).await?;
-                self.keep_tip(investigation, found.clone(), over);
+            let found = self.tip(investigation).await?;
+            self.keep_tip(investigation, found.clone(), over);
+            if found.hash == last.hash {
                 // Our earlier write succeeded, but its answer was lost.
-                if found.hash == last.hash { Ok(()) } else { Err(conflict(found.seq)) }
+                return Ok(());
             }
+            if found.seq != after || found.at == at {
+                return Err(conflict(found.seq));
+            }
+            // No Hub wrote what came in between.
+            at = found.at;
         }
+        Err(StoreError::Unavailable {
+            doing: format!("append to the log of {investigation}"),
+            reason: "other writers than Hubs write to it all the time; find out who, and check the permissions".into(),
+        })
     }
 
     async fn append_with(
@@ -206,20 +279,33 @@ impl Store for NatsStore {
     async fn log(&self, investigation: &InvestigationId, from: u64) -> Result<Vec<Recorded>, StoreError> {
         let subject = subject::log(investigation);
         let mut log: Vec<Recorded> = Vec::new();
-        let mut next = 1;
-        while let Some(message) = self.read(streams::LOG, &subject, Some(next)).await? {
-            next = message.sequence + 1;
-            let tip = tip_of(&subject, &message)?;
-            if tip.seq >= from {
+        let (mut end, mut foreign) = (Tip::default(), Vec::new());
+        while let Some(message) = self.read(streams::LOG, &subject, Some(end.at + 1)).await? {
+            if let Some(reason) = self.foreign_reason(&subject, &message) {
+                end.at = message.sequence;
+                if foreign.len() < LISTED {
+                    foreign.push(Foreign { sequence: message.sequence, reason: reason.to_owned() });
+                }
+                continue;
+            }
+            end = tip_of(&subject, &message)?;
+            if end.seq >= from {
                 let bytes = self.outlined(&subject, &message).await?;
                 let what = || format!("message {} on {subject}", message.sequence);
                 let batch: Vec<Recorded> = read_events(what, &bytes)?;
                 log.extend(batch.into_iter().filter(|entry| entry.seq >= from));
             }
-            let over = log.last().is_some_and(|entry| matches!(entry.event, Event::Closed {}));
-            self.keep_tip(investigation, tip, over);
         }
+        let over = log.last().is_some_and(|entry| matches!(entry.event, Event::Closed {}));
+        if end.at > 0 {
+            self.keep_tip(investigation, end, over);
+        }
+        self.keep_foreign(investigation, foreign);
         Ok(log)
+    }
+
+    fn foreign(&self, investigation: &InvestigationId) -> Vec<Foreign> {
+        self.skipped().get(investigation).cloned().unwrap_or_default()
     }
 
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
@@ -241,23 +327,39 @@ impl Store for NatsStore {
 
     async fn record_once(&self, investigation: &InvestigationId, key: &str, bytes: &[u8]) -> Result<Once, StoreError> {
         let (headers, body) = self.inline(bytes).await?;
-        if let Written::At(_) = self.write(&subject::result(investigation, key), headers, &body, 0).await? {
-            return Ok(Once::Recorded);
+        let subject = subject::result(investigation, key);
+        let unreadable = |reason: &str| StoreError::Unavailable {
+            doing: format!("record {key} of {investigation}"),
+            reason: reason.into(),
+        };
+        let mut expected = 0;
+        for _ in 0..TRIES {
+            if let Written::At(_) = self.write(&subject, headers.clone(), &body, expected).await? {
+                return Ok(Once::Recorded);
+            }
+            match self.recorded(investigation, key).await? {
+                Some(stands) if stands == bytes => return Ok(Once::Recorded),
+                Some(stands) => return Ok(Once::Stands(stands)),
+                None if self.nats.signs() && signed(&subject) => {
+                    // No Hub wrote what is there.
+                    let stream = streams::results(subject::writer(key).as_ref());
+                    expected = self.first_of_hub(&stream, &subject).await?.1;
+                }
+                None => return Err(unreadable("the server reports that it is recorded, but does not return it")),
+            }
         }
-        match self.recorded(investigation, key).await? {
-            Some(stands) if stands == bytes => Ok(Once::Recorded),
-            Some(stands) => Ok(Once::Stands(stands)),
-            None => Err(StoreError::Unavailable {
-                doing: format!("record {key} of {investigation}"),
-                reason: "the server reports that it is recorded, but does not return it".into(),
-            }),
-        }
+        Err(unreadable("other writers than Hubs write to it all the time; find out who, and check the permissions"))
     }
 
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let subject = subject::result(investigation, key);
         let stream = streams::results(subject::writer(key).as_ref());
-        match self.read(&stream, &subject, None).await? {
+        let found = if self.nats.signs() && signed(&subject) {
+            self.first_of_hub(&stream, &subject).await?.0
+        } else {
+            self.read(&stream, &subject, None).await?
+        };
+        match found {
             None => Ok(None),
             Some(message) => self.outlined(&subject, &message).await.map(Some),
         }

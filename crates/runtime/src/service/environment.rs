@@ -6,7 +6,7 @@ const PREFIX: &str = "CASEBOOK_";
 
 /// The rest of the name of every variable that a program of Casebook reads. Several programs may share one set of
 /// variables.
-pub const NAMES: [&str; 28] = [
+pub const NAMES: [&str; 29] = [
     "AT_ONCE",
     "BUDGET_COST",
     "BUDGET_MINUTES",
@@ -23,6 +23,7 @@ pub const NAMES: [&str; 28] = [
     "LEASE",
     "LOG",
     "LOG_FORM",
+    "MAC_KEY_FILE",
     "MODELS",
     "NATS",
     "NATS_CA",

@@ -50,12 +50,19 @@ pub fn options(common: &Common, user: &str) -> Options {
         cert: common.cert.clone(),
         key: common.key.clone(),
         user: user.to_owned(),
+        mac_key: None,
     }
 }
 
 /// Connects as `user`, without a time limit; none after a request to stop.
 pub async fn connected(service: &mut Service, user: &str) -> Result<Option<Connection>, Failure> {
     let options = options(&service.common, user);
+    connected_with(service, options).await
+}
+
+/// Like [`connected`], with these options.
+pub async fn connected_with(service: &mut Service, options: Options) -> Result<Option<Connection>, Failure> {
+    let user = &options.user;
     let mut pause = PAUSE.0;
     loop {
         let error = tokio::select! {
