@@ -34,6 +34,8 @@ const MUCH: u64 = 1_000_000;
 /// The rank of the first and the last record of the alerted activity.
 const END: u32 = 350;
 const CITED: usize = 6;
+/// Records that one explanation cites: a dismissal explains each.
+const EXPLAINED: usize = 24;
 
 struct Pick<'a> {
     rec: &'a Rec,
@@ -151,6 +153,7 @@ fn thin_out(picks: Vec<Pick<'_>>) -> Vec<Pick<'_>> {
 }
 
 fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) -> Vec<Pick<'a>> {
+    let excused = picks.iter().any(|p| p.kin == Kin::Core && excused(p.rec));
     let mut kinds: BTreeMap<String, Vec<Pick<'_>>> = BTreeMap::new();
     for pick in picks {
         kinds.entry(key(pick.rec)).or_default().push(pick);
@@ -170,6 +173,8 @@ fn thin_by<'a>(picks: Vec<Pick<'a>>, key: fn(&Rec) -> String, keep_grave: bool) 
                     || most.contains(&sent(p.rec))
                     || p.kin <= Kin::Core
                     || p.kin == Kin::Ancestor
+                    // A dismissal explains each of them.
+                    || excused && p.kin == Kin::Descendant
                     || p.end
                     // The family of a request contains what the request shows. Other behaviours are repeated
                     // only a few times: a file that a hundred commands write is one action.

@@ -5,7 +5,7 @@ use casebook_trust::claim;
 
 use super::cite::{cite, corpus, entities, time};
 use super::rank::program;
-use super::{CITED, Group, Pick, doubtful, excuse, is_instruction};
+use super::{CITED, EXPLAINED, Group, Pick, doubtful, excuse, is_instruction};
 use crate::analyst::behaviour::Behaviour;
 use crate::analyst::link::Kin;
 use crate::analyst::rec::Rec;
@@ -59,7 +59,8 @@ fn draft(group: &Group<'_>, case: &Case, behaviours: &[&'static Behaviour]) -> O
     let about_alert = !circumstance && if innocent { !explaining.is_empty() } else { close <= Kin::Descendant };
     let cited: Vec<&Pick<'_>> =
         if innocent && about_alert { explaining.iter().map(|(p, _)| *p).collect() } else { group.0.iter().collect() };
-    let cited: Vec<&Pick<'_>> = cited.into_iter().take(CITED).collect();
+    let most = if innocent && about_alert { EXPLAINED } else { CITED };
+    let cited: Vec<&Pick<'_>> = cited.into_iter().take(most).collect();
     let main = cited.first()?;
     let corpus = corpus(&cited);
     let aggregate = main.rec.basis == TimeBasis::Aggregation;
