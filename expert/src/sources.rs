@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use casebook_evidence::{Declared, FilePattern, PackageSource, SourceRule};
+use casebook_evidence::{Declared, FilePattern, SourceRule};
 use casebook_protocol::closed::Closed;
 use casebook_protocol::{ActKind, Domain};
 use casebook_runtime::config::{self, Check, ConfigFaults, Form, Source};
+use casebook_trust::package::PackageSource;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -72,7 +73,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Declared, ConfigFaults> {
     }
     for (n, url) in written.trusted.package_sources.iter().enumerate() {
         match PackageSource::new(url) {
-            Ok(trusted) => declared.package_sources.push(trusted),
+            Ok(trusted) => declared.package_sources.push(trusted.prefix()),
             Err(what) => check.wrong(&["trusted", "package_sources", &n.to_string()], what),
         }
     }
@@ -121,7 +122,7 @@ mod tests {
             (&["web1".into()][..], "network")
         );
         assert!(!second.confirmed && second.records.is_empty());
-        assert!(declared.trusted_package("http://deb.example.org/debian/x.deb"));
+        assert_eq!(declared.package_sources, ["http://deb.example.org/debian/"]);
         assert_eq!(declared.file.as_deref(), Some(Path::new("team/sources.toml")));
         assert_eq!(read("").unwrap().rules, []);
     }

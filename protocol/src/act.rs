@@ -57,7 +57,7 @@ pub struct Claim {
 pub struct Acts {
     /// At most [`MAX_ACTS`], in order of time.
     pub listed: Vec<Act>,
-    /// Number of further acts.
+    /// Number of further acts. Also counts what could not be read.
     pub more: u64,
     /// None if the rule of the alert names no kind of act.
     pub claim: Option<Claim>,

@@ -16,8 +16,7 @@ pub trait Tools: Send + Sync + 'static {
     /// Calls a tool. The error is a message for the caller.
     async fn call(&self, tool: &str, arguments: &str) -> Result<String, String>;
 
-    /// The acts of an alert that a dismissal must account for. None if these tools read no evidence files, or if the
-    /// files cannot be read.
+    /// The acts of an alert that a dismissal must account for. None if these tools read no evidence files.
     async fn acts(&self, _alert: &Alert) -> Option<Acts> {
         None
     }

@@ -20,8 +20,7 @@ mod kind;
 mod origin;
 mod row;
 
-pub use kind::claimed;
-use kind::kind_of;
+use kind::{claimed, kind_of, kind_of_class};
 use row::Row;
 
 /// Alerts whose acts are kept.
@@ -31,6 +30,8 @@ const SECOND: i64 = 1_000_000_000;
 const SLACK: i64 = SECOND / 2;
 /// A process id may be given to another process after this time.
 const LIFE_MAX: i64 = 3600 * SECOND;
+/// The alert may have an earlier time than the record, by this much.
+const LATE: i64 = 60 * SECOND;
 /// Records of the claimed kind count in this time before and after the activity.
 const AROUND: i64 = 600 * SECOND;
 /// Further records of one search are not read. The list then says that it is not complete.
@@ -50,7 +51,7 @@ struct Life {
 
 impl Life {
     const fn has(self, at: i64) -> bool {
-        at >= self.start - SLACK && at <= self.end + SLACK
+        at >= self.start.saturating_sub(SLACK) && at <= self.end.saturating_add(SLACK)
     }
 }
 
@@ -89,7 +90,7 @@ impl Lister<'_> {
         let told = alerted::Told::of(alert);
         let first = self.alerted(&told)?;
         for row in &first {
-            self.add(ActPart::Alerted, kind_of(row).unwrap_or(ActKind::Other), row);
+            self.add(ActPart::Alerted, kind_of_class(row.class()), row);
         }
         let path = self.above(&first)?;
         let below = self.below(&told, &first, &path)?;
@@ -127,6 +128,10 @@ impl Lister<'_> {
             Filter { sources: self.sources.clone(), terms: Terms::new(&terms, true), conditions: Vec::new(), from, to };
         let (mut rows, mut cut) = (Vec::new(), false);
         let whole = scan(self.catalog, &filter, None, &mut |hit| {
+            // A process number is also a part of many other numbers.
+            if !terms.iter().any(|term| row::may_name(hit.raw, term)) {
+                return;
+            }
             cut |= rows.len() >= ROWS_MAX;
             if !cut {
                 rows.extend(Row::of(self.catalog, hit));
@@ -157,12 +162,16 @@ impl Lister<'_> {
         // A process number is unique only for a time.
         let terms: Vec<String> = told.own.iter().flat_map(|key| row::terms_of(key)).collect();
         let near = |row: &Row| match (row.at, told.at) {
-            (Some(at), Some(alert)) => at >= alert - LIFE_MAX && at <= alert + 60 * SECOND,
+            (Some(at), Some(alert)) => at >= alert.saturating_sub(LIFE_MAX) && at <= alert.saturating_add(LATE),
             _ => false,
         };
-        let rows = self.rows(&terms, told.at.map(|at| at - LIFE_MAX), told.at.map(|at| at + 60 * SECOND))?;
+        let (from, to) = (told.at.map(|at| at.saturating_sub(LIFE_MAX)), told.at.map(|at| at.saturating_add(LATE)));
+        let rows = self.rows(&terms, from, to)?;
         let starts = rows.into_iter().filter(|row| row.starts() && near(row) && row.is_any(&told.own));
-        Ok(starts.max_by_key(|row| (row.at <= told.at.map(|at| at + 2 * SECOND), row.at)).into_iter().collect())
+        Ok(starts
+            .max_by_key(|row| (row.at <= told.at.map(|at| at.saturating_add(2 * SECOND)), row.at))
+            .into_iter()
+            .collect())
     }
 
     /// The starts of the processes above, closest first.
@@ -179,7 +188,7 @@ impl Lister<'_> {
                 continue;
             }
             let terms: Vec<String> = keys.iter().flat_map(|key| row::terms_of(key)).collect();
-            let rows = self.rows(&terms, None, at.map(|at| at + SLACK))?;
+            let rows = self.rows(&terms, None, at.map(|at| at.saturating_add(SLACK)))?;
             let last = rows.into_iter().filter(|row| row.starts() && row.is_any(&keys)).max_by_key(|row| row.at);
             if let Some(row) = last.filter(|row| seen.insert(row.record.clone())) {
                 wanted.push((row.parents.clone(), row.at));
@@ -212,7 +221,7 @@ impl Lister<'_> {
                     break;
                 }
                 orphans = true;
-                let rows = self.orphans(first, &below)?;
+                let rows = self.orphans(first, path, &below)?;
                 self.take(rows, &mut lives, &mut frontier, &mut taken, &mut below);
                 continue;
             }
@@ -268,10 +277,12 @@ impl Lister<'_> {
 
     /// Processes that the system adopted while the alerted process ran: their first parent may be one of its own. Also
     /// changes in this time whose author no record names.
-    fn orphans(&mut self, first: &[Row], below: &[Row]) -> Result<Vec<Row>, ReadError> {
-        let Some(alerted) = first.iter().find(|row| row.starts()) else { return Ok(Vec::new()) };
+    fn orphans(&mut self, first: &[Row], path: &[Row], below: &[Row]) -> Result<Vec<Row>, ReadError> {
+        let own: Vec<String> = first.iter().flat_map(|row| row.own.iter().cloned()).collect();
+        let mut starts = first.iter().chain(path).filter(|row| row.starts());
+        let Some(alerted) = starts.find(|row| row.is_any(&own)) else { return Ok(Vec::new()) };
         let (Some(host), Some(start)) = (alerted.host(), alerted.at) else { return Ok(Vec::new()) };
-        let end = below.iter().filter_map(|row| row.at).max().unwrap_or(start) + 5 * SECOND;
+        let end = below.iter().filter_map(|row| row.at).max().unwrap_or(start).saturating_add(5 * SECOND);
         let adopted = [format!("{}#1", host.to_ascii_lowercase())];
         let rows = self.rows(&[host.to_owned()], Some(start), Some(end))?;
         let begun = |row: &Row| {
@@ -287,7 +298,7 @@ impl Lister<'_> {
         let keys: Vec<String> = scripted.iter().flat_map(|row| row.own.iter().cloned()).collect();
         let terms: Vec<String> = keys.iter().flat_map(|key| row::terms_of(key)).collect();
         let from = scripted.iter().filter_map(|row| row.at).min();
-        let to = first.iter().chain(below).filter_map(|row| row.at).max().map(|at| at + AROUND);
+        let to = first.iter().chain(below).filter_map(|row| row.at).max().map(|at| at.saturating_add(AROUND));
         for row in self.rows(&terms, from, to)?.iter().filter(|row| !row.starts() && row.is_any(&keys)) {
             if let Some(kind) = kind_of(row).filter(|kind| changes(*kind) || *kind == ActKind::Connection) {
                 self.add(ActPart::Below, kind, row);
@@ -307,7 +318,7 @@ impl Lister<'_> {
         let host = first.iter().find_map(|row| row.host()).or(told.host.as_deref()).map(str::to_ascii_lowercase);
         if let Some((from, to)) = window {
             let terms: Vec<String> = kind::terms(kind).iter().map(|term| (*term).to_owned()).collect();
-            let rows = self.rows(&terms, Some(from - AROUND), Some(to + AROUND))?;
+            let rows = self.rows(&terms, Some(from.saturating_sub(AROUND)), Some(to.saturating_add(AROUND)))?;
             let there = |row: &&Row| match (&host, row.host()) {
                 (Some(host), Some(other)) => kind::same_host(host, other),
                 _ => true,
@@ -361,7 +372,7 @@ fn end(key: &str, rows: &[Row], lives: &mut BTreeMap<String, Life>) {
     let again = own()
         .filter(|row| row.starts() && !parents.is_empty() && !row.parents.iter().any(|key| parents.contains(key)))
         .filter_map(|row| row.at)
-        .filter(|at| *at > life.start + SECOND);
+        .filter(|at| *at > life.start.saturating_add(SECOND));
     if let Some(end) = ends.chain(again).filter(|at| *at >= life.start).min() {
         life.end = end;
     }
@@ -370,6 +381,8 @@ fn end(key: &str, rows: &[Row], lives: &mut BTreeMap<String, Life>) {
 /// Ids, paths, hashes and packages of the alerted occurrence and of the processes above it.
 fn keys<'r>(told: &alerted::Told, rows: impl Iterator<Item = &'r Row>) -> Vec<String> {
     let mut keys: BTreeSet<String> = told.ids.iter().chain(&told.names).cloned().collect();
+    // Every system has them.
+    keys.retain(|name| !kind::is_interpreter(name));
     for row in rows {
         keys.extend(row.own.iter().filter(|key| !key.contains('#') && !key.starts_with(row::SESSION)).cloned());
         keys.extend(row.hashes());

@@ -184,12 +184,7 @@ impl Catalog {
 
     /// The addresses of the trusted package sources, each a prefix of the addresses that it holds.
     pub(crate) fn trusted(&self) -> Vec<String> {
-        self.declared.package_sources.iter().map(|source| source.prefix()).collect()
-    }
-
-    /// True if the configuration trusts the source of the package with this address.
-    pub fn trusted_package(&self, url: &str) -> bool {
-        self.declared.trusted_package(url)
+        self.declared.package_sources.clone()
     }
 
     pub fn skipped(&self) -> &[Skipped] {

@@ -1,7 +1,6 @@
 //! What wrote a source, as the configuration states it. Detection only guesses it (rule "verdict").
 
 mod pattern;
-mod url;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +10,6 @@ use casebook_protocol::{ActKind, Domain};
 use crate::Source;
 
 pub use pattern::FilePattern;
-pub use url::PackageSource;
 
 /// `sources.toml`, or nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +18,8 @@ pub struct Declared {
     pub file: Option<PathBuf>,
     /// The first that matches a file counts.
     pub rules: Vec<SourceRule>,
-    pub package_sources: Vec<PackageSource>,
+    /// Each a prefix of the addresses of trusted packages.
+    pub package_sources: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,11 +41,6 @@ pub struct SourceRule {
 impl Declared {
     pub fn rule(&self, file: &str) -> Option<&SourceRule> {
         self.rules.iter().find(|rule| rule.files.matches(file))
-    }
-
-    /// True if the package comes from a source that the configuration trusts.
-    pub fn trusted_package(&self, url: &str) -> bool {
-        self.package_sources.iter().any(|source| source.holds(url))
     }
 
     /// Sets what the configuration states about `source`.

@@ -7,6 +7,7 @@ mod makes;
 mod names;
 mod outcome;
 mod roles;
+mod when;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::is_message;
 pub use keys::{number, process_keys};
 pub use makes::of_honeypot;
 pub use roles::{audit_prefix, outer};
+pub use when::{epoch, time_rank};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]

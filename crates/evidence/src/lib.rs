@@ -30,11 +30,10 @@ mod time;
 mod tools;
 mod walk;
 
-pub use acts::claimed;
 pub use casebook_protocol::DOMAINS;
 pub use catalog::{Catalog, index_name};
 pub use classify::known_fields;
-pub use declared::{Declared, FilePattern, Origin, PackageSource, SourceRule, counted};
+pub use declared::{Declared, FilePattern, Origin, SourceRule, counted};
 pub use error::{LoadError, ReadError};
 pub use fields::payload::is_message;
 pub use hint::pointed;

@@ -1,7 +1,9 @@
 //! Accounts for acts: which credible finding explains which record (rule "verdict").
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use crate::claim::has_word;
+use crate::package::PackageSource;
 use casebook_protocol::{
     AccountedAct, Accounting, Act, ActPart, Acts, Bearing, Claim, FindingId, MAX_ACTS, RecordRef, Reviewed, Score,
 };
@@ -99,7 +101,7 @@ pub(crate) fn doubts(accounting: Option<&Accounting>) -> Vec<String> {
         ));
     }
     if accounting.more > 0 {
-        doubts.push(format!("an explanation of further acts: more than {MAX_ACTS} were found"));
+        doubts.push(format!("a complete list of the acts: {} more were found or could not be read", accounting.more));
     }
     if let Some(claim) = accounting.claim.as_ref().filter(|claim| claim.found == 0 && claim.watched_by.is_empty()) {
         doubts.push(format!(
@@ -120,41 +122,21 @@ pub(crate) fn shows_key(text: &str, keys: &[String]) -> bool {
     keys.iter().any(|key| has_word(&lower, &key.to_lowercase()))
 }
 
-/// True if `word` occurs in `text`, and not as a part of a longer word or number.
-pub(crate) fn has_word(text: &str, word: &str) -> bool {
-    !word.is_empty()
-        && text.match_indices(word).any(|(at, _)| {
-            let before = text.get(..at).and_then(|begin| begin.chars().next_back());
-            let after = text.get(at + word.len()..).and_then(|rest| rest.chars().next());
-            let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-            !joins(before) && !joins(after)
-        })
-}
-
-/// True if every URL in the text is below one of the trusted prefixes.
+/// True if every address in the text is below a trusted package source. A text that names the file of a package must
+/// have an address, because a quotation may leave out its begin.
 pub(crate) fn urls_are_trusted(text: &str, trusted: &[String]) -> bool {
-    let begins: BTreeSet<usize> = ["http://", "https://", "ftp://"]
-        .iter()
-        .flat_map(|scheme| text.match_indices(scheme).map(|(at, _)| at))
-        .collect();
-    begins.into_iter().filter_map(|at| text.get(at..)).all(|rest| {
-        let end =
-            rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`')).unwrap_or(rest.len());
-        let url = rest.get(..end).unwrap_or(rest);
-        // A server may read `..`, `%2e` and `\` in a path as another path.
-        let lower = url.to_ascii_lowercase();
-        // The names of packages have these escapes.
-        let url = lower.replace("%2b", "+").replace("%7e", "~").replace("%3a", "-");
-        let plain = !url.contains("..")
-            && !url.contains(['%', '\\', '@', '?', '#'])
-            && !url.get(8..).is_some_and(|r| r.contains("//"));
-        plain
-            && trusted.iter().any(|prefix| {
-                prefix.matches('/').count() >= 3
-                    && prefix.ends_with('/')
-                    && url.starts_with(&prefix.to_ascii_lowercase())
-            })
-    })
+    const PACKAGES: [&str; 8] = [".deb", ".rpm", ".apk", ".whl", ".tgz", ".tar.gz", ".msi", ".pkg"];
+    let trusted: Vec<PackageSource> = trusted.iter().filter_map(|prefix| PackageSource::new(prefix).ok()).collect();
+    let lower = text.to_ascii_lowercase();
+    let begins = lower.match_indices("://").map(|(at, _)| {
+        let scheme = lower.get(..at).unwrap_or_default();
+        scheme.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |before| before + 1)
+    });
+    let ends = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>' | '`');
+    let urls: Vec<&str> =
+        begins.filter_map(|at| text.get(at..)).map(|rest| rest.split(ends).next().unwrap_or(rest)).collect();
+    let package = PACKAGES.iter().any(|end| has_word(&lower, end));
+    !(package && urls.is_empty()) && urls.iter().all(|url| trusted.iter().any(|source| source.holds(url)))
 }
 
 #[cfg(test)]
@@ -162,24 +144,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn url_is_trusted_only_below_a_configured_prefix() {
-        let trusted = ["http://deb.example.org/debian/".to_owned(), "http://short".to_owned()];
-        let is = |url: &str| urls_are_trusted(&format!("GET {url} - 200"), &trusted);
-        assert!(is("http://deb.example.org/debian/pool/main/l/lvm2/lvm2_2.deb"));
-        for url in [
-            "http://evil.example/debian/pool/main/l/lvm2/lvm2_2.deb",
-            "http://deb.example.org.evil.example/debian/pool/a.deb",
-            "http://deb.example.org@evil.example/debian/pool/a.deb",
-            "http://deb.example.org/debian/../evil/a.deb",
-            "http://deb.example.org/debian/%2e%2e/evil/a.deb",
-            "http://deb.example.org/debian-evil/a.deb",
-            "https://deb.example.org/debian/pool/a.deb",
-            "http://deb.example.org:81/debian/pool/a.deb",
-            "http://shortened.example/a.deb",
-            "http://deb.example.org/debian/a.deb http://evil.example/b.deb",
+    fn quotation_needs_the_trusted_address_of_each_package() {
+        let trusted = ["http://deb.example.org/debian/".to_owned()];
+        let is = |text: &str| urls_are_trusted(text, &trusted);
+        for text in [
+            "GET http://deb.example.org/debian/pool/main/l/lvm2/lvm2_2.deb - 200",
+            r#""url":"http://deb.example.org/debian/pool/a%2b1.deb""#,
+            "no address",
         ] {
-            assert!(!is(url), "{url}");
+            assert!(is(text), "{text}");
         }
-        assert!(urls_are_trusted("no address", &trusted));
+        for text in [
+            "GET http://evil.example/debian/pool/main/l/lvm2/lvm2_2.deb - 200",
+            "evil.example/debian/pool/main/l/lvm2/lvm2_2.deb",
+            "http://deb.example.org/debian/a.deb http://evil.example/b.deb",
+            "HTTP://EVIL.example/a",
+            "ftp://deb.example.org/debian/a.deb",
+            "http://deb.example.org/Debian/a.deb",
+        ] {
+            assert!(!is(text), "{text}");
+        }
     }
 }

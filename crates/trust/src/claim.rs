@@ -49,6 +49,25 @@ pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> 
     faults
 }
 
+/// True if `word` occurs in `text` and is not part of a longer number or name.
+pub fn has_word(text: &str, word: &str) -> bool {
+    if word.is_empty() {
+        return false;
+    }
+    let open = |edge: Option<char>, beyond: Option<char>| match (edge, beyond) {
+        (Some(a), Some(b)) => a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric(),
+        _ => false,
+    };
+    text.match_indices(word).any(|(at, _)| {
+        let before = text.get(..at).and_then(|t| t.chars().next_back());
+        let rest = text.get(at + word.len()..).unwrap_or_default();
+        let number_goes_on = word.ends_with(|c: char| c.is_ascii_digit())
+            && rest.starts_with('.')
+            && rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
+        !open(word.chars().next(), before) && !open(word.chars().next_back(), rest.chars().next()) && !number_goes_on
+    })
+}
+
 /// Splits at commas, except inside a number such as `1,204`.
 fn listed(word: &str) -> Vec<&str> {
     let groups: Vec<&str> = word.trim_end_matches(',').split(',').collect();

@@ -2,6 +2,7 @@
 //! - citations ([`check`]) and claims ([`claim`])
 //! - score caps, the Timeline and the verdict ([`rule`])
 //! - fields whose text the recorded party chooses ([`chosen`])
+//! - addresses of trusted packages ([`package`]), and acts that a dismissal must explain ([`account`])
 //! - text that addresses the investigator ([`injection`])
 //!
 //! Nothing here uses a clock, IO or async: a Hub, a test and a replay give the same answer for the same input.
@@ -11,6 +12,7 @@ pub mod check;
 pub mod chosen;
 pub mod claim;
 pub mod injection;
+pub mod package;
 pub mod rule;
 
 pub use check::Exhibits;

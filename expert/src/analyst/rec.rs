@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::{RESULT_TOOLS, server_of};
 use casebook_protocol::{Bearing, CallId, CallStatus, Precision, TimeBasis, Timestamp, ToolCall};
+use casebook_trust::claim::has_word;
 use serde_json::Value;
 
 use super::behaviour::{self, Behaviour};
@@ -35,7 +36,7 @@ impl Rec {
     }
 
     pub(crate) fn names(&self, name: &str) -> bool {
-        contains_word(&self.lower, &name.to_lowercase())
+        has_word(&self.lower, &name.to_lowercase())
     }
 
     /// The value of a field with this last path part.
@@ -106,25 +107,6 @@ impl Rec {
     pub(crate) fn key(&self) -> (&str, u64) {
         (&self.file, self.line)
     }
-}
-
-/// True if `word` occurs in `text` and is not part of a longer number or name.
-pub(crate) fn contains_word(text: &str, word: &str) -> bool {
-    if word.is_empty() {
-        return false;
-    }
-    let open = |edge: Option<char>, beyond: Option<char>| match (edge, beyond) {
-        (Some(a), Some(b)) => a.is_ascii_alphanumeric() && b.is_ascii_alphanumeric(),
-        _ => false,
-    };
-    text.match_indices(word).any(|(at, _)| {
-        let before = text.get(..at).and_then(|t| t.chars().next_back());
-        let rest = text.get(at + word.len()..).unwrap_or_default();
-        let number_goes_on = word.ends_with(|c: char| c.is_ascii_digit())
-            && rest.starts_with('.')
-            && rest.chars().nth(1).is_some_and(|c| c.is_ascii_digit());
-        !open(word.chars().next(), before) && !open(word.chars().next_back(), rest.chars().next()) && !number_goes_on
-    })
 }
 
 /// Every record in the results, in order of source, file and line. Results of MCP servers are not trusted to be

@@ -47,7 +47,7 @@ pub(super) fn outcome(
     let unanswered = matches!(end, Event::TaskFailed { .. });
     events.push(end);
     if let (TaskKind::Investigate, Some(domain), Some(acts)) = (task.kind, &task.domain, &outcome.acts)
-        && state.listed.get(domain) != Some(acts)
+        && !state.listed.values().any(|listed| listed == acts)
     {
         events.push(Event::ActsListed { domain: domain.clone(), acts: bounded(acts) });
     }

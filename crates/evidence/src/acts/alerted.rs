@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use casebook_protocol::{Alert, Timestamp};
 
 use super::leaves;
-use crate::facet::{Facet, Facets, last, process_keys};
+use crate::facet::{Facet, Facets, epoch, last, process_keys, time_rank};
 
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -44,7 +44,7 @@ impl Told {
                 return;
             }
             let name = last(path, 1);
-            times.extend(time(&value, &name).map(|at| (rank(&name), at)));
+            times.extend(time(&value, &name).map(|at| (time_rank(&name), at)));
             if of_one_record(&name, &value) {
                 told.ids.push(value.trim().to_owned());
             }
@@ -63,29 +63,11 @@ impl Told {
     }
 }
 
-/// The time of the event before the time of the alert.
-fn rank(name: &str) -> u8 {
-    match name {
-        n if n.contains("created") || n.contains("received") || n.contains("ingest") => 3,
-        n if n.contains("event") || matches!(n, "time" | "ts" | "timestamp") => 0,
-        n if n.contains("start") || n.contains("first") => 1,
-        _ => 2,
-    }
-}
-
 fn time(value: &str, name: &str) -> Option<i64> {
     let text = value.trim();
     let written = || text.parse::<Timestamp>().ok().or_else(|| format!("{}Z", text.replacen(' ', "T", 1)).parse().ok());
     let at = match text.parse::<f64>() {
-        Ok(number) if ["time", "ts", "created", "date"].iter().any(|part| name.contains(part)) => {
-            let seconds = match number {
-                n if (1e8..1e11).contains(&n) => n,
-                n if (1e11..1e14).contains(&n) => n / 1e3,
-                n if (1e14..1e17).contains(&n) => n / 1e6,
-                _ => return None,
-            };
-            Timestamp::from_nanosecond((seconds * 1e6).round() as i128 * 1000).ok()?
-        }
+        Ok(number) if ["time", "ts", "created", "date"].iter().any(|part| name.contains(part)) => epoch(number)?,
         Ok(_) => return None,
         Err(_) => written()?,
     };

@@ -9,22 +9,36 @@ use crate::facet::{Class, Facet};
 /// that nothing runs from.
 pub(super) fn kind_of(row: &Row) -> Option<ActKind> {
     let object = || row.facets.get(Facet::Object).unwrap_or_default();
-    Some(match row.class() {
+    let none = match row.class() {
+        Class::ProcessEnd | Class::FileRead | Class::Alert => true,
+        Class::FileCreate | Class::FileDelete => !object().is_empty() && !is_sensitive(object()),
+        Class::ImageLoad => is_of_the_system(row.field(&["imageloaded"]).unwrap_or_else(object)),
+        _ => false,
+    };
+    (!none).then(|| kind_of_class(row.class()))
+}
+
+pub(super) const fn kind_of_class(class: Class) -> ActKind {
+    match class {
         Class::ProcessStart | Class::Script => ActKind::Process,
-        Class::ProcessEnd | Class::FileRead | Class::Alert => return None,
         Class::ProcessAccess => ActKind::ProcessAccess,
         Class::NetworkConnection | Class::DnsQuery | Class::HttpRequest | Class::TlsSession => ActKind::Connection,
-        Class::FileCreate | Class::FileDelete if !object().is_empty() && !is_sensitive(object()) => return None,
         Class::FileCreate | Class::FileDelete => ActKind::FileWrite,
-        Class::ImageLoad if is_of_the_system(row.field(&["imageloaded"]).unwrap_or_else(object)) => return None,
         Class::KernelModule => ActKind::ModuleLoad,
         Class::RegistryChange | Class::ConfigChange | Class::PackageOperation => ActKind::ConfigChange,
         Class::Authentication | Class::LogonFailure => ActKind::SignIn,
         Class::AccountChange => ActKind::AccountChange,
         Class::ApiCall | Class::TokenEvent => ActKind::ApiCall,
         Class::ServiceChange | Class::ScheduledTask => ActKind::ServiceChange,
-        Class::ImageLoad | Class::Email | Class::Usb | Class::Certificate | Class::Other => ActKind::Other,
-    })
+        Class::ProcessEnd
+        | Class::FileRead
+        | Class::ImageLoad
+        | Class::Email
+        | Class::Usb
+        | Class::Certificate
+        | Class::Alert
+        | Class::Other => ActKind::Other,
+    }
 }
 
 /// Words in the title of an alert, and the kind of act that the rule claims. The most specific kind first.
@@ -68,7 +82,7 @@ const CLAIMS: [(ActKind, &[&str]); 9] = [
 ];
 
 /// The kind of act that the rule of an alert claims, by its title. None if no word of the title says it.
-pub fn claimed(alert: &Alert) -> Option<ActKind> {
+pub(super) fn claimed(alert: &Alert) -> Option<ActKind> {
     let title = alert.title.to_lowercase();
     CLAIMS.iter().find(|(_, words)| words.iter().any(|word| title.contains(word))).map(|(kind, _)| *kind)
 }

@@ -150,6 +150,14 @@ fn sessions(fields: &BTreeMap<String, String>) -> impl Iterator<Item = String> +
     fields.iter().filter(move |(path, value)| named(path) && long(value)).map(|(_, v)| format!("{SESSION}{v}"))
 }
 
+/// False if the text has the term, a number, only as a part of a longer word.
+pub(super) fn may_name(text: &[u8], term: &str) -> bool {
+    let word = |at: Option<&u8>| at.is_some_and(u8::is_ascii_alphanumeric);
+    !term.bytes().all(|b| b.is_ascii_digit())
+        || memchr::memmem::find_iter(text, term)
+            .any(|at| !word(at.checked_sub(1).and_then(|at| text.get(at))) && !word(text.get(at + term.len())))
+}
+
 /// The texts by which records with this key are found.
 pub(super) fn terms_of(key: &str) -> Vec<String> {
     if let Some(session) = key.strip_prefix(SESSION) {

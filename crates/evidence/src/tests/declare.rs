@@ -43,7 +43,6 @@ fn without_configuration_every_source_counts_as_written_on_the_host() {
         assert!(!source.confirmed && source.on_subject_host() && sensor.starts_with("unconfirmed"), "{source:?}");
     }
     assert_eq!(source(&catalog, "auth.log").1, "unconfirmed@web1");
-    assert!(!catalog.trusted_package("http://deb.example.org/debian/x"));
 }
 
 #[test]

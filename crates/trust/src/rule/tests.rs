@@ -266,7 +266,7 @@ fn dismissal_accounts_for_every_act() {
     check(Some(acts(&[1, 3])), 0.69, &[], Verdict::Inconclusive, "an explanation of 2 of 2 acts");
     check(Some(acts(&[1, 4])), 0.8, &[], Verdict::Inconclusive, "1 of 2 acts: a:4 (process: program 4)");
     check(None, 0.8, &[], Verdict::Inconclusive, "a list of the acts");
-    check(Some(Acts { more: 1, ..acts(&[1]) }), 0.8, &[], Verdict::Inconclusive, "further acts");
+    check(Some(Acts { more: 1, ..acts(&[1]) }), 0.8, &[], Verdict::Inconclusive, "a complete list of the acts");
     check(Some(Acts { listed: vec![], ..acts(&[]) }), 0.8, &[], Verdict::Inconclusive, "the alerted occurrence");
     check(Some(acts(&[1])), 0.8, &["r1.investigate.cloud"], Verdict::Inconclusive, "a task that failed: r1.inv");
     check(

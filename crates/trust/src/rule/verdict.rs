@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{credible, guard};
-use crate::account::{self, has_word, shows_key, urls_are_trusted};
+use crate::account::{self, shows_key, urls_are_trusted};
+use crate::claim::has_word;
 use casebook_protocol::{
     Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, EntityKind, FindingId, FindingKind, Guard, RecordRef,
     Reviewed, Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,

@@ -23,7 +23,7 @@ impl PackageSource {
     }
 
     /// The address with a slash at its end, so that it is a prefix of the addresses that it holds.
-    pub(crate) fn prefix(&self) -> String {
+    pub fn prefix(&self) -> String {
         let Self(Address { scheme, host, port, path }) = self;
         let port = if matches!((scheme.as_str(), port), ("http", 80) | ("https", 443)) {
             String::new()
@@ -75,4 +75,70 @@ fn plain(step: &str) -> bool {
     !matches!(step, "" | "." | "..")
         && !step.contains(|c: char| c == '\\' || c == ';' || c.is_whitespace() || c.is_control())
         && !escaped.iter().any(|escape| lower.contains(escape))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn package_source_holds_only_what_is_below_it() {
+        let sources = ["http://deb.example.org/debian/", "https://pkg.example.org:8443"]
+            .map(|url| PackageSource::new(url).unwrap());
+        let trusted = |url: &str| sources.iter().any(|source| source.holds(url));
+        assert_eq!(
+            sources.each_ref().map(PackageSource::prefix),
+            ["http://deb.example.org/debian/", "https://pkg.example.org:8443/"]
+        );
+        for url in [
+            "http://deb.example.org/debian/pool/main/k/kmod/kmod_30_amd64.deb",
+            "HTTP://DEB.example.org:80/debian/pool/x.deb?arch=amd64",
+            "http://deb.example.org/debian/pool/g%2b%2b_12.deb",
+            "http://deb.example.org/debian",
+            "https://pkg.example.org:8443/any/x.rpm",
+        ] {
+            assert!(trusted(url), "{url}");
+        }
+        for url in [
+            "http://evil/debian/pool/",
+            "http://deb.example.org.evil/debian/",
+            "http://deb.example.org@evil/debian/",
+            "http://evil@deb.example.org/debian/",
+            "http://deb.example.org:80@evil/debian/",
+            "http://deb.example.org/debian/../x",
+            "http://deb.example.org/debian/%2e%2e/x",
+            "http://deb.example.org/debian/%2E./x",
+            "http://deb.example.org/debian/..%2fx",
+            "http://deb.example.org/debian/%252e%252e/x",
+            "http://deb.example.org/debian/..;/x",
+            r"http://deb.example.org/debian/..\x",
+            r"http://evil\@deb.example.org/debian/",
+            "http://deb.example.org//debian/x",
+            "http://deb.example.org/debian//x",
+            "http://deb.example.org/debian-evil/x",
+            "http://deb.example.org/Debian/x",
+            "http://deb.example.org/",
+            "http://deb.example.org?/debian/x",
+            "http://deb.example.org#/debian/x",
+            "https://deb.example.org/debian/x",
+            "ftp://deb.example.org/debian/x",
+            "http://deb.example.org:8080/debian/x",
+            "http://deb.example.org:080x/debian/x",
+            "http://deb.example.org:/debian/x",
+            "http://evil/?u=http://deb.example.org/debian/x",
+            "http://deb.example.org/debian/a b",
+            "http://deb.example.org/debian/a\nb",
+            "http:/deb.example.org/debian/x",
+            "//deb.example.org/debian/x",
+            "deb.example.org/debian/x",
+            "deb.example.org:443",
+            "https://pkg.example.org/any/x.rpm",
+            "",
+        ] {
+            assert!(!trusted(url), "{url}");
+        }
+        for wrong in ["deb.example.org", "http://", "http://a@b/", "http://h/?x", "ftp://h/", "http://h/a/../b"] {
+            assert!(PackageSource::new(wrong).is_err(), "{wrong}");
+        }
+    }
 }
