@@ -110,8 +110,13 @@ fn add(folder: &Path, line: &str) -> Result<()> {
     let record = format!(
         r#"{{"time":"2026-11-21T23:{time}Z","event":"{event}","host":"devbox-mara","pid":{pid},"ppid":{ppid},"uid":0,"user":"root",{rest}"#
     );
-    let record = record.replace(r#""pid":0,"ppid":0,"#, "");
-    serde_json::from_str::<Value>(&record)?;
+    let mut record: Value = serde_json::from_str(&record.replace(r#""pid":0,"ppid":0,"#, ""))?;
+    // The sensor also names what started a process.
+    if let (Value::Object(fields), "13072") = (&mut record, ppid) {
+        fields.insert("parent_exe".to_owned(), "/usr/bin/dash".into());
+        fields.insert("parent_command_line".to_owned(), "/bin/sh -e /usr/share/initramfs-tools/hooks/kmod".into());
+    }
+    let record = record.to_string();
     insert(folder, SENSOR, &record, |other| other.get(..36) > record.get(..36))
 }
 

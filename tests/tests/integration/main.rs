@@ -32,6 +32,7 @@ mod architecture;
 mod calibrate;
 mod cases;
 mod conformance;
+mod deceive;
 mod deploy;
 mod fuzz;
 mod hostile;
