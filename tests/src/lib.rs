@@ -11,6 +11,7 @@ pub mod lab;
 pub mod load;
 pub mod model;
 pub mod nats;
+pub mod noise;
 mod programs;
 pub mod reply;
 pub mod run;

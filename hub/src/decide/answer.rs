@@ -233,7 +233,10 @@ fn review(state: &State, task: &TaskState, draft: &ReviewDraft) -> Vec<Event> {
 
 fn timeline(state: &State, task: &TaskState, draft: &TimelineDraft) -> Vec<Event> {
     let version = state.timeline.as_ref().map_or(1, |t| t.version.saturating_add(1));
-    let (timeline, guards) = rule::timeline(task.round, version, draft.clone(), &state.known, threshold());
+    let acts = state.acts();
+    let alert = state.case.as_ref().map_or_else(String::new, |case| case.alert.body.to_lowercase());
+    let ties = rule::Ties { acts: acts.as_ref(), alert: &alert };
+    let (timeline, guards) = rule::timeline(task.round, version, draft.clone(), &state.known, threshold(), &ties);
     let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
     guards.chain([Event::TimelineRewritten { timeline }]).collect()
 }

@@ -40,6 +40,7 @@ mod killed;
 mod mcp;
 mod models;
 mod nats;
+mod noise;
 mod programs;
 mod prompts;
 mod scripted_model;
