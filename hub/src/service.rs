@@ -231,6 +231,12 @@ impl Shared {
     }
 
     async fn opened(&self, asked: &Asked) {
+        // A wait for the store would be longer than that of the sender.
+        if let Some(error) = self.nats.outage() {
+            let answer = OpenAnswer::Refused { error: format!("{error}; then send the alert again") };
+            self.nats.answer(asked, serde_json::to_vec(&answer).unwrap_or_default()).await;
+            return;
+        }
         let answer = match self.intake.accept(&asked.bytes, Source::Nats).await {
             Ok(Accepted { investigation, alert, severity, .. }) => OpenAnswer::Accepted {
                 investigation: investigation.to_string(),
