@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
 use casebook_runtime::store::{Once, Store, StoreError};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use casebook_runtime::store::{follows, intact};
 
@@ -46,6 +46,8 @@ struct Inner {
     readers: Mutex<Vec<Connection>>,
     requests: Option<mpsc::Sender<Job>>,
     writer: Option<std::thread::JoinHandle<()>>,
+    /// The first write that failed.
+    failed: watch::Sender<Option<StoreError>>,
     /// Held for the lifetime of the store.
     _lock: File,
 }
@@ -82,8 +84,14 @@ impl SqliteStore {
             .name("casebook-writer".into())
             .spawn(move || writer::run(connection, waiting, &name));
         let writer = spawned.map_err(|e| OpenError::NotWritable { folder, reason: e.to_string() })?;
-        let inner =
-            Inner { file, readers: Mutex::default(), requests: Some(requests), writer: Some(writer), _lock: lock };
+        let inner = Inner {
+            file,
+            readers: Mutex::default(),
+            requests: Some(requests),
+            writer: Some(writer),
+            failed: watch::Sender::default(),
+            _lock: lock,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -110,7 +118,15 @@ impl SqliteStore {
         let (reply, answer) = oneshot::channel();
         let requests = self.inner.requests.as_ref().ok_or_else(gone)?;
         requests.send(Job { doing: doing.clone(), request: request(reply) }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
+        if let Err(error @ StoreError::Unavailable { .. }) = &answer {
+            self.inner.failed.send_if_modified(|first| {
+                let fresh = first.is_none();
+                first.get_or_insert_with(|| error.clone());
+                fresh
+            });
+        }
+        answer
     }
 
     async fn read<T: Send + 'static>(
@@ -355,6 +371,15 @@ impl Store for SqliteStore {
         )?;
         let Some((form, bytes)) = bytes else { return Ok(None) };
         intact(id, unpacked(|| format!("artifact {id}"), form, bytes)?).map(Some)
+    }
+
+    async fn failed(&self) -> StoreError {
+        let mut failed = self.inner.failed.subscribe();
+        let error = failed.wait_for(Option::is_some).await.ok().and_then(|failed| failed.clone());
+        match error {
+            Some(error) => error,
+            None => std::future::pending().await,
+        }
     }
 }
 
