@@ -22,12 +22,14 @@ mod request;
 mod store;
 mod stream;
 pub mod streams;
+mod survey;
 
 pub use bus::NatsBus;
 pub use outage::AfterFullDisk;
 pub use presence::{HEARTBEAT, JoinError};
 pub use request::{Asked, Requests};
 pub use store::NatsStore;
+pub use survey::StreamState;
 
 /// The oldest supported server. Older ones ignore options that the work queues need.
 pub const OLDEST_SERVER: (u32, u32, u32) = (2, 10, 26);

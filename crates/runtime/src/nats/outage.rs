@@ -54,7 +54,7 @@ impl AfterFullDisk {
 }
 
 /// What to do about the server's words.
-fn advice(words: &str, server: &str) -> &'static str {
+pub(super) fn advice(words: &str, server: &str) -> &'static str {
     const RESTART: &str = "make room, then restart the server: after a full disk this version needs it";
     if words.contains("no space left") {
         AfterFullDisk::of(server).map_or(RESTART, AfterFullDisk::advice)
