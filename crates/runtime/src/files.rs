@@ -52,3 +52,11 @@ pub fn loose(path: &Path) -> io::Result<Option<u32>> {
     let mode = std::fs::metadata(path)?.permissions().mode() & 0o777;
     Ok((mode & !OF_OWNER != 0).then_some(mode))
 }
+
+/// Less free space than this is a full disk: SQLite needs 32 KiB at once.
+const ROOM: u64 = 128 * 1024;
+
+/// True if the disk of `path` has no room.
+pub fn disk_is_full(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
+}
