@@ -58,7 +58,9 @@ pub(super) fn fault(doing: &str, file: &str, error: &rusqlite::Error) -> StoreEr
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             return StoreError::Corrupt { what: file.to_owned(), reason: error.to_string() };
         }
-        Some(code) if is_full(code, Path::new(file)) => format!("the disk of {file} is full; free some space, then resume"),
+        Some(code) if is_full(code, Path::new(file)) => {
+            format!("the disk of {file} is full; free some space, then resume")
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             format!("{file} is not writable: {error}; make it writable, then resume")
         }

@@ -239,6 +239,16 @@ impl Connection {
         }
     }
 
+    /// Waits until there is an outage, and returns [`Connection::outage`].
+    pub async fn outage_begins(&self) -> String {
+        loop {
+            if let Some(outage) = self.outage() {
+                return outage;
+            }
+            tokio::time::sleep(PAUSE.1 / 2).await;
+        }
+    }
+
     /// Why the server has not stored writes for [`LOUD`], with what to do; none if it stores them.
     pub fn outage(&self) -> Option<String> {
         let writes = self.outages.writes();
