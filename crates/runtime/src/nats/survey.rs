@@ -20,7 +20,7 @@ pub struct StreamState {
     pub refused: Option<String>,
 }
 
-/// Where a message harms nobody: no consumer takes it and no reader finds it.
+/// A subject whose messages no consumer takes and no reader finds.
 fn harmless(stream: &str, subject: &str) -> Option<String> {
     let fixed = [streams::CASES, streams::TASKS, streams::LOG, streams::ARTIFACTS];
     let known = fixed.contains(&stream) || stream.starts_with("CASEBOOK_RESULTS_");
@@ -39,7 +39,7 @@ impl Connection {
         account.map(|account| account.storage).map_err(|e| failed("read the account", &e))
     }
 
-    /// The streams of Casebook in order of name. Writes a message to those where it harms nobody, and removes it.
+    /// The streams of Casebook in order of name. Writes a test message to those that allow it, and removes it.
     pub async fn survey(&self) -> Result<Vec<StreamState>, NatsError> {
         let names: Vec<String> =
             self.jetstream.stream_names().try_collect().await.map_err(|e| failed("list the streams", &e))?;
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_message_goes_only_where_nobody_takes_it() {
+    fn a_test_message_goes_only_where_no_consumer_takes_it() {
         assert_eq!(harmless(streams::LOG, "casebook.log.*").as_deref(), Some("casebook.log.DOCTOR"));
         assert_eq!(harmless(streams::TASKS, "casebook.task.>").as_deref(), Some("casebook.task.DOCTOR"));
         let results = streams::results(None);

@@ -119,12 +119,12 @@ async fn waits_for_room(mut staff: Processes, hub: Connection, words: [&str; 2],
 #[test]
 fn a_server_at_its_max_file_store_is_an_outage_and_no_failure_of_a_task() {
     process::run(async {
-        let nats = Nats::start_with(Some("jetstream { sync_interval: always, max_file_store: 12MB }\n")).unwrap();
+        let nats = Nats::start_with(Some("jetstream { sync_interval: always, max_file_store: 40MB }\n")).unwrap();
         let staff = staff(nats);
         let hub = nats::connect(&staff.nats.options("hub")).await.unwrap();
         let filler = json!({ "name": "FILLER", "subjects": ["filler.>"], "storage": "file", "retention": "limits" });
         api(&hub, "STREAM.CREATE.FILLER", &filler).await;
-        for n in 0..22 {
+        for n in 0..81 {
             hub.store(&format!("filler.{n}"), vec![7; 500_000]).await.unwrap();
         }
         waits_for_room(staff, hub, ["insufficient resources", "raise max_file_store"], async |hub: &Connection| {
