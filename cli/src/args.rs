@@ -42,7 +42,7 @@ Exit codes:
   3   stopped before the end; `casebook resume ID` goes on from there
   4   `verify` found something that is not what was recorded
   5   `--replay` had no answer for a request: the report is not that of the recorded run
-  6   `doctor` found a model that cannot be used
+  6   `doctor` found a model that cannot be used, or a NATS server that does not store
   70  a defect of casebook";
 
 /// Investigates security alerts: an alert and a folder of logs go in, a report that can be checked

@@ -318,6 +318,12 @@ impl Engine {
                     }
                 }
                 report = &mut ending => break report?,
+                // A task whose result cannot be recorded would be tried again and again.
+                error = self.store.failed() => {
+                    self.bus.close();
+                    self.toolbox.close().await;
+                    return Err(error.into());
+                }
             }
         };
         for entry in self.store.log(id, next.unwrap_or(u64::MAX)).await? {

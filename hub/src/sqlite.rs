@@ -4,17 +4,18 @@
 //! (`synchronous=FULL`). A request is one statement, so a request that fails does not affect the others. Reads
 //! use other connections. One process at a time can use the folder.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
+use casebook_runtime::files;
 use casebook_runtime::store::{Once, Store, StoreError};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use casebook_runtime::store::{follows, intact};
 
@@ -46,6 +47,8 @@ struct Inner {
     readers: Mutex<Vec<Connection>>,
     requests: Option<mpsc::Sender<Job>>,
     writer: Option<std::thread::JoinHandle<()>>,
+    /// The first write that failed.
+    failed: watch::Sender<Option<StoreError>>,
     /// Held for the lifetime of the store.
     _lock: File,
 }
@@ -66,6 +69,7 @@ impl SqliteStore {
         let folder = folder.as_ref().to_path_buf();
         let lock = lock(&folder)?;
         let file = folder.join("casebook.db");
+        private(&folder)?;
         let failed = |error: rusqlite::Error| OpenError::of(&folder, &file, &error);
         let mut connection = Connection::open(&file).map_err(failed)?;
         prepare(&mut connection).map_err(failed)?;
@@ -82,8 +86,14 @@ impl SqliteStore {
             .name("casebook-writer".into())
             .spawn(move || writer::run(connection, waiting, &name));
         let writer = spawned.map_err(|e| OpenError::NotWritable { folder, reason: e.to_string() })?;
-        let inner =
-            Inner { file, readers: Mutex::default(), requests: Some(requests), writer: Some(writer), _lock: lock };
+        let inner = Inner {
+            file,
+            readers: Mutex::default(),
+            requests: Some(requests),
+            writer: Some(writer),
+            failed: watch::Sender::default(),
+            _lock: lock,
+        };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -110,7 +120,15 @@ impl SqliteStore {
         let (reply, answer) = oneshot::channel();
         let requests = self.inner.requests.as_ref().ok_or_else(gone)?;
         requests.send(Job { doing: doing.clone(), request: request(reply) }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
+        if let Err(error @ StoreError::Unavailable { .. }) = &answer {
+            self.inner.failed.send_if_modified(|first| {
+                let fresh = first.is_none();
+                first.get_or_insert_with(|| error.clone());
+                fresh
+            });
+        }
+        answer
     }
 
     async fn read<T: Send + 'static>(
@@ -177,14 +195,42 @@ impl Inner {
 /// The system may hold the lock of a killed process a little longer: how long the next process waits.
 const PUT_AWAY: Duration = Duration::from_millis(500);
 
+/// What Casebook writes into a data folder. SQLite gives its other files the permissions of the database.
+const FILES: [&str; 4] = ["casebook.lock", "casebook.db", "casebook.db-wal", "casebook.db-shm"];
+const FOLDERS: [&str; 2] = ["evidence", "cluster"];
+
+fn not_writable(folder: &Path) -> impl Fn(std::io::Error) -> OpenError {
+    |error| match error.kind() {
+        ErrorKind::StorageFull => OpenError::Full { folder: folder.to_path_buf() },
+        _ => OpenError::NotWritable { folder: folder.to_path_buf(), reason: error.to_string() },
+    }
+}
+
+/// Takes the files of the data folder away from all but their owner. A folder with other files in it may have other
+/// readers, so its own permissions are only reported.
+fn private(folder: &Path) -> Result<(), OpenError> {
+    files::private_file(&folder.join("casebook.db")).map_err(not_writable(folder))?;
+    let inside = FILES.iter().chain(&FOLDERS).map(|name| folder.join(name)).filter(|path| path.exists());
+    let entries = std::fs::read_dir(folder).map_err(not_writable(folder))?.flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    let ours = names.all(|name| FILES.iter().chain(&FOLDERS).any(|known| name == *known));
+    for path in inside.chain(ours.then(|| folder.to_path_buf())) {
+        if let Err(error) = files::tighten(&path) {
+            tracing::warn!(path = %path.display(), %error, "other users may be able to read this; chmod go-rwx failed");
+        }
+    }
+    if let (false, Ok(Some(mode))) = (ours, files::loose(folder)) {
+        let (path, mode) = (folder.display(), format!("{mode:o}"));
+        tracing::warn!(%path, mode, "other users can enter the data folder, which has other files; chmod 700 it");
+    }
+    Ok(())
+}
+
 /// Locks the folder. The operating system releases the lock when the process ends, even after a crash.
 fn lock(folder: &Path) -> Result<File, OpenError> {
-    let not_writable =
-        |error: std::io::Error| OpenError::NotWritable { folder: folder.to_path_buf(), reason: error.to_string() };
-    std::fs::create_dir_all(folder).map_err(not_writable)?;
-    let path = folder.join("casebook.lock");
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(not_writable)?;
+    let not_writable = not_writable(folder);
+    files::private_folder(folder).map_err(&not_writable)?;
+    let mut file = files::private_file(&folder.join("casebook.lock")).map_err(&not_writable)?;
     let end = Instant::now() + PUT_AWAY;
     let mut locked = file.try_lock();
     while matches!(locked, Err(TryLockError::WouldBlock)) && Instant::now() < end {
@@ -355,6 +401,15 @@ impl Store for SqliteStore {
         )?;
         let Some((form, bytes)) = bytes else { return Ok(None) };
         intact(id, unpacked(|| format!("artifact {id}"), form, bytes)?).map(Some)
+    }
+
+    async fn failed(&self) -> StoreError {
+        let mut failed = self.inner.failed.subscribe();
+        let error = failed.wait_for(Option::is_some).await.ok().and_then(|failed| failed.clone());
+        match error {
+            Some(error) => error,
+            None => std::future::pending().await,
+        }
     }
 }
 

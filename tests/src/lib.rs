@@ -4,6 +4,7 @@
 pub mod calibrate;
 pub mod chaos;
 pub mod deceive;
+pub mod disk;
 pub mod fuzz;
 pub mod generate;
 pub mod hostile;

@@ -19,6 +19,7 @@ mod hint;
 mod index;
 mod load;
 mod prepare;
+mod private;
 mod profile;
 mod query;
 mod readings;

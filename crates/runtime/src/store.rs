@@ -98,6 +98,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// The bytes of an artifact, checked against its hash.
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Waits for a write that the store cannot make, and returns why. A store that waits by itself never has one.
+    async fn failed(&self) -> StoreError {
+        std::future::pending().await
+    }
 }
 
 /// Checks that `entries` follow each other and the end of the log.

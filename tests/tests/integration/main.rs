@@ -34,6 +34,8 @@ mod cases;
 mod conformance;
 mod deceive;
 mod deploy;
+mod files;
+mod full;
 mod fuzz;
 mod hostile;
 mod killed;

@@ -20,6 +20,7 @@ use casebook_tests::run::{self, demo};
 
 mod cluster;
 mod forged;
+mod full;
 mod reference;
 mod reply;
 mod schema;
