@@ -74,6 +74,7 @@ impl From<StoreError> for Failure {
                 };
             }
             StoreError::Newer { .. } => "use a newer casebook; nothing is damaged",
+            StoreError::ReadOnly { .. } => return Self::defect(error),
             StoreError::Unavailable { reason, .. } if reason.contains(nats::FORBIDDEN) => {
                 "use credentials that allow reading: --credentials FILE (of the user `reader`)"
             }

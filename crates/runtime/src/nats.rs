@@ -14,6 +14,7 @@ use crate::clock::SystemClock;
 use crate::env::Env;
 
 mod bus;
+mod feed;
 mod mac;
 pub mod permit;
 mod presence;

@@ -42,6 +42,7 @@ mod models;
 mod nats;
 mod programs;
 mod prompts;
+mod readers;
 mod scripted_model;
 mod sensor;
 mod sim;
