@@ -131,3 +131,39 @@ fn readers_beside_a_writer() {
     assert_eq!(late, [0; 0], "shown more than a second late");
     assert_eq!(place.lab.violations(), [""; 0]);
 }
+
+/// SQLite needs a file beside the database, which the last writer removes at its end.
+#[test]
+fn a_user_who_may_not_write_to_the_folder_learns_what_to_do() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    drop(SqliteStore::open(&data).unwrap());
+    assert!(!data.join("casebook.db-shm").exists());
+    let mode = |path: &std::path::Path, mode: u32| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let list = || {
+        let mut command = Command::new(run::program("casebook"));
+        command.args(["list", "--data"]).arg(&data).stdin(Stdio::null()).current_dir("/");
+        if std::fs::metadata(&data).unwrap().uid() == 0 {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    mode(folder.path(), 0o755);
+    mode(&data, 0o555);
+    let (code, said) = list();
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("which you may not write to") && said.contains("casebook export ID"), "{said}");
+    mode(&data, 0o755);
+    let writer = SqliteStore::open(&data).unwrap();
+    mode(&data, 0o555);
+    let (code, said) = list();
+    assert!(code == Some(0) && said.contains("no investigations"), "beside a writer it can be read: {said}");
+    mode(&data, 0o755);
+    drop(writer);
+}
