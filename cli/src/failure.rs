@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use casebook_hub::{HubError, OpenError};
+use casebook_index::IndexError;
 use casebook_report::save::SaveError;
 use casebook_runtime::nats::{self, NatsError};
 use casebook_runtime::store::StoreError;
@@ -60,6 +61,17 @@ impl From<SaveError> for Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         Self::failed(&error, error.advice())
+    }
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => error.into(),
+            IndexError::Cursor(_) => Self::usage(error, "run the same command without --cursor"),
+            IndexError::Database { .. } => Self::failed(error, "the index holds nothing that is not in the store"),
+            IndexError::Stalled(_) => Self::failed(error, "then run the same command again"),
+        }
     }
 }
 

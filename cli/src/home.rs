@@ -7,6 +7,7 @@ use std::sync::Arc;
 use casebook_hub::archive::{self, Past};
 use casebook_hub::{MemoryStore, OpenError, SqliteStore};
 use casebook_protocol::InvestigationId;
+use casebook_protocol::hash::sha256_hex;
 use casebook_runtime::store::Store;
 
 use crate::commands::investigate::{data_option, quoted};
@@ -85,6 +86,17 @@ impl Home {
 
     pub const fn is_local(&self) -> bool {
         self.server.is_none()
+    }
+
+    /// Where the index of these investigations is kept.
+    pub fn index_folder(&self) -> PathBuf {
+        match self.server.as_ref().and_then(|server| server.nats.as_deref()) {
+            None => self.folder.clone(),
+            Some(url) => {
+                let name: String = sha256_hex(url.as_bytes()).chars().take(16).collect();
+                self.folder.join("servers").join(name)
+            }
+        }
     }
 
     /// The server or the folder, for messages.

@@ -32,7 +32,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Cluster(args) => cluster::run(&cli.common, args, &mut screen).await,
         Command::Alert(args) => alert::run(args, &mut screen).await,
         Command::Watch(args) => watch::run(data, args, &mut screen).await,
-        Command::List(args) => list::run(&open(&args.nats).await?, &mut screen).await,
+        Command::List(args) => list::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Show(args) => show::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Export(args) => export::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Verify(args) => verify::run(&open(&args.nats).await?, args, &mut screen).await,
