@@ -20,7 +20,7 @@ const BUILD: i64 = TABLES * 1000 + EVENT_VERSION as i64;
 const CREATE: &str = "
 CREATE TABLE progress (position INTEGER NOT NULL, at INTEGER NOT NULL, hash TEXT NOT NULL);
 INSERT INTO progress VALUES (0, 0, '');
-CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, evidence TEXT NOT NULL, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, row TEXT NOT NULL, rest TEXT NOT NULL);
+CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, title TEXT NOT NULL, evidence TEXT NOT NULL, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, row TEXT NOT NULL, rest TEXT NOT NULL);
 CREATE INDEX newest ON investigations (opened, n);
 CREATE INDEX latest ON investigations (last, n);
 CREATE INDEX urgent ON investigations (open, severity, opened, n);
@@ -128,8 +128,8 @@ fn load(db: &Connection, id: &InvestigationId) -> Result<Folded, rusqlite::Error
 fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
     let Folded { row, rest, text } = folded;
     let mut insert = db.prepare_cached(
-        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, row, rest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
-         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, row = ?10, rest = ?11
+        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, row, rest, title) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, row = ?10, rest = ?11, title = ?12
          RETURNING n",
     )?;
     let n: i64 = insert.query_row(
@@ -145,6 +145,7 @@ fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
             signed(row.usage.cost_micros),
             written(row)?,
             written(rest)?,
+            row.title.to_lowercase(),
         ],
         |found| found.get(0),
     )?;

@@ -11,6 +11,8 @@ use crate::row::Row;
 
 /// The shortest text that the search's index finds.
 const TRIGRAM: usize = 3;
+/// A word in so many rows is common.
+const COMMON: u32 = 2_000;
 /// An open investigation counts as quiet after so long without an event.
 const QUIET_SECONDS: i64 = 600;
 
@@ -148,20 +150,25 @@ impl Clauses {
         if let Some(cost) = wanted.cost_at_least {
             all.add("cost >= ?", [database::signed(cost).into()]);
         }
-        for word in wanted.search.iter().flat_map(|text| text.split_whitespace()) {
-            all.word(word);
-        }
         all
     }
 
-    fn word(&mut self, word: &str) {
-        if word.chars().count() >= TRIGRAM {
-            let quoted = format!("\"{}\"", word.replace('"', "\"\""));
-            self.add("n IN (SELECT rowid FROM words WHERE words MATCH ?)", [quoted.into()]);
-        } else {
-            let title = "instr(lower(json_extract(row, '$.title')), lower(?)) > 0";
-            self.add(title, [word.to_owned().into()]);
+    /// Rows of a rare word are found by the word. Of a common one, row after row is looked at, since a page is full soon.
+    fn word(&mut self, db: &Connection, word: &str) -> Result<(), rusqlite::Error> {
+        if word.chars().count() < TRIGRAM {
+            self.add("instr(title, ?) > 0", [word.to_lowercase().into()]);
+            return Ok(());
         }
+        let quoted = format!("\"{}\"", word.replace('"', "\"\""));
+        let count = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2)";
+        let found: u32 = db.prepare_cached(count)?.query_row(params![quoted, COMMON], |row| row.get(0))?;
+        let text = if found < COMMON {
+            "n IN (SELECT rowid FROM words WHERE words MATCH ?)"
+        } else {
+            "EXISTS (SELECT 1 FROM words WHERE words MATCH ? AND rowid = n)"
+        };
+        self.add(text, [quoted.into()]);
+        Ok(())
     }
 
     fn text(&self) -> String {
@@ -184,6 +191,9 @@ fn places(cursor: &str, sort: Sort) -> Option<Vec<Value>> {
 pub(crate) fn page(db: &Connection, wanted: &Wanted, now: Timestamp) -> Result<Option<Page>, rusqlite::Error> {
     let columns = wanted.sort.columns();
     let mut clauses = Clauses::of(wanted, now);
+    for word in wanted.search.iter().flat_map(|text| text.split_whitespace()) {
+        clauses.word(db, word)?;
+    }
     if let Some(cursor) = &wanted.cursor {
         let Some(places) = places(cursor, wanted.sort) else { return Ok(None) };
         clauses.add(format!("({}) < ({})", columns.join(", "), marks(columns.len())), places);
