@@ -11,16 +11,18 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::row::{Folded, Rest, Row};
 
 /// Raise this if the tables or the fold change: the index is then made again.
-const TABLES: i64 = 1;
+const TABLES: i64 = 2;
 /// A newer program reads events that an older one could not.
 const BUILD: i64 = TABLES * 1000 + EVENT_VERSION as i64;
 
 /// `n` is the order in which investigations first appear in the feed. `progress` has one row: the position in the feed,
-/// and the position and hash of the last append before it, by which another store is recognised.
+/// and the position and hash of the last append before it, by which another store is recognised. Bodies have a table of
+/// their own, so that a look at every row reads little.
 const CREATE: &str = "
 CREATE TABLE progress (position INTEGER NOT NULL, at INTEGER NOT NULL, hash TEXT NOT NULL);
 INSERT INTO progress VALUES (0, 0, '');
-CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, title TEXT NOT NULL, evidence TEXT NOT NULL, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, row TEXT NOT NULL, rest TEXT NOT NULL);
+CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, evidence TEXT NOT NULL, text TEXT NOT NULL);
+CREATE TABLE bodies (n INTEGER PRIMARY KEY, row TEXT NOT NULL, rest TEXT NOT NULL);
 CREATE INDEX newest ON investigations (opened, n);
 CREATE INDEX latest ON investigations (last, n);
 CREATE INDEX urgent ON investigations (open, severity, opened, n);
@@ -30,7 +32,7 @@ CREATE INDEX by_severity ON investigations (severity, opened, n);
 CREATE INDEX broken ON investigations (n) WHERE trouble;
 CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='trigram');
 ";
-const DROP: &str = "DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS investigations; DROP TABLE IF EXISTS words;";
+const DROP: &str = "DROP TABLE IF EXISTS progress; DROP TABLE IF EXISTS investigations; DROP TABLE IF EXISTS bodies; DROP TABLE IF EXISTS words;";
 
 /// Where the fold is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,7 +118,7 @@ pub(crate) fn fold(db: &mut Connection, feed: &Feed) -> Result<(), rusqlite::Err
 }
 
 fn load(db: &Connection, id: &InvestigationId) -> Result<Folded, rusqlite::Error> {
-    let mut query = db.prepare_cached("SELECT row, rest FROM investigations WHERE id = ?1")?;
+    let mut query = db.prepare_cached("SELECT row, rest FROM investigations JOIN bodies USING (n) WHERE id = ?1")?;
     let found: Option<(String, String)> =
         query.query_row(params![id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     match found {
@@ -127,9 +129,10 @@ fn load(db: &Connection, id: &InvestigationId) -> Result<Folded, rusqlite::Error
 
 fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
     let Folded { row, rest, text } = folded;
+    let text = text.as_ref().map(|text| format!("{text}\n{}", row.investigation).to_lowercase());
     let mut insert = db.prepare_cached(
-        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, row, rest, title) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
-         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, row = ?10, rest = ?11, title = ?12
+        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce(?10, ''))
+         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, text = coalesce(?10, text)
          RETURNING n",
     )?;
     let n: i64 = insert.query_row(
@@ -143,15 +146,14 @@ fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
             row.opened.map_or(0, Timestamp::as_microsecond),
             row.last_event.map_or(0, Timestamp::as_microsecond),
             signed(row.usage.cost_micros),
-            written(row)?,
-            written(rest)?,
-            row.title.to_lowercase(),
+            text,
         ],
         |found| found.get(0),
     )?;
+    let mut insert = db.prepare_cached("INSERT OR REPLACE INTO bodies (n, row, rest) VALUES (?1, ?2, ?3)")?;
+    insert.execute(params![n, written(row)?, written(rest)?])?;
     if let Some(text) = text {
-        let mut insert = db.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
-        insert.execute(params![n, format!("{text}\n{}", row.investigation)])?;
+        db.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?.execute(params![n, text])?;
     }
     Ok(())
 }

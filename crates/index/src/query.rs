@@ -155,19 +155,16 @@ impl Clauses {
 
     /// Rows of a rare word are found by the word. Of a common one, row after row is looked at, since a page is full soon.
     fn word(&mut self, db: &Connection, word: &str) -> Result<(), rusqlite::Error> {
-        if word.chars().count() < TRIGRAM {
-            self.add("instr(title, ?) > 0", [word.to_lowercase().into()]);
-            return Ok(());
+        if word.chars().count() >= TRIGRAM {
+            let quoted = format!("\"{}\"", word.replace('"', "\"\""));
+            let count = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2)";
+            let found: u32 = db.prepare_cached(count)?.query_row(params![quoted, COMMON], |row| row.get(0))?;
+            if found < COMMON {
+                self.add("n IN (SELECT rowid FROM words WHERE words MATCH ?)", [quoted.into()]);
+                return Ok(());
+            }
         }
-        let quoted = format!("\"{}\"", word.replace('"', "\"\""));
-        let count = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2)";
-        let found: u32 = db.prepare_cached(count)?.query_row(params![quoted, COMMON], |row| row.get(0))?;
-        let text = if found < COMMON {
-            "n IN (SELECT rowid FROM words WHERE words MATCH ?)"
-        } else {
-            "EXISTS (SELECT 1 FROM words WHERE words MATCH ? AND rowid = n)"
-        };
-        self.add(text, [quoted.into()]);
+        self.add("instr(text, ?) > 0", [word.to_lowercase().into()]);
         Ok(())
     }
 
@@ -201,7 +198,7 @@ pub(crate) fn page(db: &Connection, wanted: &Wanted, now: Timestamp) -> Result<O
     let order: Vec<String> = columns.iter().map(|column| format!("{column} DESC")).collect();
     let limit = wanted.limit.max(1);
     let text = format!(
-        "SELECT row, {} FROM investigations {} ORDER BY {} LIMIT {}",
+        "SELECT row, {} FROM investigations JOIN bodies USING (n) {} ORDER BY {} LIMIT {}",
         columns.join(", "),
         clauses.text(),
         order.join(", "),
@@ -224,7 +221,7 @@ pub(crate) fn page(db: &Connection, wanted: &Wanted, now: Timestamp) -> Result<O
 }
 
 pub(crate) fn get(db: &Connection, id: &InvestigationId) -> Result<Option<(Row, Figures)>, rusqlite::Error> {
-    let mut query = db.prepare_cached("SELECT row, rest FROM investigations WHERE id = ?1")?;
+    let mut query = db.prepare_cached("SELECT row, rest FROM investigations JOIN bodies USING (n) WHERE id = ?1")?;
     let found = query.query_row(params![id.as_str()], |row| {
         Ok((database::row(row.get_ref(0)?.as_str()?)?, database::rest(row.get_ref(1)?.as_str()?)?))
     });
@@ -256,7 +253,8 @@ pub(crate) fn figures(
 ) -> Result<Figures, rusqlite::Error> {
     let period = Wanted { opened_since: since, opened_before: before, ..Wanted::default() };
     let clauses = Clauses::of(&period, Timestamp::UNIX_EPOCH);
-    let mut query = db.prepare_cached(&format!("SELECT rest FROM investigations {}", clauses.text()))?;
+    let mut query =
+        db.prepare_cached(&format!("SELECT rest FROM investigations JOIN bodies USING (n) {}", clauses.text()))?;
     let mut rows = query.query(params_from_iter(clauses.values))?;
     let mut sum = Figures::default();
     while let Some(row) = rows.next()? {

@@ -43,6 +43,7 @@ mod nats;
 mod programs;
 mod prompts;
 mod readers;
+mod requests;
 mod scripted_model;
 mod sensor;
 mod sim;

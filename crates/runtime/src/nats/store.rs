@@ -356,6 +356,17 @@ impl Store for NatsStore {
         Err(unreadable("other writers than Hubs write to it all the time; find out who, and check the permissions"))
     }
 
+    async fn record_once_with(
+        &self,
+        investigation: &InvestigationId,
+        key: &str,
+        bytes: &[u8],
+        artifacts: &[(&ArtifactId, &[u8])],
+    ) -> Result<Once, StoreError> {
+        try_join_all(artifacts.iter().map(|(_, bytes)| self.put(bytes))).await?;
+        self.record_once(investigation, key, bytes).await
+    }
+
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let subject = subject::result(investigation, key);
         let stream = streams::results(subject::writer(key).as_ref());
