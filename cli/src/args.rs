@@ -112,7 +112,7 @@ pub enum Command {
     Cluster(Cluster),
     /// Send an alert to a team of processes over NATS
     Alert(SendAlert),
-    /// Watch one investigation of such a team, or all of them
+    /// Watch one investigation of another process or of such a team, or all of them
     Watch(Watch),
     /// List all investigations, the latest first
     List(List),

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
-    ArtifactId, CallId, CheckedFinding, Event, InvestigationId, ModelCall, Recorded, Report, TaskId, TaskKind,
+    ArtifactId, CallId, CheckedFinding, Event, InvestigationId, KeptRequest, ModelCall, Recorded, Report, TaskId,
+    TaskKind,
 };
 use casebook_runtime::store::{Foreign, Store, StoreError};
 use casebook_trust::Exhibits;
@@ -89,14 +90,10 @@ impl Verification {
     async fn artifacts(&mut self, store: &dyn Store, log: &[Recorded]) -> Result<(), HubError> {
         let mut seen = BTreeSet::new();
         for entry in log {
-            let id = match &entry.event {
-                Event::TaskRequested { view, .. } => view,
-                Event::CallRecorded { call, .. } => &call.result,
-                Event::ModelCalled { call: ModelCall { reply: Some(reply), .. }, .. } => reply,
-                _ => continue,
-            };
-            if seen.insert(id) && self.artifact(store, Some(entry.seq), id).await?.is_some() {
-                self.artifacts += 1;
+            for id in named(&entry.event) {
+                if seen.insert(id) && self.artifact(store, Some(entry.seq), id).await?.is_some() {
+                    self.artifacts += 1;
+                }
             }
         }
         Ok(())
@@ -133,6 +130,18 @@ impl Verification {
             Ok(_) => self.problem(None, "the recorded report is not what the log gives".into()),
             Err(error) => self.problem(None, format!("the recorded report cannot be read: {error}")),
         }
+    }
+}
+
+/// The artifacts that an event names.
+fn named(event: &Event) -> Vec<&ArtifactId> {
+    match event {
+        Event::TaskRequested { view, .. } => vec![view],
+        Event::CallRecorded { call, .. } => vec![&call.result],
+        Event::ModelCalled { call: ModelCall { reply, kept, .. }, .. } => {
+            reply.iter().chain(kept.iter().flat_map(KeptRequest::artifacts)).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -175,19 +175,26 @@ impl Recorded {
         sha256_hex(canonical_json(&content).as_bytes())
     }
 
+    /// Checks that this is the unchanged entry `expected` of the log, after the entry with the hash `prev`.
+    pub fn follows(&self, investigation: &InvestigationId, expected: u64, prev: &str) -> Result<(), ChainError> {
+        let seq = self.seq;
+        if seq != expected {
+            return Err(ChainError::Sequence { expected, found: seq });
+        }
+        if self.prev != prev || self.investigation != *investigation {
+            return Err(ChainError::Link { seq });
+        }
+        if self.content_hash() != self.hash {
+            return Err(ChainError::Content { seq });
+        }
+        Ok(())
+    }
+
     /// Checks that `log` is complete, in order and unchanged.
     pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
         let mut prev = Self::genesis(investigation);
         for (entry, expected) in log.iter().zip(1..) {
-            if entry.seq != expected {
-                return Err(ChainError::Sequence { expected, found: entry.seq });
-            }
-            if entry.prev != prev || entry.investigation != *investigation {
-                return Err(ChainError::Link { seq: entry.seq });
-            }
-            if entry.content_hash() != entry.hash {
-                return Err(ChainError::Content { seq: entry.seq });
-            }
+            entry.follows(investigation, expected, &prev)?;
             prev.clone_from(&entry.hash);
         }
         Ok(())

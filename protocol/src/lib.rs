@@ -46,7 +46,7 @@ pub use ids::{
 };
 pub use join::{Join, Joined};
 pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};
-pub use model::{ModelCall, Purpose, Tokens};
+pub use model::{KeptRequest, ModelCall, Purpose, Tokens};
 pub use notice::{DeadLetter, OutcomeNotice, Step, StepNotice};
 pub use report::Report;
 pub use review::{Judgement, Review, ReviewDraft, Reviewed};

@@ -21,6 +21,7 @@ use casebook_runtime::{stored, task_span, tool_span};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
+use crate::model::kept::Before;
 use crate::reasoner::{Action, CallRequest, Done, PromptCache, Reasoner, Turn};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, TurnLoop};
@@ -170,6 +171,7 @@ impl Worker {
             stored: Duration::ZERO,
         };
         let prompt_cache = PromptCache::default();
+        let mut before = Before::default();
         let mut effects = machine.begin();
         loop {
             let mut calls = FuturesUnordered::new();
@@ -183,7 +185,7 @@ impl Worker {
                         let turn = Turn { toolset: Arc::clone(&toolset), last, prompt_cache: prompt_cache.clone() };
                         inputs.push(Input::Action(self.reasoner.next(task, machine.past(), &turn).await));
                     }
-                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
+                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time, &mut before).await? {
                         Ok(input) => inputs.push(input),
                         Err(reason) => return Ok(self.outcome(task, &tools, &machine, Err(reason)).await),
                     },

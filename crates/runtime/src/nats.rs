@@ -14,6 +14,7 @@ use crate::clock::SystemClock;
 use crate::env::Env;
 
 mod bus;
+mod feed;
 mod mac;
 mod outage;
 pub mod permit;

@@ -21,6 +21,15 @@ pub enum OpenError {
     Full { folder: PathBuf },
     #[error("data folder {} has format {found}, this casebook reads up to {known}", folder.display())]
     Newer { folder: PathBuf, found: i64, known: i64 },
+    /// A reader cannot convert it.
+    #[error("data folder {} has the older format {found}, this casebook reads {known}", folder.display())]
+    Older { folder: PathBuf, found: i64, known: i64 },
+    /// A reader creates no database.
+    #[error("data folder {} has no investigations yet", folder.display())]
+    Empty { folder: PathBuf },
+    /// The database needs files beside it that this user may not create.
+    #[error("cannot read data folder {}, which you may not write to: {reason}", folder.display())]
+    NotReadable { folder: PathBuf, reason: String },
     #[error("{} cannot be read: {reason}", file.display())]
     Corrupt { file: PathBuf, reason: String },
 }
@@ -32,9 +41,23 @@ impl OpenError {
             Self::NotWritable { .. } => "make it writable, or use another folder with --data",
             Self::Full { .. } => "free some space, then try again",
             Self::Newer { .. } => "use a newer casebook",
+            Self::Older { .. } => "run `casebook list` once as a user who may write to it: that converts it",
+            Self::Empty { .. } => "`casebook investigate` starts the first one",
+            Self::NotReadable { .. } => {
+                "read it while a casebook uses it, ask its owner for a report (`casebook export ID`), or copy the folder"
+            }
             Self::Corrupt { .. } => {
                 "move it and its -wal and -shm files away, and restore it from a backup if you have one"
             }
+        }
+    }
+
+    pub(super) fn of_reader(folder: &Path, file: &Path, error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::NotReadable { folder: folder.to_path_buf(), reason: error.to_string() }
+            }
+            _ => Self::of(folder, file, error),
         }
     }
 

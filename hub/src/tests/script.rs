@@ -193,6 +193,7 @@ fn asked(task: &Task) -> ModelCall {
         purpose: Purpose::Turn,
         request: ArtifactId::of(task.id.as_str().as_bytes()),
         request_bytes: 1000,
+        kept: None,
         reply: None,
         failed: None,
         attempts: 1,

@@ -45,6 +45,8 @@ mod nats;
 mod noise;
 mod programs;
 mod prompts;
+mod readers;
+mod requests;
 mod scripted_model;
 mod sensor;
 mod sim;

@@ -14,6 +14,7 @@ mod cases;
 mod chaos;
 mod deceive;
 mod fuzz;
+mod index;
 mod load;
 mod noise;
 mod prompts;
@@ -38,6 +39,8 @@ enum Lab {
     Prompts(prompts::Arguments),
     /// Load generated logs, investigate them, and append events: time and memory of each
     Bench(bench::Arguments),
+    /// Generate many investigations, and measure the index from which they are listed
+    Index(index::Arguments),
     /// Put attacks inside an innocent process and count those that are dismissed
     Deceive(deceive::Arguments),
     /// Put forged logs beside the demo's evidence and count those that are believed
@@ -58,6 +61,7 @@ impl Lab {
             Self::Reply(arguments) => reply::run(&arguments),
             Self::Prompts(arguments) => prompts::run(&arguments),
             Self::Bench(arguments) => bench::run(arguments),
+            Self::Index(arguments) => index::run(&arguments),
             Self::Deceive(arguments) => deceive::run(&arguments),
             Self::Sensor(arguments) => sensor::run(&arguments),
             Self::Noise(arguments) => noise::run(&arguments),
