@@ -29,6 +29,7 @@ impl Worker {
             asked: Vec::new(),
             raised: Vec::new(),
             acts: None,
+            files: None,
             usage: Usage::default(),
         })
     }
