@@ -53,6 +53,12 @@ pub fn build(state: &State) -> Option<Report> {
     })
 }
 
+/// Whether a report that was kept is what the log gives. Older versions wrote no proof.
+pub fn same(kept: &Report, built: &Report) -> bool {
+    let proof = kept.proof.as_ref().and(built.proof.clone());
+    *kept == Report { proof, ..built.clone() }
+}
+
 fn proof(state: &State) -> Option<Proof> {
     let (seq, hash) = state.last.clone()?;
     let records: BTreeSet<&RecordHash> = state.hashes.values().flatten().collect();
