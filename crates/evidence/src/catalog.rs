@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use casebook_protocol::hash::sha256_hex;
-use casebook_protocol::{Acts, FileHash, Files, MAX_FILES, Timestamp};
+use casebook_protocol::{Acts, Timestamp};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::declared::{Declared, Origin, counted};
@@ -46,7 +46,7 @@ pub(crate) struct Inner {
     pub(crate) shape: Arc<Shape>,
     pub(crate) names: Vec<String>,
     path: PathBuf,
-    evidence: Manifest,
+    pub(crate) evidence: Manifest,
 }
 
 /// Names the index after the whole path, so that an index is built once for each folder.
@@ -187,17 +187,6 @@ impl Catalog {
         self.declared.package_sources.clone()
     }
 
-    /// The files that were read, with their hashes.
-    pub fn files(&self) -> Files {
-        let hash = |one: &Manifest| FileHash { file: one.file.clone(), bytes: one.size, sha256: one.sha256.clone() };
-        let mut listed: Vec<FileHash> = self.inner.iter().map(|inner| hash(&inner.evidence)).collect();
-        listed.sort();
-        listed.dedup();
-        let more = listed.len().saturating_sub(MAX_FILES) as u64;
-        listed.truncate(MAX_FILES);
-        Files { listed, more }
-    }
-
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
@@ -227,14 +216,6 @@ impl Catalog {
     pub fn raw(&self, file: &str, line: u64) -> Result<Vec<u8>, ReadError> {
         let entry = self.find(file, line, 1)?;
         self.bytes(&entry, 0, u64::try_from(entry.length).unwrap_or(0))
-    }
-
-    /// The text of the `nth` record that starts on `line` of `file`: whole, or what its first `bytes` bytes hold.
-    ///
-    pub fn text_of(&self, file: &str, line: u64, nth: u32, bytes: Option<u64>) -> Result<String, ReadError> {
-        let entry = self.find(file, line, nth)?;
-        let read = self.bytes(&entry, 0, bytes.unwrap_or(u64::MAX))?;
-        Ok(String::from_utf8_lossy(&read).into_owned())
     }
 
     /// Reads every loaded file and compares its hash.

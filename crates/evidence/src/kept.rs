@@ -4,9 +4,10 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path};
 
-use casebook_protocol::FileHash;
+use casebook_protocol::{FileHash, Files, MAX_FILES};
 
 use super::text::Hashing;
+use super::{Catalog, ReadError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kept {
@@ -14,6 +15,28 @@ pub enum Kept {
     /// The part that was read is the same, and more was written after it.
     Grown,
     Changed,
+}
+
+impl Catalog {
+    /// The files that were read, with their hashes.
+    pub fn files(&self) -> Files {
+        let known = (0..).map_while(|source| self.inner(source).ok()).map(|(_, inner)| &inner.evidence);
+        let hashes = known.map(|one| FileHash { file: one.file.clone(), bytes: one.size, sha256: one.sha256.clone() });
+        let mut listed: Vec<FileHash> = hashes.collect();
+        listed.sort();
+        let more = listed.len().saturating_sub(MAX_FILES) as u64;
+        listed.truncate(MAX_FILES);
+        Files { listed, more }
+    }
+
+    /// The text of the `nth` record that starts on `line` of `file`: whole, or of its first `bytes` bytes.
+    ///
+    /// Errors: No record starts there; or the file has changed or cannot be read.
+    pub fn text_of(&self, file: &str, line: u64, nth: u32, bytes: Option<u64>) -> Result<String, ReadError> {
+        let entry = self.find(file, line, nth)?;
+        let read = self.bytes(&entry, 0, bytes.unwrap_or(u64::MAX))?;
+        Ok(String::from_utf8_lossy(&read).into_owned())
+    }
 }
 
 /// Reads the file in `folder` again, without an index.
