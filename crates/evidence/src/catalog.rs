@@ -47,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) shape: Arc<Shape>,
     pub(crate) names: Vec<String>,
     path: PathBuf,
-    evidence: Manifest,
+    pub(crate) evidence: Manifest,
 }
 
 /// Names the index after the whole path, so that an index is built once for each folder.

@@ -17,6 +17,7 @@ pub mod facet;
 mod fields;
 mod hint;
 mod index;
+pub mod kept;
 mod load;
 mod prepare;
 mod private;

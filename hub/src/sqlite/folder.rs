@@ -31,16 +31,8 @@ pub(super) fn reading(file: &Path) -> Result<Connection, rusqlite::Error> {
 pub(super) const PUT_AWAY: Duration = Duration::from_millis(500);
 
 /// What Casebook writes into a data folder. SQLite gives its other files the permissions of the database.
-const FILES: [&str; 8] = [
-    LOCK,
-    DATABASE,
-    "casebook.db-wal",
-    "casebook.db-shm",
-    "index.lock",
-    "index.db",
-    "index.db-wal",
-    "index.db-shm",
-];
+const FILES: [&str; 8] =
+    [LOCK, DATABASE, "casebook.db-wal", "casebook.db-shm", "index.lock", "index.db", "index.db-wal", "index.db-shm"];
 const FOLDERS: [&str; 2] = ["evidence", "cluster"];
 
 fn not_writable(folder: &Path) -> impl Fn(std::io::Error) -> OpenError {

@@ -37,6 +37,7 @@ impl Worker {
             asked: Vec::new(),
             raised: Vec::new(),
             acts: None,
+            files: None,
             usage: Usage::default(),
         })
     }
