@@ -113,7 +113,7 @@ fn libraries_stay_where_they_are_used() {
     absent("report", &["tokio", "actix", "async-nats", "rusqlite"]);
     absent("evidence", &["tokio", "actix", "async-nats"]);
     absent("hub", &["rmcp", "boon"]);
-    absent("index", &["actix", "rmcp", "boon"]);
+    absent("index", &["rmcp", "boon"]);
     assert!(reach["casebook-runtime"].contains("tokio"), "the test sees dependencies at all");
 }
 

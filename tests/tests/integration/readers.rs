@@ -1,6 +1,6 @@
 //! Commands that read a data folder while another process investigates in it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +10,7 @@ use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::faults::{Fault, Faulty, When};
 use casebook_tests::run;
+use serde_json::{Value, json};
 
 /// How old what a reader shows may be.
 const OLD: Duration = Duration::from_secs(1);
@@ -72,6 +73,29 @@ fn number_before(text: &str, word: &str) -> usize {
     words[at - 1].replace(',', "").parse().unwrap_or_else(|_| panic!("{text}"))
 }
 
+/// What an MCP client of this folder gets for each call.
+fn mcp(place: &Place, calls: &[(&str, Value)]) -> Vec<String> {
+    let mut command = place.command(&["mcp", "--evidence"]);
+    let mut server = command.arg(run::demo().join("evidence")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut send = |message: Value| writeln!(input, "{message}").unwrap();
+    let client =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    send(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": client}));
+    assert!(lines.next().unwrap().unwrap().contains("\"id\":0"));
+    send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let answers = calls.iter().zip(1..).map(|((tool, arguments), id)| {
+        let params = json!({"name": tool, "arguments": arguments});
+        send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}));
+        lines.next().unwrap().unwrap()
+    });
+    let answers = answers.collect();
+    drop(input);
+    server.wait().unwrap();
+    answers
+}
+
 #[test]
 fn readers_beside_a_writer() {
     let place = Place::new();
@@ -93,6 +117,11 @@ fn readers_beside_a_writer() {
         let lines = lines.map(|line| (now(), serde_json::from_str::<Recorded>(&line.unwrap()).unwrap()));
         lines.collect::<Vec<_>>()
     });
+    let open = json!({"alert": {"id": "another", "title": "x"}});
+    let answers = mcp(&place, &[("list_investigations", json!({})), ("open_investigation", open)]);
+    assert!(answers[0].contains(&id), "{}", answers[0]);
+    let process = format!("in use by another casebook (process {})", writer.id());
+    assert!(answers[1].contains(&process) && answers[1].contains("this server only reads"), "{}", answers[1]);
     let mut seen = Vec::new();
     while writer.try_wait().unwrap().is_none() {
         let began = now();
