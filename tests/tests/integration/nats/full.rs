@@ -62,7 +62,7 @@ async fn all_ended_well(staff: &Processes, hub: &Connection, ids: &[Investigatio
         let failed: Vec<_> = report.usage.tasks.iter().filter(|task| task.failed.is_some()).collect();
         assert!(failed.is_empty(), "{failed:?}");
         assert_eq!(report.verdict, alone.verdict);
-        assert_eq!(verify::verify(hub.env().store.as_ref(), id).await.unwrap().problems, []);
+        assert_eq!(verified(hub.env().store.as_ref(), id).await.unwrap().problems, []);
         if n == 0 {
             assert_eq!(comparable(&report), comparable(&alone));
         }
