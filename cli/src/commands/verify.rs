@@ -31,6 +31,8 @@ pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Resu
                 .into(),
         ),
     }
+    told.unknown
+        .push("whether the evidence was changed before it was read, and whether a process that read it lied".into());
     match (&args.evidence, &found.built) {
         (Some(folder), Some(report)) => evidence::compare(report, folder, &home.folder, &mut told).await?,
         (Some(_), None) => told.unknown.push("whether the evidence is unchanged: the log is not intact".into()),
