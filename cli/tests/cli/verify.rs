@@ -194,7 +194,7 @@ fn change_of_the_log_or_of_its_results_is_named() {
         changed(&spoil, &[kind, needed]);
     }
     let removed = |place: &Place| {
-        assert_eq!(place.database().execute("DELETE FROM results WHERE key LIKE 'call/r1%'", []).unwrap() > 0, true);
+        assert!(place.database().execute("DELETE FROM results WHERE key LIKE 'call/r1%'", []).unwrap() > 0);
     };
     changed(&removed, &["is named in the log and not in the store"]);
     let artifact = |place: &Place| {
