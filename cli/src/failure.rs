@@ -22,7 +22,7 @@ pub enum Exit {
     NotIntact = 4,
     /// A replay had no answer for a request, so its result differs from the recorded run.
     NotReplayed = 5,
-    /// `doctor` found a model that cannot be used.
+    /// `doctor` found a model that cannot be used, or a server that does not store.
     Unfit = 6,
     Defect = 70,
 }

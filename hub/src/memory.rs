@@ -44,6 +44,15 @@ impl MemoryStore {
     pub fn spoil(&self, id: &ArtifactId, bytes: &[u8]) {
         self.shelves().artifacts.insert(id.clone(), bytes.to_vec());
     }
+
+    /// Replaces or removes a recorded result, to test how a change is detected.
+    pub fn tamper(&self, investigation: &InvestigationId, key: &str, bytes: Option<&[u8]>) {
+        let place = (investigation.clone(), key.to_owned());
+        match bytes {
+            Some(bytes) => drop(self.shelves().results.insert(place, bytes.to_vec())),
+            None => drop(self.shelves().results.remove(&place)),
+        }
+    }
 }
 
 #[async_trait]

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
 use casebook_runtime::store::{Feed, News, Once, Store, StoreError};
 use rusqlite::{Connection, OptionalExtension, params};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use casebook_runtime::store::{follows, intact};
 
@@ -42,6 +42,8 @@ struct Inner {
     file: PathBuf,
     readers: Mutex<Vec<Connection>>,
     writer: Option<Writer>,
+    /// The first write that failed.
+    failed: watch::Sender<Option<StoreError>>,
 }
 
 #[derive(Debug)]
@@ -68,6 +70,7 @@ impl SqliteStore {
         let folder = folder.as_ref().to_path_buf();
         let lock = folder::lock(&folder)?;
         let file = folder.join(folder::DATABASE);
+        folder::private(&folder)?;
         let failed = |error: rusqlite::Error| OpenError::of(&folder, &file, &error);
         let mut connection = Connection::open(&file).map_err(failed)?;
         folder::prepare(&mut connection).map_err(failed)?;
@@ -83,7 +86,8 @@ impl SqliteStore {
             .spawn(move || writer::run(connection, waiting, &name));
         let thread = spawned.map_err(|e| OpenError::NotWritable { folder, reason: e.to_string() })?;
         let writer = Some(Writer { requests, thread, _lock: lock });
-        Ok(Self { inner: Arc::new(Inner { file, readers: Mutex::default(), writer }) })
+        let inner = Inner { file, readers: Mutex::default(), writer, failed: watch::Sender::default() };
+        Ok(Self { inner: Arc::new(inner) })
     }
 
     /// Opens the data folder for reading, also while another process writes to it. Writing methods return
@@ -101,7 +105,8 @@ impl SqliteStore {
             std::cmp::Ordering::Greater => Err(OpenError::Newer { folder, found, known: tables::VERSION }),
             std::cmp::Ordering::Equal => {
                 let readers = Mutex::new(vec![connection]);
-                Ok(Self { inner: Arc::new(Inner { file, readers, writer: None }) })
+                let inner = Inner { file, readers, writer: None, failed: watch::Sender::default() };
+                Ok(Self { inner: Arc::new(inner) })
             }
         }
     }
@@ -129,7 +134,15 @@ impl SqliteStore {
         let (reply, answer) = oneshot::channel();
         let writer = self.inner.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { doing: doing.clone() })?;
         writer.requests.send(Job { doing: doing.clone(), request: request(reply) }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
+        if let Err(error @ StoreError::Unavailable { .. }) = &answer {
+            self.inner.failed.send_if_modified(|first| {
+                let fresh = first.is_none();
+                first.get_or_insert_with(|| error.clone());
+                fresh
+            });
+        }
+        answer
     }
 
     async fn query<T: Send + 'static>(
@@ -319,6 +332,15 @@ impl Store for SqliteStore {
         )?;
         let Some((form, bytes)) = bytes else { return Ok(None) };
         intact(id, unpacked(|| format!("artifact {id}"), form, bytes)?).map(Some)
+    }
+
+    async fn failed(&self) -> StoreError {
+        let mut failed = self.inner.failed.subscribe();
+        let error = failed.wait_for(Option::is_some).await.ok().and_then(|failed| failed.clone());
+        match error {
+            Some(error) => error,
+            None => std::future::pending().await,
+        }
     }
 
     async fn feed(&self, after: u64) -> Result<Feed, StoreError> {

@@ -4,6 +4,7 @@
 pub mod calibrate;
 pub mod chaos;
 pub mod deceive;
+pub mod disk;
 pub mod fuzz;
 pub mod generate;
 pub mod hostile;
@@ -11,6 +12,7 @@ pub mod lab;
 pub mod load;
 pub mod model;
 pub mod nats;
+pub mod noise;
 mod programs;
 pub mod reply;
 pub mod run;

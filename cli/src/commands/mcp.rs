@@ -23,7 +23,12 @@ pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
         true => team(data, args).await?,
     };
     let backend = Arc::new(backend);
-    let ended = serve("casebook mcp", Casebook::new(home, Arc::clone(&backend)).served(), args.http, &mut stop).await;
+    let store = Arc::clone(&home.store);
+    let served = Casebook::new(home, Arc::clone(&backend)).served();
+    let ended = tokio::select! {
+        ended = serve("casebook mcp", served, args.http, &mut stop) => ended,
+        error = store.failed() => Err(error.into()),
+    };
     backend.close().await;
     ended
 }

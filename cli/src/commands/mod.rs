@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod evidence;
 pub mod export;
 pub mod investigate;
+pub mod key;
 pub mod list;
 pub mod mcp;
 pub mod show;
@@ -36,6 +37,7 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Show(args) => show::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Export(args) => export::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Verify(args) => verify::run(&open(&args.nats).await?, args, &mut screen).await,
+        Command::Key(args) => key::run(args, &mut screen),
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
         Command::Tools(args) => tools::run(args, &mut screen).await,
         Command::Backtest(args) => backtest::run(data, args, &mut screen).await,

@@ -1,9 +1,10 @@
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use casebook_protocol::{InvestigationId, Timestamp};
+use casebook_runtime::files;
 use casebook_runtime::store::{Feed, Store, StoreError};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -60,7 +61,7 @@ impl Index {
     /// Opens the index in `folder`, and creates it if it is missing or cannot be used. If the folder cannot be written to,
     /// or if another version of this program keeps its index there, the index is in memory.
     pub fn open(folder: &Path) -> Result<Self, IndexError> {
-        let opened = std::fs::create_dir_all(folder).ok().and_then(|()| in_folder(folder).transpose()).transpose();
+        let opened = files::private_folder(folder).ok().and_then(|()| in_folder(folder).transpose()).transpose();
         match opened.map_err(|error| wrong(folder, &error))? {
             Some(open) => Ok(Self(Arc::new(Inner { folder: folder.to_path_buf(), open: Mutex::new(open) }))),
             None => Self::in_memory(),
@@ -195,7 +196,7 @@ fn wrong(folder: &Path, error: &rusqlite::Error) -> IndexError {
 
 /// The lock, or `None` if another process holds it.
 fn locked(folder: &Path) -> std::io::Result<Option<File>> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join(LOCK))?;
+    let file = files::private_file(&folder.join(LOCK))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -245,6 +246,8 @@ fn writing(file: &Path) -> Result<Connection, rusqlite::Error> {
 }
 
 fn usable(file: &Path) -> Result<Connection, rusqlite::Error> {
+    // SQLite says what is wrong if the file cannot be made.
+    let _ = files::private_file(file);
     let mut connection = Connection::open(file)?;
     database::prepare(&connection)?;
     if database::tables(&connection)? != Tables::Current {

@@ -194,6 +194,7 @@ impl Folded {
             }
             Event::Asked { .. }
             | Event::ActsListed { .. }
+            | Event::FilesListed { .. }
             | Event::FindingChecked { .. }
             | Event::Decided { .. }
             | Event::BudgetNear { .. }

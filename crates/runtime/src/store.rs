@@ -125,6 +125,11 @@ pub trait Store: Send + Sync + 'static {
     /// The bytes of an artifact, checked against its hash.
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// Waits for a write that the store cannot make, and returns why. A store that waits by itself never has one.
+    async fn failed(&self) -> StoreError {
+        std::future::pending().await
+    }
+
     /// What was appended after a position (0: all), one page at a time.
     async fn feed(&self, _after: u64) -> Result<Feed, StoreError> {
         Err(no_feed())

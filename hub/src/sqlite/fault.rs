@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use casebook_runtime::files::disk_is_full;
 use casebook_runtime::store::StoreError;
 use rusqlite::ErrorCode;
 
@@ -64,10 +65,15 @@ impl OpenError {
         let (folder, file, reason) = (folder.to_path_buf(), file.to_path_buf(), error.to_string());
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Corrupt { file, reason },
-            Some(ErrorCode::DiskFull) => Self::Full { folder },
+            Some(code) if is_full(code, &file) => Self::Full { folder },
             _ => Self::NotWritable { folder, reason },
         }
     }
+}
+
+/// SQLite calls it an I/O error if its shared memory finds no room.
+fn is_full(code: ErrorCode, file: &Path) -> bool {
+    code == ErrorCode::DiskFull || (code == ErrorCode::SystemIoFailure && disk_is_full(file))
 }
 
 pub(super) fn fault(doing: &str, file: &str, error: &rusqlite::Error) -> StoreError {
@@ -75,7 +81,9 @@ pub(super) fn fault(doing: &str, file: &str, error: &rusqlite::Error) -> StoreEr
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             return StoreError::Corrupt { what: file.to_owned(), reason: error.to_string() };
         }
-        Some(ErrorCode::DiskFull) => format!("the disk of {file} is full; free some space, then resume"),
+        Some(code) if is_full(code, Path::new(file)) => {
+            format!("the disk of {file} is full; free some space, then resume")
+        }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
             format!("{file} is not writable: {error}; make it writable, then resume")
         }

@@ -1,15 +1,17 @@
 //! The files of a data folder: the lock of its writer, and connections to its database.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use casebook_runtime::files;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::OpenError;
 
 pub(super) const DATABASE: &str = "casebook.db";
+const LOCK: &str = "casebook.lock";
 /// SQLite's page cache of a connection, in KiB.
 const CACHE_KIB: i64 = 2048;
 const BUSY: Duration = Duration::from_secs(10);
@@ -28,14 +30,43 @@ pub(super) fn reading(file: &Path) -> Result<Connection, rusqlite::Error> {
 /// The system may hold the lock of a killed process a little longer: how long the next process waits.
 pub(super) const PUT_AWAY: Duration = Duration::from_millis(500);
 
+/// What Casebook writes into a data folder. SQLite gives its other files the permissions of the database.
+const FILES: [&str; 8] =
+    [LOCK, DATABASE, "casebook.db-wal", "casebook.db-shm", "index.lock", "index.db", "index.db-wal", "index.db-shm"];
+const FOLDERS: [&str; 4] = ["evidence", "cluster", "demo", "uploads"];
+
+fn not_writable(folder: &Path) -> impl Fn(std::io::Error) -> OpenError {
+    |error| match error.kind() {
+        ErrorKind::StorageFull => OpenError::Full { folder: folder.to_path_buf() },
+        _ => OpenError::NotWritable { folder: folder.to_path_buf(), reason: error.to_string() },
+    }
+}
+
+/// Takes the files of the data folder away from all but their owner. A folder with other files in it may have other
+/// readers, so its own permissions are only reported.
+pub(super) fn private(folder: &Path) -> Result<(), OpenError> {
+    files::private_file(&folder.join(DATABASE)).map_err(not_writable(folder))?;
+    let inside = FILES.iter().chain(&FOLDERS).map(|name| folder.join(name)).filter(|path| path.exists());
+    let entries = std::fs::read_dir(folder).map_err(not_writable(folder))?.flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    let ours = names.all(|name| FILES.iter().chain(&FOLDERS).any(|known| name == *known));
+    for path in inside.chain(ours.then(|| folder.to_path_buf())) {
+        if let Err(error) = files::tighten(&path) {
+            tracing::warn!(path = %path.display(), %error, "other users may be able to read this; chmod go-rwx failed");
+        }
+    }
+    if let (false, Ok(Some(mode))) = (ours, files::loose(folder)) {
+        let (path, mode) = (folder.display(), format!("{mode:o}"));
+        tracing::warn!(%path, mode, "other users can enter the data folder, which has other files; chmod 700 it");
+    }
+    Ok(())
+}
+
 /// Locks the folder. The operating system releases the lock when the process ends, even after a crash.
 pub(super) fn lock(folder: &Path) -> Result<File, OpenError> {
-    let not_writable =
-        |error: std::io::Error| OpenError::NotWritable { folder: folder.to_path_buf(), reason: error.to_string() };
-    std::fs::create_dir_all(folder).map_err(not_writable)?;
-    let path = folder.join("casebook.lock");
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(not_writable)?;
+    let not_writable = not_writable(folder);
+    files::private_folder(folder).map_err(&not_writable)?;
+    let mut file = files::private_file(&folder.join(LOCK)).map_err(&not_writable)?;
     let end = Instant::now() + PUT_AWAY;
     let mut locked = file.try_lock();
     while matches!(locked, Err(TryLockError::WouldBlock)) && Instant::now() < end {

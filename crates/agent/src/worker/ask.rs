@@ -56,7 +56,9 @@ impl Worker {
             return Ok(Err("it has no model to ask; this is a defect of casebook".to_owned()));
         };
         let answer = models.ask(ask, patience.min(left)).await;
+        let answered = self.env.clock.now();
         let exchange = self.record_model(task, &key, asking, before, answer, started).await?;
+        time.stored += between(answered, self.env.clock.now());
         Ok(Ok(Input::Replied(Box::new(exchange))))
     }
 
@@ -135,10 +137,12 @@ pub(super) struct TaskTime {
     pub(super) begun: Timestamp,
     /// Time of recorded model calls.
     pub(super) before: Duration,
+    /// Time to record results. It does not count: a store that is full is no fault of the task.
+    pub(super) stored: Duration,
 }
 
 impl TaskTime {
     fn left(&self, now: Timestamp) -> Duration {
-        self.limit.saturating_sub(self.before + between(self.begun, now))
+        self.limit.saturating_sub(self.before + between(self.begun, now).saturating_sub(self.stored))
     }
 }

@@ -15,13 +15,13 @@ use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
 use super::mac::{EXPECTED, signed};
-use super::stream::{one, passing, taken};
+use super::stream::{one, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
 use crate::store::{Feed, Foreign, News, Once, Store, StoreError, follows, intact, read_events};
 
 /// Bytes of an artifact in one message. This must never change, since parts of two sizes do not fit together.
 const PART: usize = 512 * 1024;
-/// How long to wait for a store that does not answer. Losing finished work would mean paying for it twice.
+/// How long to wait for a server that does not answer a read.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(1);
 pub(super) const LAST: &str = "Casebook-Last";
@@ -62,8 +62,8 @@ impl NatsStore {
         self.tips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a message if the last message of its subject has the sequence `expected`. Waits for a server that is
-    /// away. A repeated write gives [`Written::Taken`].
+    /// Writes a message if the last message of its subject has the sequence `expected`. Waits for a server that is away
+    /// or does not store. A repeated write gives [`Written::Taken`].
     async fn write(
         &self,
         subject: &str,
@@ -79,17 +79,12 @@ impl NatsStore {
             .payload(bytes::Bytes::copy_from_slice(bytes))
             .headers(headers)
             .expected_last_subject_sequence(expected);
-        let mut patience = Patience::new();
-        loop {
-            let error = match self.nats.published(subject, message.clone()).await {
-                Ok(ack) => return Ok(Written::At(ack.sequence)),
-                Err(error) if taken(&error) => return Ok(Written::Taken),
-                Err(error) => error,
-            };
-            let forbidden = self.nats.refused.of(subject).is_some();
-            if forbidden || !passing(&error) || !patience.wait().await {
+        match self.nats.written(subject, message).await {
+            Ok(ack) => Ok(Written::At(ack.sequence)),
+            Err(error) if taken(&error) => Ok(Written::Taken),
+            Err(error) => {
                 let reason = self.nats.why(subject, &error);
-                return Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason });
+                Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason })
             }
         }
     }

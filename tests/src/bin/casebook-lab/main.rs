@@ -16,6 +16,7 @@ mod deceive;
 mod fuzz;
 mod index;
 mod load;
+mod noise;
 mod prompts;
 mod reply;
 mod sensor;
@@ -44,6 +45,8 @@ enum Lab {
     Deceive(deceive::Arguments),
     /// Put forged logs beside the demo's evidence and count those that are believed
     Sensor(sensor::Arguments),
+    /// Hide cases in records about others and count the events that stay on the Timeline
+    Noise(noise::Arguments),
     /// Give damaged inputs to the citation check, the evidence parsers and the message decoders
     Fuzz(fuzz::Arguments),
 }
@@ -61,6 +64,7 @@ impl Lab {
             Self::Index(arguments) => index::run(&arguments),
             Self::Deceive(arguments) => deceive::run(&arguments),
             Self::Sensor(arguments) => sensor::run(&arguments),
+            Self::Noise(arguments) => noise::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(arguments),
         }
     }
