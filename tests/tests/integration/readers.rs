@@ -75,8 +75,9 @@ fn number_before(text: &str, word: &str) -> usize {
 
 /// What an MCP client of this folder gets for each call.
 fn mcp(place: &Place, calls: &[(&str, Value)]) -> Vec<String> {
-    let mut command = place.command(&["mcp", "--evidence"]);
-    let mut server = command.arg(run::demo().join("evidence")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut command = place.command(&["mcp"]);
+    command.arg("--evidence").arg(run::demo().join("evidence")).stdin(Stdio::piped());
+    let mut server = command.spawn().unwrap();
     let mut input = server.stdin.take().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     let mut send = |message: Value| writeln!(input, "{message}").unwrap();
