@@ -1,0 +1,7 @@
+//! What pages show, computed from the log and its state. No clock, no I/O.
+
+pub mod alert;
+pub mod row;
+pub mod spans;
+pub mod told;
+pub mod zone;
