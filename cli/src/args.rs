@@ -14,6 +14,7 @@ mod mcp;
 mod measure;
 mod record;
 mod team;
+mod serve;
 mod tools;
 
 pub use check::{Check, Format};
@@ -21,6 +22,7 @@ pub use mcp::{Evidence, Mcp};
 pub use measure::{Backtest, Doctor};
 pub use record::{Export, List, Show, Verify};
 pub use team::{Cluster, SendAlert, Watch};
+pub use serve::Serve;
 pub use tools::ShowTools;
 
 const AFTER: &str = "\
@@ -32,6 +34,7 @@ Examples:
   casebook investigate alert.json --evidence logs/ --models models.toml
   casebook export 3f2a --format html --output report.html
   casebook verify 3f2a --evidence logs/
+  casebook serve --evidence logs/ --open
   casebook cluster --evidence logs/
   casebook alert alert.json --nats nats://127.0.0.1:4222
 
@@ -134,6 +137,8 @@ pub enum Command {
     Check(Check),
     /// Serve the tools over a folder of log files to any MCP client
     Evidence(Evidence),
+    /// Serve the pages and the HTTP API on this machine: watch, replay and launch investigations
+    Serve(Serve),
     /// Serve Casebook itself to any MCP client: open investigations, and read and search them
     Mcp(Mcp),
 }
@@ -172,6 +177,12 @@ pub struct Investigate {
 /// `casebook demo`
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// Show the investigation in a browser while it runs, and keep serving until Ctrl-C
+    #[arg(long, conflicts_with_all = ["verbose"])]
+    pub serve: bool,
+    /// The address of the server
+    #[command(flatten)]
+    pub place: serve::Place,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub out: PathBuf,

@@ -12,7 +12,7 @@ use super::alert;
 const PAUSES: u32 = 10;
 const AT_LEAST: std::time::Duration = std::time::Duration::from_secs(120);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     Damaged,
