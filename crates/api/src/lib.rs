@@ -9,4 +9,5 @@ pub mod http;
 pub mod model;
 pub mod pages;
 pub mod problem;
+pub mod routes;
 pub mod team;

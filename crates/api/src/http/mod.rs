@@ -19,8 +19,10 @@ mod api;
 mod feed;
 mod forms;
 mod guard;
+mod one;
 mod pages;
 mod read;
+mod upload;
 
 /// How often another process's events are looked for while a page listens.
 const LOOK: Duration = Duration::from_millis(200);

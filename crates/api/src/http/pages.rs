@@ -9,9 +9,14 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
+use serde_json::{Value, json};
+
 use super::read::{self, Query};
 use super::{App, answer, forms};
-use crate::pages::{case, fleet, problem};
+use crate::cases::Held;
+use crate::model::insights as numbers;
+use crate::pages::evidence::{self as evidence_page, Wanted};
+use crate::pages::{call, case, compare as compare_page, fleet, insights as insights_page, problem, settings as settings_page, task};
 use crate::problem::{Kind, Problem};
 
 const STYLE: &str = include_str!("../../assets/style.css");
@@ -22,6 +27,13 @@ pub(super) fn router() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home))
         .route("/i/{id}", get(investigation))
+        .route("/i/{id}/t/{task}", get(invocation))
+        .route("/i/{id}/c/{call}", get(tool_call))
+        .route("/evidence", get(evidence))
+        .route("/compare", get(compare))
+        .route("/insights", get(insights))
+        .route("/launch", get(forms::launch).post(forms::launched))
+        .route("/settings", get(settings))
         .route("/problems/{name}", get(about))
         .route("/preferences", post(forms::preferences))
         .route("/static/{name}", get(file))
@@ -83,6 +95,118 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
         Ok(case::page(&case, if tab.is_empty() { usual } else { tab }))
     };
     shown(&app, &asked, page.await)
+}
+
+async fn invocation(State(app): State<Arc<App>>, Path((id, task)): Path<(String, String)>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(&id)?, None).await?;
+        let frame = asked.frame(&app);
+        let case = moment.case(&frame);
+        let span = case.spans.iter().find(|span| span.task.as_str() == task);
+        let span = span.ok_or_else(|| Problem::new(Kind::NotFound, "this investigation has no such task"))?;
+        let view = super::one::bytes(&app, &span.view).await?;
+        Ok(task::page(&case, span, &view))
+    };
+    shown(&app, &asked, page.await)
+}
+
+async fn tool_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, String)>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(&id)?, None).await?;
+        let frame = asked.frame(&app);
+        let case = moment.case(&frame);
+        let made = super::one::tool(&moment, &call)?;
+        let result = super::one::bytes(&app, &made.result).await?;
+        let cited = cited(&case, asked.get("cite"));
+        let record = cited.as_ref().and_then(|one| one.cited.records.first()).filter(|record| record.artifact().is_none());
+        let around = match (record, &app.team) {
+            (Some(record), Some(team)) => {
+                let arguments = json!({"file": record.file, "line": record.line, "sources": [record.source], "before_seconds": 3600, "after_seconds": 3600, "limit": 9});
+                team.look(&moment.id, "around", &arguments).await.ok()
+            }
+            _ => None,
+        };
+        Ok(call::page(&case, made, &String::from_utf8_lossy(&result), cited.as_ref(), around.as_ref()))
+    };
+    shown(&app, &asked, page.await)
+}
+
+/// The citation that `FINDING.NUMBER` names.
+fn cited<'c>(case: &'c case::Case<'_>, text: &str) -> Option<call::Cited<'c>> {
+    let (finding, number) = text.rsplit_once('.')?;
+    let number: usize = number.parse().ok()?;
+    let found = case.report.findings.iter().find(|found| found.finding.id.as_str() == finding)?;
+    Some(call::Cited { found, number, cited: found.citations.get(number.checked_sub(1)?)? })
+}
+
+async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(asked.get("id"))?, None).await?;
+        let frame = asked.frame(&app);
+        let get = |name: &str| asked.get(name).to_owned();
+        let line = read::number(&asked.query, "line")?;
+        let wanted = Wanted { q: get("q"), source: get("source"), from: get("from"), to: get("to"), file: get("file"), line };
+        let (tool, arguments) = looked_for(&wanted);
+        let found = match &app.team {
+            Some(team) => team.look(&moment.id, tool, &arguments).await,
+            None => Err("this server has no evidence".to_owned()),
+        };
+        Ok(evidence_page::page(&moment.case(&frame), &wanted, &found))
+    };
+    shown(&app, &asked, page.await)
+}
+
+fn looked_for(wanted: &Wanted) -> (&'static str, Value) {
+    if let Some(line) = wanted.line {
+        return ("around", json!({"file": wanted.file, "line": line, "before_seconds": 300, "after_seconds": 300, "limit": 100}));
+    }
+    let mut arguments = json!({"limit": 100});
+    let set = [("from", &wanted.from), ("to", &wanted.to)];
+    for (name, text) in set.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
+        arguments[name] = json!(text.trim());
+    }
+    if !wanted.q.is_empty() {
+        arguments["terms"] = json!([wanted.q]);
+    }
+    if !wanted.source.is_empty() {
+        arguments["sources"] = json!([wanted.source]);
+    }
+    ("search", arguments)
+}
+
+async fn compare(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let page = async {
+        let rows = app.cases.rows().await?;
+        let frame = asked.frame(&app);
+        let chosen = [asked.get("a"), asked.get("b")];
+        if chosen.iter().any(|id| id.is_empty()) {
+            return Ok(compare_page::page(&frame, &rows, chosen, None));
+        }
+        let a = read::moment(&app, read::id(chosen[0])?, None).await?;
+        let b = read::moment(&app, read::id(chosen[1])?, None).await?;
+        let sides = [&a, &b].map(|one| compare_page::Side { row: &one.row, report: &one.report });
+        Ok(compare_page::page(&frame, &rows, chosen, Some(sides)))
+    };
+    shown(&app, &asked, page.await)
+}
+
+/// Every investigation that can be read.
+pub(super) async fn every(app: &App) -> Result<Vec<Arc<Held>>, Problem> {
+    let mut all = Vec::new();
+    for row in app.cases.rows().await?.iter().filter(|row| row.trouble.is_none()) {
+        all.push(app.cases.read(&row.id).await?);
+    }
+    Ok(all)
+}
+
+async fn insights(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let page = every(&app).await.map(|all| insights_page::page(&asked.frame(&app), &numbers::of(&all)));
+    shown(&app, &asked, page)
+}
+
+async fn settings(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let all = app.team.as_ref().map(|team| team.settings()).unwrap_or_default();
+    shown(&app, &asked, Ok(settings_page::page(&asked.frame(&app), &all)))
 }
 
 async fn about(State(app): State<Arc<App>>, Path(name): Path<String>, asked: Asked) -> Response {

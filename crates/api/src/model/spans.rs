@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use casebook_protocol::{ArtifactId, Domain, Event, FindingId, Phase, Player, Recorded, TaskId, TaskKind, Timestamp, Usage};
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Span {
     pub task: TaskId,
     pub kind: TaskKind,
