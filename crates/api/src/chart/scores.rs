@@ -14,29 +14,32 @@ pub struct Dot {
 const WIDTH: f64 = 1000.0;
 const EDGES: [f64; 6] = [0.0, 0.3, 0.5, 0.7, 0.9, 1.0];
 const RADIUS: f64 = 6.0;
-/// The highest pile before dots overlap.
-const MOST: f64 = 96.0;
+const STEP: f64 = 14.0;
+/// Dots on top of each other.
+const HIGH: usize = 7;
 
 #[must_use]
 pub fn scores(dots: &[Dot]) -> Markup {
-    // Dots of one column are piled up.
     let mut piles: std::collections::BTreeMap<u32, usize> = std::collections::BTreeMap::new();
-    let column = |score: f64| (score * 60.0).round().clamp(0.0, 60.0) as u32;
+    let column = |score: f64| (score * 50.0).round().clamp(0.0, 50.0) as u32;
+    let mut levels = Vec::new();
     for dot in dots {
-        *piles.entry(column(dot.score)).or_default() += 1;
+        let pile = piles.entry(column(dot.score)).or_default();
+        levels.push(*pile);
+        *pile += 1;
     }
-    let highest = piles.values().copied().max().unwrap_or(1) as f64;
-    let rise = (RADIUS * 2.0 + 1.0).min(MOST / highest);
-    let floor = 30.0 + rise * highest;
+    let rows = piles.values().copied().max().unwrap_or(1).clamp(2, HIGH) as f64;
+    let floor = 30.0 + STEP * rows;
     let height = floor + 40.0;
-    let mut used: std::collections::BTreeMap<u32, usize> = std::collections::BTreeMap::new();
     let placed: Vec<(f64, f64, &Dot)> = dots
         .iter()
-        .map(|dot| {
-            let column = column(dot.score);
-            let level = used.entry(column).or_default();
-            *level += 1;
-            (14.0 + f64::from(column) / 60.0 * (WIDTH - 28.0), floor - RADIUS - 2.0 - rise * (*level as f64 - 1.0), dot)
+        .zip(&levels)
+        .map(|(dot, level)| {
+            // A full pile goes on beside itself: left, right, left.
+            let (beside, row) = (level / HIGH, level % HIGH);
+            let side = beside.div_ceil(2) as f64 * STEP * if beside % 2 == 0 { 1.0 } else { -1.0 };
+            let x = 14.0 + f64::from(column(dot.score)) / 50.0 * (WIDTH - 28.0) + side;
+            (x, floor - RADIUS - 3.0 - STEP * row as f64, dot)
         })
         .collect();
     let x = |score: f64| 14.0 + score * (WIDTH - 28.0);

@@ -25,7 +25,7 @@ pub fn strip(last: u64, at: u64, segments: &[Segment], marks: &[Mark]) -> Markup
     let x = |seq: u64| 4.0 + part(seq.saturating_sub(1) as f64, last.max(2) as f64 - 1.0, WIDTH - 8.0);
     html! {
         div.chart-wrap {
-        svg.chart viewBox={ "0 0 " (WIDTH) " 54" } role="group" aria-label={ "Event " (at) " of " (last) } {
+        svg.chart viewBox={ "0 0 " (WIDTH) " 44" } role="group" aria-label={ "Event " (at) " of " (last) } {
             @for one in segments {
                 @let (from, to) = (x(one.from), x(one.to));
                 g class=(one.class) {
@@ -41,11 +41,7 @@ pub fn strip(last: u64, at: u64, segments: &[Segment], marks: &[Mark]) -> Markup
                 }
             }
             @let now = x(at);
-            rect.track x="4" y="42" width=(px(WIDTH - 8.0)) height="4" rx="2" {}
-            g.c1 {
-                rect.fill x="4" y="42" width=(px((now - 4.0).max(0.0))) height="4" rx="2" {}
-                circle.fill.ring cx=(px(now)) cy="44" r="7" {}
-            }
+            path.big d={ "M" (px(now - 6.0)) " 44h12l-6 -7z" } {}
         }
         }
     }

@@ -4,7 +4,7 @@ use casebook_protocol::{Timestamp, between};
 use maud::{Markup, html};
 
 use super::{part, px};
-use crate::model::zone::age;
+use crate::pages::parts::length;
 
 pub struct Line {
     pub name: String,
@@ -48,7 +48,7 @@ pub fn waterfall(title: &str, lines: &[Line]) -> Markup {
                 @let share = f64::from(n) / 4.0;
                 @let at = LEFT + share * (WIDTH - LEFT - 64.0);
                 line.grid x1=(px(at)) x2=(px(at)) y1="18" y2=(px(height)) {}
-                text x=(px(at)) y="11" text-anchor=(if n == 0 { "start" } else { "middle" }) { (age(std::time::Duration::from_secs_f64(whole * share))) }
+                text x=(px(at)) y="11" text-anchor=(if n == 0 { "start" } else { "middle" }) { (length(std::time::Duration::from_secs_f64(whole * share))) }
             }
             @for (y, line) in &placed {
                 @if let Some(heading) = &line.heading { text.big x="0" y=(px(y - 6.0)) { (heading) } }
@@ -57,7 +57,7 @@ pub fn waterfall(title: &str, lines: &[Line]) -> Markup {
                     rect x="0" y=(px(*y)) width=(WIDTH) height=(ROW) opacity="0" {}
                     text x="10" y=(px(y + 14.0)) { (line.name) }
                     rect.fill x=(px(x(line.from))) y=(px(y + 4.0)) width=(px((x(line.to) - x(line.from)).max(3.0))) height="12" rx="3" {}
-                    text x=(px(x(line.to).max(x(line.from) + 3.0) + 6.0)) y=(px(y + 14.0)) { (super::super::pages::parts::length(between(line.from, line.to))) }
+                    text x=(px(x(line.to).max(x(line.from) + 3.0) + 6.0)) y=(px(y + 14.0)) { (length(between(line.from, line.to))) }
                 }
             }
         }

@@ -121,7 +121,7 @@ async fn tool_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, 
         let record = cited.as_ref().and_then(|one| one.cited.records.first()).filter(|record| record.artifact().is_none());
         let around = match (record, &app.team) {
             (Some(record), Some(team)) => {
-                let arguments = json!({"file": record.file, "line": record.line, "sources": [record.source], "before_seconds": 3600, "after_seconds": 3600, "limit": 9});
+                let arguments = json!({"file": record.file, "line": record.line, "sources": [record.source], "before_seconds": 3600, "after_seconds": 3600, "limit": 200});
                 team.look(&moment.id, "around", &arguments).await.ok()
             }
             _ => None,

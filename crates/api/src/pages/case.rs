@@ -101,7 +101,7 @@ pub fn page(case: &Case<'_>, tab: &str) -> String {
     let body = html! {
         (head(case))
         @if case.at.is_some() { (player::past(case)) }
-        @if case.at.is_none() { div #hero data-part { (hero::show(case)) } }
+        @if case.at.is_none() { div #hero data-part { @if tab == "timeline" { (hero::show(case)) } @else { (hero::brief(case)) } } }
         section.card #player data-part aria-label="Moments of the investigation" { (player::show(case, tab)) }
         div.stack.wide {
             nav.tabs #tabs data-part aria-label="Parts of the case" {

@@ -108,7 +108,7 @@ impl Frame {
 
     fn foot(&self, live: Live<'_>) -> Markup {
         let state = match (live, self.investigates) {
-            (Live::Still, _) => "fixed moment",
+            (Live::Still, _) => "complete",
             (_, true) => "loaded once",
             (_, false) => "reading, not investigating",
         };

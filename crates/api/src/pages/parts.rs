@@ -108,7 +108,7 @@ pub fn ago(frame: &Frame, at: Timestamp) -> Markup {
 pub fn moment(frame: &Frame, when: &EventTime) -> Markup {
     html! {
         time datetime=(when.at) title=(words::moment(when)) { (frame.zone.moment(when)) }
-        span.basis { (when.basis.meaning()) @if !when.field.is_empty() { " · " (when.field) } }
+        " " span.basis { (when.basis.meaning()) @if !when.field.is_empty() { " · " (when.field) } }
     }
 }
 

@@ -62,7 +62,7 @@ fn scored(case: &Case<'_>, one: &Reviewed) -> Markup {
     let later = case.present.and_then(|present| present.known.get(&one.finding.id)).filter(|now| now.score != one.score);
     html! {
         li {
-            div.row.apart { (case.with_links(|links| links.ids(std::slice::from_ref(&one.finding.id)))) (parts::score(one.score, words::label(one.score))) }
+            div.row.apart { (case.with_links(|links| links.ids(std::slice::from_ref(&one.finding.id)))) (parts::score(one.score, "")) }
             @if let Some(later) = later { p.small.soft { "later " (later.score) } }
         }
     }

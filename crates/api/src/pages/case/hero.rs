@@ -26,6 +26,21 @@ pub fn show(case: &Case<'_>) -> Markup {
     }
 }
 
+/// The answer in one line, for pages that are about something else.
+#[must_use]
+pub fn brief(case: &Case<'_>) -> Markup {
+    let concluded = case.state.conclusion.is_some();
+    let (tone, icon) = if concluded { parts::verdict_look(case.report.verdict) } else { ("calm", Icon::Spinner) };
+    html! {
+        section.card.brief.(tone) aria-label="Answer" {
+            p.verdict { (icon.show()) @if concluded { (words::verdict(case.report.verdict)) } @else { "No verdict yet" } }
+            p.soft { @if concluded { (words::capital(words::meaning(case.report.verdict))) "." } @else { (words::count(case.report.findings.len() as u64, "finding")) " so far, round " (case.state.round) "." } }
+            @if case.state.timeline.is_some() { (parts::score(case.report.timeline.score, case.report.timeline.label.name())) }
+            a href={ "/i/" (case.id) } { "The whole answer" }
+        }
+    }
+}
+
 fn answer(case: &Case<'_>) -> Markup {
     let report = case.report;
     let (_, icon) = parts::verdict_look(report.verdict);
@@ -37,10 +52,10 @@ fn answer(case: &Case<'_>) -> Markup {
         }
         @if let Some(reason) = &report.stop_reason { (parts::note("open", Icon::Clock, &html! { "Ended early: " (reason) })) }
         @if !report.actions.is_empty() {
-            div.stack { h2 { "Do first" } (folded(&report.actions, "more actions", true, &|text| links.sentence(text))) }
+            div.stack { h2 { "Do first" } (folded(&report.actions, "action", true, &|text| links.sentence(text))) }
         }
         @if !report.ruling.missing.is_empty() {
-            div.stack { h2 { "Missing" } (folded(&report.ruling.missing, "more", false, &|text| links.sentence(text))) }
+            div.stack { h2 { "Missing" } (folded(&report.ruling.missing, "point", false, &|text| links.sentence(text))) }
         }
         @if !report.ruling.grounds.is_empty() {
             details { summary { "Why this verdict: " (words::count(report.ruling.grounds.len() as u64, "ground")) }
@@ -64,7 +79,7 @@ fn folded(items: &[String], more: &str, numbered: bool, show: &dyn Fn(&str) -> M
         @if numbered { ol.steps { @for item in part { li { span { (show(item)) } } } } } @else { ul.bullets { @for item in part { li { (show(item)) } } } }
     };
     let (first, rest) = items.split_at(SHOWN.min(items.len()));
-    html! { (list(first)) @if !rest.is_empty() { details { summary { (rest.len()) " " (more) } (list(rest)) } } }
+    html! { (list(first)) @if !rest.is_empty() { details { summary { (words::count(rest.len() as u64, &format!("more {more}"))) } (list(rest)) } } }
 }
 
 fn so_far(case: &Case<'_>) -> Markup {

@@ -92,9 +92,10 @@ fn pause(case: &Case<'_>, n: usize) -> Option<std::time::Duration> {
 
 fn one(case: &Case<'_>, n: usize, event: &ReportEvent) -> Markup {
     html! {
+        @if let Some(day) = day(case, n) { li.day { span.right.label { (day) } } }
         @if let Some(pause) = pause(case, n) { li.pause { span.right { (parts::length(pause)) } span {} span { "no event" } } }
         li #{ "e-" (n + 1) } {
-            div.right { (parts::moment(case.frame, &event.when)) }
+            div.right { (time(case, event)) }
             span class={ "dot s" (parts::step(event.score)) } {}
             div {
                 p.what { (case.with_links(|links| links.sentence(&event.description))) }
@@ -107,6 +108,25 @@ fn one(case: &Case<'_>, n: usize, event: &ReportEvent) -> Markup {
             }
         }
     }
+}
+
+/// The time of day; the day stands above its first event.
+fn time(case: &Case<'_>, event: &ReportEvent) -> Markup {
+    let shown = case.frame.zone.moment(&event.when);
+    let day = case.frame.zone.day(event.when.at);
+    let short = if event.when.until.is_none() { shown.strip_prefix(&day).map(str::trim) } else { None };
+    html! {
+        time datetime=(event.when.at) title=(words::moment(&event.when)) { (short.filter(|text| !text.is_empty()).unwrap_or(&shown)) }
+        span.basis { (event.when.basis.meaning()) @if !event.when.field.is_empty() { " · " (event.when.field) } }
+    }
+}
+
+/// The day, if it is not that of the event before.
+fn day(case: &Case<'_>, n: usize) -> Option<String> {
+    let events = &case.report.timeline.events;
+    let of = |n: usize| events.get(n).map(|event| case.frame.zone.day(event.when.at));
+    let before = n.checked_sub(1).and_then(of);
+    of(n).filter(|day| before.as_ref() != Some(day))
 }
 
 /// The record, linked to the tool call that returned it with the quote marked.
