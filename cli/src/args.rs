@@ -13,16 +13,16 @@ mod check;
 mod mcp;
 mod measure;
 mod record;
-mod team;
 mod serve;
+mod team;
 mod tools;
 
 pub use check::{Check, Format};
 pub use mcp::{Evidence, Mcp};
 pub use measure::{Backtest, Doctor};
 pub use record::{Export, List, Show, Verify};
-pub use team::{Cluster, SendAlert, Watch};
 pub use serve::Serve;
+pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
 
 const AFTER: &str = "\

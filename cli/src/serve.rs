@@ -111,7 +111,9 @@ impl Team for Desk {
         }
         let about = self.given.evidence.as_ref().map_or_else(
             || "the servers of the team folder".to_owned(),
-            |folder| folder.file_name().map_or_else(|| "the given folder".into(), |name| name.to_string_lossy().into_owned()),
+            |folder| {
+                folder.file_name().map_or_else(|| "the given folder".into(), |name| name.to_string_lossy().into_owned())
+            },
         );
         let mut all = vec![Body { name: GIVEN.to_owned(), about }];
         let uploads = std::fs::read_dir(self.data.join(UPLOADS)).into_iter().flatten().flatten();
@@ -150,7 +152,10 @@ impl Team for Desk {
         let budget = &self.budget;
         let row = |name: &str, value: String| (name.to_owned(), value);
         vec![
-            row("Who thinks", if self.models { "models of the models file".into() } else { "the built-in analyst".into() }),
+            row(
+                "Who thinks",
+                if self.models { "models of the models file".into() } else { "the built-in analyst".into() },
+            ),
             row("Investigates", if self.has_team() { "yes".into() } else { "no: this server only reads".into() }),
             row("Model calls", budget.model_calls.to_string()),
             row("Tool calls", budget.tool_calls.to_string()),

@@ -20,7 +20,8 @@ pub(super) async fn run(data: &Path, args: &Demo, screen: &mut Screen) -> Result
     if args.serve {
         let alert = case.join("alert.json");
         let sources = EvidenceArgs { evidence: Some(case.join("evidence")), team: Some(case.join("team")) };
-        let wanted = Serve { sources, place: args.place.clone(), models: args.models.clone(), budget: args.budget.clone() };
+        let wanted =
+            Serve { sources, place: args.place.clone(), models: args.models.clone(), budget: args.budget.clone() };
         return super::serve::with_alert(data, &wanted, Some(&alert), screen).await;
     }
     let investigate = Investigate {

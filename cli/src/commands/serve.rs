@@ -72,7 +72,10 @@ pub(super) async fn with_alert(
 fn announce(url: &str, investigates: bool, screen: &mut Screen) {
     screen.line(format_args!("{}  {url}", paint(BOLD, "Open")));
     let does = if investigates { "investigates and shows" } else { "shows, and does not investigate" };
-    screen.line(paint(DIM, format_args!("casebook serve {does}; the address has a key, so do not share it; stop with Ctrl-C")));
+    screen.line(paint(
+        DIM,
+        format_args!("casebook serve {does}; the address has a key, so do not share it; stop with Ctrl-C"),
+    ));
 }
 
 fn failure(error: &ServeError) -> Failure {

@@ -135,8 +135,7 @@ impl StoreCases {
         }
         let grown = Arc::make_mut(&mut held);
         for entry in tail {
-            follows(&grown.state, &entry)
-                .map_err(|reason| HubError::Broken { investigation: id.clone(), reason })?;
+            follows(&grown.state, &entry).map_err(|reason| HubError::Broken { investigation: id.clone(), reason })?;
             grown.state.apply(&entry);
             grown.log.push(entry);
         }

@@ -7,6 +7,7 @@ pub mod cases;
 pub mod chart;
 pub mod http;
 pub mod model;
+pub mod openapi;
 pub mod pages;
 pub mod problem;
 pub mod routes;

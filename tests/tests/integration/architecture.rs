@@ -69,10 +69,16 @@ const ARROWS: [(&str, &[&str]); 14] = [
     ("director", &["agent", "protocol", "runtime", "trust"]),
     ("critic", &["agent", "protocol", "runtime", "trust"]),
     ("expert", &["agent", "evidence", "protocol", "runtime", "trust"]),
-    ("cli", &["agent", "api", "critic", "director", "evidence", "expert", "hub", "protocol", "report", "runtime", "trust"]),
+    (
+        "cli",
+        &["agent", "api", "critic", "director", "evidence", "expert", "hub", "protocol", "report", "runtime", "trust"],
+    ),
     (
         "tests",
-        &["agent", "api", "cli", "critic", "director", "evidence", "expert", "hub", "protocol", "report", "runtime", "trust"],
+        &[
+            "agent", "api", "cli", "critic", "director", "evidence", "expert", "hub", "protocol", "report", "runtime",
+            "trust",
+        ],
     ),
 ];
 

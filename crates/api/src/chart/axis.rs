@@ -180,7 +180,8 @@ mod tests {
         let point = |n: usize| Point { at: at(7), until: None, step: 4, label: format!("e{n}"), href: "#".into() };
         let points: Vec<Point> = (0..3).map(point).collect();
         let svg = axis(&Zone::default(), &points, None).into_string();
-        let heights: std::collections::BTreeSet<&str> = svg.split("cy=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let heights: std::collections::BTreeSet<&str> =
+            svg.split("cy=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert_eq!(heights.len(), 3, "{svg}");
     }
 }

@@ -81,9 +81,11 @@ mod tests {
 
     #[test]
     fn each_dot_is_counted_in_its_band() {
-        let dots: Vec<Dot> = [0.1, 0.3, 0.69, 0.7, 1.0].map(|score| Dot { score, label: String::new(), href: String::new() }).into();
+        let dots: Vec<Dot> =
+            [0.1, 0.3, 0.69, 0.7, 1.0].map(|score| Dot { score, label: String::new(), href: String::new() }).into();
         let svg = scores(&dots).into_string();
-        let counts: Vec<&str> = svg.split("y=\"14\" text-anchor=\"middle\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
+        let counts: Vec<&str> =
+            svg.split("y=\"14\" text-anchor=\"middle\">").skip(1).filter_map(|rest| rest.split('<').next()).collect();
         assert_eq!(counts, ["1", "1", "1", "1", "1"]);
     }
 }

@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::App;
-use crate::pages::frame::{Frame, Theme};
 use crate::pages;
+use crate::pages::frame::{Frame, Theme};
 use crate::problem::{Kind, Problem};
 
 /// Changes with the program, so that a new one is not answered with what an old one kept.
@@ -36,7 +36,8 @@ pub(super) fn problem(app: &App, problem: &Problem, path: &str, page: bool) -> R
         return (status, html(pages::problem::page(&plain(app), problem))).into_response();
     }
     let retry = matches!(problem.kind, Kind::TooMany).then_some((header::RETRY_AFTER, "60"));
-    let mut response = (status, [(header::CONTENT_TYPE, "application/problem+json")], problem.json(path)).into_response();
+    let mut response =
+        (status, [(header::CONTENT_TYPE, "application/problem+json")], problem.json(path)).into_response();
     if let Some((name, value)) = retry {
         response.headers_mut().insert(name, axum::http::HeaderValue::from_static(value));
     }
@@ -49,11 +50,16 @@ pub(super) fn tagged<T: Serialize>(headers: &HeaderMap, tag: &str, fixed: bool, 
     let cache = if fixed { "private, max-age=31536000, immutable" } else { "private, no-cache" };
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
-        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag), (header::CACHE_CONTROL, cache.to_owned())]).into_response();
+        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag), (header::CACHE_CONTROL, cache.to_owned())])
+            .into_response();
     }
     match serde_json::to_vec(body) {
         Ok(bytes) => {
-            let headers = [(header::CONTENT_TYPE, "application/json".to_owned()), (header::ETAG, tag), (header::CACHE_CONTROL, cache.to_owned())];
+            let headers = [
+                (header::CONTENT_TYPE, "application/json".to_owned()),
+                (header::ETAG, tag),
+                (header::CACHE_CONTROL, cache.to_owned()),
+            ];
             (headers, bytes).into_response()
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
@@ -69,7 +75,8 @@ pub(super) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
 
 /// Bytes from evidence or a model: downloaded, never shown as a page.
 pub(super) fn raw(name: &str, kind: &'static str, bytes: Vec<u8>) -> Response {
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '-' }).collect();
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '-' }).collect();
     let built = HttpResponse::builder()
         .header(header::CONTENT_TYPE, kind)
         .header(header::CONTENT_DISPOSITION, format!("attachment; filename=\"{plain}\""))

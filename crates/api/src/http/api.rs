@@ -17,9 +17,10 @@ use super::pages::Asked;
 use super::read::{self, Moment};
 use super::{App, answer, feed, one, upload};
 use crate::model::insights;
+use crate::openapi::openapi;
 use crate::pages::fleet::Filter;
 use crate::problem::{Kind, Problem};
-use crate::routes::{Endpoint, ROUTES, Route, Verb, openapi};
+use crate::routes::{Endpoint, ROUTES, Route, Verb};
 
 const PAGE: u64 = 50;
 const MOST: u64 = 200;
@@ -56,7 +57,8 @@ impl Call {
 }
 
 pub(super) fn router() -> Router<Arc<App>> {
-    let mut router = Router::new().route("/api/v1/openapi.json", get(|| async { answer::json(StatusCode::OK, &openapi()) }));
+    let mut router =
+        Router::new().route("/api/v1/openapi.json", get(|| async { answer::json(StatusCode::OK, &openapi()) }));
     for route in ROUTES {
         let filter = match route.verb {
             Verb::Get => MethodFilter::GET,
@@ -117,7 +119,8 @@ async fn dispatch(app: &Arc<App>, endpoint: Endpoint, call: Call, body: Body) ->
             Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": null})))
         }
         Endpoint::Settings => {
-            let all: BTreeMap<String, String> = app.team.as_ref().map(|team| team.settings()).unwrap_or_default().into_iter().collect();
+            let all: BTreeMap<String, String> =
+                app.team.as_ref().map(|team| team.settings()).unwrap_or_default().into_iter().collect();
             Ok(answer::json(StatusCode::OK, &all))
         }
         Endpoint::Uploads => upload::begin(app),
@@ -136,7 +139,13 @@ fn cursor(filter: &Filter, last: &str) -> String {
 
 async fn investigations(app: &App, call: &Call) -> Result<Response, Problem> {
     let get = |name: &str| call.asked.get(name).to_owned();
-    let filter = Filter { status: get("status"), severity: get("severity"), verdict: get("verdict"), q: get("q"), after: String::new() };
+    let filter = Filter {
+        status: get("status"),
+        severity: get("severity"),
+        verdict: get("verdict"),
+        q: get("q"),
+        after: String::new(),
+    };
     let limit = call.limit(MOST)?;
     let now = app.clock.now();
     let rows = app.cases.rows().await?;
@@ -156,7 +165,12 @@ async fn investigations(app: &App, call: &Call) -> Result<Response, Problem> {
 }
 
 /// A page of things that are in order, after the one with the id of the cursor.
-pub(super) fn page<T: Serialize>(call: &Call, moment: &Moment, all: &[T], id: impl Fn(&T) -> String) -> Result<Response, Problem> {
+pub(super) fn page<T: Serialize>(
+    call: &Call,
+    moment: &Moment,
+    all: &[T],
+    id: impl Fn(&T) -> String,
+) -> Result<Response, Problem> {
     let limit = if call.asked.get("limit").is_empty() { all.len().max(1) } else { call.limit(EVENTS)? };
     let after = call.asked.get("cursor");
     let start = match after {
@@ -184,8 +198,13 @@ async fn events(app: &Arc<App>, call: &Call) -> Result<Response, Problem> {
     let moment = read::moment(app, id, None).await?;
     let (kind, task) = (call.asked.get("type"), call.asked.get("task"));
     let kept = |entry: &&Recorded| {
-        let value = if kind.is_empty() && task.is_empty() { return true } else { serde_json::to_value(&entry.event).unwrap_or_default() };
-        (kind.is_empty() || value["type"] == kind) && (task.is_empty() || value["task"] == task)
+        let value = if kind.is_empty() && task.is_empty() {
+            return true;
+        } else {
+            serde_json::to_value(&entry.event).unwrap_or_default()
+        };
+        let is = |name: &str, wanted: &str| wanted.is_empty() || value.get(name).is_some_and(|value| value == wanted);
+        is("type", kind) && is("task", task)
     };
     let mut all = moment.held().log.iter().filter(|entry| entry.seq >= from).filter(kept);
     let items: Vec<&Recorded> = all.by_ref().take(limit).collect();
@@ -202,8 +221,11 @@ async fn launch(app: &App, call: &Call, body: Body) -> Result<Response, Problem>
     let most = MAX_ALERT_BYTES + 4096;
     let bytes = to_bytes(body, most).await;
     let bytes = bytes.map_err(|_| Problem::new(Kind::TooLarge, format!("expected at most {most} bytes")))?;
-    let body: Value = serde_json::from_slice(&bytes).map_err(|e| Problem::new(Kind::Unreadable, format!("the body is not JSON: {e}")))?;
-    let Value::Object(fields) = &body else { return Err(Problem::new(Kind::Invalid, "expected an object with `alert`")) };
+    let body: Value = serde_json::from_slice(&bytes)
+        .map_err(|e| Problem::new(Kind::Unreadable, format!("the body is not JSON: {e}")))?;
+    let Value::Object(fields) = &body else {
+        return Err(Problem::new(Kind::Invalid, "expected an object with `alert`"));
+    };
     if let Some(name) = fields.keys().find(|name| !["alert", "source"].contains(&name.as_str())) {
         return Err(Problem::new(Kind::Invalid, format!("/{name}: unknown field; known: alert, source")));
     }

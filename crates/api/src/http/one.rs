@@ -30,8 +30,12 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
             Ok(answer::tagged(&call.asked.headers, &format!("s{seq}"), true, entry))
         }
         Endpoint::Journal => page(call, &moment, &state.journal, |entry| entry.seq.to_string()),
-        Endpoint::Review => state.review.as_ref().map(|review| call.of(&moment, review)).ok_or_else(|| missing("Review yet")),
-        Endpoint::Timeline => state.timeline.as_ref().map(|timeline| call.of(&moment, timeline)).ok_or_else(|| missing("Timeline yet")),
+        Endpoint::Review => {
+            state.review.as_ref().map(|review| call.of(&moment, review)).ok_or_else(|| missing("Review yet"))
+        }
+        Endpoint::Timeline => {
+            state.timeline.as_ref().map(|timeline| call.of(&moment, timeline)).ok_or_else(|| missing("Timeline yet"))
+        }
         Endpoint::Findings => findings(call, &moment),
         Endpoint::Finding => {
             let found = report.findings.iter().find(|found| found.finding.id.as_str() == call.named("finding"));
@@ -53,7 +57,9 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
         Endpoint::Reply => reply(app, call, &moment).await,
         Endpoint::Calls => {
             let task = call.asked.get("task");
-            let of_task = |one: &&ToolCall| task.is_empty() || state.calls.get(&one.id).is_some_and(|made| made.task.as_str() == task);
+            let of_task = |one: &&ToolCall| {
+                task.is_empty() || state.calls.get(&one.id).is_some_and(|made| made.task.as_str() == task)
+            };
             let calls: Vec<&ToolCall> = report.calls.iter().filter(of_task).collect();
             page(call, &moment, &calls, |one| one.id.to_string())
         }
@@ -70,7 +76,9 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
 fn findings(call: &Call, moment: &Moment) -> Result<Response, Problem> {
     let (label, domain) = (call.asked.get("label"), call.asked.get("domain"));
     let round = read::number(&call.asked.query, "round")?;
-    let labelled = |found: &casebook_protocol::report::ReportFinding| serde_json::to_value(found.label).unwrap_or_default() == label;
+    let labelled = |found: &casebook_protocol::report::ReportFinding| {
+        serde_json::to_value(found.label).unwrap_or_default() == label
+    };
     let kept: Vec<_> = moment
         .report
         .findings
@@ -111,7 +119,8 @@ fn no_store(mut response: Response) -> Response {
 async fn reply(app: &App, call: &Call, moment: &Moment) -> Result<Response, Problem> {
     let n: usize = call.named("n").parse().map_err(|_| missing("model call"))?;
     let asked = moment.held().state.asked.values().filter(|made| made.task.as_str() == call.named("task"));
-    let made = n.checked_sub(1).and_then(|n| asked.map(|made| &made.call).nth(n)).ok_or_else(|| missing("model call"))?;
+    let made =
+        n.checked_sub(1).and_then(|n| asked.map(|made| &made.call).nth(n)).ok_or_else(|| missing("model call"))?;
     let reply = made.reply.as_ref().ok_or_else(|| Problem::new(Kind::NotKept, "this call failed and has no reply"))?;
     Ok(answer::raw(&format!("{}.reply", made.id), "application/octet-stream", bytes(app, reply).await?))
 }
@@ -141,7 +150,8 @@ async fn result(app: &App, call: &Call, moment: &Moment) -> Result<Response, Pro
 }
 
 async fn context(app: &App, call: &Call, moment: &Moment) -> Result<Response, Problem> {
-    let line = read::number(&call.asked.query, "line")?.ok_or_else(|| Problem::new(Kind::Invalid, "expected `file` and `line`"))?;
+    let line = read::number(&call.asked.query, "line")?
+        .ok_or_else(|| Problem::new(Kind::Invalid, "expected `file` and `line`"))?;
     let seconds = read::number(&call.asked.query, "seconds")?.unwrap_or(60);
     let limit = read::number(&call.asked.query, "limit")?.unwrap_or(20).clamp(1, 200);
     let arguments = json!({"file": call.asked.get("file"), "line": line, "before_seconds": seconds, "after_seconds": seconds, "limit": limit});
@@ -164,8 +174,14 @@ fn rendered(call: &Call, moment: &Moment, form: Form, kind: &'static str) -> Res
 pub(super) async fn compare(app: &App, call: &Call) -> Result<Response, Problem> {
     let a = read::moment(app, read::id(call.asked.get("a"))?, None).await?;
     let b = read::moment(app, read::id(call.asked.get("b"))?, None).await?;
-    let rows: Vec<Value> = comparing::rows(&a.report, &b.report).into_iter().map(|(name, a, b)| json!({"name": name.trim(), "a": a, "b": b})).collect();
+    let rows: Vec<Value> = comparing::rows(&a.report, &b.report)
+        .into_iter()
+        .map(|(name, a, b)| json!({"name": name.trim(), "a": a, "b": b}))
+        .collect();
     let (pairs, only_a, only_b) = comparing::findings(&a.report, &b.report);
     let pairs: Vec<Value> = pairs.iter().map(|pair| json!({"finding": pair.then.finding.id, "a": pair.then.score, "b": pair.now.score, "same_claim": pair.same_claim()})).collect();
-    Ok(answer::json(StatusCode::OK, &json!({"a": a.id, "b": b.id, "rows": rows, "findings": {"in_both": pairs, "only_a": only_a, "only_b": only_b}})))
+    Ok(answer::json(
+        StatusCode::OK,
+        &json!({"a": a.id, "b": b.id, "rows": rows, "findings": {"in_both": pairs, "only_a": only_a, "only_b": only_b}}),
+    ))
 }

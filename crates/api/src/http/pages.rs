@@ -9,14 +9,16 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::read::{self, Query};
 use super::{App, answer, forms};
 use crate::cases::Held;
 use crate::model::insights as numbers;
 use crate::pages::evidence::{self as evidence_page, Wanted};
-use crate::pages::{call, case, compare as compare_page, fleet, insights as insights_page, problem, settings as settings_page, task};
+use crate::pages::{
+    call, case, compare as compare_page, fleet, insights as insights_page, problem, settings as settings_page, task,
+};
 use crate::problem::{Kind, Problem};
 
 const STYLE: &str = include_str!("../../assets/style.css");
@@ -118,7 +120,8 @@ async fn tool_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, 
         let made = super::one::tool(&moment, &call)?;
         let result = super::one::bytes(&app, &made.result).await?;
         let cited = cited(&case, asked.get("cite"));
-        let record = cited.as_ref().and_then(|one| one.cited.records.first()).filter(|record| record.artifact().is_none());
+        let record =
+            cited.as_ref().and_then(|one| one.cited.records.first()).filter(|record| record.artifact().is_none());
         let around = match (record, &app.team) {
             (Some(record), Some(team)) => {
                 let arguments = json!({"file": record.file, "line": record.line, "sources": [record.source], "before_seconds": 3600, "after_seconds": 3600, "limit": 200});
@@ -145,7 +148,8 @@ async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {
         let frame = asked.frame(&app);
         let get = |name: &str| asked.get(name).to_owned();
         let line = read::number(&asked.query, "line")?;
-        let wanted = Wanted { q: get("q"), source: get("source"), from: get("from"), to: get("to"), file: get("file"), line };
+        let wanted =
+            Wanted { q: get("q"), source: get("source"), from: get("from"), to: get("to"), file: get("file"), line };
         let (tool, arguments) = looked_for(&wanted);
         let found = match &app.team {
             Some(team) => team.look(&moment.id, tool, &arguments).await,
@@ -158,20 +162,23 @@ async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {
 
 fn looked_for(wanted: &Wanted) -> (&'static str, Value) {
     if let Some(line) = wanted.line {
-        return ("around", json!({"file": wanted.file, "line": line, "before_seconds": 300, "after_seconds": 300, "limit": 100}));
+        return (
+            "around",
+            json!({"file": wanted.file, "line": line, "before_seconds": 300, "after_seconds": 300, "limit": 100}),
+        );
     }
-    let mut arguments = json!({"limit": 100});
-    let set = [("from", &wanted.from), ("to", &wanted.to)];
-    for (name, text) in set.into_iter().filter(|(_, text)| !text.trim().is_empty()) {
-        arguments[name] = json!(text.trim());
+    let mut arguments = Map::from_iter([("limit".to_owned(), json!(100))]);
+    for (name, text) in [("from", &wanted.from), ("to", &wanted.to)] {
+        if !text.trim().is_empty() {
+            arguments.insert(name.into(), json!(text.trim()));
+        }
     }
-    if !wanted.q.is_empty() {
-        arguments["terms"] = json!([wanted.q]);
+    for (name, text) in [("terms", &wanted.q), ("sources", &wanted.source)] {
+        if !text.is_empty() {
+            arguments.insert(name.into(), json!([text]));
+        }
     }
-    if !wanted.source.is_empty() {
-        arguments["sources"] = json!([wanted.source]);
-    }
-    ("search", arguments)
+    ("search", Value::Object(arguments))
 }
 
 async fn compare(State(app): State<Arc<App>>, asked: Asked) -> Response {

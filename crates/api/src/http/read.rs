@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::http::header::HeaderMap;
 use axum::http::Uri;
+use axum::http::header::HeaderMap;
 use casebook_hub::report;
 use casebook_protocol::{InvestigationId, Report};
 

@@ -3,7 +3,8 @@
 use casebook_protocol::{Alert, one_line};
 use serde_json::Value;
 
-pub const HOST: &[&str] = &["host", "hostname", "host_name", "computer", "computername", "device", "devicename", "agent_name"];
+pub const HOST: &[&str] =
+    &["host", "hostname", "host_name", "computer", "computername", "device", "devicename", "agent_name"];
 pub const USER: &[&str] = &["user", "username", "user_name", "account", "accountname", "principal", "login"];
 pub const TIME: &[&str] = &["event_time", "time", "timestamp", "@timestamp", "eventtime", "created", "detected_at"];
 
@@ -34,7 +35,9 @@ fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
-        Value::Object(map) => ["name", "hostname", "id"].iter().find_map(|key| map.get(*key).and_then(Value::as_str)).map(str::to_owned),
+        Value::Object(map) => {
+            ["name", "hostname", "id"].iter().find_map(|key| map.get(*key).and_then(Value::as_str)).map(str::to_owned)
+        }
         _ => None,
     }
 }

@@ -46,7 +46,7 @@ pub fn of(cases: &[Arc<Held>]) -> Insights {
     for held in cases {
         add(&mut all, held);
     }
-    all.coherence.sort_by(|a, b| a.0.cmp(&b.0));
+    all.coherence.sort_by_key(|one| one.0);
     all
 }
 

@@ -1,9 +1,7 @@
 //! What a list shows of an investigation.
 
 use casebook_hub::State;
-use casebook_protocol::{
-    Alert, InvestigationId, Phase, Recorded, Score, Severity, Timestamp, Usage, Verdict, between,
-};
+use casebook_protocol::{Alert, InvestigationId, Phase, Recorded, Score, Severity, Timestamp, Usage, Verdict, between};
 use serde::Serialize;
 
 use super::alert;

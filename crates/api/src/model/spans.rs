@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use casebook_protocol::{ArtifactId, Domain, Event, FindingId, Phase, Player, Recorded, TaskId, TaskKind, Timestamp, Usage};
+use casebook_protocol::{
+    ArtifactId, Domain, Event, FindingId, Phase, Player, Recorded, TaskId, TaskKind, Timestamp, Usage,
+};
 
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct Span {

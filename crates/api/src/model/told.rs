@@ -20,7 +20,15 @@ pub enum Group {
 
 impl Group {
     pub const ALL: [Self; 9] = [
-        Self::Flow, Self::Call, Self::Model, Self::Journal, Self::Finding, Self::Review, Self::Timeline, Self::Rule, Self::End,
+        Self::Flow,
+        Self::Call,
+        Self::Model,
+        Self::Journal,
+        Self::Finding,
+        Self::Review,
+        Self::Timeline,
+        Self::Rule,
+        Self::End,
     ];
 
     #[must_use]
@@ -59,9 +67,10 @@ impl Group {
 pub fn told(event: &Event) -> (String, String) {
     let line = |text: &str| one_line(text, TEXT);
     let (title, text) = match event {
-        Event::Opened { alert, roster, .. } => {
-            ("Opened".to_owned(), format!("{}; {} on the team", line(&alert.title), words::count(roster.len() as u64, "Expert")))
-        }
+        Event::Opened { alert, roster, .. } => (
+            "Opened".to_owned(),
+            format!("{}; {} on the team", line(&alert.title), words::count(roster.len() as u64, "Expert")),
+        ),
         Event::RoundStarted { phase, round } => (format!("Round {round} begins"), format!("phase {}", phase.name())),
         Event::TaskRequested { task, .. } => ("Task requested".to_owned(), format!("`{task}`")),
         Event::CallRecorded { call, .. } => {
@@ -69,9 +78,16 @@ pub fn told(event: &Event) -> (String, String) {
         }
         Event::ModelCalled { call, .. } => (
             format!("Model {}", line(&call.model)),
-            format!("{} tokens in, {} out, prompt {}", call.usage.input_tokens, call.usage.output_tokens, line(&call.prompt)),
+            format!(
+                "{} tokens in, {} out, prompt {}",
+                call.usage.input_tokens,
+                call.usage.output_tokens,
+                line(&call.prompt)
+            ),
         ),
-        Event::TaskAnswered { task, player, .. } => ("Task answered".to_owned(), format!("`{task}` by {}", line(&player.name))),
+        Event::TaskAnswered { task, player, .. } => {
+            ("Task answered".to_owned(), format!("`{task}` by {}", line(&player.name)))
+        }
         Event::TaskFailed { task, reason, .. } => ("Task failed".to_owned(), format!("`{task}`: {}", line(reason))),
         Event::Journaled { entry } => {
             (format!("Journal #{}, {}", entry.seq, entry.entry.kind.name()), line(&entry.entry.text))
@@ -88,10 +104,16 @@ pub fn told(event: &Event) -> (String, String) {
         Event::FindingSubmitted { finding } => (format!("Finding {}", finding.id), line(&finding.draft.claim)),
         Event::FindingChecked { finding, checked, .. } => {
             let held = checked.citations.iter().filter(|c| c.holds).count();
-            let faults = if checked.faults.is_empty() { String::new() } else { format!("; not in the evidence: {}", line(&checked.faults.join("; "))) };
+            let faults = if checked.faults.is_empty() {
+                String::new()
+            } else {
+                format!("; not in the evidence: {}", line(&checked.faults.join("; ")))
+            };
             (format!("Citations of {finding} checked"), format!("{held} of {} hold{faults}", checked.citations.len()))
         }
-        Event::Guarded { guard } => (format!("Rule {}", guard.rule.name()), format!("{}: {}", line(&guard.subject), line(&guard.effect))),
+        Event::Guarded { guard } => {
+            (format!("Rule {}", guard.rule.name()), format!("{}: {}", line(&guard.subject), line(&guard.effect)))
+        }
         Event::Reviewed { review } => (format!("Review of round {}", review.round), line(&review.summary)),
         Event::TimelineRewritten { timeline } => (
             format!("Timeline, version {}", timeline.version),
@@ -108,7 +130,9 @@ pub fn told(event: &Event) -> (String, String) {
         Event::Attendance { domain, gone: Some(why) } => (format!("Expert {domain} left"), line(why)),
         Event::Attendance { domain, gone: None } => (format!("Expert {domain} is back"), String::new()),
         Event::Stopping { reason } => ("Stopping".to_owned(), line(reason)),
-        Event::Concluded { conclusion, ruling } => (format!("Verdict: {}", words::verdict(ruling.verdict)), line(&conclusion.summary)),
+        Event::Concluded { conclusion, ruling } => {
+            (format!("Verdict: {}", words::verdict(ruling.verdict)), line(&conclusion.summary))
+        }
         Event::Closed {} => ("Closed".to_owned(), String::new()),
     };
     (title, text)

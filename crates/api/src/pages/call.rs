@@ -31,13 +31,22 @@ impl Cited<'_> {
 
     fn locator(&self) -> &Locator {
         match &self.cited.citation {
-            Citation::Literal { at, .. } | Citation::Count { at, .. } | Citation::Aggregate { at, .. } | Citation::Absence { at, .. } => at,
+            Citation::Literal { at, .. }
+            | Citation::Count { at, .. }
+            | Citation::Aggregate { at, .. }
+            | Citation::Absence { at, .. } => at,
         }
     }
 }
 
 #[must_use]
-pub fn page(case: &Case<'_>, call: &ToolCall, result: &str, cited: Option<&Cited<'_>>, around: Option<&Value>) -> String {
+pub fn page(
+    case: &Case<'_>,
+    call: &ToolCall,
+    result: &str,
+    cited: Option<&Cited<'_>>,
+    around: Option<&Value>,
+) -> String {
     let task = case.state.calls.get(&call.id).map(|made| &made.task);
     // The hash of the bytes that are shown, computed now.
     let intact = ArtifactId::of(result.as_bytes()) == call.result;
@@ -81,7 +90,9 @@ fn verdict(case: &Case<'_>, one: &Cited<'_>) -> Markup {
 fn arguments(text: &str) -> Markup {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::Object(map)) if map.is_empty() => html! { p.soft { "no arguments" } },
-        Ok(Value::Object(map)) => html! { dl.json { @for (key, value) in &map { dt { (key) } dd { (parts::quoted(&plain(value), &[])) } } } },
+        Ok(Value::Object(map)) => {
+            html! { dl.json { @for (key, value) in &map { dt { (key) } dd { (parts::quoted(&plain(value), &[])) } } } }
+        }
         _ => html! { pre tabindex="0" { (parts::quoted(text, &[])) } },
     }
 }
@@ -111,7 +122,8 @@ fn returned(case: &Case<'_>, result: &str, cited: Option<&Cited<'_>>) -> Markup 
         let hit = cited.and_then(|one| item(one.locator(), name));
         let start = hit.map_or(0, |hit| hit.saturating_sub(ROWS / 3));
         let more = items.len().saturating_sub(start + ROWS);
-        let facts: Vec<(&String, &Value)> = value.as_object().into_iter().flatten().filter(|(key, _)| key.as_str() != name).collect();
+        let facts: Vec<(&String, &Value)> =
+            value.as_object().into_iter().flatten().filter(|(key, _)| key.as_str() != name).collect();
         return html! {
             div.pad { dl.json { @for (key, fact) in facts { dt { (key) } dd { (parts::quoted(&plain(fact), &[quote])) } } } }
             @if start > 0 { p.pad.soft.small { (start) " rows before" } }
@@ -119,7 +131,8 @@ fn returned(case: &Case<'_>, result: &str, cited: Option<&Cited<'_>>) -> Markup 
             @if more > 0 { p.pad.soft.small { (more) " rows after" } }
         };
     }
-    let text = value.as_ref().filter(|value| !value.is_string()).and_then(|value| serde_json::to_string_pretty(value).ok());
+    let text =
+        value.as_ref().filter(|value| !value.is_string()).and_then(|value| serde_json::to_string_pretty(value).ok());
     html! { div.pad { pre #hit tabindex="0" { (parts::quoted(text.as_deref().unwrap_or(result), &[quote])) } } }
 }
 
@@ -129,7 +142,9 @@ fn row(case: &Case<'_>, one: &Value, hit: bool, marked: bool, quote: &str) -> Ma
     let quotes = if marked { vec![quote] } else { Vec::new() };
     let time = text("time").and_then(|time| time.parse::<casebook_protocol::Timestamp>().ok());
     let line = one.get("line").and_then(Value::as_u64);
-    let body = text("text").or_else(|| text("raw")).map_or_else(|| one.as_str().map_or_else(|| one.to_string(), str::to_owned), str::to_owned);
+    let body = text("text")
+        .or_else(|| text("raw"))
+        .map_or_else(|| one.as_str().map_or_else(|| one.to_string(), str::to_owned), str::to_owned);
     html! {
         li.hit[hit] id=[hit.then_some("hit")] {
             div.at {
@@ -144,7 +159,12 @@ fn row(case: &Case<'_>, one: &Value, hit: bool, marked: bool, quote: &str) -> Ma
 fn context(case: &Case<'_>, around: &Value, cited: Option<&Cited<'_>>) -> Markup {
     let Some((_, items)) = list(around) else { return html! {} };
     let record = cited.and_then(|one| one.cited.records.first());
-    let is = |one: &Value| record.is_some_and(|record| one.get("file").and_then(Value::as_str) == Some(&record.file) && one.get("line").and_then(Value::as_u64) == Some(record.line));
+    let is = |one: &Value| {
+        record.is_some_and(|record| {
+            one.get("file").and_then(Value::as_str) == Some(&record.file)
+                && one.get("line").and_then(Value::as_u64) == Some(record.line)
+        })
+    };
     let place = items.iter().position(is).unwrap_or(0);
     let quote = cited.map_or("", |one| one.quote());
     html! {

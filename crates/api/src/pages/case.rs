@@ -89,7 +89,13 @@ impl Case<'_> {
             "rounds" => self.state.rounds.len(),
             "tasks" => self.spans.len(),
             "events" => self.log.len(),
-            "evidence" => self.state.roster().iter().flat_map(|m| m.sources.iter().map(|s| &s.source)).collect::<BTreeSet<_>>().len(),
+            "evidence" => self
+                .state
+                .roster()
+                .iter()
+                .flat_map(|m| m.sources.iter().map(|s| &s.source))
+                .collect::<BTreeSet<_>>()
+                .len(),
             _ => return None,
         })
     }

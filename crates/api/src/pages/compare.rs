@@ -18,9 +18,11 @@ pub struct Side<'a> {
 
 #[must_use]
 pub fn page(frame: &Frame, rows: &[Arc<Row>], chosen: [&str; 2], sides: Option<[Side<'_>; 2]>) -> String {
-    let choice = |name: &str, title: &str, id: &str| html! {
-        div.stack { label for=(name) { (title) }
-            select name=(name) id=(name) { @for row in rows.iter().take(200) { option value=(row.id) selected[row.id.as_str() == id] { (row.title) " · " (row.opened.map_or_else(String::new, |at| frame.zone.second(at))) } } }
+    let choice = |name: &str, title: &str, id: &str| {
+        html! {
+            div.stack { label for=(name) { (title) }
+                select name=(name) id=(name) { @for row in rows.iter().take(200) { option value=(row.id) selected[row.id.as_str() == id] { (row.title) " · " (row.opened.map_or_else(String::new, |at| frame.zone.second(at))) } } }
+            }
         }
     };
     let [a, b] = chosen;
@@ -39,7 +41,8 @@ pub fn page(frame: &Frame, rows: &[Arc<Row>], chosen: [&str; 2], sides: Option<[
 fn both(frame: &Frame, a: &Side<'_>, b: &Side<'_>) -> Markup {
     let differ: Vec<compare::Row> = compare::rows(a.report, b.report);
     let (pairs, only_a, only_b) = compare::findings(a.report, b.report);
-    let moved: Vec<_> = pairs.iter().filter(|pair| pair.rose().is_some_and(|by| by.abs() > 0.004) || !pair.same_claim()).collect();
+    let moved: Vec<_> =
+        pairs.iter().filter(|pair| pair.rose().is_some_and(|by| by.abs() > 0.004) || !pair.same_claim()).collect();
     html! {
         div.half { (side(frame, "First", a)) (side(frame, "Second", b)) }
         section.card { header { h2 { "Numbers" } span.soft.small { "marked where they differ" } } div.scroll { table {

@@ -20,8 +20,10 @@ pub struct Wanted {
 
 #[must_use]
 pub fn page(case: &Case<'_>, wanted: &Wanted, found: &Result<Value, String>) -> String {
-    let field = |name: &str, title: &str, value: &str, hint: &str| html! {
-        div.stack { label for=(name) { (title) } input id=(name) name=(name) value=(value) placeholder=(hint); }
+    let field = |name: &str, title: &str, value: &str, hint: &str| {
+        html! {
+            div.stack { label for=(name) { (title) } input id=(name) name=(name) value=(value) placeholder=(hint); }
+        }
     };
     let sources = case.state.sources();
     let body = html! {

@@ -55,8 +55,15 @@ impl Filter {
     }
 
     fn query(&self, status: &str, after: &str) -> String {
-        let pairs = [("status", status), ("severity", &self.severity), ("verdict", &self.verdict), ("q", &self.q), ("after", after)];
-        let set = pairs.iter().filter(|(_, value)| !value.is_empty()).map(|(key, value)| format!("{key}={}", encoded(value)));
+        let pairs = [
+            ("status", status),
+            ("severity", &self.severity),
+            ("verdict", &self.verdict),
+            ("q", &self.q),
+            ("after", after),
+        ];
+        let set =
+            pairs.iter().filter(|(_, value)| !value.is_empty()).map(|(key, value)| format!("{key}={}", encoded(value)));
         format!("/?{}", set.collect::<Vec<_>>().join("&"))
     }
 
@@ -167,7 +174,8 @@ fn days(frame: &Frame, rows: &[Arc<Row>]) -> Markup {
         .into_iter()
         .skip(recent)
         .map(|(day, counts)| {
-            let shown: Vec<String> = names.iter().zip(counts).filter(|(_, n)| *n > 0.0).map(|(name, n)| format!("{n} {name}")).collect();
+            let shown: Vec<String> =
+                names.iter().zip(counts).filter(|(_, n)| *n > 0.0).map(|(name, n)| format!("{n} {name}")).collect();
             let name = day.get(5..).unwrap_or(&day).to_owned();
             Bar { name, values: counts.to_vec(), label: format!("{day}: {}", shown.join(", ")), href: None }
         })
@@ -187,9 +195,11 @@ fn controls(filter: &Filter) -> Markup {
             }
         }
     };
-    let severities: Vec<(&str, &str)> = Severity::ALL.iter().rev().map(|one| (one.name(), parts::severity_look(*one).0)).collect();
+    let severities: Vec<(&str, &str)> =
+        Severity::ALL.iter().rev().map(|one| (one.name(), parts::severity_look(*one).0)).collect();
     let verdicts: Vec<(&str, &str)> = Verdict::ALL.iter().map(|one| (one.name(), words::verdict(*one))).collect();
-    let states = [("open", "Open"), ("running", "Running"), ("stuck", "Stuck"), ("closed", "Closed"), ("damaged", "Not intact")];
+    let states =
+        [("open", "Open"), ("running", "Running"), ("stuck", "Stuck"), ("closed", "Closed"), ("damaged", "Not intact")];
     html! {
         form.filter method="get" action="/" role="search" {
             input type="search" name="q" value=(filter.q) placeholder="Search title, host, user, alert, id" aria-label="Search cases" data-key="/";

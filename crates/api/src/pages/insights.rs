@@ -36,7 +36,11 @@ pub fn page(frame: &Frame, all: &Insights) -> String {
 fn counted(rows: impl Iterator<Item = (String, u64)>, class: &str) -> Markup {
     let mut rows: Vec<(String, f64, String)> = rows.map(|(name, n)| (name, n as f64, words::thousands(n))).collect();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
-    if rows.is_empty() { html! { p.soft { "None so far." } } } else { bars::lines(&rows, class) }
+    if rows.is_empty() {
+        html! { p.soft { "None so far." } }
+    } else {
+        bars::lines(&rows, class)
+    }
 }
 
 fn verdicts(all: &Insights) -> Markup {
@@ -52,9 +56,18 @@ fn coherence(frame: &Frame, all: &Insights) -> Markup {
         .coherence
         .iter()
         .skip(start)
-        .map(|(at, id, score)| Bar { name: String::new(), values: vec![*score], label: format!("{score:.2}, {}", frame.zone.second(*at)), href: Some(format!("/i/{id}")) })
+        .map(|(at, id, score)| Bar {
+            name: String::new(),
+            values: vec![*score],
+            label: format!("{score:.2}, {}", frame.zone.second(*at)),
+            href: Some(format!("/i/{id}")),
+        })
         .collect();
-    if chart.is_empty() { html! { p.soft { "No case is closed yet." } } } else { bars::bars("Coherence of closed cases", &chart, &["c1"], &|n| format!("{n:.1}")) }
+    if chart.is_empty() {
+        html! { p.soft { "No case is closed yet." } }
+    } else {
+        bars::bars("Coherence of closed cases", &chart, &["c1"], &|n| format!("{n:.1}"))
+    }
 }
 
 fn bands(all: &Insights) -> Markup {
@@ -82,7 +95,9 @@ fn rules(all: &Insights) -> Markup {
 }
 
 fn experts(all: &Insights) -> Markup {
-    let rows = all.experts.iter().map(|(name, expert)| (name.clone(), expert.findings as f64, format!("{}, {} in a verdict", expert.findings, expert.cited)));
+    let rows = all.experts.iter().map(|(name, expert)| {
+        (name.clone(), expert.findings as f64, format!("{}, {} in a verdict", expert.findings, expert.cited))
+    });
     bars::lines(&rows.collect::<Vec<_>>(), "c2")
 }
 
@@ -92,7 +107,11 @@ fn tools(all: &Insights) -> Markup {
         .iter()
         .map(|(name, tool)| {
             let failed = if tool.failed > 0 { format!(", {} failed", tool.failed) } else { String::new() };
-            (name.clone(), tool.calls as f64, format!("{}{failed}, {} ms each", words::thousands(tool.calls), tool.millis / tool.calls.max(1)))
+            (
+                name.clone(),
+                tool.calls as f64,
+                format!("{}{failed}, {} ms each", words::thousands(tool.calls), tool.millis / tool.calls.max(1)),
+            )
         })
         .collect();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use casebook_protocol::{
-    Credibility, EntryKind, EventTime, FindingId, InvestigationId, RecordRef, Score, Severity, Timestamp, Verdict, between,
+    Credibility, EntryKind, EventTime, FindingId, InvestigationId, RecordRef, Score, Severity, Timestamp, Verdict,
+    between,
 };
 use casebook_report::words::{self, Piece};
 use maud::{Markup, html};
@@ -114,7 +115,13 @@ pub fn moment(frame: &Frame, when: &EventTime) -> Markup {
 
 #[must_use]
 pub fn length(time: Duration) -> String {
-    if time < Duration::from_secs(1) { format!("{} ms", time.as_millis()) } else if time < Duration::from_secs(60) { words::seconds(time) } else { zone::age(time) }
+    if time < Duration::from_secs(1) {
+        format!("{} ms", time.as_millis())
+    } else if time < Duration::from_secs(60) {
+        words::seconds(time)
+    } else {
+        zone::age(time)
+    }
 }
 
 /// Where links of one investigation lead.
@@ -205,7 +212,10 @@ pub fn quoted(text: &str, quotes: &[&str]) -> Markup {
 /// The first of `quotes` that occurs is marked.
 #[must_use]
 pub fn marked(text: &str, quotes: &[&str]) -> Markup {
-    let found = quotes.iter().filter(|quote| !quote.is_empty()).find_map(|quote| text.split_once(*quote).map(|parts| (*quote, parts)));
+    let found = quotes
+        .iter()
+        .filter(|quote| !quote.is_empty())
+        .find_map(|quote| text.split_once(*quote).map(|parts| (*quote, parts)));
     match found {
         None => html! { (text) },
         Some((quote, (before, after))) => html! { (before) mark { (quote) } (after) },

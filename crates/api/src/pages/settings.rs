@@ -5,8 +5,20 @@ use maud::html;
 use super::frame::{Frame, Live, Theme};
 
 const ZONES: [&str; 14] = [
-    "UTC", "Europe/London", "Europe/Berlin", "Europe/Kyiv", "America/New_York", "America/Chicago", "America/Denver",
-    "America/Los_Angeles", "America/Sao_Paulo", "Asia/Dubai", "Asia/Kolkata", "Asia/Singapore", "Asia/Tokyo", "Australia/Sydney",
+    "UTC",
+    "Europe/London",
+    "Europe/Berlin",
+    "Europe/Kyiv",
+    "America/New_York",
+    "America/Chicago",
+    "America/Denver",
+    "America/Los_Angeles",
+    "America/Sao_Paulo",
+    "Asia/Dubai",
+    "Asia/Kolkata",
+    "Asia/Singapore",
+    "Asia/Tokyo",
+    "Australia/Sydney",
 ];
 const KEYS: [(&str, &str); 9] = [
     ("/", "search"),

@@ -71,16 +71,30 @@ pub fn page(case: &Case<'_>, span: &Span, view: &[u8]) -> String {
 
 fn drawn(case: &Case<'_>, steps: &[Step<'_>]) -> Markup {
     if steps.is_empty() {
-        return parts::note("calm", Icon::Info, &html! { "No tool and no model was called here: code answered from what it was given." });
+        return parts::note(
+            "calm",
+            Icon::Info,
+            &html! { "No tool and no model was called here: code answered from what it was given." },
+        );
     }
     let line = |step: &Step<'_>| {
         let (from, to) = step.times();
         let (name, class, label, href) = match step {
             Step::Tool(call) => {
                 let class = if call.status == CallStatus::Failed { "tb" } else { "c2" };
-                (call.tool.clone(), class, casebook_protocol::one_line(&call.arguments, 160), format!("/i/{}/c/{}", case.id, call.id))
+                (
+                    call.tool.clone(),
+                    class,
+                    casebook_protocol::one_line(&call.arguments, 160),
+                    format!("/i/{}/c/{}", case.id, call.id),
+                )
             }
-            Step::Model(call) => (call.model.clone(), "c3", format!("{} tokens in, {} out", call.usage.input_tokens, call.usage.output_tokens), format!("#m-{}", call.id)),
+            Step::Model(call) => (
+                call.model.clone(),
+                "c3",
+                format!("{} tokens in, {} out", call.usage.input_tokens, call.usage.output_tokens),
+                format!("#m-{}", call.id),
+            ),
         };
         Line { name, from, to, class, label, href, heading: None }
     };
@@ -102,7 +116,13 @@ fn calls(case: &Case<'_>, steps: &[Step<'_>]) -> Markup {
 }
 
 fn tool(case: &Case<'_>, call: &ToolCall) -> Markup {
-    let cited: Vec<_> = case.report.findings.iter().filter(|found| found.citations.iter().any(|cited| cited.citation.call() == &call.id)).map(|found| found.finding.id.clone()).collect();
+    let cited: Vec<_> = case
+        .report
+        .findings
+        .iter()
+        .filter(|found| found.citations.iter().any(|cited| cited.citation.call() == &call.id))
+        .map(|found| found.finding.id.clone())
+        .collect();
     html! {
         article.find {
             div.row.apart {
@@ -131,7 +151,12 @@ fn model(call: &ModelCall) -> Markup {
 }
 
 fn results(case: &Case<'_>, span: &Span) -> Markup {
-    let effects: Vec<&Recorded> = case.log.iter().filter(|entry| span.effects.contains(&entry.seq)).filter(|entry| !matches!(entry.event, Event::FindingChecked { .. })).collect();
+    let effects: Vec<&Recorded> = case
+        .log
+        .iter()
+        .filter(|entry| span.effects.contains(&entry.seq))
+        .filter(|entry| !matches!(entry.event, Event::FindingChecked { .. }))
+        .collect();
     if effects.is_empty() {
         return html! { p.soft { @if span.to.is_some() { "Nothing that changed the investigation." } @else { "Not yet." } } };
     }

@@ -6,7 +6,10 @@ use crate::kit::{fixture, pages};
 
 #[test]
 fn the_pages_of_a_fixed_log_stay_as_they_are() {
-    let all = pages(&fixture(), "{\"records\":[{\"file\":\"auth.log\",\"line\":7,\"time\":\"2026-11-25T00:00:00Z\",\"text\":\"accepted\"}]}");
+    let all = pages(
+        &fixture(),
+        "{\"records\":[{\"file\":\"auth.log\",\"line\":7,\"time\":\"2026-11-25T00:00:00Z\",\"text\":\"accepted\"}]}",
+    );
     assert!(all.len() >= 18, "{}", all.len());
     for (name, page) in all {
         // A tag a line, so that a difference can be read.

@@ -8,9 +8,27 @@ use serde_json::Value;
 use crate::kit::{fixture, pages};
 
 const VECTORS: [&str; 22] = [
-    "<zz>", "</title><zz>", "\"><zz onzz=1>", "' onzz='1", "\" onzz=\"1", "<script>zz()</script>", "<img src=x onerror=zz()>",
-    "<svg onload=zz()>", "javascript:zz()", "</pre></code><zz>", "<!--<zz>-->", "]]><zz>", "&lt;zz&gt;", "&#60;zz&#62;", "{{zz}}",
-    "`<zz>`", "a`\"><zz>`b", "<a href=\"javascript:zz()\">x</a>", "<style>@import'//zz'</style>", "\u{202e}zz<zz>", "\u{200b}\u{2066}<zz>\u{0}",
+    "<zz>",
+    "</title><zz>",
+    "\"><zz onzz=1>",
+    "' onzz='1",
+    "\" onzz=\"1",
+    "<script>zz()</script>",
+    "<img src=x onerror=zz()>",
+    "<svg onload=zz()>",
+    "javascript:zz()",
+    "</pre></code><zz>",
+    "<!--<zz>-->",
+    "]]><zz>",
+    "&lt;zz&gt;",
+    "&#60;zz&#62;",
+    "{{zz}}",
+    "`<zz>`",
+    "a`\"><zz>`b",
+    "<a href=\"javascript:zz()\">x</a>",
+    "<style>@import'//zz'</style>",
+    "\u{202e}zz<zz>",
+    "\u{200b}\u{2066}<zz>\u{0}",
     "r1-endpoint-1\"><zz>",
 ];
 
@@ -40,7 +58,9 @@ fn strings(value: &Value, path: String, out: &mut Vec<String>) {
     match value {
         Value::String(_) => out.push(path),
         Value::Array(items) => items.iter().enumerate().for_each(|(n, item)| strings(item, format!("{path}/{n}"), out)),
-        Value::Object(map) => map.iter().for_each(|(key, item)| strings(item, format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")), out)),
+        Value::Object(map) => map.iter().for_each(|(key, item)| {
+            strings(item, format!("{path}/{}", key.replace('~', "~0").replace('/', "~1")), out)
+        }),
         _ => {}
     }
 }
@@ -65,7 +85,9 @@ fn broken(page: &str) -> Option<String> {
             return Some(format!("links to {href}"));
         }
     }
-    page.chars().find(|c| matches!(c, '\u{202e}' | '\u{200b}' | '\u{2066}' | '\u{0}')).map(|c| format!("has U+{:04X}", u32::from(c)))
+    page.chars()
+        .find(|c| matches!(c, '\u{202e}' | '\u{200b}' | '\u{2066}' | '\u{0}'))
+        .map(|c| format!("has U+{:04X}", u32::from(c)))
 }
 
 #[test]

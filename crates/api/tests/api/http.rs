@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use casebook_api::routes::{ROUTES, Verb, openapi};
+use casebook_api::openapi::openapi;
+use casebook_api::routes::{ROUTES, Verb};
 use casebook_runtime::store::Store;
 use futures_util::StreamExt;
 use reqwest::{Client, StatusCode, header, redirect};
@@ -12,6 +13,7 @@ use serde_json::Value;
 use crate::kit::{KEY, Served, served};
 
 fn client() -> Client {
+    casebook_runtime::tls::install();
     Client::builder().redirect(redirect::Policy::none()).timeout(Duration::from_secs(20)).build().unwrap()
 }
 
@@ -57,7 +59,9 @@ async fn the_printed_address_signs_in_and_nothing_else_does() {
     assert_eq!(page.status(), 200);
     let policy = page.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
     assert!(policy.contains("default-src 'none'") && policy.contains("require-trusted-types-for 'script'"), "{policy}");
-    for header in ["x-content-type-options", "referrer-policy", "cross-origin-opener-policy", "cross-origin-resource-policy"] {
+    for header in
+        ["x-content-type-options", "referrer-policy", "cross-origin-opener-policy", "cross-origin-resource-policy"]
+    {
         assert!(page.headers().contains_key(header), "{header}");
     }
     // Two slashes after the host lead to this host as well.
@@ -73,8 +77,11 @@ async fn the_printed_address_signs_in_and_nothing_else_does() {
 async fn another_host_and_another_site_are_refused_before_anything_else() {
     let server = served(usize::MAX).await;
     let port = server.address.port();
-    let ask = |host: String| client().get(format!("{}/", server.base)).bearer_auth(KEY).header(header::HOST, host).send();
-    for host in ["evil.example".to_owned(), format!("127.0.0.1.evil.example:{port}"), "127.0.0.1:1".into(), String::new()] {
+    let ask =
+        |host: String| client().get(format!("{}/", server.base)).bearer_auth(KEY).header(header::HOST, host).send();
+    for host in
+        ["evil.example".to_owned(), format!("127.0.0.1.evil.example:{port}"), "127.0.0.1:1".into(), String::new()]
+    {
         assert_eq!(ask(host.clone()).await.unwrap().status(), 421, "{host:?}");
     }
     assert_eq!(ask(format!("localhost:{port}")).await.unwrap().status(), 200);
@@ -85,7 +92,10 @@ async fn another_host_and_another_site_are_refused_before_anything_else() {
         for (name, value) in extra {
             request = request.header(name, value);
         }
-        request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded").body("theme=dark&back=//evil.example").send()
+        request
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body("theme=dark&back=//evil.example")
+            .send()
     };
     let refused = [
         vec![],
@@ -112,8 +122,19 @@ async fn every_resource_answers_as_the_description_says() {
     let task = report["usage"]["tasks"][0]["task"].as_str().unwrap().to_owned();
     let mut seen = 0;
     for route in ROUTES.iter().filter(|route| route.verb == Verb::Get) {
-        let path = route.path.replace("{id}", server.id.as_str()).replace("{seq}", "1").replace("{finding}", &finding).replace("{task}", &task).replace("{call}", &call);
-        if ["/events", "/context", "/compare"].contains(&route.path) || path.contains('{') || path.ends_with("/result") || path.ends_with("/view") || path.ends_with("/context") {
+        let path = route
+            .path
+            .replace("{id}", server.id.as_str())
+            .replace("{seq}", "1")
+            .replace("{finding}", &finding)
+            .replace("{task}", &task)
+            .replace("{call}", &call);
+        if ["/events", "/context", "/compare"].contains(&route.path)
+            || path.contains('{')
+            || path.ends_with("/result")
+            || path.ends_with("/view")
+            || path.ends_with("/context")
+        {
             continue;
         }
         let answer = server.get(&format!("/api/v1{path}")).await;
@@ -121,10 +142,13 @@ async fn every_resource_answers_as_the_description_says() {
         let kind = answer.headers()[header::CONTENT_TYPE].to_str().unwrap().to_owned();
         let body = answer.bytes().await.unwrap();
         if kind == "application/json" {
-            let mut schema = described["paths"][format!("/api/v1{}", route.path)]["get"]["responses"]["200"]["content"]["application/json"]["schema"].clone();
+            let mut schema = described["paths"][format!("/api/v1{}", route.path)]["get"]["responses"]["200"]["content"]
+                ["application/json"]["schema"]
+                .clone();
             schema["components"] = described["components"].clone();
             let value: Value = serde_json::from_slice(&body).unwrap();
-            let errors: Vec<String> = jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|e| e.to_string()).collect();
+            let errors: Vec<String> =
+                jsonschema::validator_for(&schema).unwrap().iter_errors(&value).map(|e| e.to_string()).collect();
             assert!(errors.is_empty(), "{path}: {errors:?}");
         }
         seen += 1;
@@ -152,7 +176,12 @@ async fn mistakes_are_problems_that_say_what_to_do() {
     let post = client().post(format!("{}/api/v1/insights", server.base)).bearer_auth(KEY).send().await.unwrap();
     assert_eq!(problem(post).await.0, 405);
     let launch = |body: &'static str, kind: &'static str| {
-        client().post(format!("{}/api/v1/investigations", server.base)).bearer_auth(KEY).header(header::CONTENT_TYPE, kind).body(body).send()
+        client()
+            .post(format!("{}/api/v1/investigations", server.base))
+            .bearer_auth(KEY)
+            .header(header::CONTENT_TYPE, kind)
+            .body(body)
+            .send()
     };
     assert_eq!(problem(launch("{}", "text/plain").await.unwrap()).await.0, 415);
     assert_eq!(problem(launch("{", "application/json").await.unwrap()).await.0, 400);
@@ -190,7 +219,13 @@ async fn pages_of_a_list_are_complete_and_tags_spare_the_body() {
     assert_eq!(calls.len(), all["calls"].as_array().unwrap().len());
     let first = server.get(&server.one("/journal")).await;
     let tag = first.headers()[header::ETAG].to_str().unwrap().to_owned();
-    let again = client().get(format!("{}{}", server.base, server.one("/journal"))).bearer_auth(KEY).header(header::IF_NONE_MATCH, &tag).send().await.unwrap();
+    let again = client()
+        .get(format!("{}{}", server.base, server.one("/journal")))
+        .bearer_auth(KEY)
+        .header(header::IF_NONE_MATCH, &tag)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(again.status(), 304);
     let past = server.get(&server.one("/journal?at=20")).await;
     assert_ne!(past.headers()[header::ETAG].to_str().unwrap(), tag);
@@ -199,7 +234,10 @@ async fn pages_of_a_list_are_complete_and_tags_spare_the_body() {
 
 /// The ids of the events of a stream until `last`, or until the stream ends.
 async fn ids(server: &Server<'_>, from: &str, last: u64) -> Vec<u64> {
-    let mut request = client().get(format!("{}{}", server.0.base, server.0.one("/events"))).bearer_auth(KEY).header(header::ACCEPT, "text/event-stream");
+    let mut request = client()
+        .get(format!("{}{}", server.0.base, server.0.one("/events")))
+        .bearer_auth(KEY)
+        .header(header::ACCEPT, "text/event-stream");
     if !from.is_empty() {
         request = request.header("last-event-id", from);
     }
@@ -208,7 +246,10 @@ async fn ids(server: &Server<'_>, from: &str, last: u64) -> Vec<u64> {
     let (mut stream, mut text, mut out) = (answer.bytes_stream(), String::new(), Vec::new());
     while let Some(Ok(chunk)) = stream.next().await {
         text.push_str(&String::from_utf8_lossy(&chunk));
-        out = text.split("\n\n").filter_map(|event| event.lines().find_map(|line| line.strip_prefix("id: ")?.parse().ok())).collect();
+        out = text
+            .split("\n\n")
+            .filter_map(|event| event.lines().find_map(|line| line.strip_prefix("id: ")?.parse().ok()))
+            .collect();
         if out.last() == Some(&last) {
             break;
         }
@@ -236,7 +277,11 @@ async fn a_stream_goes_on_where_it_was_cut_and_hears_what_is_new() {
     writing.await.unwrap();
     let all: Vec<u64> = cut.into_iter().chain(more).collect();
     assert_eq!(all, (1..=whole).collect::<Vec<_>>());
-    assert_eq!(ids(&Server(&server), &whole.to_string(), 0).await, Vec::<u64>::new(), "the log is closed: the stream ends");
+    assert_eq!(
+        ids(&Server(&server), &whole.to_string(), 0).await,
+        Vec::<u64>::new(),
+        "the log is closed: the stream ends"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -249,7 +294,11 @@ async fn the_three_channels_at_any_event_are_those_of_the_log() {
         let timeline = server.get(&server.one(&format!("/timeline?at={at}"))).await;
         assert_eq!(timeline.status().as_u16(), if state.timeline.is_some() { 200 } else { 404 }, "at {at}");
         if let Some(review) = &state.review {
-            assert_eq!(server.json(&server.one(&format!("/review?at={at}"))).await, serde_json::to_value(review).unwrap(), "at {at}");
+            assert_eq!(
+                server.json(&server.one(&format!("/review?at={at}"))).await,
+                serde_json::to_value(review).unwrap(),
+                "at {at}"
+            );
         }
     }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use casebook_api::cases::{Held, StoreCases};
 use casebook_api::http::{Config, listen};
+use casebook_api::model::insights;
 use casebook_api::model::row::Row;
 use casebook_api::model::spans::spans;
 use casebook_api::model::zone::Zone;
-use casebook_api::model::insights;
 use casebook_api::pages::case::{self, Case, TABS};
 use casebook_api::pages::frame::{Frame, Theme};
 use casebook_api::pages::{call, compare, evidence, fleet, launch, problem, settings, task};
@@ -21,15 +21,15 @@ use casebook_runtime::clock::Clock;
 use casebook_runtime::store::Store;
 use serde_json::json;
 
-pub const KEY: &str = "the-key-of-the-test";
+pub(crate) const KEY: &str = "the-key-of-the-test";
 
-pub fn fixture() -> Vec<Recorded> {
+pub(crate) fn fixture() -> Vec<Recorded> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hub/fixtures/log-v1.ndjson");
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-pub struct Noon;
+pub(crate) struct Noon;
 
 impl Clock for Noon {
     fn now(&self) -> Timestamp {
@@ -37,12 +37,19 @@ impl Clock for Noon {
     }
 }
 
-pub fn frame() -> Frame {
-    Frame { theme: Theme::System, zone: Zone::default(), now: Noon.now(), here: "/".into(), investigates: true, build: "test" }
+pub(crate) fn frame() -> Frame {
+    Frame {
+        theme: Theme::System,
+        zone: Zone::default(),
+        now: Noon.now(),
+        here: "/".into(),
+        investigates: true,
+        build: "test",
+    }
 }
 
 /// Every page of one log, with its name.
-pub fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
+pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let frame = frame();
     let id: InvestigationId = log[0].investigation.clone();
     let held = Held { log: log.to_vec(), state: State::replay(log) };
@@ -53,12 +60,25 @@ pub fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         let (row, report) = (Row::of(&id, &held.log, &held.state), report::build(&held.state).unwrap());
         let present = State::replay(log);
         let case = Case {
-            frame: &frame, id: &id, log: &held.log, state: &held.state, report: &report, row: &row, spans: spans(&held.log), last, at,
-            present: at.map(|_| &present), upto: None, group: "",
+            frame: &frame,
+            id: &id,
+            log: &held.log,
+            state: &held.state,
+            report: &report,
+            row: &row,
+            spans: spans(&held.log),
+            last,
+            at,
+            present: at.map(|_| &present),
+            upto: None,
+            group: "",
         };
         case::page(&case, tab)
     };
-    let mut out = vec![("fleet".to_owned(), fleet::page(&frame, &[Arc::clone(&row), Arc::clone(&row)], &fleet::Filter::default()))];
+    let mut out = vec![(
+        "fleet".to_owned(),
+        fleet::page(&frame, &[Arc::clone(&row), Arc::clone(&row)], &fleet::Filter::default()),
+    )];
     let empty = fleet::Filter { q: "no such case".into(), ..fleet::Filter::default() };
     out.push(("fleet-none".into(), fleet::page(&frame, &[Arc::clone(&row)], &empty)));
     for (tab, _) in TABS {
@@ -68,8 +88,18 @@ pub fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     out.push(("case-past".into(), view(&middle, Some(last / 2), "channels")));
     out.push(("case-running".into(), view(&middle, None, "timeline")));
     let case = Case {
-        frame: &frame, id: &id, log: &held.log, state: &held.state, report: &report, row: &row, spans: spans(&held.log), last, at: None,
-        present: None, upto: None, group: "",
+        frame: &frame,
+        id: &id,
+        log: &held.log,
+        state: &held.state,
+        report: &report,
+        row: &row,
+        spans: spans(&held.log),
+        last,
+        at: None,
+        present: None,
+        upto: None,
+        group: "",
     };
     for span in case.spans.iter().filter(|span| span.tool_calls > 0).take(1) {
         out.push(("task".into(), task::page(&case, span, b"not a view")));
@@ -77,39 +107,58 @@ pub fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let cited = report.findings.iter().find(|found| !found.citations.is_empty());
     if let Some(found) = cited {
         let one = call::Cited { found, number: 1, cited: &found.citations[0] };
-        let made = report.calls.iter().find(|call| call.id == *found.citations[0].citation.call()).unwrap_or(&report.calls[0]);
-        let around = json!({"records": [{"file": "auth.log", "line": 1, "time": "2026-11-25T00:00:00Z", "text": result}]});
+        let made =
+            report.calls.iter().find(|call| call.id == *found.citations[0].citation.call()).unwrap_or(&report.calls[0]);
+        let around =
+            json!({"records": [{"file": "auth.log", "line": 1, "time": "2026-11-25T00:00:00Z", "text": result}]});
         out.push(("call".into(), call::page(&case, made, result, Some(&one), Some(&around))));
     }
     let found = Ok(json!({"total": 1, "records": [{"file": result, "line": 1, "time": result, "text": result}]}));
-    let wanted = evidence::Wanted { q: result.into(), source: result.into(), from: result.into(), to: result.into(), file: result.into(), line: Some(1) };
+    let wanted = evidence::Wanted {
+        q: result.into(),
+        source: result.into(),
+        from: result.into(),
+        to: result.into(),
+        file: result.into(),
+        line: Some(1),
+    };
     out.push(("evidence".into(), evidence::page(&case, &wanted, &found)));
     let side = || compare::Side { row: &row, report: &report };
-    out.push(("compare".into(), compare::page(&frame, &[Arc::clone(&row), Arc::clone(&row)], [result, ""], Some([side(), side()]))));
-    out.push(("insights".into(), casebook_api::pages::insights::page(&frame, &insights::of(&[Arc::new(held.clone())]))));
+    out.push((
+        "compare".into(),
+        compare::page(&frame, &[Arc::clone(&row), Arc::clone(&row)], [result, ""], Some([side(), side()])),
+    ));
+    out.push((
+        "insights".into(),
+        casebook_api::pages::insights::page(&frame, &insights::of(&[Arc::new(held.clone())])),
+    ));
     let bodies = [Body { name: result.into(), about: result.into() }];
-    out.push(("launch".into(), launch::page(&frame, &bodies, &launch::Draft { alert: result, body: result, wrong: Some(result) })));
+    out.push((
+        "launch".into(),
+        launch::page(&frame, &bodies, &launch::Draft { alert: result, body: result, wrong: Some(result) }),
+    ));
     out.push(("settings".into(), settings::page(&frame, &[("Rounds".to_owned(), result.to_owned())])));
     out.push(("problem".into(), problem::page(&frame, &Problem::new(Kind::NotFound, result))));
     out
 }
 
-pub struct Served {
-    pub base: String,
-    pub address: SocketAddr,
-    pub store: MemoryStore,
-    pub id: InvestigationId,
-    pub log: Vec<Recorded>,
+pub(crate) struct Served {
+    pub(crate) base: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) store: MemoryStore,
+    pub(crate) id: InvestigationId,
+    pub(crate) log: Vec<Recorded>,
 }
 
 /// A server over a store with the first `events` events of the fixture.
-pub async fn served(events: usize) -> Served {
+pub(crate) async fn served(events: usize) -> Served {
     let log = fixture();
     let id = log[0].investigation.clone();
     let store = MemoryStore::default();
     store.append(&id, 0, &log[..events.min(log.len())]).await.unwrap();
     let cases = Arc::new(StoreCases::new(Arc::new(store.clone())));
-    let config = Config { cases, team: None, clock: Arc::new(Noon), key: KEY.into(), address: "127.0.0.1:0".parse().unwrap() };
+    let config =
+        Config { cases, team: None, clock: Arc::new(Noon), key: KEY.into(), address: "127.0.0.1:0".parse().unwrap() };
     let listening = listen(config).await.unwrap();
     let address = listening.address;
     tokio::spawn(listening.serve(std::future::pending()));

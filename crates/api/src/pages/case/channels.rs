@@ -59,7 +59,8 @@ fn review(case: &Case<'_>) -> Markup {
 }
 
 fn scored(case: &Case<'_>, one: &Reviewed) -> Markup {
-    let later = case.present.and_then(|present| present.known.get(&one.finding.id)).filter(|now| now.score != one.score);
+    let later =
+        case.present.and_then(|present| present.known.get(&one.finding.id)).filter(|now| now.score != one.score);
     html! {
         li {
             div.row.apart { (case.with_links(|links| links.ids(std::slice::from_ref(&one.finding.id)))) (parts::score(one.score, "")) }
@@ -72,9 +73,14 @@ fn timeline(case: &Case<'_>) -> Markup {
     let Some(timeline) = &case.state.timeline else {
         return html! { header { h2 #ch-timeline { "Timeline" } } div.pad { p.soft { "No Timeline yet." } } };
     };
-    let later: &[TimelineEvent] = case.present.and_then(|present| present.timeline.as_ref()).map_or(&[], |now| &now.events);
-    let stays = |event: &TimelineEvent| later.is_empty() || later.iter().any(|other| other.description == event.description);
-    let added = later.iter().filter(|event| !timeline.events.iter().any(|other| other.description == event.description)).count();
+    let later: &[TimelineEvent] =
+        case.present.and_then(|present| present.timeline.as_ref()).map_or(&[], |now| &now.events);
+    let stays =
+        |event: &TimelineEvent| later.is_empty() || later.iter().any(|other| other.description == event.description);
+    let added = later
+        .iter()
+        .filter(|event| !timeline.events.iter().any(|other| other.description == event.description))
+        .count();
     html! {
         header { h2 #ch-timeline { "Timeline, version " (timeline.version) } span.count { (timeline.events.len()) } }
         div.pad.stack {

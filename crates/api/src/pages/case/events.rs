@@ -23,7 +23,8 @@ pub fn show(case: &Case<'_>) -> Markup {
     let next = all.next().map(|entry| entry.seq);
     let link = |group: &str, upto: Option<u64>| {
         let base = case.with_links(|links| links.tab("events"));
-        let group = if group.is_empty() { String::new() } else { format!("&group={}", crate::pages::fleet::encoded(group)) };
+        let group =
+            if group.is_empty() { String::new() } else { format!("&group={}", crate::pages::fleet::encoded(group)) };
         format!("{base}{group}{}", upto.map_or_else(String::new, |upto| format!("&upto={upto}")))
     };
     html! {

@@ -30,7 +30,14 @@ pub fn show(case: &Case<'_>) -> Markup {
 
 fn cards(case: &Case<'_>, sources: &BTreeMap<String, SourceInfo>) -> Markup {
     let mut cited: BTreeMap<&str, usize> = BTreeMap::new();
-    for record in case.report.findings.iter().flat_map(|found| &found.citations).filter(|cited| cited.holds).flat_map(|cited| &cited.records) {
+    for record in case
+        .report
+        .findings
+        .iter()
+        .flat_map(|found| &found.citations)
+        .filter(|cited| cited.holds)
+        .flat_map(|cited| &cited.records)
+    {
         *cited.entry(record.source.as_str()).or_default() += 1;
     }
     html! {

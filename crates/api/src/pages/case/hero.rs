@@ -67,16 +67,24 @@ fn answer(case: &Case<'_>) -> Markup {
 
 /// The first sentences, and the rest folded.
 fn paragraphs(text: &str, show: &dyn Fn(&str) -> Markup) -> Markup {
-    let end = text.char_indices().filter(|(_, c)| *c == '.').map(|(at, _)| at + 1).find(|at| *at >= 160 && text.get(*at..).is_some_and(|rest| rest.starts_with(' ')));
+    let end = text
+        .char_indices()
+        .filter(|(_, c)| *c == '.')
+        .map(|(at, _)| at + 1)
+        .find(|at| *at >= 160 && text.get(*at..).is_some_and(|rest| rest.starts_with(' ')));
     match end.map(|at| text.split_at(at)) {
         None => html! { p.lead { (show(text)) } },
-        Some((first, rest)) => html! { p.lead { (show(first)) } details { summary { "The whole summary" } p { (show(rest)) } } },
+        Some((first, rest)) => {
+            html! { p.lead { (show(first)) } details { summary { "The whole summary" } p { (show(rest)) } } }
+        }
     }
 }
 
 fn folded(items: &[String], more: &str, numbered: bool, show: &dyn Fn(&str) -> Markup) -> Markup {
-    let list = |part: &[String]| html! {
-        @if numbered { ol.steps { @for item in part { li { span { (show(item)) } } } } } @else { ul.bullets { @for item in part { li { (show(item)) } } } }
+    let list = |part: &[String]| {
+        html! {
+            @if numbered { ol.steps { @for item in part { li { span { (show(item)) } } } } } @else { ul.bullets { @for item in part { li { (show(item)) } } } }
+        }
     };
     let (first, rest) = items.split_at(SHOWN.min(items.len()));
     html! { (list(first)) @if !rest.is_empty() { details { summary { (words::count(rest.len() as u64, &format!("more {more}"))) } (list(rest)) } } }

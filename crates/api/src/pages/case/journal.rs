@@ -12,7 +12,12 @@ use crate::pages::parts;
 pub fn show(case: &Case<'_>) -> Markup {
     let entries = &case.state.journal;
     if entries.is_empty() {
-        return empty_yet(case, Icon::Book, "The Journal is empty", "The Director writes the first entry with its first plan.");
+        return empty_yet(
+            case,
+            Icon::Book,
+            "The Journal is empty",
+            "The Director writes the first entry with its first plan.",
+        );
     }
     let mut rounds: Vec<(u32, Vec<&JournalEntry>)> = Vec::new();
     for entry in entries {

@@ -12,7 +12,8 @@ use crate::pages::parts;
 #[must_use]
 pub fn show(case: &Case<'_>, tab: &str) -> Markup {
     let at = case.at.unwrap_or(case.last);
-    let rounds: Vec<u64> = case.log.iter().filter(|e| matches!(e.event, Event::RoundStarted { .. })).map(|e| e.seq).collect();
+    let rounds: Vec<u64> =
+        case.log.iter().filter(|e| matches!(e.event, Event::RoundStarted { .. })).map(|e| e.seq).collect();
     let before = rounds.iter().rev().find(|seq| **seq < at).copied();
     let link = |seq: u64| format!("/i/{}?at={}", case.id, seq.clamp(1, case.last));
     let entry = case.log.iter().rev().find(|entry| entry.seq <= at);
@@ -74,7 +75,12 @@ fn marks(case: &Case<'_>) -> Vec<Mark> {
             _ => return None,
         };
         let (title, text) = told::told(&entry.event);
-        Some(Mark { seq: entry.seq, class, label: format!("{}: {title}. {text}", entry.seq), href: format!("/i/{}?at={}", case.id, entry.seq) })
+        Some(Mark {
+            seq: entry.seq,
+            class,
+            label: format!("{}: {title}. {text}", entry.seq),
+            href: format!("/i/{}?at={}", case.id, entry.seq),
+        })
     };
     case.log.iter().filter_map(mark).collect()
 }
@@ -82,8 +88,12 @@ fn marks(case: &Case<'_>) -> Vec<Mark> {
 #[must_use]
 pub fn past(case: &Case<'_>) -> Markup {
     let at = case.log.last().map(|entry| parts::time(case.frame, entry.at));
-    parts::note("calm", Icon::Clock, &html! {
-        "You look at the past: everything below is as it was " @if let Some(at) = at { "at " (at) } ", after event " (case.at.unwrap_or(case.last)) " of " (case.last) ". "
-        a href={ "/i/" (case.id) } { "Go to the present" }
-    })
+    parts::note(
+        "calm",
+        Icon::Clock,
+        &html! {
+            "You look at the past: everything below is as it was " @if let Some(at) = at { "at " (at) } ", after event " (case.at.unwrap_or(case.last)) " of " (case.last) ". "
+            a href={ "/i/" (case.id) } { "Go to the present" }
+        },
+    )
 }

@@ -11,7 +11,12 @@ use crate::pages::parts;
 #[must_use]
 pub fn show(case: &Case<'_>) -> Markup {
     let Some(review) = &case.state.review else {
-        return empty_yet(case, Icon::Pen, "No Review yet", "The Critic scores the findings when all Experts have answered.");
+        return empty_yet(
+            case,
+            Icon::Pen,
+            "No Review yet",
+            "The Critic scores the findings when all Experts have answered.",
+        );
     };
     let mut findings: Vec<&Reviewed> = review.findings.iter().collect();
     findings.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(std::cmp::Ordering::Equal));

@@ -35,10 +35,16 @@ fn work(case: &Case<'_>) -> Markup {
     let bar = |(number, round): (&u32, &Round)| {
         let usage = used(case, *number);
         let value = if paid { usage.cost_micros as f64 / 1e6 } else { usage.tool_calls as f64 };
-        Bar { name: format!("{number}"), values: vec![value], label: format!("Round {number}, {}: {}", round.phase.name(), usage_words(&usage)), href: Some(format!("#round-{number}")) }
+        Bar {
+            name: format!("{number}"),
+            values: vec![value],
+            label: format!("Round {number}, {}: {}", round.phase.name(), usage_words(&usage)),
+            href: Some(format!("#round-{number}")),
+        }
     };
     let chart: Vec<Bar> = case.state.rounds.iter().map(bar).collect();
-    let (title, unit): (_, &dyn Fn(f64) -> String) = if paid { ("Cost by round", &|n| format!("{n:.2}")) } else { ("Tool calls by round", &|n| format!("{n:.0}")) };
+    let (title, unit): (_, &dyn Fn(f64) -> String) =
+        if paid { ("Cost by round", &|n| format!("{n:.2}")) } else { ("Tool calls by round", &|n| format!("{n:.0}")) };
     html! { section.card { header { h2 { (title) } span.soft.small { (usage_words(&case.state.usage)) } } div.pad { (bars::bars(title, &chart, &["c1"], unit)) } } }
 }
 
@@ -59,7 +65,12 @@ fn found(case: &Case<'_>) -> Markup {
             }
         }
         let shown: Vec<String> = values.iter().zip(KINDS).map(|(n, kind)| format!("{n} {kind}")).collect();
-        Bar { name: format!("{number}"), values, label: format!("Round {number}: {}", shown.join(", ")), href: Some(format!("#round-{number}")) }
+        Bar {
+            name: format!("{number}"),
+            values,
+            label: format!("Round {number}: {}", shown.join(", ")),
+            href: Some(format!("#round-{number}")),
+        }
     };
     let chart: Vec<Bar> = case.state.rounds.iter().map(bar).collect();
     html! {

@@ -23,7 +23,10 @@ pub const fn class(span: &Span) -> &'static str {
 
 #[must_use]
 pub fn name(span: &Span) -> String {
-    span.domain.as_ref().map_or_else(|| words::capital(span.kind.name()), |domain| format!("{} {domain}", words::capital(span.kind.name())))
+    span.domain.as_ref().map_or_else(
+        || words::capital(span.kind.name()),
+        |domain| format!("{} {domain}", words::capital(span.kind.name())),
+    )
 }
 
 #[must_use]
@@ -39,8 +42,19 @@ pub fn show(case: &Case<'_>) -> Markup {
             let heading = (round != Some(span.round)).then(|| format!("Round {} · {}", span.round, span.phase.name()));
             round = Some(span.round);
             let to = span.to.unwrap_or(case.frame.now.max(span.from));
-            let state = span.failed.as_ref().map_or_else(|| if span.to.is_some() { "answered".into() } else { "under way".to_owned() }, |why| format!("failed: {why}"));
-            Line { name: name(span), from: span.from, to, class: class(span), label: format!("{}: {state}, {}", span.task, usage_words(&span.usage)), href: format!("/i/{}/t/{}", case.id, span.task), heading }
+            let state = span.failed.as_ref().map_or_else(
+                || if span.to.is_some() { "answered".into() } else { "under way".to_owned() },
+                |why| format!("failed: {why}"),
+            );
+            Line {
+                name: name(span),
+                from: span.from,
+                to,
+                class: class(span),
+                label: format!("{}: {state}, {}", span.task, usage_words(&span.usage)),
+                href: format!("/i/{}/t/{}", case.id, span.task),
+                heading,
+            }
         })
         .collect();
     let failed: Vec<&Span> = case.spans.iter().filter(|span| span.failed.is_some()).collect();

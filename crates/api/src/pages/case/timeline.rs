@@ -18,7 +18,12 @@ const SHOWN: usize = 200;
 pub fn show(case: &Case<'_>) -> Markup {
     let timeline = &case.report.timeline;
     if case.state.timeline.is_none() {
-        return empty_yet(case, Icon::Clock, "No Timeline yet", "The Critic writes the first one after the first Review.");
+        return empty_yet(
+            case,
+            Icon::Clock,
+            "No Timeline yet",
+            "The Critic writes the first one after the first Review.",
+        );
     }
     html! {
         section.card aria-labelledby="axis" {
@@ -52,17 +57,24 @@ fn drawn(case: &Case<'_>) -> Markup {
             at: event.when.at,
             until: event.when.until,
             step: parts::step(event.score),
-            label: format!("{} {}: {}", case.frame.zone.moment(&event.when), event.score, one_line(&event.description, 160)),
+            label: format!(
+                "{} {}: {}",
+                case.frame.zone.moment(&event.when),
+                event.score,
+                one_line(&event.description, 160)
+            ),
             href: format!("#e-{}", n + 1),
         })
         .collect();
     let alerted: Option<Timestamp> = alert::named(&case.report.alert, alert::TIME).and_then(|text| text.parse().ok());
     // A marker far from all events would squeeze them.
     let edges = points.first().zip(points.last());
-    let near = alerted.filter(|at| edges.is_none_or(|(first, last)| {
-        let span = between(first.at, last.at).max(std::time::Duration::from_secs(60));
-        between(*at, first.at) <= span && between(last.at, *at) <= span
-    }));
+    let near = alerted.filter(|at| {
+        edges.is_none_or(|(first, last)| {
+            let span = between(first.at, last.at).max(std::time::Duration::from_secs(60));
+            between(*at, first.at) <= span && between(last.at, *at) <= span
+        })
+    });
     axis::axis(&case.frame.zone, &points, near.map(|at| (at, "alert")))
 }
 
@@ -87,7 +99,9 @@ fn pause(case: &Case<'_>, n: usize) -> Option<std::time::Duration> {
     let (before, this) = (events.get(n.checked_sub(1)?)?, events.get(n)?);
     let pause = between(before.when.until.unwrap_or(before.when.at), this.when.at);
     let whole = between(events.first()?.when.at, events.last()?.when.at);
-    (pause >= std::time::Duration::from_secs(10) && pause.as_secs_f64() > whole.as_secs_f64() / events.len() as f64 * 2.0).then_some(pause)
+    (pause >= std::time::Duration::from_secs(10)
+        && pause.as_secs_f64() > whole.as_secs_f64() / events.len() as f64 * 2.0)
+        .then_some(pause)
 }
 
 fn one(case: &Case<'_>, n: usize, event: &ReportEvent) -> Markup {
@@ -133,7 +147,9 @@ fn day(case: &Case<'_>, n: usize) -> Option<String> {
 fn source(case: &Case<'_>, event: &ReportEvent, record: &RecordRef) -> Markup {
     let among = case.report.findings.iter().filter(|found| event.findings.contains(&found.finding.id));
     let cited = among.flat_map(|found| found.citations.iter().enumerate().map(move |(n, cited)| (found, n, cited)));
-    let holds = |(_, _, cited): &(_, usize, &casebook_protocol::report::ReportCitation)| cited.holds && cited.records.contains(record);
+    let holds = |(_, _, cited): &(_, usize, &casebook_protocol::report::ReportCitation)| {
+        cited.holds && cited.records.contains(record)
+    };
     let mut found = cited.filter(holds);
     let first = found.next();
     html! {
