@@ -143,12 +143,25 @@ impl StoreCases {
         Ok((held, true))
     }
 
+    /// True if nothing was recorded since the row was made. A log that cannot be read stays so until it is opened.
+    async fn unchanged(&self, id: &InvestigationId) -> Result<bool, Trouble> {
+        let (row, held) = {
+            let memory = self.memory();
+            (memory.rows.get(id).cloned(), memory.held.contains_key(id))
+        };
+        match row {
+            None => Ok(false),
+            Some(row) if row.closed.is_some() || row.trouble.is_some() => Ok(true),
+            Some(_) if held => Ok(false),
+            Some(row) => Ok(self.store.log(id, row.seq + 1).await?.is_empty()),
+        }
+    }
+
     async fn all(&self) -> Result<Vec<Notice>, Trouble> {
         let _one = self.reading.lock().await;
         let mut news = Vec::new();
         for id in self.store.investigations().await? {
-            let known = self.memory().rows.get(&id).cloned();
-            if known.as_ref().is_some_and(|row| row.closed.is_some()) {
+            if self.unchanged(&id).await? {
                 continue;
             }
             match self.refreshed(&id).await {

@@ -19,7 +19,7 @@ pub fn show(case: &Case<'_>) -> Markup {
         div.stack {
             section.card.hero.(tone) aria-label="Answer" {
                 div { @if concluded { (answer(case)) } @else { (so_far(case)) } }
-                aside aria-label="Facts" { (facts(case)) }
+                div.aside { (facts(case)) }
             }
             @if case.is_open() { (now(case)) }
         }
