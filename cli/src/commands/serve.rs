@@ -12,6 +12,7 @@ use casebook_runtime::clock::SystemClock;
 use crate::args::Serve;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
+use crate::loading::whole_path;
 use crate::models::Opened;
 use crate::screen::{BOLD, DIM, Screen, paint};
 use crate::serve::{Desk, Setup};
@@ -29,6 +30,9 @@ pub(super) async fn with_alert(
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
     let sources = args.sources.sources()?;
+    if let Some(evidence) = &sources.evidence {
+        whole_path(evidence)?;
+    }
     let models = Opened::open(&args.models, sources.team.as_deref())?;
     let mut stop = stop::listen()?;
     let investigates = sources.evidence.is_some() || sources.team.is_some();

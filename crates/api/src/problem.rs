@@ -30,7 +30,7 @@ kinds! {
     NotKept = "not-kept", 404, "It was not kept", "This version keeps the hash of a model's request, not its text.";
     Method = "method", 405, "This method is not allowed here", "See /api/v1/openapi.json for the methods of each path.";
     NotClosed = "not-closed", 409, "The investigation is not closed", "Wait for its end, or add partial=1 to get what is recorded so far.";
-    NoTeam = "nobody-investigates", 409, "This server only reads", "Start it with --evidence DIR to investigate alerts.";
+    NoTeam = "no-team", 409, "This server only reads", "Start it with --evidence DIR to investigate alerts.";
     TooLarge = "too-large", 413, "The request is too large", "An alert may have 1 MiB, an uploaded file 256 MiB.";
     Media = "media-type", 415, "The type of the content is not known here", "Send application/json.";
     Host = "host", 421, "This host name is not served here", "Use 127.0.0.1 or localhost with the port of this server.";

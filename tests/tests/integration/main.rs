@@ -45,6 +45,7 @@ mod programs;
 mod prompts;
 mod scripted_model;
 mod sensor;
+mod serve;
 mod sim;
 mod team;
 mod telemetry;

@@ -63,7 +63,11 @@ pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response,
     }
     let folder = target.parent().ok_or_else(|| Problem::new(Kind::Invalid, "the path names no file"))?;
     tokio::fs::create_dir_all(folder).await.map_err(|e| failed(&e))?;
-    let written = write(&target, body, FILE.min(WHOLE.saturating_sub(before))).await;
+    let file = tokio::fs::File::create_new(&target).await.map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Invalid, "this file was uploaded already"),
+        _ => failed(&e),
+    })?;
+    let written = write(file, body, FILE.min(WHOLE.saturating_sub(before))).await;
     if written.is_err() {
         // The part that came is not evidence.
         let _ = tokio::fs::remove_file(&target).await;
@@ -71,11 +75,7 @@ pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response,
     Ok(answer::json(StatusCode::CREATED, &json!({"path": path, "bytes": written?})))
 }
 
-async fn write(target: &Path, body: Body, most: u64) -> Result<u64, Problem> {
-    let mut file = tokio::fs::File::create_new(target).await.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Invalid, "this file was uploaded already"),
-        _ => failed(&e),
-    })?;
+async fn write(mut file: tokio::fs::File, body: Body, most: u64) -> Result<u64, Problem> {
     let mut bytes = 0_u64;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
