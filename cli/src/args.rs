@@ -20,7 +20,7 @@ mod tools;
 pub use check::{Check, Format};
 pub use mcp::{Evidence, Mcp};
 pub use measure::{Backtest, Doctor};
-pub use record::{Export, List, Show, Verify};
+pub use record::{Export, Key, List, Show, Verify};
 pub use serve::Serve;
 pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
@@ -33,8 +33,8 @@ Examples:
   casebook list
   casebook investigate alert.json --evidence logs/ --models models.toml
   casebook export 3f2a --format html --output report.html
-  casebook verify 3f2a --evidence logs/
   casebook serve --evidence logs/ --open
+  casebook verify 3f2a --evidence logs/ --report kept/report.json
   casebook cluster --evidence logs/
   casebook alert alert.json --nats nats://127.0.0.1:4222
 
@@ -45,7 +45,7 @@ Exit codes:
   3   stopped before the end; `casebook resume ID` goes on from there
   4   `verify` found something that is not what was recorded
   5   `--replay` had no answer for a request: the report is not that of the recorded run
-  6   `doctor` found a model that cannot be used
+  6   `doctor` found a model that cannot be used, or a NATS server that does not store
   70  a defect of casebook";
 
 /// Investigates security alerts: an alert and a folder of logs go in, a report that can be checked
@@ -115,7 +115,7 @@ pub enum Command {
     Cluster(Cluster),
     /// Send an alert to a team of processes over NATS
     Alert(SendAlert),
-    /// Watch one investigation of such a team, or all of them
+    /// Watch one investigation of another process or of such a team, or all of them
     Watch(Watch),
     /// List all investigations, the latest first
     List(List),
@@ -123,8 +123,10 @@ pub enum Command {
     Show(Show),
     /// Write the report of an investigation
     Export(Export),
-    /// Check every citation, every artifact and the log's hash chain against the stored bytes
+    /// Check the log, all results and the report against each other, and against a kept report and the evidence
     Verify(Verify),
+    /// Make a key that signs reports
+    Key(Key),
     /// List MCP servers and their tools, who may call what, and what is held back
     Tools(ShowTools),
     /// Show what is recognised in a folder of evidence: formats, times, domains, damage

@@ -4,13 +4,35 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
+use casebook_runtime::files;
+use rustix::fs::Mode;
+use rustix::process::umask;
+
 use crate::failure::Failure;
 
+pub(crate) mod again;
 pub mod plan;
 pub mod process;
 pub mod server;
 pub mod team;
 pub mod users;
+
+/// While it exists, new files of this process and of those that it starts are private.
+#[derive(Debug)]
+pub struct Private(Mode);
+
+impl Private {
+    #[must_use]
+    pub fn begin() -> Self {
+        Self(umask(Mode::from_raw_mode(0o077)))
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        umask(self.0);
+    }
+}
 
 #[derive(Debug)]
 pub struct Place {
@@ -25,11 +47,12 @@ impl Place {
         let folder = data.join("cluster");
         for inner in ["nats", "logs", "experts"] {
             let inner = folder.join(inner);
-            std::fs::create_dir_all(&inner).map_err(|e| Failure::write(&inner, &e))?;
+            files::private_folder(&inner).map_err(|e| Failure::write(&inner, &e))?;
         }
+        files::tighten(&folder).map_err(|e| Failure::write(&folder, &e))?;
         let folder = folder.canonicalize().map_err(|e| Failure::write(&folder, &e))?;
         let path = folder.join("lock");
-        let lock = File::create(&path).map_err(|e| Failure::write(&path, &e))?;
+        let lock = files::private_file(&path).map_err(|e| Failure::write(&path, &e))?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { folder, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(Failure::failed(

@@ -138,7 +138,7 @@ pub async fn resume(
 ) -> Result<Report, Failure> {
     let Past { state, report, .. } = archive::read(home.store.as_ref(), id).await?;
     if state.closed.is_some() {
-        return Ok(report);
+        return closed(home.store.as_ref(), report).await;
     }
     let recorded = state.case.as_ref().map(|case| case.evidence.clone()).unwrap_or_default();
     let mut sources = moved.clone();
@@ -156,6 +156,12 @@ pub async fn resume(
     report_models(&state, reasoners, observer);
     let hub = team.hub.clone();
     team.finish(id, events, hub.wait(id), observer, stop).await
+}
+
+/// The report, which is recorded now if a process ended between the last event and its report.
+async fn closed(store: &dyn Store, report: Report) -> Result<Report, Failure> {
+    archive::keep(store, &report).await?;
+    Ok(report)
 }
 
 fn refused(error: Refused) -> Failure {
@@ -318,6 +324,12 @@ impl Engine {
                     }
                 }
                 report = &mut ending => break report?,
+                // A task whose result cannot be recorded would be tried again and again.
+                error = self.store.failed() => {
+                    self.bus.close();
+                    self.toolbox.close().await;
+                    return Err(error.into());
+                }
             }
         };
         for entry in self.store.log(id, next.unwrap_or(u64::MAX)).await? {
@@ -358,7 +370,7 @@ impl Engine {
         self.bus.close();
         let past = archive::read(self.store.as_ref(), id).await?;
         if past.state.closed.is_some() {
-            return Ok(past.report);
+            return closed(self.store.as_ref(), past.report).await;
         }
         let advice =
             format!("continue with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));

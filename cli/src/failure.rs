@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use casebook_hub::{HubError, OpenError};
+use casebook_index::IndexError;
 use casebook_report::save::SaveError;
 use casebook_runtime::nats::{self, NatsError};
 use casebook_runtime::store::StoreError;
@@ -21,7 +22,7 @@ pub enum Exit {
     NotIntact = 4,
     /// A replay had no answer for a request, so its result differs from the recorded run.
     NotReplayed = 5,
-    /// `doctor` found a model that cannot be used.
+    /// `doctor` found a model that cannot be used, or a server that does not store.
     Unfit = 6,
     Defect = 70,
 }
@@ -63,6 +64,17 @@ impl From<OpenError> for Failure {
     }
 }
 
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Store(error) => error.into(),
+            IndexError::Cursor(_) => Self::usage(error, "run the same command without --cursor"),
+            IndexError::Database { .. } => Self::failed(error, "the index holds nothing that is not in the store"),
+            IndexError::Stalled(_) => Self::failed(error, "then run the same command again"),
+        }
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let advice = match &error {
@@ -74,6 +86,7 @@ impl From<StoreError> for Failure {
                 };
             }
             StoreError::Newer { .. } => "use a newer casebook; nothing is damaged",
+            StoreError::ReadOnly { .. } => return Self::defect(error),
             StoreError::Unavailable { reason, .. } if reason.contains(nats::FORBIDDEN) => {
                 "use credentials that allow reading: --credentials FILE (of the user `reader`)"
             }

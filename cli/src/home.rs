@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use casebook_hub::archive::{self, Past};
-use casebook_hub::{MemoryStore, SqliteStore};
+use casebook_hub::{MemoryStore, OpenError, SqliteStore};
 use casebook_protocol::InvestigationId;
+use casebook_protocol::hash::sha256_hex;
 use casebook_runtime::store::Store;
 
 use crate::commands::investigate::{data_option, quoted};
@@ -43,21 +44,29 @@ impl Home {
         Ok(Self::with(folder, Arc::new(SqliteStore::open(folder)?)))
     }
 
-    /// Opens a data folder, which must exist.
+    /// Opens a data folder, which must exist, to continue an investigation.
     pub fn existing(folder: &Path) -> Result<Self, Failure> {
-        if folder.is_dir() {
-            return Self::open(folder);
-        }
-        Err(Failure::usage(
-            format!("data folder {} does not exist", folder.display()),
-            "`casebook investigate` creates it; name another with --data DIR or CASEBOOK_DATA",
-        ))
+        exists(folder)?;
+        Self::open(folder)
     }
 
-    /// Opens the server in `nats`, or else the data folder, which must exist.
+    /// Opens a data folder, which must exist, for reading. Another process may write to it meanwhile.
+    pub fn reading(folder: &Path) -> Result<Self, Failure> {
+        exists(folder)?;
+        let store = match SqliteStore::read(folder) {
+            Err(OpenError::Older { .. } | OpenError::Empty { .. }) => {
+                drop(SqliteStore::open(folder)?);
+                SqliteStore::read(folder)?
+            }
+            store => store?,
+        };
+        Ok(Self::with(folder, Arc::new(store)))
+    }
+
+    /// Reads from the server in `nats`, or else from the data folder, which must exist.
     pub async fn named(folder: &Path, nats: &Nats) -> Result<Self, Failure> {
         if nats.nats.is_none() {
-            return Self::existing(folder);
+            return Self::reading(folder);
         }
         let store = nats.connect("reader").await?.env().store;
         Ok(Self { server: Some(nats.clone()), ..Self::with(folder, store) })
@@ -79,6 +88,17 @@ impl Home {
         self.server.is_none()
     }
 
+    /// Where the index of these investigations is kept.
+    pub fn index_folder(&self) -> PathBuf {
+        match self.server.as_ref().and_then(|server| server.nats.as_deref()) {
+            None => self.folder.clone(),
+            Some(url) => {
+                let name: String = sha256_hex(url.as_bytes()).chars().take(16).collect();
+                self.folder.join("servers").join(name)
+            }
+        }
+    }
+
     /// The server or the folder, for messages.
     pub fn place(&self) -> String {
         let url = self.server.as_ref().and_then(|server| server.nats.clone());
@@ -97,6 +117,16 @@ impl Home {
         let ca = option("--ca", ca);
         format!("the team at {url} is working on it; watch it with `casebook watch {id} --nats {url}{who}{ca}`")
     }
+}
+
+fn exists(folder: &Path) -> Result<(), Failure> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("data folder {} does not exist", folder.display()),
+        "`casebook investigate` creates it; name another with --data DIR or CASEBOOK_DATA",
+    ))
 }
 
 pub async fn find(store: &dyn Store, text: &str) -> Result<InvestigationId, Failure> {

@@ -23,6 +23,7 @@ pub mod stop;
 
 pub mod live;
 pub mod progress;
+mod random;
 pub mod screen;
 
 use args::{Cli, LogForm};

@@ -98,13 +98,12 @@ fn failure(error: &LoadError) -> Failure {
         ),
         LoadError::Read { .. } => Failure::failed(error, "make it readable"),
         LoadError::Write { path, source } => Failure::write(path, source),
-        LoadError::Index { path, .. } => Failure::failed(
-            error,
-            format!(
-                "if the disk is not full, delete {} and try again; it is rebuilt from the evidence",
-                path.display()
-            ),
-        ),
+        LoadError::Index { .. } if error.is_full() => {
+            Failure::failed(error, "free some space on that disk, then run the same command again")
+        }
+        LoadError::Index { path, .. } => {
+            Failure::failed(error, format!("delete {} and try again; it is rebuilt from the evidence", path.display()))
+        }
         LoadError::Changed(_) => {
             Failure::failed(error, "copy the evidence to a folder that nothing writes to, and investigate that")
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use casebook_agent::tools::Tools;
-use casebook_protocol::{Acts, Alert, Toolset};
+use casebook_protocol::{Acts, Alert, Files, Toolset};
 use casebook_runtime::process::blocking;
 use tokio::sync::Semaphore;
 
@@ -32,6 +32,10 @@ impl Tools for Offloaded {
             tools.call(&tool, &arguments)
         };
         blocking(search).await.unwrap_or_else(|error| Err(format!("the tool stopped: {error}")))
+    }
+
+    fn files(&self) -> Option<Files> {
+        Some(self.0.catalog().files())
     }
 
     async fn acts(&self, alert: &Alert) -> Option<Acts> {

@@ -69,6 +69,10 @@ impl Reasoner for ScopedToSources {
         self.reasoner.ready().await;
     }
 
+    fn keeps_requests(&self) -> bool {
+        self.reasoner.keeps_requests()
+    }
+
     fn models(&self) -> Option<&dyn Model> {
         self.reasoner.models()
     }

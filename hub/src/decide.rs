@@ -51,6 +51,8 @@ pub enum Command {
     },
     RecordOutcome {
         outcome: Box<Outcome>,
+        /// SHA-256 of the outcome as stored.
+        sha256: String,
         /// The calls that its citations name, with their results.
         exhibits: Exhibits,
         now: Timestamp,
@@ -136,21 +138,15 @@ pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection>
             }
             Ok(vec![Event::ModelCalled { task: task.clone(), call: call.clone() }])
         }
-        Command::RecordOutcome { outcome, exhibits, now } => {
+        Command::RecordOutcome { outcome, sha256, exhibits, now } => {
             let task = under_way(state, &outcome.task)?;
-            Ok(ended(
-                state,
-                task,
-                &outcome.task,
-                answer::outcome(state, task, outcome, exhibits, *now),
-                &outcome.usage,
-                *now,
-            ))
+            let events = answer::outcome(state, task, outcome, sha256, exhibits, *now);
+            Ok(ended(state, task, &outcome.task, events, &outcome.usage, *now))
         }
         Command::FailTask { task: id, reason, now } => {
             let task = under_way(state, id)?;
             let usage = state.spent(id);
-            let failure = answer::Failure { reason, usage, player: None };
+            let failure = answer::Failure { reason, usage, by: None };
             Ok(ended(state, task, id, answer::failure(state, task, id, failure), &usage, *now))
         }
         Command::Attend { gone, now } => Ok(attend(state, gone, *now)),
@@ -297,7 +293,7 @@ fn attend(state: &State, gone: &BTreeMap<Domain, String>, now: Timestamp) -> Vec
         let Some(reason) = reason else { continue };
         for (id, task) in state.in_flight().filter(|(_, task)| task.domain.as_ref() == Some(domain)) {
             let usage = state.spent(id);
-            let failure = answer::Failure { reason, usage, player: None };
+            let failure = answer::Failure { reason, usage, by: None };
             events.extend(ended(state, task, id, answer::failure(state, task, id, failure), &usage, now));
         }
     }
@@ -321,7 +317,7 @@ fn tick(state: &State, now: Timestamp) -> Vec<Event> {
     let reason = format!("it had not ended {} s after the investigation had to stop", GRACE.as_secs());
     overdue
         .flat_map(|(id, task)| {
-            let failure = answer::Failure { reason: &reason, usage: state.spent(id), player: None };
+            let failure = answer::Failure { reason: &reason, usage: state.spent(id), by: None };
             answer::failure(state, task, id, failure)
         })
         .collect()

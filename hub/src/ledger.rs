@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::key::outcome_key;
 use casebook_protocol::{
     Answer, ArtifactId, Event, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View, subject,
@@ -187,7 +188,7 @@ impl Ledger {
                 .await
                 .map_err(|e| HubError::Defect(format!("could not read evidence: {e}")))?,
         };
-        Ok(Some(Command::RecordOutcome { outcome, exhibits, now }))
+        Ok(Some(Command::RecordOutcome { outcome, sha256: sha256_hex(&bytes), exhibits, now }))
     }
 
     /// An open task, identical to the first time it was enqueued.

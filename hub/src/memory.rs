@@ -5,13 +5,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
-use casebook_runtime::store::{Once, Store, StoreError, follows, intact};
+use casebook_runtime::store::{Appended, Feed, News, Once, Store, StoreError, follows, intact};
+use tokio::sync::watch;
 
 #[derive(Debug, Default)]
 struct Shelves {
     logs: BTreeMap<InvestigationId, Vec<Recorded>>,
     results: BTreeMap<(InvestigationId, String), Vec<u8>>,
     artifacts: BTreeMap<ArtifactId, Vec<u8>>,
+    /// Each append, in order: the investigation and the numbers of the first and last entry.
+    appends: Vec<(InvestigationId, u64, u64)>,
+    appended: watch::Sender<()>,
+}
+
+/// The most appends in a page of the feed.
+const PAGE: usize = 512;
+
+struct Heard(watch::Receiver<()>);
+
+#[async_trait]
+impl News for Heard {
+    async fn wait(&mut self) -> Result<(), StoreError> {
+        let gone = |_| StoreError::Unavailable { doing: "listen for news".into(), reason: "the store is gone".into() };
+        self.0.changed().await.map_err(gone)
+    }
 }
 
 /// A store in memory. Clones share it.
@@ -27,6 +44,15 @@ impl MemoryStore {
     pub fn spoil(&self, id: &ArtifactId, bytes: &[u8]) {
         self.shelves().artifacts.insert(id.clone(), bytes.to_vec());
     }
+
+    /// Replaces or removes a recorded result, to test how a change is detected.
+    pub fn tamper(&self, investigation: &InvestigationId, key: &str, bytes: Option<&[u8]>) {
+        let place = (investigation.clone(), key.to_owned());
+        match bytes {
+            Some(bytes) => drop(self.shelves().results.insert(place, bytes.to_vec())),
+            None => drop(self.shelves().results.remove(&place)),
+        }
+    }
 }
 
 #[async_trait]
@@ -41,6 +67,10 @@ impl Store for MemoryStore {
         let found = shelves.logs.get(investigation).map_or(0, |log| log.len() as u64);
         follows(investigation, after, found, entries)?;
         shelves.logs.entry(investigation.clone()).or_default().extend_from_slice(entries);
+        if let Some(last) = entries.last() {
+            shelves.appends.push((investigation.clone(), after + 1, last.seq));
+            shelves.appended.send_replace(());
+        }
         Ok(())
     }
 
@@ -77,5 +107,28 @@ impl Store for MemoryStore {
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError> {
         let bytes = self.shelves().artifacts.get(id).cloned();
         bytes.map(|bytes| intact(id, bytes)).transpose()
+    }
+
+    async fn feed(&self, after: u64) -> Result<Feed, StoreError> {
+        let shelves = self.shelves();
+        let from = usize::try_from(after).unwrap_or(usize::MAX);
+        let appends = shelves.appends.iter().zip(1..).skip(from).take(PAGE);
+        let appended: Vec<Appended> = appends
+            .map(|((investigation, first, last), position)| {
+                let log = shelves.logs.get(investigation).into_iter().flatten();
+                let entries = log.filter(|entry| (*first..=*last).contains(&entry.seq)).cloned().collect();
+                Appended { position, investigation: investigation.clone(), entries: Ok(entries) }
+            })
+            .collect();
+        let position = appended.last().map_or(after, |last| last.position);
+        Ok(Feed { appended, position })
+    }
+
+    async fn end(&self) -> Result<u64, StoreError> {
+        Ok(self.shelves().appends.len() as u64)
+    }
+
+    async fn news(&self) -> Result<Box<dyn News>, StoreError> {
+        Ok(Box::new(Heard(self.shelves().appended.subscribe())))
     }
 }

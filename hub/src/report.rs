@@ -1,12 +1,14 @@
 //! Builds the report from the state alone, in order of round, domain and number: the same log always gives the
 //! same report.
 
+use std::collections::BTreeSet;
+
 use casebook_protocol::report::{
     REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
 };
 use casebook_protocol::{
-    CallId, CheckedFinding, Coherence, Conclusion, DOMAINS, Phase, Report, Ruling, Score, TaskId, TaskKind, Timeline,
-    ToolCall, Verdict, one_line,
+    CallId, CheckedFinding, Coherence, Conclusion, DOMAINS, FileHash, Head, Phase, Proof, RecordHash, Report, Ruling,
+    Score, TaskId, TaskKind, Timeline, ToolCall, Verdict, one_line,
 };
 
 use crate::state::{Progress, State, TaskState};
@@ -47,6 +49,25 @@ pub fn build(state: &State) -> Option<Report> {
             total: state.usage,
             tasks: tasks(state),
         },
+        proof: proof(state),
+    })
+}
+
+/// Whether a report that was kept is what the log gives. Older versions wrote no proof.
+pub fn same(kept: &Report, built: &Report) -> bool {
+    let proof = kept.proof.as_ref().and(built.proof.clone());
+    *kept == Report { proof, ..built.clone() }
+}
+
+fn proof(state: &State) -> Option<Proof> {
+    let (seq, hash) = state.last.clone()?;
+    let records: BTreeSet<&RecordHash> = state.hashes.values().flatten().collect();
+    let files: BTreeSet<&FileHash> = state.files.values().flat_map(|files| &files.listed).collect();
+    Some(Proof {
+        head: Head { seq, hash },
+        records: records.into_iter().cloned().collect(),
+        files: files.into_iter().cloned().collect(),
+        more_files: state.files.values().map(|files| files.more).max().unwrap_or(0),
     })
 }
 

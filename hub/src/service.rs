@@ -231,13 +231,18 @@ impl Shared {
     }
 
     async fn opened(&self, asked: &Asked) {
-        let answer = match self.intake.accept(&asked.bytes, Source::Nats).await {
+        let accepted = tokio::select! {
+            // The sender does not wait for long.
+            why = self.nats.outage_begins() => Err(format!("{why}; then send the alert again")),
+            accepted = self.intake.accept(&asked.bytes, Source::Nats) => accepted.map_err(|refused| refused.to_string()),
+        };
+        let answer = match accepted {
             Ok(Accepted { investigation, alert, severity, .. }) => OpenAnswer::Accepted {
                 investigation: investigation.to_string(),
                 alert: alert.to_string(),
                 severity: severity.name().to_owned(),
             },
-            Err(refused) => OpenAnswer::Refused { error: refused.to_string() },
+            Err(error) => OpenAnswer::Refused { error },
         };
         self.nats.answer(asked, serde_json::to_vec(&answer).unwrap_or_default()).await;
     }

@@ -2,23 +2,23 @@
 //!
 //! One thread writes. It groups waiting requests in one transaction and answers them when it is synced to disk
 //! (`synchronous=FULL`). A request is one statement, so a request that fails does not affect the others. Reads
-//! use other connections. One process at a time can use the folder.
+//! use other connections. One process at a time writes; any number of others read beside it.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded};
-use casebook_runtime::store::{Once, Store, StoreError};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
-use tokio::sync::{mpsc, oneshot};
+use casebook_runtime::store::{Feed, News, Once, Store, StoreError};
+use rusqlite::{Connection, OptionalExtension, params};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use casebook_runtime::store::{follows, intact};
 
 mod fault;
+mod feed;
+mod folder;
 mod packed;
 mod tables;
 mod writer;
@@ -31,9 +31,6 @@ use writer::{Job, Named, Request};
 const WAITING: usize = 1024;
 const READERS: usize = 4;
 
-/// SQLite's page cache of a connection, in KiB.
-const CACHE_KIB: i64 = 2048;
-
 /// The store in a data folder. Clones share it; the folder is released with the last clone.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
@@ -44,8 +41,15 @@ pub struct SqliteStore {
 struct Inner {
     file: PathBuf,
     readers: Mutex<Vec<Connection>>,
-    requests: Option<mpsc::Sender<Job>>,
-    writer: Option<std::thread::JoinHandle<()>>,
+    writer: Option<Writer>,
+    /// The first write that failed.
+    failed: watch::Sender<Option<StoreError>>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    requests: mpsc::Sender<Job>,
+    thread: std::thread::JoinHandle<()>,
     /// Held for the lifetime of the store.
     _lock: File,
 }
@@ -53,43 +57,63 @@ struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         // The writer ends when the channel closes. The lock is released after that.
-        drop(self.requests.take());
-        if let Some(writer) = self.writer.take() {
-            let _ = writer.join();
+        if let Some(Writer { requests, thread, _lock }) = self.writer.take() {
+            drop(requests);
+            let _ = thread.join();
         }
     }
 }
 
 impl SqliteStore {
-    /// Opens the data folder and creates it if it is missing.
+    /// Opens the data folder for writing, and creates it if it is missing. Tables of an older version are converted.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenError> {
         let folder = folder.as_ref().to_path_buf();
-        let lock = lock(&folder)?;
-        let file = folder.join("casebook.db");
+        let lock = folder::lock(&folder)?;
+        let file = folder.join(folder::DATABASE);
+        folder::private(&folder)?;
         let failed = |error: rusqlite::Error| OpenError::of(&folder, &file, &error);
         let mut connection = Connection::open(&file).map_err(failed)?;
-        prepare(&mut connection).map_err(failed)?;
-        let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(failed)?;
+        folder::prepare(&mut connection).map_err(failed)?;
+        let found = tables::version(&connection).map_err(failed)?;
         if found > tables::VERSION {
             return Err(OpenError::Newer { folder, found, known: tables::VERSION });
         }
-        if found == 0 {
-            tables::create(&mut connection).map_err(failed)?;
-        }
+        tables::upgrade(&mut connection, found).map_err(failed)?;
         let (requests, waiting) = mpsc::channel(WAITING);
         let name = file.display().to_string();
         let spawned = std::thread::Builder::new()
             .name("casebook-writer".into())
             .spawn(move || writer::run(connection, waiting, &name));
-        let writer = spawned.map_err(|e| OpenError::NotWritable { folder, reason: e.to_string() })?;
-        let inner =
-            Inner { file, readers: Mutex::default(), requests: Some(requests), writer: Some(writer), _lock: lock };
+        let thread = spawned.map_err(|e| OpenError::NotWritable { folder, reason: e.to_string() })?;
+        let writer = Some(Writer { requests, thread, _lock: lock });
+        let inner = Inner { file, readers: Mutex::default(), writer, failed: watch::Sender::default() };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Opens the data folder for reading, also while another process writes to it. Writing methods return
+    /// [`StoreError::ReadOnly`].
+    pub fn read(folder: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let folder = folder.as_ref().to_path_buf();
+        let file = folder.join(folder::DATABASE);
+        if !file.is_file() {
+            return Err(OpenError::Empty { folder });
+        }
+        let connection = folder::reading(&file).and_then(|db| tables::version(&db).map(|found| (db, found)));
+        let (connection, found) = connection.map_err(|error| OpenError::of_reader(&folder, &file, &error))?;
+        match found.cmp(&tables::VERSION) {
+            std::cmp::Ordering::Less => Err(OpenError::Older { folder, found, known: tables::VERSION }),
+            std::cmp::Ordering::Greater => Err(OpenError::Newer { folder, found, known: tables::VERSION }),
+            std::cmp::Ordering::Equal => {
+                let readers = Mutex::new(vec![connection]);
+                let inner = Inner { file, readers, writer: None, failed: watch::Sender::default() };
+                Ok(Self { inner: Arc::new(inner) })
+            }
+        }
     }
 
     /// Every stored row, unpacked, to search through all of them.
     pub async fn rows(&self) -> Result<Vec<Vec<u8>>, StoreError> {
-        let rows = self.read("read everything".into(), |db| {
+        let rows = self.query("read everything".into(), |db| {
             let mut query = db.prepare_cached(
                 "SELECT form, entry FROM events UNION ALL SELECT form, bytes FROM results UNION ALL SELECT form, bytes FROM artifacts",
             )?;
@@ -108,12 +132,20 @@ impl SqliteStore {
             reason: "the writing thread of the store has ended".into(),
         };
         let (reply, answer) = oneshot::channel();
-        let requests = self.inner.requests.as_ref().ok_or_else(gone)?;
-        requests.send(Job { doing: doing.clone(), request: request(reply) }).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let writer = self.inner.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { doing: doing.clone() })?;
+        writer.requests.send(Job { doing: doing.clone(), request: request(reply) }).await.map_err(|_| gone())?;
+        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
+        if let Err(error @ StoreError::Unavailable { .. }) = &answer {
+            self.inner.failed.send_if_modified(|first| {
+                let fresh = first.is_none();
+                first.get_or_insert_with(|| error.clone());
+                fresh
+            });
+        }
+        answer
     }
 
-    async fn read<T: Send + 'static>(
+    async fn query<T: Send + 'static>(
         &self,
         doing: String,
         query: impl FnOnce(&Connection) -> Result<T, rusqlite::Error> + Send + 'static,
@@ -155,15 +187,7 @@ impl Inner {
         if let Some(connection) = idle {
             return Ok(connection);
         }
-        let connection = Connection::open_with_flags(
-            &self.file,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )?;
-        steady(&connection)?;
-        connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-        connection.busy_timeout(Duration::from_secs(10))?;
-        Ok(connection)
+        folder::reading(&self.file)
     }
 
     fn give_back(&self, connection: Connection) {
@@ -172,53 +196,6 @@ impl Inner {
             readers.push(connection);
         }
     }
-}
-
-/// The system may hold the lock of a killed process a little longer: how long the next process waits.
-const PUT_AWAY: Duration = Duration::from_millis(500);
-
-/// Locks the folder. The operating system releases the lock when the process ends, even after a crash.
-fn lock(folder: &Path) -> Result<File, OpenError> {
-    let not_writable =
-        |error: std::io::Error| OpenError::NotWritable { folder: folder.to_path_buf(), reason: error.to_string() };
-    std::fs::create_dir_all(folder).map_err(not_writable)?;
-    let path = folder.join("casebook.lock");
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(not_writable)?;
-    let end = Instant::now() + PUT_AWAY;
-    let mut locked = file.try_lock();
-    while matches!(locked, Err(TryLockError::WouldBlock)) && Instant::now() < end {
-        std::thread::sleep(PUT_AWAY / 25);
-        locked = file.try_lock();
-    }
-    match locked {
-        Ok(()) => {
-            // The process id is only for error messages, so a failure to write it is ignored.
-            let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
-            Ok(file)
-        }
-        Err(TryLockError::WouldBlock) => {
-            let mut process = String::new();
-            let _ = file.read_to_string(&mut process);
-            Err(OpenError::Locked { folder: folder.to_path_buf(), process })
-        }
-        Err(TryLockError::Error(error)) => Err(not_writable(error)),
-    }
-}
-
-/// Plans statements once; SQLite would plan them again for each bound value.
-fn steady(connection: &Connection) -> Result<(), rusqlite::Error> {
-    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
-}
-
-fn prepare(connection: &mut Connection) -> Result<(), rusqlite::Error> {
-    connection.busy_timeout(Duration::from_secs(10))?;
-    steady(connection)?;
-    let _: String = connection.query_row("PRAGMA journal_mode=WAL", [], |row| row.get(0))?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    // Detects a damaged table or index now rather than on first use.
-    let _: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-    Ok(())
 }
 
 fn form_and_bytes(row: &rusqlite::Row<'_>) -> Result<(i64, Vec<u8>), rusqlite::Error> {
@@ -270,7 +247,7 @@ impl Store for SqliteStore {
         let (id, doing) = (investigation.to_string(), format!("read the log of {investigation}"));
         // The row before the first one has the hash that the first entry follows.
         let first = i64::try_from(from.max(1)).unwrap_or(i64::MAX);
-        let rows = self.read(doing, move |db| {
+        let rows = self.query(doing, move |db| {
             let mut query = db.prepare_cached(
                 "SELECT seq, form, entry FROM events WHERE investigation = (SELECT n FROM investigations WHERE id = ?1) AND seq >= ?2 ORDER BY seq",
             )?;
@@ -288,7 +265,7 @@ impl Store for SqliteStore {
     }
 
     async fn investigations(&self) -> Result<Vec<InvestigationId>, StoreError> {
-        let rows = self.read("list the investigations".into(), |db| {
+        let rows = self.query("list the investigations".into(), |db| {
             let mut query = db.prepare_cached(
                 "SELECT id FROM investigations WHERE EXISTS (SELECT 1 FROM events WHERE investigation = n) ORDER BY id",
             )?;
@@ -355,6 +332,32 @@ impl Store for SqliteStore {
         )?;
         let Some((form, bytes)) = bytes else { return Ok(None) };
         intact(id, unpacked(|| format!("artifact {id}"), form, bytes)?).map(Some)
+    }
+
+    async fn failed(&self) -> StoreError {
+        let mut failed = self.inner.failed.subscribe();
+        let error = failed.wait_for(Option::is_some).await.ok().and_then(|failed| failed.clone());
+        match error {
+            Some(error) => error,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn feed(&self, after: u64) -> Result<Feed, StoreError> {
+        let rows = self.query("read the feed".into(), move |db| feed::page(db, after)).await?;
+        Ok(feed::unpacked(after, rows))
+    }
+
+    async fn end(&self) -> Result<u64, StoreError> {
+        let last = self.query("read the end of the feed".into(), |db| {
+            db.query_row("SELECT coalesce(max(pos), 0) FROM events", [], |row| row.get::<_, i64>(0))
+        });
+        Ok(last.await?.unsigned_abs())
+    }
+
+    async fn news(&self) -> Result<Box<dyn News>, StoreError> {
+        let failed = |error: rusqlite::Error| fault("listen for news", &self.inner.file.display().to_string(), &error);
+        Ok(Box::new(feed::Watching::new(folder::reading(&self.inner.file).map_err(failed)?).map_err(failed)?))
     }
 }
 

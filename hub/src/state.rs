@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use casebook_protocol::Checked;
 use casebook_protocol::{
-    Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Finding,
-    FindingId, Guard, InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question,
-    RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
-    between,
+    Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Files,
+    Finding, FindingId, Guard, InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question,
+    RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp,
+    ToolCall, Usage, between,
 };
 
 /// The longest pause between two events that counts as working time. In a longer pause no process was running,
@@ -97,6 +97,10 @@ pub struct State {
     pub listed: BTreeMap<Domain, Acts>,
     /// The records of the queries whose number a finding cites.
     pub rows: BTreeMap<FindingId, Vec<RecordRef>>,
+    /// The records that each finding cites.
+    pub hashes: BTreeMap<FindingId, Vec<RecordHash>>,
+    /// The evidence files that each Expert read.
+    pub files: BTreeMap<Domain, Files>,
     /// Every reviewed finding with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
     pub timeline: Option<Timeline>,
@@ -140,20 +144,26 @@ impl State {
             Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
             Event::CallRecorded { task, call } => made(&mut self.calls, &call.id, task, call),
             Event::ModelCalled { task, call } => made(&mut self.asked, &call.id, task, call),
-            Event::TaskAnswered { task, player, usage } => self.ended(task, Progress::Answered, Some(player), usage),
-            Event::TaskFailed { task, reason, usage, player } => {
+            Event::TaskAnswered { task, player, usage, .. } => {
+                self.ended(task, Progress::Answered, Some(player), usage)
+            }
+            Event::TaskFailed { task, reason, usage, player, .. } => {
                 self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
             }
             Event::Journaled { entry } => self.journal.push(entry.clone()),
             Event::Asked { round, question } => self.in_round(*round, |r| r.question = Some(question.clone())),
             Event::FindingSubmitted { finding } => self.submitted(finding),
-            Event::FindingChecked { finding, checked, rows } => {
+            Event::FindingChecked { finding, checked, rows, hashes } => {
                 self.checked(finding, checked);
                 if !rows.is_empty() {
                     self.rows.insert(finding.clone(), rows.clone());
                 }
+                if !hashes.is_empty() {
+                    self.hashes.insert(finding.clone(), hashes.clone());
+                }
             }
             Event::ActsListed { domain, acts } => drop(self.listed.insert(domain.clone(), acts.clone())),
+            Event::FilesListed { domain, files } => drop(self.files.insert(domain.clone(), files.clone())),
             Event::Guarded { guard } => self.guarded(guard),
             Event::Reviewed { review } => {
                 self.in_round(review.round, |r| r.reviewed = true);

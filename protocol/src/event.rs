@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checked::{Checked, RecordRef};
 use crate::hash::{canonical_json, sha256_hex};
+use crate::proof::{Files, RecordHash};
 use crate::ruling::{Guard, Ruling};
 use crate::{
     Acts, Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry,
@@ -48,6 +49,9 @@ pub enum Event {
         task: TaskId,
         player: Player,
         usage: Usage,
+        /// SHA-256 of its outcome as stored. Logs of older versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<String>,
     },
     /// A task ended without an answer. The investigation continues.
     TaskFailed {
@@ -56,6 +60,9 @@ pub enum Event {
         usage: Usage,
         /// None if no worker had begun the task.
         player: Option<Player>,
+        /// SHA-256 of its outcome as stored, if the failure is an outcome. Logs of older versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<String>,
     },
     Journaled {
         entry: JournalEntry,
@@ -69,6 +76,11 @@ pub enum Event {
         domain: Domain,
         acts: Acts,
     },
+    /// The evidence files that an Expert read, with their hashes. A later list of the same domain replaces it.
+    FilesListed {
+        domain: Domain,
+        files: Files,
+    },
     FindingSubmitted {
         finding: Finding,
     },
@@ -79,6 +91,9 @@ pub enum Event {
         /// The records of queries whose number it cites, if the queries returned all that they found.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         rows: Vec<RecordRef>,
+        /// The records of its valid citations and of `rows`, as the tools returned them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hashes: Vec<RecordHash>,
     },
     Guarded {
         guard: Guard,
@@ -175,19 +190,26 @@ impl Recorded {
         sha256_hex(canonical_json(&content).as_bytes())
     }
 
+    /// Checks that this is the unchanged entry `expected` of the log, after the entry with the hash `prev`.
+    pub fn follows(&self, investigation: &InvestigationId, expected: u64, prev: &str) -> Result<(), ChainError> {
+        let seq = self.seq;
+        if seq != expected {
+            return Err(ChainError::Sequence { expected, found: seq });
+        }
+        if self.prev != prev || self.investigation != *investigation {
+            return Err(ChainError::Link { seq });
+        }
+        if self.content_hash() != self.hash {
+            return Err(ChainError::Content { seq });
+        }
+        Ok(())
+    }
+
     /// Checks that `log` is complete, in order and unchanged.
     pub fn verify(investigation: &InvestigationId, log: &[Self]) -> Result<(), ChainError> {
         let mut prev = Self::genesis(investigation);
         for (entry, expected) in log.iter().zip(1..) {
-            if entry.seq != expected {
-                return Err(ChainError::Sequence { expected, found: entry.seq });
-            }
-            if entry.prev != prev || entry.investigation != *investigation {
-                return Err(ChainError::Link { seq: entry.seq });
-            }
-            if entry.content_hash() != entry.hash {
-                return Err(ChainError::Content { seq: entry.seq });
-            }
+            entry.follows(investigation, expected, &prev)?;
             prev.clone_from(&entry.hash);
         }
         Ok(())

@@ -24,6 +24,7 @@ pub mod journal;
 pub mod key;
 pub mod model;
 pub mod notice;
+pub mod proof;
 pub mod report;
 pub mod review;
 pub mod rubric;
@@ -46,8 +47,9 @@ pub use ids::{
 };
 pub use join::{Join, Joined};
 pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};
-pub use model::{ModelCall, Purpose, Tokens};
+pub use model::{KeptRequest, ModelCall, Purpose, Tokens};
 pub use notice::{DeadLetter, OutcomeNotice, Step, StepNotice};
+pub use proof::{FileHash, Files, Head, MAX_FILES, Proof, RecordHash};
 pub use report::Report;
 pub use review::{Judgement, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};

@@ -1,5 +1,4 @@
-//! The record of a model call: enough to account for it and to continue from it. The prompt is not stored, since it
-//! follows from the view, the prompt's version and the earlier calls.
+//! The record of a model call: enough to account for it, to continue from it, and to read what was sent.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +14,24 @@ pub enum Purpose {
     Repair,
 }
 
+/// A request as artifacts. Together with the calls of its task before it they give the request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptRequest {
+    /// The system prompt, the tools and the form of the answer, which many calls share.
+    pub frame: ArtifactId,
+    /// What the call adds to the messages of the call before it.
+    pub added: ArtifactId,
+    /// The long texts of what it adds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<ArtifactId>,
+}
+
+impl KeptRequest {
+    pub fn artifacts(&self) -> impl Iterator<Item = &ArtifactId> {
+        [&self.frame, &self.added].into_iter().chain(&self.texts)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelCall {
     pub id: ModelCallId,
@@ -25,10 +42,13 @@ pub struct ModelCall {
     /// The prompt and its version, such as `investigate 1`.
     pub prompt: String,
     pub purpose: Purpose,
-    /// SHA-256 of the request, by which a replay finds the reply. The request itself is not stored.
+    /// SHA-256 of the request, by which a replay finds the reply.
     pub request: ArtifactId,
     /// Bytes of the texts in the request.
     pub request_bytes: u64,
+    /// Where the request is kept; none if the models file says so, and in logs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptRequest>,
     pub reply: Option<ArtifactId>,
     /// Why the call failed after all attempts.
     pub failed: Option<String>,

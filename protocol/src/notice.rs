@@ -7,7 +7,7 @@ use crate::{ArtifactId, InvestigationId, ModelCall, TaskId, ToolCall};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     Tool(ToolCall),
-    Model(ModelCall),
+    Model(#[serde(with = "as_json")] ModelCall),
 }
 
 impl Step {
@@ -43,4 +43,19 @@ pub struct DeadLetter {
     pub attempts: u32,
     /// The message itself, as an artifact.
     pub message: Option<ArtifactId>,
+}
+
+/// A stored type leaves out fields that are not set, which the wire codec cannot read.
+mod as_json {
+    use serde::de::{DeserializeOwned, Error as _};
+    use serde::ser::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::to_string(value).map_err(S::Error::custom)?.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        serde_json::from_str(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }

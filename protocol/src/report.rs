@@ -6,7 +6,7 @@ use crate::checked::RecordRef;
 use crate::ruling::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Citation, Coherence, Credibility, Domain, EventTime, Finding, FindingId, Gap, InvestigationId,
-    JournalEntry, Phase, Player, Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,
+    JournalEntry, Phase, Player, Proof, Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,
 };
 
 pub const REPORT_VERSION: u16 = 1;
@@ -41,6 +41,9 @@ pub struct Report {
     /// Every tool call, so that a reader can follow a citation to its bytes.
     pub calls: Vec<ToolCall>,
     pub usage: ReportUsage,
+    /// None in reports of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -51,6 +51,7 @@ closed! {
             "the description adds a fact to its findings: replaced by the text of the finding";
         Duplicate = "duplicate", "the same occurrence twice: merged";
         TooManyGaps = "too_many_gaps", "more than three gaps: the rest is dropped";
+        TooManyEvents = "too_many_events", "more than 60 events: those closest to the alert stay";
         EmptyTimeline = "empty_timeline", "a Timeline without events: coherence at most 0.29";
         DismissalUnsupported = "dismissal_unsupported",
             "a dismissal without two independent checked sources: inconclusive";

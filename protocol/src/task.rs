@@ -222,5 +222,8 @@ pub struct Outcome {
     /// roles, and for evidence that code cannot read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acts: Option<crate::Acts>,
+    /// The evidence files that this Expert reads. None for other roles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<crate::Files>,
     pub usage: Usage,
 }

@@ -7,6 +7,8 @@ use crate::{Coherence, EventTime, FindingId, Score, closed};
 
 /// The most gaps on a Timeline.
 pub const MAX_GAPS: usize = 3;
+/// The most events on a Timeline: what a person can read.
+pub const MAX_EVENTS: usize = 60;
 
 closed! {
     pub enum GapKind {

@@ -74,7 +74,7 @@ impl Variant {
     }
 }
 
-fn copy(case: &Path, folder: &Path) -> Result<()> {
+pub(crate) fn copy(case: &Path, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder.join("evidence"))?;
     std::fs::create_dir_all(folder.join("team"))?;
     std::fs::copy(case.join("alert.json"), folder.join("alert.json"))?;

@@ -53,7 +53,7 @@ impl Inputs {
     }
 
     async fn recorded(data: &Path, alert: Vec<u8>, files: Vec<(String, Vec<u8>)>) -> Result<Self> {
-        let home = Home::existing(data)?;
+        let home = Home::reading(data)?;
         let store = home.store.as_ref();
         let all = store.investigations().await?;
         let id = all.first().ok_or("nothing was investigated")?;

@@ -85,11 +85,22 @@ impl Nats {
     }
 
     fn start_on(program: &Path, config: Option<&str>) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
+        Self::start_at(program, config, tempfile::tempdir()?)
+    }
+
+    fn start_at(program: &Path, config: Option<&str>, folder: tempfile::TempDir) -> Result<Self> {
         let path = folder.path().join("server.conf");
         let config = config.map(|text| std::fs::write(&path, text).map(|()| path.clone())).transpose()?;
         let broker = Broker::start_on(program, &folder.path().join("nats"), config)?;
         Ok(Self { broker, others: None, folder })
+    }
+
+    /// Starts `program` with its store in the folder `store`.
+    pub fn start_in(program: &Path, config: &str, store: &Path) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        std::fs::create_dir(folder.path().join("nats"))?;
+        std::os::unix::fs::symlink(store, folder.path().join("nats/store"))?;
+        Self::start_at(program, Some(config), folder)
     }
 
     /// Starts a server for `users`, each with a password and minimal permissions.

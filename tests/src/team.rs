@@ -10,6 +10,7 @@ use casebook_cli::cluster::process::{self, Process};
 use casebook_evidence::DOMAINS;
 use casebook_protocol::Domain;
 use casebook_runtime::nats::{self, Connection};
+use casebook_runtime::service::health::Answer;
 use rustix::process::Signal;
 
 use crate::lab::{FORMS, models_file};
@@ -198,6 +199,11 @@ impl Processes {
             std::thread::sleep(Duration::from_millis(50));
         }
         Err(format!("{} is not ready: {reasons}\n{}", member.name, tail(&folder, &member.name)).into())
+    }
+
+    /// What a process answers about itself.
+    pub fn health(&self, i: usize) -> Option<Answer> {
+        self.members.get(i)?.process.as_ref()?.ready()
     }
 
     /// Kills a process (`kill -9`) if it runs.

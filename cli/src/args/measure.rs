@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 use super::EvidenceArgs;
+use crate::nats::Nats;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -44,8 +45,9 @@ pub struct Backtest {
 Examples:
   casebook doctor --models models.toml
   casebook doctor --models models.toml small --trials 5
+  casebook doctor --nats nats://127.0.0.1:4222 --credentials .casebook/cluster/users/hub
 
-Each model performs all six tasks over a small built-in log. This takes a few dozen model calls, which your
+With --nats it checks whether the server of a team stores messages; models only if you name them. Each model performs all six tasks over a small built-in log. This takes a few dozen model calls, which your
 provider may charge.")]
 pub struct Doctor {
     /// The models to try, by their names in the models file [default: all]
@@ -57,4 +59,6 @@ pub struct Doctor {
     /// How often to try each task
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub trials: u32,
+    #[command(flatten)]
+    pub nats: Nats,
 }

@@ -1,7 +1,8 @@
 //! The NATS server of a team: checks the program, runs it, and ends one that a killed team left running.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use casebook_runtime::nats::{OLDEST_SERVER, version};
@@ -39,6 +40,38 @@ pub fn check(program: &Path) -> Result<String, Failure> {
 pub struct Server {
     pub process: Process,
     pub port: u16,
+    _watcher: Watcher,
+}
+
+/// Ends the server if we are killed: waits for the end of its input, then until no process of the team is left, then
+/// ends the process `$1` if it still names the folder `$2`.
+const WATCH: &str = r#"
+cat > /dev/null
+team() { ps -eo command= | grep -F -- "${2%/nats}/users/" | grep -v -F "grep -F"; }
+left=90
+while [ $left -gt 0 ] && team "$1" "$2" > /dev/null; do sleep 1; left=$((left - 1)); done
+case "$(ps -o command= -p "$1")" in *"$2"*) kill -TERM "$1" ;; esac
+"#;
+
+/// A process that outlives us for a moment. Its standard input ends with us.
+#[derive(Debug)]
+struct Watcher(Child);
+
+impl Watcher {
+    fn start(server: u32, folder: &Path) -> std::io::Result<Self> {
+        let mut command = Command::new("sh");
+        command.args(["-c", WATCH, "casebook-watch"]).arg(server.to_string()).arg(folder);
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().map(Self)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        // An error means that it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[derive(Deserialize)]
@@ -60,11 +93,14 @@ impl Server {
         command.args(["-js", "-a", "127.0.0.1", "-p", &asked, "-c"]).arg(config).arg("-P").arg(pid);
         command.arg("-sd").arg(folder.join("store")).arg("--ports_file_dir").arg(&ports);
         let mut process = Process::start("nats-server", &mut command, &folder.join("nats-server.log"))?;
+        let watcher = Watcher::start(process.id(), folder).map_err(|e| {
+            Failure::failed(format!("cannot run sh, which watches over the NATS server: {e}"), "install a POSIX shell")
+        })?;
         let ports = ports.join(format!("nats-server_{}.ports", process.id()));
         let end = Instant::now() + PATIENCE;
         while process.ended().is_none() && Instant::now() < end {
             if let Some(port) = listening(&ports) {
-                return Ok(Self { process, port });
+                return Ok(Self { process, port, _watcher: watcher });
             }
             std::thread::sleep(LOOK);
         }

@@ -2,7 +2,7 @@
 //! can read, and the permissions of its role.
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use tempfile::NamedTempFile;
 
 use super::Place;
 use crate::failure::Failure;
+use crate::random::random;
 
 /// Bytes of a password.
 const CHANCE: usize = 24;
@@ -58,7 +59,7 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
     {
         return Ok(password.to_owned());
     }
-    let password = chance::<CHANCE>()?;
+    let password = hex(&random::<CHANCE>()?);
     secret(&path, &format!("{user}:{password}\n"))?;
     Ok(password)
 }
@@ -67,17 +68,7 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
 fn mac_key(place: &Place) -> Result<(), Failure> {
     let path = place.mac_key();
     let known = std::fs::read_to_string(&path).unwrap_or_default();
-    if known.trim().len() == 2 * KEY { Ok(()) } else { secret(&path, &format!("{}\n", chance::<KEY>()?)) }
-}
-
-/// Random bytes, in hexadecimal digits.
-fn chance<const N: usize>() -> Result<String, Failure> {
-    let mut bytes = [0; N];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.map_err(|e| {
-        Failure::failed(format!("cannot read /dev/urandom: {e}"), "the secrets of the team are generated from it")
-    })?;
-    Ok(hex(&bytes))
+    if known.trim().len() == 2 * KEY { Ok(()) } else { secret(&path, &format!("{}\n", hex(&random::<KEY>()?))) }
 }
 
 /// Writes a file atomically that only its owner can read.

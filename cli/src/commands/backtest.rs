@@ -24,7 +24,7 @@ const SHOWN: usize = 40;
 pub(super) async fn run(data: &Path, args: &Backtest, screen: &mut Screen) -> Result<Exit, Failure> {
     let sources = args.sources.sources()?;
     let reasoners = reasoners(args, sources.team.as_deref())?;
-    let home = Home::existing(data)?;
+    let home = Home::reading(data)?;
     let (id, Past { state, report: then, .. }) = home.read(&args.id).await?;
     if state.closed.is_none() {
         let what = format!("investigation {id} is not finished, so it cannot be compared");

@@ -6,14 +6,15 @@ use casebook_expert::{analyst, team};
 use casebook_hub::archive;
 use casebook_protocol::Domain;
 use casebook_report::{save, words};
+use casebook_runtime::files;
 use casebook_runtime::nats::{self, Connection};
 use casebook_runtime::service::signals::Stop;
 
 use crate::args::{Cluster, Common};
+use crate::cluster::again::Again;
 use crate::cluster::process::Process;
-use crate::cluster::server::Server;
-use crate::cluster::team::Team;
-use crate::cluster::{Place, plan, server, users};
+use crate::cluster::team::{Nats, Team};
+use crate::cluster::{Place, Private, plan, server, users};
 use crate::commands::investigate::quoted;
 use crate::embedded::{self, team_failure};
 use crate::failure::{Exit, Failure};
@@ -39,13 +40,13 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
     let version = server::check(&args.nats_server)?;
     let collector = common.collector()?;
     let (mut stop, mut at_once) = Stop::listen_twice().map_err(stop::failed)?;
+    let private = Private::begin();
     let place = Place::open(data)?;
     let hint = alert.as_ref().and_then(|(_, alert)| analyst::when(alert));
     let domains = domains(data, args, sources.team.as_deref(), &place, hint, screen, &mut stop).await?;
     let config = users::prepare(&place, &domains)?;
-    let (program, folder, port) = (args.nats_server.clone(), place.folder.join("nats"), args.port);
-    let server = tokio::task::spawn_blocking(move || Server::start(&program, &folder, &config, port));
-    let server = server.await.map_err(Failure::defect)??;
+    let nats = Nats { program: args.nats_server.clone(), folder: place.folder.join("nats"), config };
+    let server = nats.start(args.port).await?;
     let url = server.url();
     screen.line(format_args!("{} {version} {url}", paint(BOLD, "NATS server")));
     screen.line(paint(DIM, format_args!("data and logs of all processes: {}", place.folder.display())));
@@ -57,11 +58,12 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
         log: common.log,
         otlp: collector.as_deref(),
     };
-    let mut team = Team { members: Vec::new(), server: server.process };
+    let mut team = Team { members: Vec::new(), server, nats, again: Again::default() };
     for member in plan::members(&domains) {
         let log = place.folder.join("logs").join(format!("{}.log", member.name));
         team.members.push(Process::start(&member.name, &mut plan::command(&member, &shared), &log)?);
     }
+    drop(private);
     let mut asked = stop.clone();
     let done = tokio::select! {
         biased;
@@ -139,7 +141,7 @@ async fn domains(
     gathered.toolbox.close().await;
     let domains: Vec<Domain> = gathered.members.iter().map(|one| one.member.domain.clone()).collect();
     let folder = index_folder(data);
-    std::fs::create_dir_all(&folder).map_err(|e| Failure::write(&folder, &e))?;
+    files::private_folder(&folder).map_err(|e| Failure::write(&folder, &e))?;
     let index = folder.canonicalize().map_err(|e| Failure::write(&folder, &e))?;
     let team = team.map(|team| team.folder.canonicalize().unwrap_or_else(|_| team.folder.clone()));
     let evidence = evidence.as_deref().map(|evidence| (evidence, index.as_path()));

@@ -16,7 +16,22 @@ use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, paint, safe};
 use crate::stop;
 use casebook_report::words;
 
+mod server;
+
 pub(super) async fn run(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {
+    if args.nats.nats.is_none() {
+        return examine_models(args, screen).await;
+    }
+    let server = server::run(&args.nats, screen).await?;
+    if args.models.is_none() && args.names.is_empty() {
+        return Ok(server);
+    }
+    screen.line("");
+    let models = examine_models(args, screen).await?;
+    Ok(if server == Exit::Done { models } else { server })
+}
+
+async fn examine_models(args: &Doctor, screen: &mut Screen) -> Result<Exit, Failure> {
     let Some(file) = models::file(args.models.as_deref()) else { return without(args, screen) };
     let (config, _) = models::config(&file)?;
     screen.line(format_args!("{} {} is valid", paint(BOLD, "Models file"), file.display()));

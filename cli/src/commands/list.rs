@@ -1,31 +1,61 @@
-use casebook_hub::Summary;
-use casebook_hub::archive;
+use casebook_index::{Index, Page, Row, Wanted};
+use casebook_protocol::Timestamp;
 
 use super::investigate::quoted;
+use crate::args::List;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::screen::{DIM, RED, Screen, YELLOW, of_verdict, paint, safe};
 use casebook_report::words;
 
-pub(super) async fn run(home: &Home, screen: &mut Screen) -> Result<Exit, Failure> {
-    let all = archive::summaries(home.store.as_ref()).await?;
-    if all.is_empty() {
-        screen.line(format_args!("no investigations in {}", home.place()));
+pub(super) async fn run(home: &Home, args: &List, screen: &mut Screen) -> Result<Exit, Failure> {
+    let index = Index::open(&home.index_folder())?;
+    index.catch_up(home.store.as_ref()).await?;
+    let page = index.page(&wanted(args), Timestamp::now())?;
+    if args.json {
+        screen.line(serde_json::to_string_pretty(&page).map_err(Failure::defect)?);
+        return Ok(Exit::Done);
     }
-    for summary in &all {
-        let opened = opened(summary, screen);
-        screen.line(format_args!(
-            "{}  {opened}  {}  {}",
-            summary.investigation,
-            state(summary),
-            safe(&summary.title, 100)
-        ));
-        screen
-            .line(paint(DIM, format_args!("    alert {}  evidence {}", safe(&alert(summary), 80), evidence(summary))));
-        if let Some(trouble) = &summary.trouble {
-            screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
-        }
+    if page.items.is_empty() {
+        let all = index.counts()?.all;
+        screen.line(match all {
+            0 => format!("no investigations in {}", home.place()),
+            _ => format!("none of {} matches", words::count(all, "investigation")),
+        });
     }
+    page.items.iter().for_each(|row| show(row, screen));
+    if let Page { next: Some(next), .. } = &page {
+        screen.line(paint(DIM, format_args!("there are more: add --cursor {next}")));
+    }
+    cluster(home, screen);
+    Ok(Exit::Done)
+}
+
+fn wanted(args: &List) -> Wanted {
+    Wanted {
+        statuses: args.status.clone(),
+        severities: args.severity.clone(),
+        verdicts: args.verdict.clone(),
+        source: args.source.clone(),
+        search: args.search.clone(),
+        opened_since: args.since,
+        sort: args.sort,
+        limit: args.limit,
+        cursor: args.cursor.clone(),
+        ..Wanted::default()
+    }
+}
+
+fn show(row: &Row, screen: &mut Screen) {
+    let opened = opened(row, screen);
+    screen.line(format_args!("{}  {opened}  {}  {}", row.investigation, state(row), safe(&row.title, 100)));
+    screen.line(paint(DIM, format_args!("    alert {}  evidence {}", safe(&alert(row), 80), evidence(row))));
+    if let Some(trouble) = &row.trouble {
+        screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
+    }
+}
+
+fn cluster(home: &Home, screen: &mut Screen) {
     let reader = home.folder.join("cluster/users/reader");
     if home.is_local() && reader.exists() {
         screen.line(paint(
@@ -37,27 +67,26 @@ pub(super) async fn run(home: &Home, screen: &mut Screen) -> Result<Exit, Failur
             ),
         ));
     }
-    Ok(Exit::Done)
 }
 
-fn evidence(summary: &Summary) -> String {
-    if summary.evidence.is_empty() { "with its Experts".to_owned() } else { safe(&summary.evidence, 160) }
+fn evidence(row: &Row) -> String {
+    if row.evidence.is_empty() { "with its Experts".to_owned() } else { safe(&row.evidence, 160) }
 }
 
-fn alert(summary: &Summary) -> String {
-    summary.alert.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
+fn alert(row: &Row) -> String {
+    row.alert.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string)
 }
 
-fn opened(summary: &Summary, screen: &Screen) -> String {
-    summary.opened.map_or_else(|| " ".repeat("2026-01-01 00:00:00 UTC".len()), |at| screen.time(at))
+fn opened(row: &Row, screen: &Screen) -> String {
+    row.opened.map_or_else(|| " ".repeat("2026-01-01 00:00:00 UTC".len()), |at| screen.time(at))
 }
 
-fn state(summary: &Summary) -> String {
-    match summary.verdict {
-        Some(verdict) if summary.closed.is_some() => {
+fn state(row: &Row) -> String {
+    match row.verdict {
+        _ if row.trouble.is_some() => paint(RED, format_args!("{:<15}", "not intact")),
+        Some(verdict) if row.closed.is_some() => {
             paint(of_verdict(verdict), format_args!("{:<15}", words::verdict(verdict)))
         }
-        _ if summary.trouble.is_some() => paint(RED, format_args!("{:<15}", "not intact")),
-        _ => paint(YELLOW, format_args!("{:<15}", format!("{} {}", summary.phase.name(), summary.round))),
+        _ => paint(YELLOW, format_args!("{:<15}", format!("{} {}", row.phase.name(), row.round))),
     }
 }

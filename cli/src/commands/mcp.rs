@@ -1,6 +1,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use casebook_hub::{OpenError, SqliteStore};
+
 use crate::args::{EvidenceArgs, Mcp, Models};
 use crate::embedded::nothing;
 use crate::embedded::service::{self, Service};
@@ -21,7 +23,12 @@ pub(super) async fn run(data: &Path, args: &Mcp) -> Result<Exit, Failure> {
         true => team(data, args).await?,
     };
     let backend = Arc::new(backend);
-    let ended = serve("casebook mcp", Casebook::new(home, Arc::clone(&backend)).served(), args.http, &mut stop).await;
+    let store = Arc::clone(&home.store);
+    let served = Casebook::new(home, Arc::clone(&backend)).served();
+    let ended = tokio::select! {
+        ended = serve("casebook mcp", served, args.http, &mut stop) => ended,
+        error = store.failed() => Err(error.into()),
+    };
     backend.close().await;
     ended
 }
@@ -35,7 +42,15 @@ async fn embedded(data: &Path, args: &Mcp, stop: &mut Stop) -> Result<(Home, Bac
     }
     let models = Models { models: args.models.clone(), ..Models::default() };
     let models = Opened::open(&models, sources.team.as_deref())?;
-    let home = Home::open(data)?;
+    let home = match SqliteStore::open(data) {
+        Ok(store) => Home::with(data, Arc::new(store)),
+        Err(locked @ OpenError::Locked { .. }) => {
+            let why = locked.to_string();
+            tracing::warn!(why, "no alert can be opened here; investigations can be read");
+            return Ok((Home::reading(data)?, Backend::Reading { why }));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let options = service::Options { sources, budget: args.budget.budget(), reasoners: models.reasoners };
     let service = Service::start(&home, options, stop).await?;
     Ok((home, Backend::Embedded(Box::new(service))))

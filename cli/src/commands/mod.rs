@@ -7,6 +7,7 @@ pub mod doctor;
 pub mod evidence;
 pub mod export;
 pub mod investigate;
+pub mod key;
 pub mod list;
 pub mod mcp;
 pub mod serve;
@@ -32,11 +33,12 @@ pub async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Resume(args) => investigate::resume(data, args, &mut screen).await,
         Command::Cluster(args) => cluster::run(&cli.common, args, &mut screen).await,
         Command::Alert(args) => alert::run(args, &mut screen).await,
-        Command::Watch(args) => watch::run(args, &mut screen).await,
-        Command::List(args) => list::run(&open(&args.nats).await?, &mut screen).await,
+        Command::Watch(args) => watch::run(data, args, &mut screen).await,
+        Command::List(args) => list::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Show(args) => show::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Export(args) => export::run(&open(&args.nats).await?, args, &mut screen).await,
         Command::Verify(args) => verify::run(&open(&args.nats).await?, args, &mut screen).await,
+        Command::Key(args) => key::run(args, &mut screen),
         Command::Sources(args) => sources::run(data, args, &mut screen).await,
         Command::Tools(args) => tools::run(args, &mut screen).await,
         Command::Backtest(args) => backtest::run(data, args, &mut screen).await,

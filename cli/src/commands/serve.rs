@@ -4,12 +4,15 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use casebook_api::cases::StoreCases;
+use casebook_api::cases::Cases;
 use casebook_api::http::{Config, ServeError, access, listen};
 use casebook_api::team::Team as _;
+use casebook_hub::{OpenError, SqliteStore};
+use casebook_index::Index;
 use casebook_runtime::clock::SystemClock;
 
 use crate::args::Serve;
+use crate::embedded::Sources;
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::loading::whole_path;
@@ -35,9 +38,11 @@ pub(super) async fn with_alert(
     }
     let models = Opened::open(&args.models, sources.team.as_deref())?;
     let mut stop = stop::listen()?;
+    let (home, sources) = opened(data, sources)?;
     let investigates = sources.evidence.is_some() || sources.team.is_some();
-    let home = if investigates { Home::open(data)? } else { Home::existing(data)? };
-    let cases = Arc::new(StoreCases::new(Arc::clone(&home.store)));
+    let index = Index::open(&home.index_folder())?;
+    let store = Arc::clone(&home.store);
+    let cases = Arc::new(Cases::new(Arc::clone(&home.store), index));
     let setup = Setup { sources, models: models.reasoners, budget: args.budget.budget() };
     let (desk, work) = Desk::new(home, setup);
     let key = access::secret().map_err(|e| Failure::failed(e, "the system gives no random numbers"))?;
@@ -65,11 +70,29 @@ pub(super) async fn with_alert(
         });
     }
     // The roles are started on this thread, which is that of the actors' system.
-    work.run(&mut stop).await;
+    let failed = tokio::select! {
+        () = work.run(&mut stop) => None,
+        error = store.failed() => Some(error),
+    };
     let _ = end.send(());
-    match serving.await {
-        Ok(done) => done.map(|()| Exit::Done).map_err(|e| failure(&e)),
-        Err(error) => Err(Failure::defect(error)),
+    let served = serving.await.map_err(Failure::defect)?;
+    served.map_err(|e| failure(&e))?;
+    failed.map_or(Ok(Exit::Done), |error| Err(error.into()))
+}
+
+/// The data folder, and what alerts are investigated with: nothing if another process writes to the folder.
+fn opened(data: &Path, sources: Sources) -> Result<(Home, Sources), Failure> {
+    if sources.evidence.is_none() && sources.team.is_none() {
+        return Ok((Home::reading(data)?, sources));
+    }
+    match SqliteStore::open(data) {
+        Ok(store) => Ok((Home::with(data, Arc::new(store)), sources)),
+        Err(locked @ OpenError::Locked { .. }) => {
+            let why = locked.to_string();
+            tracing::warn!(why, "no alert can be investigated here; investigations are shown");
+            Ok((Home::reading(data)?, Sources::default()))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

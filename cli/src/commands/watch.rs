@@ -1,18 +1,20 @@
 //! `casebook watch`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use casebook_hub::archive;
 use casebook_protocol::{Event, InvestigationId, Recorded};
 use casebook_runtime::bus::{Message, Subscription};
 use casebook_runtime::nats::{Connection, Refusals};
-use casebook_runtime::store::Store;
+use casebook_runtime::store::{News, Store, StoreError};
 
 use crate::args::Watch;
 use crate::failure::{Exit, Failure};
-use crate::home;
+use crate::home::{self, Home};
 use crate::live::Teller;
 use crate::screen::{BOLD, DIM, Screen, of_verdict, paint, safe};
 use crate::stop::{self, Stop};
@@ -30,15 +32,20 @@ struct EventLabel {
     seq: u64,
 }
 
-pub(super) async fn run(args: &Watch, screen: &mut Screen) -> Result<Exit, Failure> {
+pub(super) async fn run(data: &Path, args: &Watch, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut stop = stop::listen()?;
-    let connection = args.nats.connect("reader").await?;
-    let mut watch = Watched::at(&connection).await?;
+    let (mut watch, place) = match args.nats.nats.is_some() {
+        true => {
+            let connection = args.nats.connect("reader").await?;
+            (Watched::at(&connection).await?, connection.url().to_owned())
+        }
+        false => (Watched::folder(&Home::reading(data)?).await?, data.display().to_string()),
+    };
     watch.json = args.json;
     match &args.id {
         Some(text) => watch.only = Some(home::find(watch.store.as_ref(), text).await?),
         None if !args.json => {
-            screen.line(paint(DIM, format_args!("every investigation at {}, from now on", connection.url())));
+            screen.line(paint(DIM, format_args!("every investigation at {place}, from now on")));
         }
         None => {}
     }
@@ -54,6 +61,53 @@ pub(super) async fn follow(
 ) -> Result<Exit, Failure> {
     let watch = Watched::at(connection).await?;
     Watched { only: Some(id.clone()), verdict: false, ..watch }.listen(screen, stop).await
+}
+
+/// The feed of a store as messages.
+struct Fed {
+    store: Arc<dyn Store>,
+    news: Box<dyn News>,
+    position: u64,
+    waiting: VecDeque<Message>,
+}
+
+impl Fed {
+    async fn from_now(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+        let news = store.news().await?;
+        let position = store.end().await?;
+        Ok(Self { store, news, position, waiting: VecDeque::new() })
+    }
+
+    async fn more(&mut self) -> Result<(), StoreError> {
+        let feed = self.store.feed(self.position).await?;
+        let entries = feed.appended.into_iter().filter_map(|one| one.entries.ok()).flatten();
+        self.waiting.extend(entries.filter_map(|entry| {
+            let bytes = serde_json::to_vec(&entry).ok()?;
+            Some(Message { subject: format!("casebook.events.{}", entry.investigation), bytes })
+        }));
+        self.position = feed.position;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Subscription for Fed {
+    async fn next(&mut self) -> Option<Message> {
+        loop {
+            if let Some(message) = self.waiting.pop_front() {
+                return Some(message);
+            }
+            let before = self.position;
+            let read = match self.more().await {
+                Ok(()) if self.position == before => self.news.wait().await,
+                read => read,
+            };
+            if let Err(error) = read {
+                tracing::warn!(%error, "cannot watch the data folder any longer");
+                return None;
+            }
+        }
+    }
 }
 
 /// What is watched, and how far.
@@ -76,6 +130,14 @@ impl Watched {
         let heard = env.bus.subscribe(EVENTS).await.map_err(|e| Failure::failed(e, ""))?;
         let (refusals, open) = (connection.refusals().clone(), BTreeMap::new());
         Ok(Self { store: env.store, heard, refusals, json: false, only: None, verdict: true, open })
+    }
+
+    /// Watches what another process writes into a data folder.
+    async fn folder(home: &Home) -> Result<Self, Failure> {
+        let store = Arc::clone(&home.store);
+        let heard = Box::new(Fed::from_now(Arc::clone(&store)).await?);
+        let (refusals, open) = (Refusals::default(), BTreeMap::new());
+        Ok(Self { store, heard, refusals, json: false, only: None, verdict: true, open })
     }
 
     fn is_next(&self, entry: &Recorded) -> bool {
@@ -104,7 +166,7 @@ impl Watched {
                 return Err(Failure::failed(refused, "name the credentials of a user who may listen: `reader`"));
             }
             message = match heard {
-                Ok(None) => return Err(Failure::failed("the connection is closed", "run the same command again")),
+                Ok(None) => return Err(Failure::failed("there is no more to hear", "run the same command again")),
                 Ok(Some(message)) => Some(message),
                 Err(_) => None,
             };

@@ -89,6 +89,7 @@ mod tests {
             purpose,
             request: ArtifactId::of(b""),
             request_bytes: 0,
+            kept: None,
             reply: None,
             failed: failed.map(str::to_owned),
             attempts: 1,

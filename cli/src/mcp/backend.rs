@@ -10,6 +10,10 @@ use crate::embedded::service::Service;
 pub enum Backend {
     Embedded(Box<Service>),
     Team(Box<Connection>),
+    /// Another process investigates in the data folder: what it records can be read.
+    Reading {
+        why: String,
+    },
 }
 
 impl Backend {
@@ -26,6 +30,9 @@ impl Backend {
                 .await
                 .map(|id| (id, None))
                 .map_err(|failure| format!("{}: {}", failure.what, failure.advice)),
+            Self::Reading { why } => {
+                Err(format!("{why}; this server only reads. Start it again when that process ends"))
+            }
         }
     }
 
@@ -33,7 +40,7 @@ impl Backend {
     pub async fn under_way(&self, id: &InvestigationId) -> Option<bool> {
         match self {
             Self::Embedded(service) => Some(service.under_way().await.contains(id)),
-            Self::Team(_) => None,
+            Self::Team(_) | Self::Reading { .. } => None,
         }
     }
 

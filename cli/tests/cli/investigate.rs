@@ -10,10 +10,10 @@ use casebook_cli::stop::{Stop, Stopper};
 use casebook_protocol::{Alert, Budget, InvestigationId, Recorded, Report};
 use serde_json::{Value, json};
 
-const ALERT: &str = r#"{"id":"kmod-7","rule":{"title":"Kernel module tool used","level":"high"},"time":"2026-03-01T02:14:07.120Z","host":"web-03","process":{"pid":4711,"name":"modprobe","command_line":"modprobe --show-depends overlay"},"user":"deploy"}"#;
+pub(crate) const ALERT: &str = r#"{"id":"kmod-7","rule":{"title":"Kernel module tool used","level":"high"},"time":"2026-03-01T02:14:07.120Z","host":"web-03","process":{"pid":4711,"name":"modprobe","command_line":"modprobe --show-depends overlay"},"user":"deploy"}"#;
 
 /// A small case: process events and a login, with the alerted one among them.
-fn evidence(folder: &Path) {
+pub(crate) fn evidence(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     let mut processes = String::new();
     for n in 0..40 {

@@ -10,3 +10,4 @@ mod html;
 mod investigate;
 mod models;
 mod render;
+mod verify;

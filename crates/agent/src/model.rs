@@ -15,6 +15,7 @@ pub mod config;
 pub mod data;
 pub mod dialogue;
 pub mod form;
+pub mod kept;
 pub mod open;
 pub mod price;
 pub mod prompt;

@@ -118,6 +118,9 @@ pub trait Reasoner: Send + Sync + 'static {
     /// Does slow preparations, so that no task waits for them.
     async fn ready(&self) {}
 
+    /// Whether the requests to its models are kept.
+    fn keeps_requests(&self) -> bool;
+
     /// None for an analyst in code.
     fn models(&self) -> Option<&dyn Model> {
         None
@@ -139,6 +142,10 @@ impl std::fmt::Debug for Analyst {
 
 #[async_trait]
 impl Reasoner for Analyst {
+    fn keeps_requests(&self) -> bool {
+        false
+    }
+
     fn player(&self, _: &Task, _: &Past) -> Player {
         Player { name: ANALYST.into(), version: env!("CARGO_PKG_VERSION").into(), built_in: true }
     }

@@ -1,7 +1,7 @@
 //! The interface of toolsets.
 
 use async_trait::async_trait;
-use casebook_protocol::{Acts, Alert, Toolset};
+use casebook_protocol::{Acts, Alert, Files, Toolset};
 
 /// A set of tools. The toolset in a task's view decides which of them it may call.
 #[async_trait]
@@ -18,6 +18,11 @@ pub trait Tools: Send + Sync + 'static {
 
     /// The acts of an alert that a dismissal must account for. None if these tools read no evidence files.
     async fn acts(&self, _alert: &Alert) -> Option<Acts> {
+        None
+    }
+
+    /// The evidence files that these tools read, with their hashes. None if they read none.
+    fn files(&self) -> Option<Files> {
         None
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use casebook_protocol::key::{call_key, outcome_key};
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{
-    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, ToolCall, Usage, View,
+    Answer, ArtifactId, CallId, CallStatus, Outcome, OutcomeNotice, Step, Task, TaskId, ToolCall, Usage, View, between,
     hash::canonical_json,
 };
 use casebook_runtime::bus::{Bus, BusError, Delivery};
@@ -21,6 +21,7 @@ use casebook_runtime::{stored, task_span, tool_span};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
+use crate::model::kept::Before;
 use crate::reasoner::{Action, CallRequest, Done, PromptCache, Reasoner, Turn};
 use crate::tools::Tools;
 use crate::turn::{Effect, Input, TurnLoop};
@@ -167,8 +168,10 @@ impl Worker {
             limit: Duration::from_secs(allowance.seconds),
             begun: self.env.clock.now(),
             before: Duration::ZERO,
+            stored: Duration::ZERO,
         };
         let prompt_cache = PromptCache::default();
+        let mut before = Before::default();
         let mut effects = machine.begin();
         loop {
             let mut calls = FuturesUnordered::new();
@@ -182,7 +185,7 @@ impl Worker {
                         let turn = Turn { toolset: Arc::clone(&toolset), last, prompt_cache: prompt_cache.clone() };
                         inputs.push(Input::Action(self.reasoner.next(task, machine.past(), &turn).await));
                     }
-                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time).await? {
+                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time, &mut before).await? {
                         Ok(input) => inputs.push(input),
                         Err(reason) => return Ok(self.outcome(task, &tools, &machine, Err(reason)).await),
                     },
@@ -191,9 +194,13 @@ impl Worker {
                     }
                 }
             }
+            let mut stored = Duration::ZERO;
             while let Some(done) = calls.next().await {
-                inputs.push(Input::Called(Box::new(done?)));
+                let (done, took) = done?;
+                stored = stored.max(took);
+                inputs.push(Input::Called(Box::new(done)));
             }
+            time.stored += stored;
             effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
             if effects.is_empty() {
                 let stuck = "the turn loop has no next step; this is a defect of casebook".to_owned();
@@ -202,7 +209,7 @@ impl Worker {
         }
     }
 
-    /// Makes a call and records it, or takes its recorded result.
+    /// Makes a call and records it, or takes its recorded result. Returns how long the recording took.
     async fn call(
         &self,
         task: &Arc<Task>,
@@ -210,10 +217,10 @@ impl Worker {
         id: CallId,
         request: CallRequest,
         refused: Option<String>,
-    ) -> Result<Done, WorkError> {
+    ) -> Result<(Done, Duration), WorkError> {
         let key = call_key(&id);
         if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
-            return self.recall(&key, &bytes).await;
+            return Ok((self.recall(&key, &bytes).await?, Duration::ZERO));
         }
         let started = self.env.clock.now();
         let asked = serde_json::from_str(&request.arguments)
@@ -258,13 +265,13 @@ impl Worker {
         };
         let json = stored::write(&call).map_err(|reason| WorkError::Recorded { what: key.clone(), reason })?;
         let artifact = (&call.result, text.as_bytes());
-        if let Once::Stands(bytes) =
-            self.env.store.record_once_with(&task.investigation, &key, &json, &[artifact]).await?
-        {
-            return self.recall(&key, &bytes).await;
+        let once = self.env.store.record_once_with(&task.investigation, &key, &json, &[artifact]).await?;
+        let took = between(call.ended, self.env.clock.now());
+        if let Once::Stands(bytes) = once {
+            return Ok((self.recall(&key, &bytes).await?, took));
         }
         self.announce(task, Step::Tool(call.clone())).await?;
-        Ok(Done { call, result: text.into() })
+        Ok((Done { call, result: text.into() }, took))
     }
 
     async fn recall(&self, key: &str, bytes: &[u8]) -> Result<Done, WorkError> {
@@ -293,11 +300,11 @@ impl Worker {
         let journal = journal::written(task, &calls);
         let player = self.reasoner.player(task, machine.past());
         let raised = self.reasoner.raised(task, machine.past()).await;
-        let acts = match &task.view {
-            View::Investigate(view) => tools.acts(&view.alert).await,
-            View::Plan(_) | View::Review(_) | View::Timeline(_) | View::Decide(_) | View::Report(_) => None,
+        let (acts, files) = match &task.view {
+            View::Investigate(view) => (tools.acts(&view.alert).await, tools.files()),
+            View::Plan(_) | View::Review(_) | View::Timeline(_) | View::Decide(_) | View::Report(_) => (None, None),
         };
-        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, acts, usage }
+        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, acts, files, usage }
     }
 }
 

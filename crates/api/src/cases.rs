@@ -1,18 +1,17 @@
-//! Where pages and API read investigations: [`Cases`]. [`StoreCases`] folds the logs of a [`Store`] and keeps the
-//! results; an index can replace it.
+//! Where pages and API read investigations: lists from the index, single logs from the store.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
 use casebook_hub::archive;
 use casebook_hub::{HubError, State};
-use casebook_protocol::{ArtifactId, ChainError, InvestigationId, Recorded};
-use casebook_runtime::store::{Store, StoreError};
+use casebook_index::{Counts, Index, IndexError, Wanted};
+use casebook_protocol::{ArtifactId, InvestigationId, Recorded, Timestamp};
+use casebook_runtime::store::{Feed, News, Store, StoreError};
 
 use crate::model::row::Row;
 
-/// Logs with their states that stay in memory. Rows always stay.
+/// Logs with their states that stay in memory.
 const HELD: usize = 48;
 
 #[derive(Debug, Clone, thiserror::Error)]
@@ -21,6 +20,17 @@ pub enum Trouble {
     Unknown(String),
     #[error("{0}")]
     Unreadable(String),
+    #[error("this cursor is not from a page of this list")]
+    Cursor,
+}
+
+impl From<IndexError> for Trouble {
+    fn from(error: IndexError) -> Self {
+        match error {
+            IndexError::Cursor(_) => Self::Cursor,
+            error => Self::Unreadable(error.to_string()),
+        }
+    }
 }
 
 impl From<HubError> for Trouble {
@@ -62,22 +72,15 @@ pub struct Notice {
     pub seq: u64,
 }
 
-#[async_trait]
-pub trait Cases: Send + Sync + 'static {
-    /// Every investigation, the newest first.
-    async fn rows(&self) -> Result<Vec<Arc<Row>>, Trouble>;
-
-    async fn read(&self, id: &InvestigationId) -> Result<Arc<Held>, Trouble>;
-
-    async fn artifact(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, Trouble>;
-
-    /// Reads what was recorded since the last call.
-    async fn news(&self) -> Result<Vec<Notice>, Trouble>;
+#[derive(Debug, Clone)]
+pub struct Listed {
+    pub rows: Vec<Row>,
+    /// The cursor of the next page.
+    pub next: Option<String>,
 }
 
 #[derive(Default)]
 struct Memory {
-    rows: BTreeMap<InvestigationId, Arc<Row>>,
     held: BTreeMap<InvestigationId, Arc<Held>>,
     /// The least recently read comes first.
     order: VecDeque<InvestigationId>,
@@ -85,7 +88,6 @@ struct Memory {
 
 impl Memory {
     fn keep(&mut self, id: &InvestigationId, held: Arc<Held>) {
-        self.rows.insert(id.clone(), Arc::new(Row::of(id, &held.log, &held.state)));
         self.held.insert(id.clone(), held);
         self.order.retain(|other| other != id);
         self.order.push_back(id.clone());
@@ -97,118 +99,103 @@ impl Memory {
     }
 }
 
-pub struct StoreCases {
+pub struct Cases {
     store: Arc<dyn Store>,
+    index: Index,
     memory: Mutex<Memory>,
     /// One reader at a time brings the memory up to date.
     reading: tokio::sync::Mutex<()>,
 }
 
-impl StoreCases {
+impl Cases {
     #[must_use]
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, memory: Mutex::default(), reading: tokio::sync::Mutex::default() }
+    pub fn new(store: Arc<dyn Store>, index: Index) -> Self {
+        Self { store, index, memory: Mutex::default(), reading: tokio::sync::Mutex::default() }
+    }
+
+    #[must_use]
+    pub fn store(&self) -> &dyn Store {
+        self.store.as_ref()
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings one investigation up to date. The second value is whether it has new events.
-    async fn refreshed(&self, id: &InvestigationId) -> Result<(Arc<Held>, bool), Trouble> {
+    /// A page of investigations. `now` decides which are quiet.
+    pub async fn list(&self, wanted: &Wanted, now: Timestamp) -> Result<Listed, Trouble> {
+        self.index.catch_up(self.store()).await?;
+        let page = self.index.page(wanted, now)?;
+        Ok(Listed { rows: page.items.into_iter().map(Row::from).collect(), next: page.next })
+    }
+
+    /// How many there are, as of the last list.
+    pub fn counts(&self) -> Result<Counts, Trouble> {
+        Ok(self.index.counts()?)
+    }
+
+    pub async fn read(&self, id: &InvestigationId) -> Result<Arc<Held>, Trouble> {
+        let _one = self.reading.lock().await;
         let known = self.memory().held.get(id).cloned();
         let Some(mut held) = known else {
-            let log = archive::log(self.store.as_ref(), id).await?;
+            let log = archive::log(self.store(), id).await?;
             if log.is_empty() {
                 return Err(Trouble::Unknown(id.to_string()));
             }
             let held = Arc::new(Held { state: State::replay(&log), log });
             self.memory().keep(id, Arc::clone(&held));
-            return Ok((held, true));
+            return Ok(held);
         };
         if held.state.closed.is_some() {
-            return Ok((held, false));
+            return Ok(held);
         }
         let tail = self.store.log(id, held.state.last_seq() + 1).await?;
-        if tail.is_empty() {
-            return Ok((held, false));
-        }
-        let grown = Arc::make_mut(&mut held);
-        for entry in tail {
-            follows(&grown.state, &entry).map_err(|reason| HubError::Broken { investigation: id.clone(), reason })?;
-            grown.state.apply(&entry);
-            grown.log.push(entry);
-        }
-        self.memory().keep(id, Arc::clone(&held));
-        Ok((held, true))
-    }
-
-    /// True if nothing was recorded since the row was made. A log that cannot be read stays so until it is opened.
-    async fn unchanged(&self, id: &InvestigationId) -> Result<bool, Trouble> {
-        let (row, held) = {
-            let memory = self.memory();
-            (memory.rows.get(id).cloned(), memory.held.contains_key(id))
-        };
-        match row {
-            None => Ok(false),
-            Some(row) if row.closed.is_some() || row.trouble.is_some() => Ok(true),
-            Some(_) if held => Ok(false),
-            Some(row) => Ok(self.store.log(id, row.seq + 1).await?.is_empty()),
-        }
-    }
-
-    async fn all(&self) -> Result<Vec<Notice>, Trouble> {
-        let _one = self.reading.lock().await;
-        let mut news = Vec::new();
-        for id in self.store.investigations().await? {
-            if self.unchanged(&id).await? {
-                continue;
+        if !tail.is_empty() {
+            let grown = Arc::make_mut(&mut held);
+            for entry in tail {
+                let prev = grown.state.last.as_ref().map_or_else(|| Recorded::genesis(id), |(_, hash)| hash.clone());
+                let followed = entry.follows(id, grown.state.last_seq() + 1, &prev);
+                followed.map_err(|reason| HubError::Broken { investigation: id.clone(), reason })?;
+                grown.state.apply(&entry);
+                grown.log.push(entry);
             }
-            match self.refreshed(&id).await {
-                Ok((held, true)) => {
-                    news.push(Notice { investigation: id, seq: held.state.last_seq() });
-                }
-                Ok((_, false)) => {}
-                Err(trouble) => {
-                    self.memory().rows.insert(id.clone(), Arc::new(Row::damaged(&id, trouble.to_string())));
-                }
-            }
+            self.memory().keep(id, Arc::clone(&held));
         }
-        Ok(news)
-    }
-}
-
-fn follows(state: &State, entry: &Recorded) -> Result<(), ChainError> {
-    let last = state.last.as_ref();
-    let expected = state.last_seq() + 1;
-    if entry.seq != expected {
-        return Err(ChainError::Sequence { expected, found: entry.seq });
-    }
-    if last.is_some_and(|(_, hash)| *hash != entry.prev) {
-        return Err(ChainError::Link { seq: entry.seq });
-    }
-    Ok(())
-}
-
-#[async_trait]
-impl Cases for StoreCases {
-    async fn rows(&self) -> Result<Vec<Arc<Row>>, Trouble> {
-        self.all().await?;
-        let mut rows: Vec<Arc<Row>> = self.memory().rows.values().cloned().collect();
-        rows.sort_by(|a, b| (b.opened, &a.id).cmp(&(a.opened, &b.id)));
-        Ok(rows)
+        Ok(held)
     }
 
-    async fn read(&self, id: &InvestigationId) -> Result<Arc<Held>, Trouble> {
-        let _one = self.reading.lock().await;
-        Ok(self.refreshed(id).await?.0)
-    }
-
-    async fn artifact(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, Trouble> {
+    pub async fn artifact(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, Trouble> {
         Ok(self.store.get(id).await?)
     }
 
-    async fn news(&self) -> Result<Vec<Notice>, Trouble> {
-        self.all().await
+    /// Follows what is appended from now on.
+    pub async fn follow(&self) -> Result<Follow, Trouble> {
+        let news = self.store.news().await?;
+        Ok(Follow { store: Arc::clone(&self.store), news, position: self.store.end().await? })
+    }
+}
+
+pub struct Follow {
+    store: Arc<dyn Store>,
+    news: Box<dyn News>,
+    position: u64,
+}
+
+impl Follow {
+    /// Waits for the next appends.
+    pub async fn next(&mut self) -> Result<Vec<Notice>, Trouble> {
+        loop {
+            let Feed { appended, position } = self.store.feed(self.position).await?;
+            if position == self.position {
+                self.news.wait().await?;
+                continue;
+            }
+            self.position = position;
+            let last = |one: casebook_runtime::store::Appended| {
+                let seq = one.entries.ok().and_then(|entries| entries.last().map(|entry| entry.seq));
+                Notice { investigation: one.investigation, seq: seq.unwrap_or(0) }
+            };
+            return Ok(appended.into_iter().map(last).collect());
+        }
     }
 }

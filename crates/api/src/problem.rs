@@ -27,7 +27,7 @@ kinds! {
     SignIn = "sign-in", 401, "Sign in first", "Open the address that `casebook serve` printed: it has the key.";
     Origin = "origin", 403, "The request comes from another site", "Send it from a page of this server.";
     NotFound = "not-found", 404, "Not found", "Check the id. The list of investigations has all of them.";
-    NotKept = "not-kept", 404, "It was not kept", "This version keeps the hash of a model's request, not its text.";
+    NotKept = "not-kept", 404, "It was not kept", "Set keep_requests = true in the models file, and the next requests are kept.";
     Method = "method", 405, "This method is not allowed here", "See /api/v1/openapi.json for the methods of each path.";
     NotClosed = "not-closed", 409, "The investigation is not closed", "Wait for its end, or add partial=1 to get what is recorded so far.";
     NoTeam = "no-team", 409, "This server only reads", "Start it with --evidence DIR to investigate alerts.";
@@ -82,6 +82,7 @@ impl From<crate::cases::Trouble> for Problem {
         let kind = match trouble {
             crate::cases::Trouble::Unknown(_) => Kind::NotFound,
             crate::cases::Trouble::Unreadable(_) => Kind::Store,
+            crate::cases::Trouble::Cursor => Kind::Unreadable,
         };
         Self::new(kind, trouble.to_string())
     }

@@ -72,7 +72,7 @@ macro_rules! table {
 table! {
     Investigations: Get "/investigations" => Page("Investigation"), [Unreadable],
         "Lists investigations, the newest first",
-        status: string "open, running, stuck, closed or damaged",
+        status: string "open, quiet, closed or broken",
         severity: string "such as high",
         verdict: string "such as true_positive; closed investigations alone",
         q: string "a text in title, alert, id, host or user",
@@ -131,6 +131,8 @@ table! {
         "One task";
     View: Get "/investigations/{id}/tasks/{task}/view" => One("View"), [NotFound Unreadable],
         "What the task was given";
+    Request: Get "/investigations/{id}/tasks/{task}/model-calls/{n}/request" => One("View"), [NotFound NotKept],
+        "The request to a model, as it was sent";
     Reply: Get "/investigations/{id}/tasks/{task}/model-calls/{n}/reply" => Other("application/octet-stream"), [NotFound NotKept],
         "The reply of a model, to download";
     Calls: Get "/investigations/{id}/calls" => Page("Call"), [NotFound Unreadable],

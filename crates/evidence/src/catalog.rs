@@ -14,6 +14,7 @@ use super::fields::Shape;
 use super::hint::Hint;
 use super::index::{self, ENTRY, Entry, Manifest, Meta, Stored};
 use super::load::{build, cache_folder};
+use super::private;
 use super::split::OVERSIZE_KEPT;
 use super::text::Hashing;
 use super::walk::{Found, walk};
@@ -46,7 +47,7 @@ pub(crate) struct Inner {
     pub(crate) shape: Arc<Shape>,
     pub(crate) names: Vec<String>,
     path: PathBuf,
-    evidence: Manifest,
+    pub(crate) evidence: Manifest,
 }
 
 /// Names the index after the whole path, so that an index is built once for each folder.
@@ -103,10 +104,10 @@ impl Catalog {
             move |source| LoadError::Write { path, source }
         };
         let evidence = evidence_dir.canonicalize().map_err(|_| LoadError::NoFolder(evidence_dir.to_path_buf()))?;
-        std::fs::create_dir_all(folder).map_err(failed(folder))?;
+        private::folder(folder)?;
         let index = folder.join(index_name(&evidence));
         let lock = index.with_extension("lock");
-        let held = File::create(&lock).map_err(failed(&lock))?;
+        let held = private::file(&lock).map_err(failed(&lock))?;
         held.lock().map_err(failed(&lock))?;
         Self::opened(&evidence, &index, hint, progress)
     }

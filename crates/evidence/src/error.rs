@@ -24,6 +24,17 @@ pub enum LoadError {
     Stopped,
 }
 
+impl LoadError {
+    /// The disk of the index is full.
+    pub fn is_full(&self) -> bool {
+        match self {
+            Self::Write { source, .. } => source.kind() == io::ErrorKind::StorageFull,
+            Self::Index { source, .. } => source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull),
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("no record at {file}:{line}{hint}")]

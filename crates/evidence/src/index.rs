@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::LoadError;
 use super::fields::Shape;
 use super::hint::{Hint, pointed};
+use super::private;
 use super::source::{Skipped, Source};
 use super::time::clock::{Offset, zone};
 use super::time::year;
@@ -152,6 +153,8 @@ impl Writer {
         {
             return Err(LoadError::Write { path: building, source });
         }
+        // SQLite would let others read a file that it creates.
+        private::file(&building).map_err(|source| LoadError::Write { path: building.clone(), source })?;
         let open = || -> rusqlite::Result<Connection> {
             let db = Connection::open(&building)?;
             db.execute_batch("PRAGMA page_size=8192; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-32768;")?;

@@ -12,6 +12,7 @@ use super::fields::{self, Shape};
 use super::hint::Hint;
 use super::index::{Block, Entry, Looked, Manifest, Meta, Stored, VERSION, Writer};
 use super::prepare::{self, Prepared};
+use super::private;
 use super::profile::Profile;
 use super::readings::{self, Grams};
 use super::source::{Place, Progress, Skipped, Source};
@@ -57,7 +58,7 @@ pub(crate) fn build(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Meta, LoadError> {
     if let Some(folder) = index.parent().filter(|f| !f.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|source| LoadError::Write { path: folder.to_path_buf(), source })?;
+        private::folder(folder)?;
     }
     let writer = Writer::create(index)?;
     let cache = cache_folder(index);

@@ -9,6 +9,7 @@ use flate2::read::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use super::LoadError;
+use super::private;
 use super::walk::Found;
 use casebook_protocol::hash::hex;
 
@@ -169,9 +170,9 @@ fn utf16(found: &Found, cache: &Path) -> Result<Text, LoadError> {
 
 fn create(path: &Path) -> Result<BufWriter<File>, LoadError> {
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|source| LoadError::Write { path: folder.to_path_buf(), source })?;
+        private::folder(folder)?;
     }
-    File::create(path)
+    private::file(path)
         .map(|file| BufWriter::with_capacity(1 << 20, file))
         .map_err(|source| LoadError::Write { path: path.to_path_buf(), source })
 }

@@ -1,5 +1,5 @@
 //! Renders a finished investigation for people: [`markdown`] and [`html`]. The same report gives the same bytes.
-//! [`compare`] compares two reports, and [`save`] writes them.
+//! [`compare`] compares two reports, [`save`] writes them, and [`sign`] signs them.
 //!
 //! Both forms are templates in `templates/` with a struct as typed input. Evidence is hostile: templates escape
 //! every text for their syntax, and every finished text passes [`visible`] as a whole.
@@ -8,6 +8,7 @@ pub mod compare;
 pub mod html;
 pub mod markdown;
 pub mod save;
+pub mod sign;
 pub mod words;
 
 use std::fmt::Write;

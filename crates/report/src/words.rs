@@ -2,7 +2,7 @@
 
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
-    AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision,
+    AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, Proof,
     RecordRef, Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
 };
 use casebook_trust::rule::TIMELINE_THRESHOLD;
@@ -205,6 +205,16 @@ pub fn took(report: &Report) -> String {
         120..7200 => format!("{} min", seconds / 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
     }
+}
+
+/// What the report says about the log and the evidence, without the hash.
+pub fn proof(proof: &Proof) -> String {
+    let number = |n: usize, thing: &str| count(n as u64, thing);
+    let (records, files) = (number(proof.records.len(), "cited record"), number(proof.files.len(), "evidence file"));
+    format!(
+        "Made from {}. The hashes of {records} and {files} are in report.json. The last event has the hash",
+        count(proof.head.seq, "event")
+    )
 }
 
 /// Plain text, or a name from the evidence, which was in backquotes.

@@ -1,5 +1,8 @@
-//! Small text files that people write: settings, models, prompts.
+//! Small text files that people write (settings, models, prompts), and files that only their owner may read.
 
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const MAX_FILE: u64 = 1024 * 1024;
@@ -20,4 +23,40 @@ pub fn text(file: &Path, what: &'static str) -> Result<String, ReadError> {
         return Err(unread(format!("expected a file of at most {MAX_FILE} bytes")));
     }
     std::fs::read_to_string(file).map_err(|e| unread(e.to_string()))
+}
+
+const OF_OWNER: u32 = 0o700;
+
+/// Creates a folder that only its owner may enter, with the folders above it. An existing one is unchanged.
+pub fn private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(OF_OWNER).create(folder)
+}
+
+/// Opens a file to read and write, creates it if it is missing, and takes it away from all but its owner.
+pub fn private_file(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    tighten(path)?;
+    Ok(file)
+}
+
+/// Takes a file or folder away from all but its owner.
+pub fn tighten(path: &Path) -> io::Result<()> {
+    match loose(path)? {
+        Some(mode) => std::fs::set_permissions(path, Permissions::from_mode(mode & OF_OWNER)),
+        None => Ok(()),
+    }
+}
+
+/// The permissions of `path` if others than its owner have some.
+pub fn loose(path: &Path) -> io::Result<Option<u32>> {
+    let mode = std::fs::metadata(path)?.permissions().mode() & 0o777;
+    Ok((mode & !OF_OWNER != 0).then_some(mode))
+}
+
+/// Less free space than this is a full disk: SQLite needs 32 KiB at once.
+const ROOM: u64 = 128 * 1024;
+
+/// True if the disk of `path` has no room.
+pub fn disk_is_full(path: &Path) -> bool {
+    rustix::fs::statvfs(path).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
 }

@@ -14,18 +14,23 @@ use crate::clock::SystemClock;
 use crate::env::Env;
 
 mod bus;
+mod feed;
 mod mac;
+mod outage;
 pub mod permit;
 mod presence;
 mod request;
 mod store;
 mod stream;
 pub mod streams;
+mod survey;
 
 pub use bus::NatsBus;
+pub use outage::AfterFullDisk;
 pub use presence::{HEARTBEAT, JoinError};
 pub use request::{Asked, Requests};
 pub use store::NatsStore;
+pub use survey::StreamState;
 
 /// The oldest supported server. Older ones ignore options that the work queues need.
 pub const OLDEST_SERVER: (u32, u32, u32) = (2, 10, 26);
@@ -92,6 +97,8 @@ pub struct Connection {
     /// The prefix of the JetStream API for our user.
     api: &'static str,
     pub(crate) mac: Option<mac::MacKey>,
+    outages: outage::Outages,
+    places: outage::Places,
     url: String,
 }
 
@@ -176,7 +183,8 @@ async fn connected(options: &Options) -> Result<Connection, NatsError> {
     let foreign = options.credentials.is_some() && user != permit::User::Hub.name();
     let api = if foreign { permit::IMPORTED_API } else { permit::API };
     let jetstream = ContextBuilder::new().api_prefix(api).timeout(ANSWER).max_ack_inflight(4096).build(client.clone());
-    Ok(Connection { client, jetstream, refused, api, mac, url })
+    let (outages, places) = Default::default();
+    Ok(Connection { client, jetstream, refused, api, mac, outages, places, url })
 }
 
 impl Connection {

@@ -15,6 +15,8 @@ pub enum StoreError {
     Corrupt { what: String, reason: String },
     #[error("expected {what} in format version {known} or older, got {found}; use a newer casebook")]
     Newer { what: String, found: u16, known: u16 },
+    #[error("cannot {doing}: the data folder was opened for reading only")]
+    ReadOnly { doing: String },
     /// The store failed. Nothing of the request was stored.
     #[error("cannot {doing}: {reason}")]
     Unavailable { doing: String, reason: String },
@@ -34,6 +36,30 @@ pub struct Foreign {
     /// Its sequence in the stream.
     pub sequence: u64,
     pub reason: String,
+}
+
+/// One append to the log of an investigation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Appended {
+    pub position: u64,
+    pub investigation: InvestigationId,
+    /// An error if what is stored cannot be read. The feed continues after it.
+    pub entries: Result<Vec<Recorded>, StoreError>,
+}
+
+/// A page of the appends of all investigations, in the order of their commit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feed {
+    pub appended: Vec<Appended>,
+    /// Where the next page continues. It is the given position if there is nothing more yet.
+    pub position: u64,
+}
+
+/// Waits for appends.
+#[async_trait]
+pub trait News: Send {
+    /// Returns when something may have been appended since the last call, or since [`Store::news`].
+    async fn wait(&mut self) -> Result<(), StoreError>;
 }
 
 /// What a method answered with `Ok` survives a crash of the process, and of the machine if the store is configured for
@@ -98,6 +124,30 @@ pub trait Store: Send + Sync + 'static {
 
     /// The bytes of an artifact, checked against its hash.
     async fn get(&self, id: &ArtifactId) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Waits for a write that the store cannot make, and returns why. A store that waits by itself never has one.
+    async fn failed(&self) -> StoreError {
+        std::future::pending().await
+    }
+
+    /// What was appended after a position (0: all), one page at a time.
+    async fn feed(&self, _after: u64) -> Result<Feed, StoreError> {
+        Err(no_feed())
+    }
+
+    /// The position of the last append; 0 if there is none.
+    async fn end(&self) -> Result<u64, StoreError> {
+        Err(no_feed())
+    }
+
+    /// Call this before [`Store::feed`], so that no append falls between.
+    async fn news(&self) -> Result<Box<dyn News>, StoreError> {
+        Err(no_feed())
+    }
+}
+
+fn no_feed() -> StoreError {
+    StoreError::Unavailable { doing: "read the feed".into(), reason: "this store holds only a part of one".into() }
 }
 
 /// Checks that `entries` follow each other and the end of the log.

@@ -13,6 +13,7 @@ use casebook_protocol::{
 };
 
 mod cite;
+mod hash;
 pub mod place;
 mod query;
 mod served;

@@ -8,11 +8,14 @@ use casebook_protocol::{
     Checked, Coherence, EventTime, Finding, FindingId, Guard, Review, ReviewDraft, Reviewed, Rule, Score, SourceInfo,
     Timeline, TimelineDraft, TimelineEvent,
 };
-use casebook_protocol::{Credibility, Judgement, timeline::MAX_GAPS};
+use casebook_protocol::{
+    Credibility, Judgement,
+    timeline::{MAX_EVENTS, MAX_GAPS},
+};
 
 mod verdict;
 
-pub use verdict::{Docket, not_accepted, verdict};
+pub use verdict::{Docket, Ties, not_accepted, verdict};
 
 fn guard(rule: Rule, subject: impl Into<String>, effect: impl Into<String>) -> Guard {
     Guard { rule, subject: subject.into(), effect: effect.into() }
@@ -138,13 +141,14 @@ pub fn credible(finding: &Reviewed, threshold: Score) -> bool {
 }
 
 /// Timeline membership: turns a proposed Timeline into the valid one. `known` has every reviewed finding with
-/// its latest score.
+/// its latest score. Of too many events, those closest to the alert stay.
 pub fn timeline(
     round: u32,
     version: u32,
     draft: TimelineDraft,
     known: &BTreeMap<FindingId, Reviewed>,
     threshold: Score,
+    ties: &Ties<'_>,
 ) -> (Timeline, Vec<Guard>) {
     let mut guards = Vec::new();
     let mut events: Vec<TimelineEvent> = Vec::new();
@@ -178,7 +182,7 @@ pub fn timeline(
         events.push(make_event(time, description, &fresh));
     }
     events.sort_by(|a, b| (a.time.at, &a.findings).cmp(&(b.time.at, &b.findings)));
-    let events = merge_same(events, &mut guards);
+    let events = nearest(merge_same(events, &mut guards), known, ties, &mut guards);
     let mut gaps = draft.gaps;
     if gaps.len() > MAX_GAPS {
         guards.push(guard(Rule::TooManyGaps, "gaps", format!("{} named, {MAX_GAPS} kept", gaps.len())));
@@ -257,6 +261,25 @@ fn merge_same(events: Vec<TimelineEvent>, guards: &mut Vec<Guard>) -> Vec<Timeli
         }
     }
     merged
+}
+
+/// The events with the closest ties to the alert, and of these the ones with the best scores, in order of time.
+fn nearest(
+    events: Vec<TimelineEvent>,
+    known: &BTreeMap<FindingId, Reviewed>,
+    ties: &Ties<'_>,
+    guards: &mut Vec<Guard>,
+) -> Vec<TimelineEvent> {
+    if events.len() <= MAX_EVENTS {
+        return events;
+    }
+    guards.push(guard(Rule::TooManyEvents, "events", format!("{} proposed, {MAX_EVENTS} kept", events.len())));
+    let tie = |event: &TimelineEvent| event.findings.iter().filter_map(|id| known.get(id)).map(|f| ties.of(f)).max();
+    let mut ranked: Vec<_> = events.into_iter().map(|event| (tie(&event), event)).collect();
+    ranked.sort_by(|(a, x), (b, y)| b.cmp(a).then(y.score.get().total_cmp(&x.score.get())));
+    let mut events: Vec<_> = ranked.into_iter().take(MAX_EVENTS).map(|(_, event)| event).collect();
+    events.sort_by(|a, b| (a.time.at, &a.findings).cmp(&(b.time.at, &b.findings)));
+    events
 }
 
 #[cfg(test)]

@@ -51,8 +51,10 @@ struct Group<'a>(Vec<Pick<'a>>);
 pub(super) fn findings(case: &Case, done: &[Done]) -> Vec<FindingDraft> {
     let picks = thin_out(picks(case));
     let mut groups = group(picks, excuse::wire(case));
-    groups.sort_by_key(|g| std::cmp::Reverse(g.0.iter().map(|p| p.rank).max()));
+    let others = |g: &Group<'_>| g.0.iter().all(|p| p.kin > Kin::Descendant && case.of_others(p.rec));
+    groups.sort_by_key(|g| (others(g), std::cmp::Reverse(g.0.iter().map(|p| p.rank).max())));
     groups.truncate(MOST);
+    join_alike(&mut groups, others);
     groups.sort_by_key(|g| g.0.first().and_then(|p| p.rec.time));
     let mut findings: Vec<FindingDraft> = groups.iter().flat_map(|g| drafts(g, case)).collect();
     if case.round == 1 {
@@ -240,6 +242,23 @@ fn group(mut picks: Vec<Pick<'_>>, wire: bool) -> Vec<Group<'_>> {
         group.0.sort_by_key(|p| (std::cmp::Reverse(p.rank), p.rec.time, p.rec.file.clone(), p.rec.line));
     }
     groups
+}
+
+/// Joins what other subjects did in the same way: one finding tells it.
+fn join_alike(groups: &mut Vec<Group<'_>>, others: impl Fn(&Group<'_>) -> bool) {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    let mut joined: Vec<Group<'_>> = Vec::new();
+    for group in std::mem::take(groups) {
+        let kind = group.0.first().filter(|_| others(&group)).map(|p| describe::kind_of_any(p.rec));
+        match kind.as_ref().and_then(|kind| joined.get_mut(*kinds.get(kind)?)) {
+            Some(first) => first.0.extend(group.0),
+            None => {
+                kinds.extend(kind.map(|kind| (kind, joined.len())));
+                joined.push(group);
+            }
+        }
+    }
+    *groups = joined;
 }
 
 /// True if the record belongs to the group. Sessions of sudo follow each other, so a session never joins two

@@ -72,6 +72,13 @@ pub(super) fn family(rec: &Rec) -> String {
     format!("{}|{:?}|{}|{what}", rec.source, rec.class(), facet(Facet::User))
 }
 
+/// The kind of activity, of any subject: what the record shows, or else its program or action.
+pub(super) fn kind_of_any(rec: &Rec) -> String {
+    let shown: Vec<&str> = rec.shows.iter().map(|b| b.id.as_str()).collect();
+    let what = [Facet::Process, Facet::Action].into_iter().find_map(|f| rec.facets.get(f)).unwrap_or_default();
+    format!("{}|{:?}|{}|{}", rec.source, rec.class(), shown.join(" "), if shown.is_empty() { what } else { "" })
+}
+
 /// The words of a sentence without the parts that vary.
 pub(super) fn words(rec: &Rec) -> String {
     let text = rec.field(&["message"]).unwrap_or(&rec.raw);

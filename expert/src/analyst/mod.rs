@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use casebook_agent::reasoner::{Action, Done};
+use casebook_agent::reasoner::{Action, CallRequest, Done};
 use casebook_agent::worker::{answer, call};
 use casebook_evidence::{Hint, PointedRecord, facet};
 use casebook_protocol::{Alert, Answer, Bearing, EntityKind, ExpertView, FindingKind, Task, Timestamp, View};
@@ -15,6 +15,7 @@ mod account;
 mod behaviour;
 mod compose;
 mod describe;
+mod focus;
 mod link;
 mod logon;
 mod plan;
@@ -23,6 +24,7 @@ mod rec;
 mod seed;
 mod series;
 
+use focus::{Crowd, Focus};
 use link::Links;
 use plan::{Search, Sources};
 use rec::Rec;
@@ -56,18 +58,41 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
     if turn == 1 && !last {
         return Action::Call(vec![call("list_sources", &serde_json::json!({}))]);
     }
-    let case = Case::of(view, done, task.round);
+    let case = Case::of(view, done, plan::sources_of(done), task.round);
+    let first = task.round == 1;
+    let crowd = Crowd::of(case.foci.iter().filter(|_| first), done, &case.sources);
+    if crowd.is_empty() {
+        let count = case.foci.iter().filter(|_| first && turn == COUNT).map(Focus::count).collect();
+        return step(view, &case, done, (turn, last), count);
+    }
+    // A log is mostly about others, so begin again in the records of the subject.
+    let stays = |d: &&Done| focus::stays(d, turn_of(d.call.id.as_str()));
+    let own: Vec<Done> = done.iter().filter(stays).map(|d| crowd.whole(d)).collect();
+    let mut case = Case::of(view, &own, crowd.calm(case.sources), task.round);
+    case.crowded = true;
+    match step(view, &case, &own, (turn - COUNT + 1, last), Vec::new()) {
+        Action::Call(requests) => {
+            Action::Call(requests.into_iter().flat_map(|r| crowd.parts(r, &case.sources)).collect())
+        }
+        other => other,
+    }
+}
+
+/// The turn in which the records of the subject are counted.
+const COUNT: u32 = 3;
+
+fn step(view: &ExpertView, case: &Case, done: &[Done], (turn, last): (u32, bool), count: Vec<CallRequest>) -> Action {
     if !last {
         let search = Search { sources: &case.sources, seeds: &case.seeds, done };
-        let requests = match turn {
+        let first = case.round == 1;
+        let mut requests = match turn {
             2 => search.begin(&case.follow),
             3 => search.scan(case.anchor),
             4 | 5 => {
-                let first = task.round == 1;
                 let mut requests =
                     if first && turn == 4 { search.origin(&case.alerted(), case.anchor) } else { Vec::new() };
                 if first && turn == 4 {
-                    requests.extend(series::ask(&case));
+                    requests.extend(series::ask(case));
                 }
                 requests.extend(search.expand(&case.recs, &case.links, case.anchor));
                 if turn == 4 {
@@ -85,11 +110,12 @@ pub fn think(task: &Task, done: &[Done], last: bool) -> Action {
             6..=14 => search.climb(&case.recs, &case.links),
             _ => Vec::new(),
         };
+        requests.extend(count);
         if !requests.is_empty() {
             return Action::Call(requests);
         }
     }
-    let mut findings = compose::findings(&case, done);
+    let mut findings = compose::findings(case, done);
     findings.retain(|f| f.kind != FindingKind::Instruction);
     findings.splice(0..0, raise::texts(&case.recs));
     answer(Answer::Investigate(findings))
@@ -107,6 +133,9 @@ struct Case {
     recs: Vec<Rec>,
     core: BTreeSet<usize>,
     anchor: Option<Timestamp>,
+    foci: Vec<Focus>,
+    /// A log is mostly about others.
+    crowded: bool,
     links: Links,
     /// Users and addresses of the alerted activity.
     actors: BTreeSet<String>,
@@ -125,6 +154,11 @@ impl Case {
         self.actors.iter().any(|a| rec.names(a))
     }
 
+    /// True if nothing but the time or a kind of activity links the record to the alert: it is about another subject.
+    fn of_others(&self, rec: &Rec) -> bool {
+        self.crowded && self.foci.iter().any(|focus| focus.excludes(rec)) && !self.shares_actor(rec)
+    }
+
     fn follows_program_of(&self, rec: &Rec) -> bool {
         let programs = [facet::Facet::Process, facet::Facet::Parent].into_iter().filter_map(|f| rec.facets.get(f));
         let is = |program: &str| self.follow.iter().any(|seed| seed.text.eq_ignore_ascii_case(program));
@@ -138,8 +172,7 @@ impl Case {
 }
 
 impl Case {
-    fn of(view: &ExpertView, done: &[Done], round: u32) -> Self {
-        let sources = plan::sources_of(done);
+    fn of(view: &ExpertView, done: &[Done], sources: Sources, round: u32) -> Self {
         let seeds = seed::of(&view.alert);
         // Everything on a host runs as its system account, so following it would copy the log.
         let follow = view.question.follow.iter().filter(|text| !account::of_system(text));
@@ -176,6 +209,10 @@ impl Case {
             .filter(|s| !hosts.contains(s) && s != "root" && !account::of_system(s))
             .collect();
         let programs = absence::programs(&view.alert);
+        let alerted: Vec<&Rec> = core.iter().filter_map(|i| recs.get(*i)).collect();
+        let named: Vec<&str> =
+            seeds.names.iter().filter(|s| s.kind == EntityKind::Host).map(|s| s.text.as_str()).collect();
+        let foci = Focus::all(&alerted, &recs, &named);
         let journal = view.journal.iter().map(|e| e.entry.text.clone()).collect();
         let mut case = Self {
             alert: view.alert.clone(),
@@ -185,6 +222,8 @@ impl Case {
             recs,
             core,
             anchor,
+            foci,
+            crowded: false,
             links,
             actors,
             programs,

@@ -39,6 +39,8 @@ const AGAIN: u64 = 30;
 pub(crate) struct Sources {
     pub(crate) records: u64,
     pub(crate) files: Vec<String>,
+    /// Records by source.
+    pub(crate) held: BTreeMap<String, u64>,
 }
 
 impl Sources {
@@ -59,18 +61,25 @@ pub(crate) fn sources_of(done: &[Done]) -> Sources {
     Sources {
         records: sources.iter().filter_map(|s| s.get("records").and_then(Value::as_u64)).sum(),
         files: sources.iter().map(|s| text(s, "file")).collect(),
+        held: sources.iter().filter_map(|s| Some((text(s, "source"), s.get("records")?.as_u64()?))).collect(),
     }
 }
 
 pub(crate) fn total_of(done: &[Done], term: &str) -> Option<u64> {
-    done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered).find_map(|d| {
+    let searches = done.iter().filter(|d| d.call.tool == "search" && d.call.status == CallStatus::Answered);
+    let totals = searches.filter_map(|d| {
         let arguments: Value = serde_json::from_str(&d.call.arguments).ok()?;
         let terms = arguments.get("terms")?.as_array()?;
         if terms.len() != 1 || terms.first()?.as_str()? != term {
             return None;
         }
-        serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()
-    })
+        let total = serde_json::from_str::<Value>(&d.result).ok()?.get("total")?.as_u64()?;
+        Some((d.call.arguments.as_str(), total))
+    });
+    // A search of a crowded log has two parts with the same arguments.
+    let mut parts = totals.peekable();
+    let first = parts.peek()?.0;
+    Some(parts.filter(|(arguments, _)| *arguments == first).map(|(_, total)| total).sum())
 }
 
 fn book() -> Vec<&'static str> {
@@ -190,7 +199,12 @@ impl Search<'_> {
             let found: Value = serde_json::from_str(&d.result).ok()?;
             (found.get("returned")?.as_u64()? == 0).then(|| found.get("by_term").cloned())?
         });
-        by_term.filter_map(|by_term| serde_json::from_value::<BTreeMap<String, u64>>(by_term).ok()).flatten().collect()
+        let mut tally: BTreeMap<String, u64> = BTreeMap::new();
+        for (term, count) in by_term.filter_map(|it| serde_json::from_value::<BTreeMap<String, u64>>(it).ok()).flatten()
+        {
+            *tally.entry(term).or_default() += count;
+        }
+        tally
     }
 
     /// Searches for the whole file name, because its extension occurs in many more records.

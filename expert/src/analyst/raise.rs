@@ -25,7 +25,7 @@ const QUOTE: usize = 300;
 
 pub(crate) fn beside(task: &Task, done: &[Done]) -> Vec<FindingDraft> {
     let View::Investigate(view) = &task.view else { return Vec::new() };
-    let case = Case::of(view, done, task.round);
+    let case = Case::of(view, done, super::plan::sources_of(done), task.round);
     let mut raised = texts(&case.recs);
     raised.extend(served::texts(done));
     raised.extend(grave(&case, done));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use casebook_agent::mcp::pattern::{Pattern, any};
 use casebook_agent::tools::Tools;
-use casebook_protocol::{Acts, Alert, Toolset};
+use casebook_protocol::{Acts, Alert, Files, Toolset};
 
 pub(super) struct Part {
     pub(super) tools: Arc<dyn Tools>,
@@ -61,6 +61,10 @@ impl Tools for Joined {
             Some(part) => part.call(tool, arguments).await,
             None => Err(format!("expected a tool of this toolset, got {tool:?}")),
         }
+    }
+
+    fn files(&self) -> Option<Files> {
+        self.0.iter().find_map(|part| part.tools.files())
     }
 
     async fn acts(&self, alert: &Alert) -> Option<Acts> {

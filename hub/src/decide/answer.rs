@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use casebook_protocol::{
-    Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Finding, FindingDraft, FindingId,
-    Guard, JournalEntry, MAX_ACTS, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling, Score, TaskId,
-    TaskKind, TimelineDraft, Timestamp, Usage, Verdict,
+    Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Files, Finding, FindingDraft,
+    FindingId, Guard, JournalEntry, MAX_ACTS, MAX_FILES, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling,
+    Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict,
 };
 use casebook_trust::Exhibits;
 use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
@@ -17,6 +17,7 @@ pub(super) fn outcome(
     state: &State,
     task: &TaskState,
     outcome: &Outcome,
+    sha256: &str,
     exhibits: &Exhibits,
     now: Timestamp,
 ) -> Vec<Event> {
@@ -31,13 +32,17 @@ pub(super) fn outcome(
     let fresh = own.filter(|call| !state.asked.contains_key(&call.id));
     events.extend(fresh.map(|call| Event::ModelCalled { task: id.clone(), call: call.clone() }));
     let failed = |reason: &str| {
-        let failure_of = Failure { reason, usage: outcome.usage, player: Some(&outcome.player) };
+        let failure_of = Failure { reason, usage: outcome.usage, by: Some((&outcome.player, sha256)) };
         split(failure(state, task, id, failure_of))
     };
     let (end, follow) = match &outcome.result {
         Ok(answer) if answer.kind() == task.kind => {
-            let answered =
-                Event::TaskAnswered { task: id.clone(), player: outcome.player.clone(), usage: outcome.usage };
+            let answered = Event::TaskAnswered {
+                task: id.clone(),
+                player: outcome.player.clone(),
+                usage: outcome.usage,
+                outcome: Some(sha256.to_owned()),
+            };
             (answered, accept(state, task, answer, &outcome.raised, exhibits))
         }
         // Not a rejection: the outcome is recorded, so the task would stay open.
@@ -50,6 +55,11 @@ pub(super) fn outcome(
         && !state.listed.values().any(|listed| listed == acts)
     {
         events.push(Event::ActsListed { domain: domain.clone(), acts: bounded(acts) });
+    }
+    if let (TaskKind::Investigate, Some(domain), Some(files)) = (task.kind, &task.domain, &outcome.files)
+        && !state.files.values().any(|listed| listed == files)
+    {
+        events.push(Event::FilesListed { domain: domain.clone(), files: files_within(files) });
     }
     if let (TaskKind::Investigate, Some(domain), true) = (task.kind, &task.domain, unanswered) {
         events.extend(submit(state, task.round, domain, &fresh_of(state, domain, &outcome.raised, exhibits), exhibits));
@@ -69,6 +79,13 @@ fn bounded(acts: &Acts) -> Acts {
     acts
 }
 
+fn files_within(files: &Files) -> Files {
+    let mut files = files.clone();
+    files.more += files.listed.len().saturating_sub(MAX_FILES) as u64;
+    files.listed.truncate(MAX_FILES);
+    files
+}
+
 fn split(failure: Vec<Event>) -> (Event, Vec<Event>) {
     let mut events = failure.into_iter();
     let first = events.next().unwrap_or(Event::Stopping { reason: "a task failed".into() });
@@ -78,14 +95,15 @@ fn split(failure: Vec<Event>) -> (Event, Vec<Event>) {
 pub(super) struct Failure<'a> {
     pub(super) reason: &'a str,
     pub(super) usage: Usage,
-    pub(super) player: Option<&'a Player>,
+    /// The player and the hash of the outcome, if the failure is an outcome.
+    pub(super) by: Option<(&'a Player, &'a str)>,
 }
 
 /// The events of a failure, chosen so that the flow can continue.
 pub(super) fn failure(state: &State, task: &TaskState, id: &TaskId, failure: Failure<'_>) -> Vec<Event> {
-    let Failure { reason, usage, player } = failure;
-    let mut events =
-        vec![Event::TaskFailed { task: id.clone(), reason: reason.to_owned(), usage, player: player.cloned() }];
+    let Failure { reason, usage, by } = failure;
+    let (player, outcome) = by.map(|(player, outcome)| (player.clone(), outcome.to_owned())).unzip();
+    let mut events = vec![Event::TaskFailed { task: id.clone(), reason: reason.to_owned(), usage, player, outcome }];
     let stop =
         |what: &str| Event::Stopping { reason: format!("the Director {what} in round {}: {reason}", task.round) };
     match task.kind {
@@ -216,8 +234,10 @@ fn submit(state: &State, round: u32, domain: &Domain, findings: &[FindingDraft],
         let id = FindingId::of(round, domain, n);
         let checked = visibility::check(state, domain, draft, exhibits);
         let rows = if checked.valid() { visibility::rows(state, domain, draft, exhibits) } else { Vec::new() };
+        let hashes = exhibits.hashes(draft, &checked, &rows);
         let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft: draft.clone() };
-        events.extend([Event::FindingSubmitted { finding }, Event::FindingChecked { finding: id, checked, rows }]);
+        let checked = Event::FindingChecked { finding: id, checked, rows, hashes };
+        events.extend([Event::FindingSubmitted { finding }, checked]);
     }
     events
 }
@@ -233,7 +253,10 @@ fn review(state: &State, task: &TaskState, draft: &ReviewDraft) -> Vec<Event> {
 
 fn timeline(state: &State, task: &TaskState, draft: &TimelineDraft) -> Vec<Event> {
     let version = state.timeline.as_ref().map_or(1, |t| t.version.saturating_add(1));
-    let (timeline, guards) = rule::timeline(task.round, version, draft.clone(), &state.known, threshold());
+    let acts = state.acts();
+    let alert = state.case.as_ref().map_or_else(String::new, |case| case.alert.body.to_lowercase());
+    let ties = rule::Ties { acts: acts.as_ref(), alert: &alert };
+    let (timeline, guards) = rule::timeline(task.round, version, draft.clone(), &state.known, threshold(), &ties);
     let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
     guards.chain([Event::TimelineRewritten { timeline }]).collect()
 }

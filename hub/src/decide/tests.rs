@@ -34,6 +34,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         asked: vec![],
         raised: vec![],
         acts: None,
+        files: None,
         usage: Usage::default(),
     }
 }

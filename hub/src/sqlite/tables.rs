@@ -7,20 +7,45 @@ use serde::{Deserialize, Serialize};
 
 use super::packed::{self, Packed};
 
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 2;
 
 /// Rows refer to an investigation by number, which is shorter than its id. `form` is described in [`packed`].
 /// Rows are stored in order of arrival and found by an index: ordered by key, each would be on another page.
 const CREATE: &str = "
 CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
-CREATE TABLE events (investigation INTEGER NOT NULL, seq INTEGER NOT NULL, form INTEGER NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (investigation, seq));
 CREATE TABLE results (investigation INTEGER NOT NULL, key TEXT NOT NULL, form INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (investigation, key));
 CREATE TABLE artifacts (id BLOB NOT NULL PRIMARY KEY, form INTEGER NOT NULL, bytes BLOB NOT NULL);
 ";
 
-pub(super) fn create(connection: &mut Connection) -> Result<(), rusqlite::Error> {
+/// One writer appends and nothing is deleted, so `pos` is the order of the commits, without gaps.
+const EVENTS: &str = "
+CREATE TABLE events (pos INTEGER PRIMARY KEY, investigation INTEGER NOT NULL, seq INTEGER NOT NULL, form INTEGER NOT NULL, entry BLOB NOT NULL, UNIQUE (investigation, seq));
+";
+
+/// `VACUUM` does not keep the row id that version 1 relied on.
+const FROM_1: &str = "
+INSERT INTO events (investigation, seq, form, entry) SELECT investigation, seq, form, entry FROM events_1 ORDER BY rowid;
+DROP TABLE events_1;
+";
+
+pub(super) fn version(connection: &Connection) -> Result<i64, rusqlite::Error> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Creates the tables, or converts those of version `found`, in one transaction.
+pub(super) fn upgrade(connection: &mut Connection, found: i64) -> Result<(), rusqlite::Error> {
+    if found == VERSION {
+        return Ok(());
+    }
     let transaction = connection.transaction()?;
-    transaction.execute_batch(CREATE)?;
+    if found == 0 {
+        transaction.execute_batch(CREATE)?;
+        transaction.execute_batch(EVENTS)?;
+    } else {
+        transaction.execute_batch("ALTER TABLE events RENAME TO events_1")?;
+        transaction.execute_batch(EVENTS)?;
+        transaction.execute_batch(FROM_1)?;
+    }
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }

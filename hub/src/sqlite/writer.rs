@@ -53,39 +53,35 @@ fn commit(connection: &mut Connection, group: Vec<Job>, file: &str) {
         }
     };
     let mut answers: Vec<(String, Answer)> = Vec::new();
-    let mut lost = false;
+    // A full disk makes SQLite roll back the whole transaction. Later requests must not be written without the earlier
+    // ones, and all of them failed for the reason of the first.
+    let mut lost: Option<String> = None;
     for job in group {
-        // A full disk makes SQLite roll back the whole transaction. Later requests must not be written without
-        // the earlier ones.
-        lost |= transaction.is_autocommit();
-        if lost {
-            let doing = job.doing.clone();
-            job.request.fail(given_up(&doing, file));
-        } else {
-            answers.push((job.doing.clone(), perform(&transaction, job, file)));
+        let doing = job.doing.clone();
+        if let Some(reason) = &lost {
+            job.request.fail(StoreError::Unavailable { doing, reason: reason.clone() });
+            continue;
+        }
+        let (answer, failed) = perform(&transaction, job, file);
+        answers.push((doing, answer));
+        if transaction.is_autocommit() {
+            let reason = failed.unwrap_or_else(|| format!("{file} rolled back the transaction of this request"));
+            lost = Some(reason);
         }
     }
-    lost |= transaction.is_autocommit();
-    let committed = if lost { Ok(()) } else { transaction.commit() };
+    let committed = if lost.is_some() { Ok(()) } else { transaction.commit() };
     for (doing, answer) in answers {
-        answer(match &committed {
-            Ok(()) if lost => Some(given_up(&doing, file)),
-            Ok(()) => None,
-            Err(error) => Some(fault(&doing, file, error)),
+        answer(match (&committed, &lost) {
+            (_, Some(reason)) => Some(StoreError::Unavailable { doing, reason: reason.clone() }),
+            (Ok(()), None) => None,
+            (Err(error), None) => Some(fault(&doing, file, error)),
         });
-    }
-}
-
-fn given_up(doing: &str, file: &str) -> StoreError {
-    StoreError::Unavailable {
-        doing: doing.to_owned(),
-        reason: format!("{file} rolled back the transaction of this request: the disk is full or fails"),
     }
 }
 
 /// Each request writes its row with one statement, so a failure affects no other request. Its artifacts may
 /// remain after a failure, since nothing names them.
-fn perform(transaction: &Connection, Job { doing, request }: Job, file: &str) -> Answer {
+fn perform(transaction: &Connection, Job { doing, request }: Job, file: &str) -> (Answer, Option<String>) {
     match request {
         Request::Append { investigation, after, last, row, named, reply } => {
             let done = put(transaction, &named).and_then(|()| append(transaction, &investigation, (after, last), &row));
@@ -112,11 +108,17 @@ impl Request {
     }
 }
 
-/// Prepares an answer for when the outcome of the transaction is known. The receiver may be gone.
-fn answer<T: 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> Answer {
-    Box::new(move |failed| {
+/// Prepares an answer for when the outcome of the transaction is known, and returns why the request failed. The receiver
+/// may be gone.
+fn answer<T: 'static>(reply: Reply<T>, result: Result<T, StoreError>) -> (Answer, Option<String>) {
+    let failed = match &result {
+        Err(StoreError::Unavailable { reason, .. }) => Some(reason.clone()),
+        _ => None,
+    };
+    let answer = move |failed: Option<StoreError>| {
         let _ = reply.send(result.and_then(|value| failed.map_or(Ok(value), Err)));
-    })
+    };
+    (Box::new(answer), failed)
 }
 
 /// The number of an investigation, assigned on first use. It may remain after a failed request.

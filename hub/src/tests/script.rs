@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use casebook_agent::reasoner::{Action, CallRequest, Done};
 use casebook_agent::turn::{Effect, Input, TurnLoop};
+use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::{
     Alert, Answer, ArtifactId, Bearing, Budget, CallStatus, Citation, Conclusion, Decision, Domain, Entity, EntityKind,
     EntryDraft, EntryKind, EventDraft, EventTime, FindingDraft, FindingKind, Gap, GapKind, InvestigationId, Judgement,
@@ -12,6 +13,7 @@ use casebook_protocol::{
     Recorded, ReviewDraft, Score, SourceInfo, Task, TaskId, TaskKind, TimeBasis, TimelineDraft, Timestamp, ToolCall,
     ToolSpec, Toolset, Usage, Verdict, View, Weight,
 };
+use casebook_runtime::stored;
 use casebook_trust::Exhibits;
 
 use crate::advance::{Advanced, advance};
@@ -193,6 +195,7 @@ fn asked(task: &Task) -> ModelCall {
         purpose: Purpose::Turn,
         request: ArtifactId::of(task.id.as_str().as_bytes()),
         request_bytes: 1000,
+        kept: None,
         reply: None,
         failed: None,
         attempts: 1,
@@ -236,6 +239,7 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
                             asked: vec![asked(task)],
                             raised: vec![],
                             acts: None,
+                            files: None,
                             usage,
                         },
                         results,
@@ -263,6 +267,11 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
         }
         effects = inputs.into_iter().flat_map(|input| machine.step(input)).collect();
     }
+}
+
+/// An outcome as a worker stores it.
+pub(crate) fn row(outcome: &Outcome) -> Vec<u8> {
+    stored::write(outcome).unwrap()
 }
 
 /// Drives an investigation with pure code alone.
@@ -308,7 +317,12 @@ impl Driver {
         for (call, bytes) in outcome.calls.iter().flat_map(|c| results.iter().map(move |r| (c, r))) {
             exhibits.add(call.clone(), true, bytes);
         }
-        Command::RecordOutcome { outcome: Box::new(outcome), exhibits, now: self.now() }
+        Command::RecordOutcome {
+            sha256: sha256_hex(&row(&outcome)),
+            outcome: Box::new(outcome),
+            exhibits,
+            now: self.now(),
+        }
     }
 
     /// Records an outcome.

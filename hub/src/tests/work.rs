@@ -146,6 +146,10 @@ struct Asks(AtomicU32);
 
 #[async_trait]
 impl Reasoner for Asks {
+    fn keeps_requests(&self) -> bool {
+        true
+    }
+
     fn player(&self, _: &Task, _: &Past) -> Player {
         player()
     }

@@ -3,13 +3,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use casebook_agent::reasoner::{Action, CallRequest, Done};
+use casebook_protocol::key::{call_key, model_key, outcome_key};
 use casebook_protocol::{Domain, Task};
 use casebook_runtime::store::{Once, Store};
+use casebook_runtime::stored;
 
 use super::*;
 use crate::archive;
 use crate::memory::MemoryStore;
-use crate::tests::script::{Driver, SEARCH, case, honest, investigation, perform};
+use crate::tests::script::{Driver, SEARCH, case, honest, investigation, perform, row};
 
 /// An honest investigation in a store.
 async fn stored() -> (MemoryStore, Driver) {
@@ -26,6 +28,14 @@ async fn stored_of(reasoner: &dyn Fn(&Task, &[Done]) -> Action) -> (MemoryStore,
         for bytes in &results {
             store.put(bytes).await.unwrap();
         }
+        let keep = async |key: String, row: Vec<u8>| store.record_once(&investigation(), &key, &row).await.unwrap();
+        for call in &outcome.calls {
+            keep(call_key(&call.id), stored::write(call).unwrap()).await;
+        }
+        for call in &outcome.asked {
+            keep(model_key(&call.id), stored::write(call).unwrap()).await;
+        }
+        keep(outcome_key(&task.id), row(&outcome)).await;
         driver.answer(outcome, &results);
     }
     store.append(&investigation(), 0, &driver.log).await.unwrap();
@@ -46,6 +56,13 @@ async fn intact_investigation_is_verified_completely() {
     assert_eq!((found.events, found.findings, found.citations, found.report), (driver.log.len() as u64, 8, 8, true));
     // 14 views and 4 results: the query made again gives the same bytes.
     assert_eq!(found.artifacts, driver.state.tasks.len() as u64 + 4);
+    let made = driver.state.calls.len() + driver.state.asked.len() + driver.state.tasks.len();
+    assert_eq!((found.results, found.unhashed, found.closed), (made as u64, 0, true));
+    let (built, last) = (found.built.unwrap(), driver.log.last().unwrap());
+    let proof = built.proof.unwrap();
+    assert_eq!((proof.head.seq, &proof.head.hash), (last.seq, &last.hash));
+    let cited: Vec<&str> = proof.records.iter().map(|record| record.file.as_str()).collect();
+    assert_eq!(cited, ["endpoint.log", "network.log", "network.log", "network.log"]);
     let nobody = InvestigationId::new("nobody").unwrap();
     assert_eq!(verify(&store, &nobody).await, Err(HubError::Unknown(nobody.clone())));
 }
@@ -99,6 +116,52 @@ async fn changed_log_is_found() {
     );
     assert_eq!(problems.last().unwrap(), "the recorded report is not what the log gives");
     assert!(matches!(archive::state(store.as_ref(), &investigation()).await, Err(HubError::Broken { .. })));
+}
+
+#[tokio::test]
+async fn changed_or_missing_result_is_found() {
+    let (store, driver) = stored().await;
+    let (task, _) = driver.state.tasks.first_key_value().unwrap();
+    let (call, made) = driver.state.calls.first_key_value().unwrap();
+    let (asked, model) = driver.state.asked.first_key_value().unwrap();
+    let later = casebook_protocol::Timestamp::from_second(9).unwrap();
+    let other = stored::write(&casebook_protocol::ToolCall { ended: later, ..made.call.clone() }).unwrap();
+    let reply = stored::write(&ModelCall { ended: later, ..model.call.clone() }).unwrap();
+    for (key, bytes) in [(outcome_key(task), &b"{}"[..]), (call_key(call), &other), (model_key(asked), &reply)] {
+        let before = store.recorded(&investigation(), &key).await.unwrap();
+        store.tamper(&investigation(), &key, Some(bytes));
+        assert_eq!(problems(&store).await, [format!("{key} is not what was recorded in the log")]);
+        store.tamper(&investigation(), &key, None);
+        assert_eq!(problems(&store).await, [format!("{key} is named in the log and not in the store")]);
+        store.tamper(&investigation(), &key, before.as_deref());
+    }
+    assert_eq!(problems(&store).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn closed_log_without_its_report_and_report_without_its_last_events_are_found() {
+    let (store, driver) = stored().await;
+    store.tamper(&investigation(), archive::REPORT_KEY, None);
+    let found = problems(&store).await;
+    assert!(found.len() == 1 && found[0].contains("closed and its report is not in the store"), "{found:?}");
+
+    let cut = MemoryStore::default();
+    cut.append(&investigation(), 0, &driver.log[..driver.log.len() - 1]).await.unwrap();
+    archive::keep(&cut, &report::build(&driver.state).unwrap()).await.unwrap();
+    let found = problems(&cut).await;
+    assert!(found.iter().any(|what| what.contains("its last events were removed")), "{found:?}");
+}
+
+#[tokio::test]
+async fn event_after_the_end_is_found() {
+    let (store, driver) = stored().await;
+    let last = driver.log.last().unwrap();
+    let stopping = Event::Stopping { reason: "later".into() };
+    let more = Recorded::next(&investigation(), Some(last), last.at, stopping);
+    store.append(&investigation(), last.seq, std::slice::from_ref(&more)).await.unwrap();
+    let found = verify(&store, &investigation()).await.unwrap();
+    assert_eq!(found.problems[0].seq, Some(more.seq));
+    assert_eq!(found.problems[0].what, "it follows the event that closed the investigation");
 }
 
 /// A store in which an investigation ends while it is looked at: the log is read without its last event, and the

@@ -167,7 +167,12 @@ async fn reviewed(
         let critics = |kind| matches!(kind, TaskKind::Review | TaskKind::Timeline);
         let Some(task) = pass.tasks.into_iter().find(|task| critics(task.view.kind())) else { return Ok(pass.state) };
         let outcome = worker.perform(&Arc::new(task)).await?;
-        let command = Command::RecordOutcome { outcome: Box::new(outcome), exhibits: Exhibits::default(), now };
+        let command = Command::RecordOutcome {
+            outcome: Box::new(outcome),
+            sha256: String::new(),
+            exhibits: Exhibits::default(),
+            now,
+        };
         pass = advance(pass.state, investigation, &[command], now, true);
         if let Some(Err(why)) = pass.answers.first() {
             return Err(Failure::defect(format!("the Critic's outcome was rejected: {why}")).into());

@@ -1,6 +1,7 @@
 //! What every store promises: one suite for all homes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded, Timestamp};
 use casebook_runtime::store::{Once, Store, StoreError};
@@ -124,12 +125,46 @@ async fn an_artifact_is_found_under_its_hash(store: Arc<dyn Store>) {
     }
 }
 
+async fn the_feed_has_all_appends_in_order_and_wakes(store: Arc<dyn Store>) {
+    let mut news = store.news().await.unwrap();
+    assert_eq!((store.end().await.unwrap(), store.feed(0).await.unwrap().appended.len()), (0, 0));
+    let (a, b) = (entries(&id("a"), None, 400, "x"), entries(&id("b"), None, 2, &"long ".repeat(100_000)));
+    store.append(&id("a"), 0, &a[..2]).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(10), news.wait()).await.unwrap().unwrap();
+    store.append(&id("b"), 0, &b).await.unwrap();
+    for (n, entry) in (2..).zip(&a[2..]) {
+        store.append(&id("a"), n, std::slice::from_ref(entry)).await.unwrap();
+    }
+    let (mut at, mut appended) = (0, Vec::new());
+    loop {
+        let feed = store.feed(at).await.unwrap();
+        assert!(feed.appended.iter().all(|one| at < one.position && one.position <= feed.position));
+        if feed.position == at {
+            break;
+        }
+        at = feed.position;
+        appended.extend(feed.appended);
+    }
+    assert_eq!(at, store.end().await.unwrap());
+    assert!(appended.is_sorted_by_key(|one| one.position));
+    let order: Vec<&str> = appended.iter().take(3).map(|one| one.investigation.as_str()).collect();
+    assert_eq!((order, appended.len()), (vec!["a", "b", "a"], 400));
+    let of = |wanted: &str| {
+        let mine = appended.iter().filter(|one| one.investigation.as_str() == wanted);
+        mine.flat_map(|one| one.entries.clone().unwrap()).collect::<Vec<_>>()
+    };
+    assert!(of("a") == a && of("b") == b);
+    let last = appended.last().unwrap();
+    assert_eq!(store.feed(last.position - 1).await.unwrap().appended, std::slice::from_ref(last));
+}
+
 async fn all(make: impl AsyncFn() -> Arc<dyn Store>) {
     a_log_is_appended_in_order_or_not_at_all(make().await).await;
     of_many_that_race_for_one_sequence_one_wins(make().await).await;
     a_result_is_written_once(make().await).await;
     large_batches_are_appended_whole(make().await).await;
     an_artifact_is_found_under_its_hash(make().await).await;
+    the_feed_has_all_appends_in_order_and_wakes(make().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

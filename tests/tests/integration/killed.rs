@@ -97,7 +97,8 @@ fn second_process_on_a_data_folder_is_refused() {
     let mut line = String::new();
     BufReader::new(first.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let program: PathBuf = casebook_tests::run::program("casebook");
-    let second = Command::new(program).args(["list", "--data", "data"]).current_dir(case.path()).output().unwrap();
+    let mut second = Command::new(program);
+    let second = second.args(investigate("data")).current_dir(case.path()).output().unwrap();
     let running = first.try_wait().unwrap().is_none();
     first.kill().unwrap();
     first.wait().unwrap();

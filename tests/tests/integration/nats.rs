@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use casebook_evidence::Catalog;
+use casebook_hub::archive;
 use casebook_hub::service::{OpenAnswer, Service, Settings};
-use casebook_hub::{archive, verify};
+use casebook_hub::verify::verify as verified;
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{Domain, Event, InvestigationId, Join, Member, Recorded, Report, Role, Timeline};
 use casebook_runtime::nats::permit::User;
@@ -20,10 +21,12 @@ use casebook_tests::run::{self, demo};
 
 mod cluster;
 mod forged;
+mod full;
 mod reference;
 mod reply;
 mod schema;
 mod service;
+mod verify;
 
 fn join(role: Role, member: Option<&Member>) -> Join {
     Join {
@@ -157,7 +160,7 @@ fn investigation_over_nats_gives_the_embedded_report() {
             }
         }
         assert!(rewritten > 1);
-        assert_eq!(verify::verify(reader.env().store.as_ref(), &id).await.unwrap().problems, []);
+        assert_eq!(verified(reader.env().store.as_ref(), &id).await.unwrap().problems, []);
         for connection in [&team.hub, &publisher, &reader].into_iter().chain(team.experts.iter().map(|(_, c)| c)) {
             assert_eq!(connection.refusals().count(), 0, "permissions are enough");
         }

@@ -129,24 +129,21 @@ impl Drop for Team {
 
 #[test]
 fn process_that_ends_stops_the_team_and_fails_the_command() {
-    for name in ["director", "nats-server"] {
-        let case = Case::new();
-        let mut team = Team::start(&case);
-        team.signal("-KILL", name);
-        let (code, said) = team.end();
-        assert_eq!((code, team.running()), (Some(1), vec![]), "{said}");
-        let log = format!("{name}.log");
-        for expected in [
-            "ended by itself (signal: 9 (SIGKILL)); stopping the team",
-            "stopping after running tasks finish",
-            &format!("casebook: {name} ended by itself (signal: 9 (SIGKILL)); the end of "),
-            &log,
-            "run the same command again to continue",
-        ] {
-            assert!(said.contains(expected), "{expected:?} is not in\n{said}");
-        }
-        assert!(!said.contains("did not end in time"), "{said}");
+    let case = Case::new();
+    let mut team = Team::start(&case);
+    team.signal("-KILL", "director");
+    let (code, said) = team.end();
+    assert_eq!((code, team.running()), (Some(1), vec![]), "{said}");
+    for expected in [
+        "ended by itself (signal: 9 (SIGKILL)); stopping the team",
+        "stopping after running tasks finish",
+        "casebook: director ended by itself (signal: 9 (SIGKILL)); the end of ",
+        "director.log",
+        "run the same command again to continue",
+    ] {
+        assert!(said.contains(expected), "{expected:?} is not in\n{said}");
     }
+    assert!(!said.contains("did not end in time"), "{said}");
 }
 
 #[test]
@@ -166,19 +163,49 @@ fn signal_stops_all_processes_the_server_last() {
 }
 
 #[test]
-fn killed_team_ends_and_the_next_team_replaces_its_server() {
+fn killed_server_starts_again_at_once_and_the_team_goes_on() {
+    let case = Case::new();
+    let mut team = Team::start(&case);
+    let before = Instant::now();
+    team.signal("-KILL", "nats-server");
+    let mut line = String::new();
+    while !line.contains("nats-server is ready") {
+        line.clear();
+        assert!(team.said.read_line(&mut line).unwrap() > 0, "{:?}", team.end());
+    }
+    assert!(before.elapsed() < Duration::from_secs(5), "it took {:?}", before.elapsed());
+    let pid = line.trim_end().trim_end_matches(')').rsplit(' ').next().unwrap().to_owned();
+    assert_ne!(team.processes.insert("nats-server".into(), pid).unwrap(), team.processes["nats-server"]);
+    assert_eq!(team.running().len(), 7);
+    let port = text(&case.at(".casebook/cluster/nats/nats-server.log"));
+    let port = port.lines().rev().find_map(|l| l.split_once("connections on 127.0.0.1:")).unwrap().1.trim().to_owned();
+    let publisher = case.at(".casebook/cluster/users/publisher");
+    let mut command = Command::new(run::program("casebook"));
+    command.args(["alert", "alert.json", "--nats", &format!("nats://127.0.0.1:{port}")]);
+    let sent = command.arg("--credentials").arg(publisher).current_dir(case.0.path()).output().unwrap();
+    assert!(sent.status.success(), "{sent:?}");
+    team.signal("-TERM", "cluster itself");
+    let (code, said) = team.end();
+    assert_eq!((code, team.running()), (Some(0), vec![]), "{said}");
+}
+
+#[test]
+fn killed_team_leaves_no_process_behind() {
     let case = Case::new();
     let mut team = Team::start(&case);
     team.child.kill().unwrap();
     team.child.wait().unwrap();
     let end = Instant::now() + Duration::from_secs(60);
-    while team.running() != ["nats-server"] {
+    while !team.running().is_empty() {
         assert!(Instant::now() < end, "{:?} run", team.running());
         std::thread::sleep(Duration::from_millis(50));
     }
+    assert!(text(&case.at(".casebook/cluster/nats/nats-server.log")).contains("Server Exiting"), "it ended in order");
+    for log in case.logs(".log") {
+        assert!(!text(&log).contains("no connection"), "the server ended last: {}", text(&log));
+    }
     let output = case.run(&["alert.json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(team.running(), Vec::<&str>::new());
 }
 
 #[test]

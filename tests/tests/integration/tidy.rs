@@ -46,3 +46,38 @@ fn documents_and_product_have_no_banned_word() {
     }
     assert!(found.is_empty(), "write these in plain English:\n{}", found.join("\n"));
 }
+
+fn sources(folder: &Path, all: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        if path.is_dir() && name != "target" && !name.starts_with('.') {
+            sources(&path, all);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            all.push_str(&std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn threat_model_names_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/threat-model.md")).unwrap();
+    let promises = page.split("## Promises").nth(1).unwrap().split("## Not promised").next().unwrap();
+    let mut code = String::new();
+    sources(root, &mut code);
+    let (test, suite) = (Regex::new("`([a-z0-9_]+)`").unwrap(), Regex::new("`casebook-lab ([a-z]+)`").unwrap());
+    let mut named = 0;
+    for row in promises.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| promise")) {
+        let shown = row.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap();
+        for name in test.captures_iter(shown).map(|found| found[1].to_owned()) {
+            assert!(code.contains(&format!("fn {name}(")), "no test has the name {name}");
+            named += 1;
+        }
+        for name in suite.captures_iter(shown).map(|found| found[1].to_owned()) {
+            let file = root.join(format!("tests/src/bin/casebook-lab/{name}.rs"));
+            assert!(file.exists(), "casebook-lab has no command {name}");
+        }
+    }
+    assert!(named > 35, "only {named} tests are found");
+    assert!(page.lines().count() <= 150);
+}

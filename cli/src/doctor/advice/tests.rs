@@ -57,6 +57,7 @@ fn trial(result: Result<(), &str>, heard: Vec<Heard>) -> Trial {
         asked: vec![],
         raised: vec![],
         acts: None,
+        files: None,
         usage: Usage { model_calls: 1, input_tokens: 10, ..Usage::default() },
     };
     Trial { kind: TaskKind::Decide, outcome, heard }

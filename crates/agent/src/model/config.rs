@@ -221,10 +221,18 @@ impl RoleChoice {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     models: BTreeMap<String, Profile>,
     roles: BTreeMap<Role, RoleChoice>,
+    /// Each request to a model is stored with the investigation.
+    pub keep_requests: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { models: BTreeMap::new(), roles: BTreeMap::new(), keep_requests: true }
+    }
 }
 
 impl Config {

@@ -89,6 +89,10 @@ impl Reasoner for ModelOrAnalyst {
         }
     }
 
+    fn keeps_requests(&self) -> bool {
+        self.config.keep_requests
+    }
+
     fn models(&self) -> Option<&dyn Model> {
         Some(self.models.as_ref())
     }

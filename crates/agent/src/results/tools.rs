@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use casebook_protocol::tool::RESULT_TOOLS;
-use casebook_protocol::{Acts, Alert, CallId, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset};
+use casebook_protocol::{Acts, Alert, CallId, Files, InvestigationId, Task, TaskId, ToolCall, ToolSpec, Toolset};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -110,6 +110,10 @@ impl Tools for ResultTools {
 
     async fn acts(&self, alert: &Alert) -> Option<Acts> {
         self.inner.acts(alert).await
+    }
+
+    fn files(&self) -> Option<Files> {
+        self.inner.files()
     }
 }
 

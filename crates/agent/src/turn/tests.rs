@@ -159,6 +159,7 @@ fn replied_as(purpose: Purpose, n: u32, usage: Usage) -> Input {
         purpose,
         request: ArtifactId::of(b""),
         request_bytes: 0,
+        kept: None,
         reply: None,
         failed: None,
         attempts: 1,

@@ -6,7 +6,8 @@ use std::time::Duration;
 use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage, between};
 
 use super::{Step, WorkError, Worker};
-use crate::model::{Answered, AskError, Fault, Reply};
+use crate::model::kept::{Before, StoredReply, split};
+use crate::model::{Answered, AskError};
 use crate::reasoner::{Asking, Exchange};
 use crate::turn::Input;
 use casebook_protocol::key::model_key;
@@ -20,6 +21,21 @@ impl Worker {
         task: &Arc<Task>,
         asking: Asking,
         time: &mut TaskTime,
+        before: &mut Before,
+    ) -> Result<Result<Input, String>, WorkError> {
+        let asked = self.asked(task, &asking, time, before).await?;
+        if let Ok(Input::Replied(exchange)) = &asked {
+            *before = Before { messages: asking.ask.messages, reply: exchange.result.clone().ok() };
+        }
+        Ok(asked)
+    }
+
+    async fn asked(
+        &self,
+        task: &Arc<Task>,
+        asking: &Asking,
+        time: &mut TaskTime,
+        before: &Before,
     ) -> Result<Result<Input, String>, WorkError> {
         let (ask, patience) = (&asking.ask, asking.time);
         let key = model_key(&ask.id);
@@ -40,7 +56,9 @@ impl Worker {
             return Ok(Err("it has no model to ask; this is a defect of casebook".to_owned()));
         };
         let answer = models.ask(ask, patience.min(left)).await;
-        let exchange = self.record_model(task, &key, &asking, answer, started).await?;
+        let answered = self.env.clock.now();
+        let exchange = self.record_model(task, &key, asking, before, answer, started).await?;
+        time.stored += between(answered, self.env.clock.now());
         Ok(Ok(Input::Replied(Box::new(exchange))))
     }
 
@@ -49,10 +67,12 @@ impl Worker {
         task: &Arc<Task>,
         key: &str,
         asking: &Asking,
+        before: &Before,
         answer: Result<Answered, AskError>,
         started: Timestamp,
     ) -> Result<Exchange, WorkError> {
         let ask = &asking.ask;
+        let request = self.reasoner.keeps_requests().then(|| split(ask, before));
         let mut call = ModelCall {
             id: ask.id.clone(),
             model: ask.model.clone(),
@@ -61,6 +81,7 @@ impl Worker {
             purpose: ask.purpose,
             request: asking.request.clone(),
             request_bytes: asking.bytes,
+            kept: request.as_ref().map(|split| split.kept.clone()),
             reply: None,
             failed: None,
             attempts: 1,
@@ -89,10 +110,10 @@ impl Worker {
         let id = ArtifactId::of(&reply);
         call.reply = Some(id.clone());
         let json = stored::write(&call).map_err(what)?;
-        let artifact = (&id, reply.as_slice());
-        if let Once::Stands(bytes) =
-            self.env.store.record_once_with(&task.investigation, key, &json, &[artifact]).await?
-        {
+        let parts = request.iter().flat_map(|split| &split.artifacts).map(|(id, bytes)| (id, bytes.as_slice()));
+        let artifacts: Vec<_> = std::iter::once((&id, reply.as_slice())).chain(parts).collect();
+        let once = self.env.store.record_once_with(&task.investigation, key, &json, &artifacts).await?;
+        if let Once::Stands(bytes) = once {
             return self.recall_model(key, &bytes).await;
         }
         self.announce(task, Step::Model(call.clone())).await?;
@@ -110,33 +131,18 @@ impl Worker {
     }
 }
 
-/// The stored result of a model call.
-#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum StoredReply {
-    Reply(Reply),
-    Fault(Fault),
-}
-
-impl StoredReply {
-    fn into_result(self) -> Result<Arc<Reply>, Fault> {
-        match self {
-            Self::Reply(reply) => Ok(Arc::new(reply)),
-            Self::Fault(fault) => Err(fault),
-        }
-    }
-}
-
 /// The working time of a task, over all workers that had it.
 pub(super) struct TaskTime {
     pub(super) limit: Duration,
     pub(super) begun: Timestamp,
     /// Time of recorded model calls.
     pub(super) before: Duration,
+    /// Time to record results. It does not count: a store that is full is no fault of the task.
+    pub(super) stored: Duration,
 }
 
 impl TaskTime {
     fn left(&self, now: Timestamp) -> Duration {
-        self.limit.saturating_sub(self.before + between(self.begun, now))
+        self.limit.saturating_sub(self.before + between(self.begun, now).saturating_sub(self.stored))
     }
 }

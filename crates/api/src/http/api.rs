@@ -9,6 +9,7 @@ use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use axum::routing::{MethodFilter, get, on};
+use casebook_index::Sort;
 use casebook_protocol::{MAX_ALERT_BYTES, Recorded};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -130,13 +131,6 @@ async fn dispatch(app: &Arc<App>, endpoint: Endpoint, call: Call, body: Body) ->
     }
 }
 
-/// A cursor belongs to its filter.
-fn cursor(filter: &Filter, last: &str) -> String {
-    let text = format!("{}\n{}\n{}\n{}", filter.status, filter.severity, filter.verdict, filter.q);
-    let digest = casebook_protocol::hash::sha256_hex(text.as_bytes());
-    format!("{}.{last}", digest.get(..12).unwrap_or_default())
-}
-
 async fn investigations(app: &App, call: &Call) -> Result<Response, Problem> {
     let get = |name: &str| call.asked.get(name).to_owned();
     let filter = Filter {
@@ -144,24 +138,12 @@ async fn investigations(app: &App, call: &Call) -> Result<Response, Problem> {
         severity: get("severity"),
         verdict: get("verdict"),
         q: get("q"),
-        after: String::new(),
+        after: get("cursor"),
     };
-    let limit = call.limit(MOST)?;
-    let now = app.clock.now();
-    let rows = app.cases.rows().await?;
-    let mut kept = rows.iter().filter(|row| filter.keeps(row, now)).peekable();
-    let given = call.asked.get("cursor");
-    if !given.is_empty() {
-        let last = given.split_once('.').map_or("", |(_, last)| last);
-        let gone = || Problem::new(Kind::Unreadable, "this cursor is not from a page of the same filter");
-        if cursor(&filter, last) != given || !kept.by_ref().any(|row| row.id.as_str() == last) {
-            return Err(gone());
-        }
-    }
-    let items: Vec<_> = kept.by_ref().take(limit).collect();
-    let next = items.last().filter(|_| kept.peek().is_some()).map(|row| cursor(&filter, row.id.as_str()));
-    let rows: Vec<&crate::model::row::Row> = items.iter().map(|row| row.as_ref()).collect();
-    Ok(answer::json(StatusCode::OK, &json!({"items": rows, "next": next})))
+    let limit = u32::try_from(call.limit(MOST)?).unwrap_or(u32::MAX);
+    let unknown = |name| Problem::new(Kind::Unreadable, format!("{name} has a value that does not exist"));
+    let listed = app.cases.list(&filter.wanted(Sort::Newest, limit).map_err(unknown)?, app.clock.now()).await?;
+    Ok(answer::json(StatusCode::OK, &json!({"items": listed.rows, "next": listed.next})))
 }
 
 /// A page of things that are in order, after the one with the id of the cursor.

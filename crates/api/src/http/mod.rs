@@ -24,15 +24,15 @@ mod pages;
 mod read;
 mod upload;
 
-/// How often another process's events are looked for while a page listens.
-const LOOK: Duration = Duration::from_millis(200);
+/// The pause before the feed is read again after an error.
+const AGAIN: Duration = Duration::from_secs(2);
 const STREAMS: usize = 256;
 /// Notices that a slow listener may miss before it starts again.
 const NOTICES: usize = 1024;
 
 /// What the server needs.
 pub struct Config {
-    pub cases: Arc<dyn Cases>,
+    pub cases: Arc<Cases>,
     /// None: this server has no evidence, and only reads.
     pub team: Option<Arc<dyn Team>>,
     pub clock: Arc<dyn Clock>,
@@ -42,7 +42,7 @@ pub struct Config {
 }
 
 pub(crate) struct App {
-    pub cases: Arc<dyn Cases>,
+    pub cases: Arc<Cases>,
     pub team: Option<Arc<dyn Team>>,
     pub clock: Arc<dyn Clock>,
     pub access: Mutex<Access>,
@@ -120,21 +120,21 @@ impl Listening {
     }
 }
 
-/// Looks for new events while a stream is open.
+/// Tells the streams what is appended, by this process or another.
 async fn look(app: Arc<App>) {
     loop {
-        tokio::time::sleep(LOOK).await;
-        if app.notices.receiver_count() == 0 {
-            continue;
+        if let Err(error) = tell(&app).await {
+            tracing::warn!(%error, "cannot follow new events");
         }
-        match app.cases.news().await {
-            // Without a receiver there is no one to send to.
-            Ok(news) => news.into_iter().for_each(|notice| drop(app.notices.send(notice))),
-            Err(error) => {
-                tracing::warn!(%error, "cannot read new events");
-                tokio::time::sleep(LOOK * 10).await;
-            }
-        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+async fn tell(app: &App) -> Result<(), crate::cases::Trouble> {
+    let mut follow = app.cases.follow().await?;
+    loop {
+        // Without a receiver there is no one to send to.
+        follow.next().await?.into_iter().for_each(|notice| drop(app.notices.send(notice)));
     }
 }
 

@@ -2,8 +2,9 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use casebook_agent::model::{Ask, kept, kept::KeptError};
 use casebook_agent::results::{asked, tools};
-use casebook_protocol::{ArtifactId, CallId, ToolCall};
+use casebook_protocol::{ArtifactId, CallId, ModelCall, ToolCall};
 use casebook_report::{Form, compare as comparing};
 use serde_json::{Map, Value, json};
 
@@ -54,6 +55,10 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
         Endpoint::Tasks => page(call, &moment, &spans(&moment.held().log), |span| span.task.to_string()),
         Endpoint::Task => Ok(call.of(&moment, &span(&moment, call)?)),
         Endpoint::View => view(app, call, &moment).await,
+        Endpoint::Request => {
+            let ask = request(app, &moment, model_call(call, &moment)?).await?;
+            Ok(no_store(answer::json(StatusCode::OK, &ask)))
+        }
         Endpoint::Reply => reply(app, call, &moment).await,
         Endpoint::Calls => {
             let task = call.asked.get("task");
@@ -116,11 +121,38 @@ fn no_store(mut response: Response) -> Response {
     response
 }
 
-async fn reply(app: &App, call: &Call, moment: &Moment) -> Result<Response, Problem> {
+/// The request of a model call, put together from what its task sent before it.
+pub(super) async fn request(app: &App, moment: &Moment, call: &ModelCall) -> Result<Ask, Problem> {
+    let asked = &moment.held().state.asked;
+    let task = asked.values().find(|made| made.call.id == call.id).map(|made| &made.task);
+    let mut calls: Vec<&ModelCall> =
+        asked.values().filter(|made| Some(&made.task) == task).map(|made| &made.call).collect();
+    calls.sort_by_key(|one| one.started);
+    let before = calls.iter().position(|one| one.id == call.id).map_or(0, |at| at + 1);
+    calls.truncate(before);
+    kept::request(app.cases.store(), &calls).await.map_err(|error| match error {
+        KeptError::NotKept(_) => Problem::new(Kind::NotKept, error.to_string()),
+        error => Problem::new(Kind::Store, error.to_string()),
+    })
+}
+
+/// The model call with this number, from 1, of a task.
+fn model_call<'m>(call: &Call, moment: &'m Moment) -> Result<&'m ModelCall, Problem> {
     let n: usize = call.named("n").parse().map_err(|_| missing("model call"))?;
-    let asked = moment.held().state.asked.values().filter(|made| made.task.as_str() == call.named("task"));
-    let made =
-        n.checked_sub(1).and_then(|n| asked.map(|made| &made.call).nth(n)).ok_or_else(|| missing("model call"))?;
+    let mut asked: Vec<&ModelCall> = moment
+        .held()
+        .state
+        .asked
+        .values()
+        .filter(|made| made.task.as_str() == call.named("task"))
+        .map(|made| &made.call)
+        .collect();
+    asked.sort_by_key(|one| one.started);
+    n.checked_sub(1).and_then(|n| asked.get(n).copied()).ok_or_else(|| missing("model call"))
+}
+
+async fn reply(app: &App, call: &Call, moment: &Moment) -> Result<Response, Problem> {
+    let made = model_call(call, moment)?;
     let reply = made.reply.as_ref().ok_or_else(|| Problem::new(Kind::NotKept, "this call failed and has no reply"))?;
     Ok(answer::raw(&format!("{}.reply", made.id), "application/octet-stream", bytes(app, reply).await?))
 }

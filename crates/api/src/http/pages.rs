@@ -8,16 +8,21 @@ use axum::http::header::{self, HeaderMap};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use casebook_agent::model::kept;
 
 use serde_json::{Map, Value, json};
 
 use super::read::{self, Query};
 use super::{App, answer, forms};
+use casebook_index::{Sort, Wanted};
+
 use crate::cases::Held;
 use crate::model::insights as numbers;
-use crate::pages::evidence::{self as evidence_page, Wanted};
+use crate::model::row::Row;
+use crate::pages::evidence::{self as evidence_page, Wanted as Looked};
 use crate::pages::{
-    call, case, compare as compare_page, fleet, insights as insights_page, problem, settings as settings_page, task,
+    call, case, compare as compare_page, fleet, insights as insights_page, model, problem, settings as settings_page,
+    task,
 };
 use crate::problem::{Kind, Problem};
 
@@ -31,6 +36,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/i/{id}", get(investigation))
         .route("/i/{id}/t/{task}", get(invocation))
         .route("/i/{id}/c/{call}", get(tool_call))
+        .route("/i/{id}/m/{call}", get(model_call))
         .route("/evidence", get(evidence))
         .route("/compare", get(compare))
         .route("/insights", get(insights))
@@ -79,8 +85,11 @@ async fn home(State(app): State<Arc<App>>, asked: Asked) -> Response {
     let page = async {
         let filter = Pairs::<fleet::Filter>::try_from_uri(&asked.uri);
         let Pairs(filter) = filter.map_err(|_| Problem::new(Kind::Unreadable, "the filter cannot be read"))?;
-        let rows = app.cases.rows().await?;
-        Ok(fleet::page(&asked.frame(&app), &rows, &filter))
+        let unknown = |name| Problem::new(Kind::Unreadable, format!("{name} has a value that does not exist"));
+        let wanted = filter.wanted(Sort::Urgent, fleet::PAGE).map_err(unknown)?;
+        let listed = app.cases.list(&wanted, app.clock.now()).await?;
+        let recent = recent(&app, fleet::RECENT).await?;
+        Ok(fleet::page(&asked.frame(&app), &recent, &listed, app.cases.counts()?.all, &filter))
     };
     shown(&app, &asked, page.await)
 }
@@ -134,6 +143,25 @@ async fn tool_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, 
     shown(&app, &asked, page.await)
 }
 
+async fn model_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, String)>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(&id)?, None).await?;
+        let asked_of = &moment.held().state.asked;
+        let made = asked_of.iter().find(|(id, _)| id.as_str() == call).map(|(_, made)| made);
+        let made = made.ok_or_else(|| Problem::new(Kind::NotFound, "this investigation has no such model call"))?;
+        let ask = super::one::request(&app, &moment, &made.call).await.map_err(|problem| problem.detail);
+        let reply = match kept::reply(app.cases.store(), &made.call).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(fault)) => Err(format!("the call failed: {fault:?}")),
+            Err(error) => Err(error.to_string()),
+        };
+        let frame = asked.frame(&app);
+        let (ask, reply) = (ask.as_ref().map_err(String::as_str), reply.as_deref().map_err(String::as_str));
+        Ok(model::page(&moment.case(&frame), &made.task, &made.call, ask, reply))
+    };
+    shown(&app, &asked, page.await)
+}
+
 /// The citation that `FINDING.NUMBER` names.
 fn cited<'c>(case: &'c case::Case<'_>, text: &str) -> Option<call::Cited<'c>> {
     let (finding, number) = text.rsplit_once('.')?;
@@ -149,7 +177,7 @@ async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {
         let get = |name: &str| asked.get(name).to_owned();
         let line = read::number(&asked.query, "line")?;
         let wanted =
-            Wanted { q: get("q"), source: get("source"), from: get("from"), to: get("to"), file: get("file"), line };
+            Looked { q: get("q"), source: get("source"), from: get("from"), to: get("to"), file: get("file"), line };
         let (tool, arguments) = looked_for(&wanted);
         let found = match &app.team {
             Some(team) => team.look(&moment.id, tool, &arguments).await,
@@ -160,7 +188,7 @@ async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {
     shown(&app, &asked, page.await)
 }
 
-fn looked_for(wanted: &Wanted) -> (&'static str, Value) {
+fn looked_for(wanted: &Looked) -> (&'static str, Value) {
     if let Some(line) = wanted.line {
         return (
             "around",
@@ -183,7 +211,7 @@ fn looked_for(wanted: &Wanted) -> (&'static str, Value) {
 
 async fn compare(State(app): State<Arc<App>>, asked: Asked) -> Response {
     let page = async {
-        let rows = app.cases.rows().await?;
+        let rows = recent(&app, 200).await?;
         let frame = asked.frame(&app);
         let chosen = [asked.get("a"), asked.get("b")];
         if chosen.iter().any(|id| id.is_empty()) {
@@ -197,10 +225,19 @@ async fn compare(State(app): State<Arc<App>>, asked: Asked) -> Response {
     shown(&app, &asked, page.await)
 }
 
-/// Every investigation that can be read.
+/// The newest investigations.
+async fn recent(app: &App, limit: u32) -> Result<Vec<Row>, Problem> {
+    let wanted = Wanted { limit, ..Wanted::default() };
+    Ok(app.cases.list(&wanted, app.clock.now()).await?.rows)
+}
+
+/// Cases that the insights read.
+const READ: u32 = 300;
+
+/// The newest investigations that can be read, with their logs.
 pub(super) async fn every(app: &App) -> Result<Vec<Arc<Held>>, Problem> {
     let mut all = Vec::new();
-    for row in app.cases.rows().await?.iter().filter(|row| row.trouble.is_none()) {
+    for row in recent(app, READ).await?.iter().filter(|row| row.trouble.is_none()) {
         all.push(app.cases.read(&row.id).await?);
     }
     Ok(all)

@@ -94,6 +94,6 @@ pub(super) async fn moment(app: &App, id: InvestigationId, at: Option<u64>) -> R
     let past = at.map(|at| whole.until(at));
     let held = past.as_ref().unwrap_or(&whole);
     let report = report::build(&held.state).ok_or_else(|| Trouble::Unknown(id.to_string()))?;
-    let row = Row::of(&id, &held.log, &held.state);
+    let row = Row::of(&id, &held.state);
     Ok(Moment { id, past, at, report, row, whole })
 }

@@ -1,20 +1,19 @@
 //! What a list shows of an investigation.
 
 use casebook_hub::State;
-use casebook_protocol::{Alert, InvestigationId, Phase, Recorded, Score, Severity, Timestamp, Usage, Verdict, between};
+use casebook_protocol::{Alert, InvestigationId, Phase, Score, Severity, Timestamp, Usage, Verdict, between};
 use serde::Serialize;
 
 use super::alert;
 
-/// Without an event for this many times the usual pause, an investigation is stuck.
-const PAUSES: u32 = 10;
-const AT_LEAST: std::time::Duration = std::time::Duration::from_secs(120);
+/// An open investigation without an event for so long is quiet, as in the index.
+const QUIET: std::time::Duration = std::time::Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    Damaged,
-    Stuck,
+    Broken,
+    Quiet,
     Running,
     Closed,
 }
@@ -23,8 +22,8 @@ impl Standing {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Damaged => "damaged",
-            Self::Stuck => "stuck",
+            Self::Broken => "broken",
+            Self::Quiet => "quiet",
             Self::Running => "running",
             Self::Closed => "closed",
         }
@@ -54,14 +53,12 @@ pub struct Row {
     pub score: Option<Score>,
     pub verdict: Option<Verdict>,
     pub usage: Usage,
-    /// The median pause between two events, in milliseconds.
-    pub pause_ms: u64,
     pub trouble: Option<String>,
 }
 
 impl Row {
     #[must_use]
-    pub fn of(id: &InvestigationId, log: &[Recorded], state: &State) -> Self {
+    pub fn of(id: &InvestigationId, state: &State) -> Self {
         let alert = state.case.as_ref().map(|case| &case.alert);
         let named = |names: &[&str]| alert.and_then(|alert: &Alert| alert::named(alert, names));
         Self {
@@ -83,24 +80,17 @@ impl Row {
             score: state.timeline.as_ref().map(|timeline| timeline.score),
             verdict: state.conclusion.as_ref().map(|(_, ruling)| ruling.verdict),
             usage: state.usage,
-            pause_ms: pause(log),
             trouble: None,
         }
     }
 
     #[must_use]
-    pub fn damaged(id: &InvestigationId, trouble: String) -> Self {
-        Self { title: "Not readable".into(), trouble: Some(trouble), ..Self::of(id, &[], &State::default()) }
-    }
-
-    #[must_use]
     pub fn standing(&self, now: Timestamp) -> Standing {
-        let usual = std::time::Duration::from_millis(self.pause_ms) * PAUSES;
-        let silent = self.last_at.is_some_and(|last| between(last, now) > usual.max(AT_LEAST));
+        let silent = self.last_at.is_some_and(|last| between(last, now) > QUIET);
         match (&self.trouble, self.closed) {
-            (Some(_), _) => Standing::Damaged,
+            (Some(_), _) => Standing::Broken,
             (None, Some(_)) => Standing::Closed,
-            (None, None) if silent => Standing::Stuck,
+            (None, None) if silent => Standing::Quiet,
             (None, None) => Standing::Running,
         }
     }
@@ -112,10 +102,28 @@ impl Row {
     }
 }
 
-fn pause(log: &[Recorded]) -> u64 {
-    let ends = log.iter().zip(log.iter().skip(1));
-    let mut pauses: Vec<u128> = ends.map(|(a, b)| between(a.at, b.at).as_millis()).collect();
-    pauses.sort_unstable();
-    let median = pauses.get(pauses.len() / 2).copied().unwrap_or(0);
-    u64::try_from(median).unwrap_or(u64::MAX)
+impl From<casebook_index::Row> for Row {
+    fn from(row: casebook_index::Row) -> Self {
+        Self {
+            alert: row.alert.map(|id| id.to_string()).unwrap_or_default(),
+            title: if row.title.is_empty() { "without an alert".to_owned() } else { row.title },
+            severity: row.severity,
+            host: row.host,
+            user: row.user,
+            evidence: row.evidence,
+            opened: row.opened,
+            closed: row.closed,
+            last_at: row.last_event,
+            seq: row.seq,
+            phase: row.phase,
+            round: row.round,
+            under_way: row.under_way.into_iter().map(|task| task.task.to_string()).collect(),
+            findings: usize::try_from(row.tally.findings).unwrap_or(usize::MAX),
+            score: row.score,
+            verdict: row.verdict,
+            usage: row.usage,
+            trouble: row.trouble,
+            id: row.investigation,
+        }
+    }
 }

@@ -66,13 +66,13 @@ pub fn spans(log: &[Recorded]) -> Vec<Span> {
             }
             Event::CallRecorded { task, .. } => with(&mut all, places.get(task), |span| span.tool_calls += 1),
             Event::ModelCalled { task, .. } => with(&mut all, places.get(task), |span| span.model_calls += 1),
-            Event::TaskAnswered { task, player, usage } => {
+            Event::TaskAnswered { task, player, usage, .. } => {
                 ended = places.get(task).copied();
                 with(&mut all, ended.as_ref(), |span| {
                     (span.to, span.player, span.usage) = (Some(entry.at), Some(player.clone()), *usage);
                 });
             }
-            Event::TaskFailed { task, reason, usage, player } => {
+            Event::TaskFailed { task, reason, usage, player, .. } => {
                 ended = places.get(task).copied();
                 with(&mut all, ended.as_ref(), |span| {
                     (span.to, span.player, span.usage) = (Some(entry.at), player.clone(), *usage);

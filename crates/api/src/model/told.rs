@@ -101,6 +101,10 @@ pub fn told(event: &Event) -> (String, String) {
             format!("Acts listed by {domain}"),
             format!("{} that a dismissal must account for", words::count(acts.listed.len() as u64 + acts.more, "act")),
         ),
+        Event::FilesListed { domain, files } => (
+            format!("Evidence files of {domain}"),
+            format!("{} with their hashes", words::count(files.listed.len() as u64, "file")),
+        ),
         Event::FindingSubmitted { finding } => (format!("Finding {}", finding.id), line(&finding.draft.claim)),
         Event::FindingChecked { finding, checked, .. } => {
             let held = checked.citations.iter().filter(|c| c.holds).count();

@@ -1,7 +1,5 @@
 //! Two investigations side by side.
 
-use std::sync::Arc;
-
 use casebook_protocol::Report;
 use casebook_report::{compare, words};
 use maud::{Markup, html};
@@ -17,7 +15,7 @@ pub struct Side<'a> {
 }
 
 #[must_use]
-pub fn page(frame: &Frame, rows: &[Arc<Row>], chosen: [&str; 2], sides: Option<[Side<'_>; 2]>) -> String {
+pub fn page(frame: &Frame, rows: &[Row], chosen: [&str; 2], sides: Option<[Side<'_>; 2]>) -> String {
     let choice = |name: &str, title: &str, id: &str| {
         html! {
             div.stack { label for=(name) { (title) }

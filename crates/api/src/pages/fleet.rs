@@ -1,8 +1,7 @@
 //! The list of all investigations.
 
-use std::sync::Arc;
-
-use casebook_protocol::{Severity, Timestamp, Verdict};
+use casebook_index::{Sort, Status, Wanted};
+use casebook_protocol::{Severity, Verdict};
 use casebook_report::words;
 use maud::{Markup, html};
 use serde::Deserialize;
@@ -10,11 +9,14 @@ use serde::Deserialize;
 use super::frame::{Frame, Live};
 use super::icon::Icon;
 use super::parts;
+use crate::cases::Listed;
 use crate::chart::bars::{self, Bar};
 use crate::model::row::{Row, Standing};
 
 /// Cases on one page.
-pub const PAGE: usize = 50;
+pub const PAGE: u32 = 50;
+/// Cases that the numbers and the chart count.
+pub const RECENT: u32 = 1_000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -23,30 +25,31 @@ pub struct Filter {
     pub severity: String,
     pub verdict: String,
     pub q: String,
-    /// The last id of the page before.
+    /// The cursor of the page before.
     pub after: String,
 }
 
 impl Filter {
-    #[must_use]
-    pub fn keeps(&self, row: &Row, now: Timestamp) -> bool {
-        let standing = row.standing(now);
-        let status = match self.status.as_str() {
-            "" => true,
-            "open" => matches!(standing, Standing::Running | Standing::Stuck),
-            name => standing.name() == name,
-        };
-        let is = |wanted: &str, name: Option<&str>| wanted.is_empty() || name == Some(wanted);
-        let text = self.q.trim().to_lowercase();
-        let within = |field: &str| field.to_lowercase().contains(&text);
-        status
-            && is(&self.severity, row.severity.map(Severity::name))
-            && is(&self.verdict, row.final_verdict().map(Verdict::name))
-            && (text.is_empty()
-                || [&row.title, &row.alert].into_iter().any(|field| within(field))
-                || within(row.id.as_str())
-                || row.host.as_deref().is_some_and(within)
-                || row.user.as_deref().is_some_and(within))
+    /// # Errors
+    /// The name of a value that does not exist.
+    pub fn wanted(&self, sort: Sort, limit: u32) -> Result<Wanted, &'static str> {
+        fn of<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Option<Vec<T>> {
+            if text.is_empty() {
+                return Some(Vec::new());
+            }
+            all.iter().find(|one| name(**one) == text).map(|one| vec![*one])
+        }
+        let text = self.q.trim();
+        Ok(Wanted {
+            statuses: of(&Status::ALL, Status::name, &self.status).ok_or("status")?,
+            severities: of(&Severity::ALL, Severity::name, &self.severity).ok_or("severity")?,
+            verdicts: of(&Verdict::ALL, Verdict::name, &self.verdict).ok_or("verdict")?,
+            search: (!text.is_empty()).then(|| text.to_owned()),
+            sort,
+            limit,
+            cursor: (!self.after.is_empty()).then(|| self.after.clone()),
+            ..Wanted::default()
+        })
     }
 
     /// The query of this filter with another status.
@@ -79,43 +82,28 @@ pub fn encoded(text: &str) -> String {
     text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
-/// What needs a person comes first: damaged, stuck, running by severity, then the rest by age.
+/// `recent` are the newest cases, which the numbers and the chart count.
 #[must_use]
-pub fn ordered(rows: &[Arc<Row>], filter: &Filter, now: Timestamp) -> Vec<Arc<Row>> {
-    let mut kept: Vec<Arc<Row>> = rows.iter().filter(|row| filter.keeps(row, now)).cloned().collect();
-    kept.sort_by_key(|row| {
-        let standing = row.standing(now);
-        let urgent = if standing == Standing::Closed { None } else { row.severity };
-        (standing, std::cmp::Reverse(urgent), std::cmp::Reverse(row.opened), row.id.clone())
-    });
-    kept
-}
-
-#[must_use]
-pub fn page(frame: &Frame, rows: &[Arc<Row>], filter: &Filter) -> String {
-    let kept = ordered(rows, filter, frame.now);
-    let start = kept.iter().position(|row| row.id.as_str() == filter.after).map_or(0, |at| at + 1);
-    let shown: Vec<&Arc<Row>> = kept.iter().skip(start).take(PAGE).collect();
-    let next = shown.last().filter(|_| start + shown.len() < kept.len());
+pub fn page(frame: &Frame, recent: &[Row], listed: &Listed, all: u64, filter: &Filter) -> String {
+    let shown = &listed.rows;
+    let counted = recent.len() as u64;
     let body = html! {
         div.top {
-            div { h1 { "Investigations" } p.facts { (words::count(rows.len() as u64, "case")) } }
+            div { h1 { "Investigations" } p.facts { (words::count(all, "case")) @if counted < all { ", numbers of the newest " (counted) } } }
             @if frame.investigates { a.btn.main href="/launch" { (Icon::Launch.show()) "Investigate an alert" } }
         }
-        div #tiles data-part { (tiles(frame, rows, filter)) }
-        @if rows.len() > 1 { section.card aria-labelledby="night" data-part #days { (days(frame, rows)) } }
+        div #tiles data-part { (tiles(frame, recent, filter)) }
+        @if recent.len() > 1 { section.card aria-labelledby="night" data-part #days { (days(frame, recent)) } }
         section.stack aria-label="Cases" {
             (controls(filter))
             div.news { button.main #news type="button" hidden { "Show new cases" } }
             div.card #cases data-rows {
-                @if shown.is_empty() { (none(frame, filter)) } @else {
-                    ul.list { @for row in &shown { (line(frame, row)) } }
-                }
+                @if shown.is_empty() { (none(frame, filter)) } @else { ul.list { @for row in shown { (line(frame, row)) } } }
             }
-            @if start > 0 || next.is_some() {
+            @if !filter.after.is_empty() || listed.next.is_some() {
                 nav.pages aria-label="Pages" {
-                    @if start > 0 { a.btn href=(filter.with(&filter.status)) { (Icon::Back.show()) "First page" } } @else { span {} }
-                    @if let Some(last) = next { a.btn href=(filter.query(&filter.status, last.id.as_str())) { "More" (Icon::Next.show()) } }
+                    @if filter.after.is_empty() { span {} } @else { a.btn href=(filter.with(&filter.status)) { (Icon::Back.show()) "First page" } }
+                    @if let Some(next) = &listed.next { a.btn href=(filter.query(&filter.status, next)) { "More" (Icon::Next.show()) } }
                 }
             }
         }
@@ -123,7 +111,7 @@ pub fn page(frame: &Frame, rows: &[Arc<Row>], filter: &Filter) -> String {
     frame.page("Investigations", "/", Live::All, &body)
 }
 
-fn tiles(frame: &Frame, rows: &[Arc<Row>], filter: &Filter) -> Markup {
+fn tiles(frame: &Frame, rows: &[Row], filter: &Filter) -> Markup {
     let number = |keep: &dyn Fn(&Row) -> bool| rows.iter().filter(|row| keep(row)).count();
     let standing = |wanted: Standing| number(&|row| row.standing(frame.now) == wanted);
     let verdict = |wanted: Verdict| number(&|row| row.final_verdict() == Some(wanted));
@@ -135,8 +123,8 @@ fn tiles(frame: &Frame, rows: &[Arc<Row>], filter: &Filter) -> Markup {
     };
     let by_status = |name: &str| (filter.with(name), filter.status == name);
     let by_verdict = |wanted: Verdict| (format!("/?verdict={}", wanted.name()), filter.verdict == wanted.name());
-    let (running, on_running) = by_status("running");
-    let (stuck, on_stuck) = by_status("stuck");
+    let (running, on_running) = by_status("open");
+    let (stuck, on_stuck) = by_status("quiet");
     let (attack, on_attack) = by_verdict(Verdict::TruePositive);
     let (unclear, on_unclear) = by_verdict(Verdict::Inconclusive);
     let dismissed = verdict(Verdict::BenignPositive) + verdict(Verdict::FalsePositive);
@@ -144,7 +132,7 @@ fn tiles(frame: &Frame, rows: &[Arc<Row>], filter: &Filter) -> Markup {
         div.tiles {
             (tile(verdict(Verdict::TruePositive), "True positive", Icon::Flame, "tb", &attack, on_attack))
             (tile(verdict(Verdict::Inconclusive), "Inconclusive: look yourself", Icon::Question, "to", &unclear, on_unclear))
-            (tile(standing(Standing::Stuck) + standing(Standing::Damaged), "Stuck or not intact", Icon::Pause, "to", &stuck, on_stuck))
+            (tile(standing(Standing::Quiet) + standing(Standing::Broken), "Quiet or not intact", Icon::Pause, "to", &stuck, on_stuck))
             (tile(standing(Standing::Running), "Running", Icon::Spinner, "tc", &running, on_running))
             (tile(dismissed, "Benign or false", Icon::Shield, "tg", &filter.with("closed"), filter.status == "closed"))
         }
@@ -154,7 +142,7 @@ fn tiles(frame: &Frame, rows: &[Arc<Row>], filter: &Filter) -> Markup {
 const TONES: [&str; 4] = ["tg", "to", "tb", "tc"];
 
 /// Cases by day of opening, the last two weeks with cases.
-fn days(frame: &Frame, rows: &[Arc<Row>]) -> Markup {
+fn days(frame: &Frame, rows: &[Row]) -> Markup {
     let mut days: std::collections::BTreeMap<String, [f64; 4]> = std::collections::BTreeMap::new();
     for row in rows {
         let Some(opened) = row.opened else { continue };
@@ -198,8 +186,7 @@ fn controls(filter: &Filter) -> Markup {
     let severities: Vec<(&str, &str)> =
         Severity::ALL.iter().rev().map(|one| (one.name(), parts::severity_look(*one).0)).collect();
     let verdicts: Vec<(&str, &str)> = Verdict::ALL.iter().map(|one| (one.name(), words::verdict(*one))).collect();
-    let states =
-        [("open", "Open"), ("running", "Running"), ("stuck", "Stuck"), ("closed", "Closed"), ("damaged", "Not intact")];
+    let states = [("open", "Open"), ("quiet", "Quiet"), ("closed", "Closed"), ("broken", "Not intact")];
     html! {
         form.filter method="get" action="/" role="search" {
             input type="search" name="q" value=(filter.q) placeholder="Search title, host, user, alert, id" aria-label="Search cases" data-key="/";

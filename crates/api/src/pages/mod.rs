@@ -10,6 +10,7 @@ pub mod frame;
 pub mod icon;
 pub mod insights;
 pub mod launch;
+pub mod model;
 pub mod parts;
 pub mod problem;
 pub mod settings;

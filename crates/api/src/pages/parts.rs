@@ -62,8 +62,8 @@ pub fn standing(row: &Row, now: Timestamp) -> Markup {
         Standing::Running => html! {
             span.badge.calm.run { (Icon::Spinner.show()) (words::capital(row.phase.name())) @if row.round > 0 { " · round " (row.round) } }
         },
-        Standing::Stuck => html! { span.badge.open { (Icon::Pause.show()) "No event for " (since(row.last_at, now)) } },
-        Standing::Damaged => html! { span.badge.bad { (Icon::Broken.show()) "Not intact" } },
+        Standing::Quiet => html! { span.badge.open { (Icon::Pause.show()) "No event for " (since(row.last_at, now)) } },
+        Standing::Broken => html! { span.badge.bad { (Icon::Broken.show()) "Not intact" } },
     }
 }
 

@@ -110,7 +110,7 @@ fn drawn(case: &Case<'_>, steps: &[Step<'_>]) -> Markup {
 fn calls(case: &Case<'_>, steps: &[Step<'_>]) -> Markup {
     html! {
         @if steps.is_empty() { p.pad.soft { "Nothing." } }
-        @for step in steps.iter().take(SHOWN) { @match step { Step::Tool(call) => (tool(case, call)), Step::Model(call) => (model(call)) } }
+        @for step in steps.iter().take(SHOWN) { @match step { Step::Tool(call) => (tool(case, call)), Step::Model(call) => (model(case, call)) } }
         @if steps.len() > SHOWN { p.pad.soft { (steps.len() - SHOWN) " more: " a href={ "/i/" (case.id) "?tab=events" } { "all events" } } }
     }
 }
@@ -135,7 +135,7 @@ fn tool(case: &Case<'_>, call: &ToolCall) -> Markup {
     }
 }
 
-fn model(call: &ModelCall) -> Markup {
+fn model(case: &Case<'_>, call: &ModelCall) -> Markup {
     let purpose = match call.purpose {
         Purpose::Turn => "turn",
         Purpose::Last => "last turn",
@@ -143,7 +143,7 @@ fn model(call: &ModelCall) -> Markup {
     };
     html! {
         article.find #{ "m-" (call.id) } {
-            div.row.apart { span.strong { (Icon::Brain.show()) " " (call.model) " " span.soft { (call.version) } } span.small.soft.num { (parts::length(between(call.started, call.ended))) @if call.attempts > 1 { " · " (call.attempts) " attempts" } } }
+            div.row.apart { a.strong href={ "/i/" (case.id) "/m/" (call.id) } { (Icon::Brain.show()) " " (call.model) } span.soft.small { (call.version) } span.small.soft.num { (parts::length(between(call.started, call.ended))) @if call.attempts > 1 { " · " (call.attempts) " attempts" } } }
             p.small { (purpose) ", prompt " code { (call.prompt) } ": " (words::thousands(call.usage.input_tokens)) " tokens in (" (words::thousands(call.usage.cached_tokens)) " cached), " (words::thousands(call.usage.output_tokens)) " out, cost " (words::money(call.usage.cost_micros)) }
             @if let Some(why) = &call.failed { p.small.no { (why) } }
         }

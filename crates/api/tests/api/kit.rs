@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use casebook_api::cases::{Held, StoreCases};
+use casebook_agent::model::{Ask, Called, Choice, Message, Part, Reply, Stop, ToolAnswer};
+use casebook_api::cases::{Cases, Held, Listed};
 use casebook_api::http::{Config, listen};
 use casebook_api::model::insights;
 use casebook_api::model::row::Row;
@@ -12,10 +13,11 @@ use casebook_api::model::spans::spans;
 use casebook_api::model::zone::Zone;
 use casebook_api::pages::case::{self, Case, TABS};
 use casebook_api::pages::frame::{Frame, Theme};
-use casebook_api::pages::{call, compare, evidence, fleet, launch, problem, settings, task};
+use casebook_api::pages::{call, compare, evidence, fleet, launch, model, problem, settings, task};
 use casebook_api::problem::{Kind, Problem};
 use casebook_api::team::Body;
 use casebook_hub::{MemoryStore, State, report};
+use casebook_index::Index;
 use casebook_protocol::{InvestigationId, Recorded, Timestamp};
 use casebook_runtime::clock::Clock;
 use casebook_runtime::store::Store;
@@ -54,10 +56,12 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let id: InvestigationId = log[0].investigation.clone();
     let held = Held { log: log.to_vec(), state: State::replay(log) };
     let last = held.state.last_seq();
-    let row = Arc::new(Row::of(&id, &held.log, &held.state));
+    let row = Row::of(&id, &held.state);
+    let listed = |rows: Vec<Row>| Listed { rows, next: Some(result.to_owned()) };
+    let twice = || vec![row.clone(), row.clone()];
     let report = report::build(&held.state).unwrap();
     let view = |held: &Held, at: Option<u64>, tab: &str| {
-        let (row, report) = (Row::of(&id, &held.log, &held.state), report::build(&held.state).unwrap());
+        let (row, report) = (Row::of(&id, &held.state), report::build(&held.state).unwrap());
         let present = State::replay(log);
         let case = Case {
             frame: &frame,
@@ -75,12 +79,10 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         };
         case::page(&case, tab)
     };
-    let mut out = vec![(
-        "fleet".to_owned(),
-        fleet::page(&frame, &[Arc::clone(&row), Arc::clone(&row)], &fleet::Filter::default()),
-    )];
+    let mut out =
+        vec![("fleet".to_owned(), fleet::page(&frame, &twice(), &listed(twice()), 2, &fleet::Filter::default()))];
     let empty = fleet::Filter { q: "no such case".into(), ..fleet::Filter::default() };
-    out.push(("fleet-none".into(), fleet::page(&frame, &[Arc::clone(&row)], &empty)));
+    out.push(("fleet-none".into(), fleet::page(&frame, &twice(), &listed(Vec::new()), 2, &empty)));
     for (tab, _) in TABS {
         out.push((format!("case-{tab}"), view(&held, None, tab)));
     }
@@ -113,6 +115,26 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
             json!({"records": [{"file": "auth.log", "line": 1, "time": "2026-11-25T00:00:00Z", "text": result}]});
         out.push(("call".into(), call::page(&case, made, result, Some(&one), Some(&around))));
     }
+    if let Some(made) = held.state.asked.values().next() {
+        let part = || vec![Part { cache: false, text: result.to_owned() }];
+        let called = Called { arguments: result.to_owned(), id: "c".into(), tool: result.to_owned() };
+        let reply = Reply { calls: vec![called], kept: None, stop: Stop::Done, text: result.to_owned() };
+        let answer = ToolAnswer { failed: true, id: "c".into(), text: result.to_owned(), tool: result.to_owned() };
+        let ask = Ask {
+            id: made.call.id.clone(),
+            model: made.call.model.clone(),
+            prompt: made.call.prompt.clone(),
+            purpose: made.call.purpose,
+            system: part(),
+            messages: vec![Message::User(part()), Message::Assistant(reply.clone()), Message::Results(vec![answer])],
+            tools: Vec::new(),
+            choice: Choice::Free,
+            format: None,
+            max_output: 1,
+        };
+        out.push(("model".into(), model::page(&case, &made.task, &made.call, Ok(&ask), Ok(&reply))));
+        out.push(("model-not-kept".into(), model::page(&case, &made.task, &made.call, Err(result), Err(result))));
+    }
     let found = Ok(json!({"total": 1, "records": [{"file": result, "line": 1, "time": result, "text": result}]}));
     let wanted = evidence::Wanted {
         q: result.into(),
@@ -124,10 +146,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     };
     out.push(("evidence".into(), evidence::page(&case, &wanted, &found)));
     let side = || compare::Side { row: &row, report: &report };
-    out.push((
-        "compare".into(),
-        compare::page(&frame, &[Arc::clone(&row), Arc::clone(&row)], [result, ""], Some([side(), side()])),
-    ));
+    out.push(("compare".into(), compare::page(&frame, &twice(), [result, ""], Some([side(), side()]))));
     out.push((
         "insights".into(),
         casebook_api::pages::insights::page(&frame, &insights::of(&[Arc::new(held.clone())])),
@@ -156,7 +175,7 @@ pub(crate) async fn served(events: usize) -> Served {
     let id = log[0].investigation.clone();
     let store = MemoryStore::default();
     store.append(&id, 0, &log[..events.min(log.len())]).await.unwrap();
-    let cases = Arc::new(StoreCases::new(Arc::new(store.clone())));
+    let cases = Arc::new(Cases::new(Arc::new(store.clone()), Index::in_memory().unwrap()));
     let config =
         Config { cases, team: None, clock: Arc::new(Noon), key: KEY.into(), address: "127.0.0.1:0".parse().unwrap() };
     let listening = listen(config).await.unwrap();

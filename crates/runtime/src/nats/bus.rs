@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::task::AbortHandle;
 
 use super::mac::{MacKey, signed};
-use super::stream::{full, passing, there_already};
+use super::stream::there_already;
 use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams};
 use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
 use crate::store::{Store, StoreError};
@@ -23,7 +23,6 @@ use crate::wire::WIRE_VERSION;
 
 /// How long the server keeps a request for a job open before the next request.
 const WAIT: Duration = Duration::from_secs(5);
-const PAUSE: Duration = Duration::from_millis(500);
 /// How long a job of another program version waits for a worker of that version.
 const OTHER_VERSION: Duration = Duration::from_secs(10);
 /// The prefix of task queues. Jobs in other queues do not depend on the protocol version.
@@ -157,18 +156,10 @@ impl Bus for NatsBus {
         };
         let message = PublishMessage::build().payload(body.into()).headers(headers);
         let job = job_subject(subject, id);
-        loop {
-            match self.nats.published(&job, message.clone()).await {
-                Ok(_) => return Ok(()),
-                Err(error) if there_already(&error) => return Ok(()),
-                Err(error) => {
-                    if self.nats.refused.of(&job).is_some() || !(passing(&error) || full(&error)) {
-                        return Err(failed(self.nats.why(&job, &error)));
-                    }
-                    tracing::debug!(%error, subject, "waiting to put a job into its queue");
-                }
-            }
-            tokio::time::sleep(PAUSE).await;
+        match self.nats.written(&job, message).await {
+            Ok(_) => Ok(()),
+            Err(error) if there_already(&error) => Ok(()),
+            Err(error) => Err(failed(self.nats.why(&job, &error))),
         }
     }
 
@@ -200,7 +191,7 @@ impl Bus for NatsBus {
         }
         if KEPT.iter().any(|prefix| subject.starts_with(prefix)) {
             let message = PublishMessage::build().payload(body.into()).headers(headers);
-            let sent = self.nats.published(subject, message).await;
+            let sent = self.nats.written(subject, message).await;
             return sent.map(drop).map_err(|e| failed(self.nats.why(subject, &e)));
         }
         let sent = self.nats.client.publish_with_headers(subject.to_owned(), headers, body.into()).await;

@@ -15,13 +15,13 @@ use futures_util::future::try_join_all;
 use tokio::time::Instant;
 
 use super::mac::{EXPECTED, signed};
-use super::stream::{one, passing, taken};
+use super::stream::{one, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
-use crate::store::{Foreign, Once, Store, StoreError, follows, intact, read_events};
+use crate::store::{Feed, Foreign, News, Once, Store, StoreError, follows, intact, read_events};
 
 /// Bytes of an artifact in one message. This must never change, since parts of two sizes do not fit together.
 const PART: usize = 512 * 1024;
-/// How long to wait for a store that does not answer. Losing finished work would mean paying for it twice.
+/// How long to wait for a server that does not answer a read.
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_secs(1);
 pub(super) const LAST: &str = "Casebook-Last";
@@ -47,7 +47,7 @@ enum Written {
 }
 
 pub struct NatsStore {
-    nats: Connection,
+    pub(super) nats: Connection,
     tips: Mutex<HashMap<InvestigationId, Tip>>,
     foreign: Mutex<HashMap<InvestigationId, Vec<Foreign>>>,
 }
@@ -62,8 +62,8 @@ impl NatsStore {
         self.tips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes a message if the last message of its subject has the sequence `expected`. Waits for a server that is
-    /// away. A repeated write gives [`Written::Taken`].
+    /// Writes a message if the last message of its subject has the sequence `expected`. Waits for a server that is away
+    /// or does not store. A repeated write gives [`Written::Taken`].
     async fn write(
         &self,
         subject: &str,
@@ -79,23 +79,23 @@ impl NatsStore {
             .payload(bytes::Bytes::copy_from_slice(bytes))
             .headers(headers)
             .expected_last_subject_sequence(expected);
-        let mut patience = Patience::new();
-        loop {
-            let error = match self.nats.published(subject, message.clone()).await {
-                Ok(ack) => return Ok(Written::At(ack.sequence)),
-                Err(error) if taken(&error) => return Ok(Written::Taken),
-                Err(error) => error,
-            };
-            let forbidden = self.nats.refused.of(subject).is_some();
-            if forbidden || !passing(&error) || !patience.wait().await {
+        match self.nats.written(subject, message).await {
+            Ok(ack) => Ok(Written::At(ack.sequence)),
+            Err(error) if taken(&error) => Ok(Written::Taken),
+            Err(error) => {
                 let reason = self.nats.why(subject, &error);
-                return Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason });
+                Err(StoreError::Unavailable { doing: format!("write to {subject}"), reason })
             }
         }
     }
 
     /// The first message of `subject` from `from` on, or the last one, read from the leader.
-    async fn read(&self, stream: &str, subject: &str, from: Option<u64>) -> Result<Option<StreamMessage>, StoreError> {
+    pub(super) async fn read(
+        &self,
+        stream: &str,
+        subject: &str,
+        from: Option<u64>,
+    ) -> Result<Option<StreamMessage>, StoreError> {
         let failed = |reason: String| StoreError::Unavailable { doing: format!("read {subject}"), reason };
         let api = self.nats.api(&format!("STREAM.MSG.GET.{stream}"));
         let stream = self.nats.jetstream.get_stream_no_info(stream).await.map_err(|e| failed(reason(&e)))?;
@@ -129,7 +129,7 @@ impl NatsStore {
         Ok((headers, Vec::new()))
     }
 
-    async fn outlined(&self, subject: &str, message: &StreamMessage) -> Result<Vec<u8>, StoreError> {
+    pub(super) async fn outlined(&self, subject: &str, message: &StreamMessage) -> Result<Vec<u8>, StoreError> {
         match message.headers.get(REFERENCE) {
             None => Ok(message.payload.to_vec()),
             Some(id) => self.referred(subject, id.as_str()).await,
@@ -143,7 +143,7 @@ impl NatsStore {
     }
 
     /// Why a message on a subject of the Hubs is not from a Hub.
-    fn foreign_reason(&self, subject: &str, message: &StreamMessage) -> Option<&'static str> {
+    pub(super) fn foreign_reason(&self, subject: &str, message: &StreamMessage) -> Option<&'static str> {
         match &self.nats.mac {
             Some(key) => key.check(subject, &message.headers, &message.payload).err(),
             None if !subject.starts_with("casebook.log.") => None,
@@ -351,6 +351,17 @@ impl Store for NatsStore {
         Err(unreadable("other writers than Hubs write to it all the time; find out who, and check the permissions"))
     }
 
+    async fn record_once_with(
+        &self,
+        investigation: &InvestigationId,
+        key: &str,
+        bytes: &[u8],
+        artifacts: &[(&ArtifactId, &[u8])],
+    ) -> Result<Once, StoreError> {
+        try_join_all(artifacts.iter().map(|(_, bytes)| self.put(bytes))).await?;
+        self.record_once(investigation, key, bytes).await
+    }
+
     async fn recorded(&self, investigation: &InvestigationId, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let subject = subject::result(investigation, key);
         let stream = streams::results(subject::writer(key).as_ref());
@@ -392,6 +403,18 @@ impl Store for NatsStore {
             bytes.extend_from_slice(&part.ok_or_else(|| corrupt(format!("part {n} of {parts} is missing")))?.payload);
         }
         intact(id, bytes).map(Some)
+    }
+
+    async fn feed(&self, after: u64) -> Result<Feed, StoreError> {
+        self.page(after).await
+    }
+
+    async fn end(&self) -> Result<u64, StoreError> {
+        self.last_message().await
+    }
+
+    async fn news(&self) -> Result<Box<dyn News>, StoreError> {
+        self.listen().await
     }
 }
 

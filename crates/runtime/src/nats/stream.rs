@@ -1,10 +1,10 @@
 //! Writing to and reading from a stream, and the meaning of the server's errors.
 
-use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::publish::PublishAck;
 use async_nats::jetstream::stream::{RawMessageBuilder, RawMessageErrorKind, WithHeaders};
+use async_nats::jetstream::{Error as JetStreamError, ErrorCode};
 
 use super::{Connection, reason};
 
@@ -35,25 +35,28 @@ pub(super) async fn one(
     }
 }
 
-fn code(error: &PublishError) -> Option<ErrorCode> {
-    let source = std::error::Error::source(error)?;
-    source.downcast_ref::<async_nats::jetstream::Error>().map(async_nats::jetstream::Error::error_code)
+/// The answer of the server in an error.
+fn answered(error: &PublishError) -> Option<&JetStreamError> {
+    std::error::Error::source(error)?.downcast_ref()
 }
 
 /// Another message was written there before. Servers since 2.12 use another code for an expected sequence of 0.
 pub(super) fn taken(error: &PublishError) -> bool {
     matches!(error.kind(), PublishErrorKind::WrongLastSequence)
-        || code(error) == Some(ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
+        || answered(error).is_some_and(|error| error.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
 }
 
-/// A retry may help: the server is away, a cluster has no leader, or another write to the subject is in progress.
-pub(super) fn passing(error: &PublishError) -> bool {
-    const PASSING: [ErrorCode; 6] = [
-        ErrorCode::CLUSTER_INCOMPLETE,
-        ErrorCode::CLUSTER_NOT_AVAILABLE,
-        ErrorCode::CLUSTER_NOT_LEADER,
+/// Waiting may help: the server is away, its store is full, a cluster has no leader, or another write to the subject is
+/// in progress. Servers name many reasons why they cannot store; all but a few have the status 503.
+pub(super) fn waits(error: &PublishError) -> bool {
+    const UNAVAILABLE: usize = 503;
+    const PASSING: [ErrorCode; 7] = [
+        ErrorCode::ACCOUNT_RESOURCES_EXCEEDED,
+        ErrorCode::MEMORY_RESOURCES_EXCEEDED,
         ErrorCode::RAFT_GENERAL,
+        ErrorCode::STORAGE_RESOURCES_EXCEEDED,
         ErrorCode::STREAM_EXPECTED_LAST_SEQ_PER_SUBJECT_NOT_READY,
+        ErrorCode::STREAM_STORE_FAILED,
         ErrorCode::STREAM_TOO_MANY_REQUESTS,
     ];
     match error.kind() {
@@ -61,16 +64,51 @@ pub(super) fn passing(error: &PublishError) -> bool {
         | PublishErrorKind::TimedOut
         | PublishErrorKind::BrokenPipe
         | PublishErrorKind::MaxAckPending => true,
-        PublishErrorKind::Other => code(error).is_some_and(|code| PASSING.contains(&code)),
+        PublishErrorKind::Other => answered(error).is_some_and(|error| {
+            let passing = error.code() == UNAVAILABLE || PASSING.contains(&error.error_code());
+            passing && !there_already_error(error)
+        }),
         _ => false,
     }
 }
 
 /// The subject is full. In a work queue this means that the same job waits there.
 pub(super) fn there_already(error: &PublishError) -> bool {
-    full(error) && reason(error).contains("per subject")
+    answered(error).is_some_and(there_already_error)
 }
 
-pub(super) fn full(error: &PublishError) -> bool {
-    code(error) == Some(ErrorCode::STREAM_STORE_FAILED) && reason(error).contains("maximum")
+fn there_already_error(error: &JetStreamError) -> bool {
+    error.error_code() == ErrorCode::STREAM_STORE_FAILED && error.to_string().contains("per subject")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(status: usize, code: u64, words: &str) -> PublishError {
+        let json = serde_json::json!({ "code": status, "err_code": code, "description": words });
+        let error: JetStreamError = serde_json::from_value(json).unwrap();
+        PublishError::with_source(PublishErrorKind::Other, error)
+    }
+
+    #[test]
+    fn a_full_store_is_waited_for_and_a_job_that_is_there_is_not() {
+        for (status, code, words, wait) in [
+            (503, 10023, "insufficient resources", true),
+            (500, 10047, "insufficient storage resources available", true),
+            (500, 10028, "insufficient memory resources available", true),
+            (400, 10002, "resource limits exceeded for account", true),
+            (503, 10077, "maximum bytes exceeded", true),
+            (503, 10077, "maximum messages exceeded", true),
+            (503, 10077, "write x/2.blk: no space left on device", true),
+            (503, 10077, "no message cache", true),
+            (503, 10077, "maximum messages per subject exceeded", false),
+            (400, 10054, "message size exceeds maximum allowed", false),
+            (400, 10109, "invalid operation on sealed stream", false),
+        ] {
+            assert_eq!(waits(&error(status, code, words)), wait, "{words}");
+        }
+        assert!(there_already(&error(503, 10077, "maximum messages per subject exceeded")));
+        assert!(!there_already(&error(503, 10077, "maximum messages exceeded")));
+    }
 }

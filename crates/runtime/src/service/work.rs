@@ -190,6 +190,7 @@ async fn kept_in(service: &Service, connection: &Connection, join: &Join) -> Fai
 pub async fn shown(service: &Service, connection: &Connection, user: &str, under_way: impl AsyncFn() -> u64) {
     loop {
         let (connected, under_way) = (connection.connected(), under_way().await);
+        service.health.trouble(user, connection.outage());
         service.health.queue(user, |queue| {
             queue.connected = connected;
             queue.under_way = under_way;

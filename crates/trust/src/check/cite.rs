@@ -74,7 +74,7 @@ fn cite_record(exhibit: &Exhibit, record: &Value, times: &mut Vec<CitedTime>, ch
     }
 }
 
-fn records_in(value: &Value) -> Vec<&Value> {
+pub(super) fn records_in(value: &Value) -> Vec<&Value> {
     if value.get("file").is_some() && value.get("line").is_some() && value.get("raw").is_some() {
         return vec![value];
     }

@@ -319,6 +319,23 @@ impl Doubts<'_> {
     }
 }
 
+/// What ties findings to the alert.
+#[derive(Debug, Clone, Copy)]
+pub struct Ties<'a> {
+    pub acts: Option<&'a Acts>,
+    /// The alert as text, in lower case.
+    pub alert: &'a str,
+}
+
+impl Ties<'_> {
+    /// How close a finding is to the alert: 2 if it cites an act or shows a key of the alerted occurrence, 1 if it
+    /// shares a name with the alert, else 0.
+    pub(super) fn of(&self, finding: &Reviewed) -> u8 {
+        let acts = self.acts.is_some() && shows(finding, self.acts);
+        if acts { 2 } else { u8::from(names_some_of(finding, self.alert)) }
+    }
+}
+
 /// True if the finding cites an act, or shows a key of the alerted occurrence or its cause.
 fn shows(finding: &Reviewed, acts: Option<&Acts>) -> bool {
     let Some(acts) = acts else { return true };

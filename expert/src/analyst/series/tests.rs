@@ -11,7 +11,7 @@ use casebook_table::{blocks, expect_file};
 use casebook_trust::Exhibits;
 use serde_json::{Map, Value};
 
-use super::super::{Case, compose};
+use super::super::{Case, compose, plan};
 use super::*;
 
 fn done(number: usize, request: &CallRequest, result: &Value) -> Done {
@@ -85,13 +85,13 @@ pub(in crate::analyst) fn scene(text: &str, requests: impl Fn(&Case) -> Vec<Call
     let mut sections = text.split("\n--- ");
     let mut last = Last::default();
     let mut all = vec![done(0, &look(), &section(sections.next().unwrap(), &mut last))];
-    let mut requests = requests(&Case::of(&view, &all, 1)).into_iter();
+    let mut requests = requests(&Case::of(&view, &all, plan::sources_of(&all), 1)).into_iter();
     for (text, n) in sections.zip(1..) {
         let request = if text.starts_with("looked") { Some(look()) } else { requests.next() };
         let answer = section(text, &mut last);
         all.extend(request.map(|request| done(n, &request, &answer)));
     }
-    (Case::of(&view, &all, 1), all)
+    (Case::of(&view, &all, plan::sources_of(&all), 1), all)
 }
 
 /// The findings of a scene, a line each. What they cite holds.

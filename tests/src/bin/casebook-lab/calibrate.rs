@@ -73,7 +73,7 @@ async fn measured(arguments: &Arguments) -> Result<Calibrated> {
             }
             home
         }
-        None => Home::existing(&arguments.data)?,
+        None => Home::reading(&arguments.data)?,
     };
     let ids = wanted(&home, &arguments.ids).await?;
     let mut critics = usual_critics();

@@ -14,7 +14,9 @@ mod cases;
 mod chaos;
 mod deceive;
 mod fuzz;
+mod index;
 mod load;
+mod noise;
 mod prompts;
 mod reply;
 mod sensor;
@@ -37,10 +39,14 @@ enum Lab {
     Prompts(prompts::Arguments),
     /// Load generated logs, investigate them, and append events: time and memory of each
     Bench(bench::Arguments),
+    /// Generate many investigations, and measure the index from which they are listed
+    Index(index::Arguments),
     /// Put attacks inside an innocent process and count those that are dismissed
     Deceive(deceive::Arguments),
     /// Put forged logs beside the demo's evidence and count those that are believed
     Sensor(sensor::Arguments),
+    /// Hide cases in records about others and count the events that stay on the Timeline
+    Noise(noise::Arguments),
     /// Give damaged inputs to the citation check, the evidence parsers and the message decoders
     Fuzz(fuzz::Arguments),
 }
@@ -55,8 +61,10 @@ impl Lab {
             Self::Reply(arguments) => reply::run(&arguments),
             Self::Prompts(arguments) => prompts::run(&arguments),
             Self::Bench(arguments) => bench::run(arguments),
+            Self::Index(arguments) => index::run(&arguments),
             Self::Deceive(arguments) => deceive::run(&arguments),
             Self::Sensor(arguments) => sensor::run(&arguments),
+            Self::Noise(arguments) => noise::run(&arguments),
             Self::Fuzz(arguments) => fuzz::run(arguments),
         }
     }

@@ -40,7 +40,7 @@ fn a_cluster_of_three_goes_on_when_it_loses_a_server() {
         }
         for id in &ids {
             concluded(&hub, id).await;
-            assert_eq!(verify::verify(hub.env().store.as_ref(), id).await.unwrap().problems, []);
+            assert_eq!(verified(hub.env().store.as_ref(), id).await.unwrap().problems, []);
         }
         assert_eq!(comparable(&concluded(&hub, &ids[0]).await), comparable(&embedded));
     })

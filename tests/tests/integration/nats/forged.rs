@@ -79,7 +79,7 @@ fn forged_messages_are_skipped_and_reported() {
         forged += forge_log(&intruder, &id).await;
         forge(&intruder, &subject::result(&id, archive::REPORT_KEY), HeaderMap::new(), b"{}").await;
         assert_eq!(store.log(&id, 1).await.unwrap(), log);
-        let found = verify::verify(store.as_ref(), &id).await.unwrap();
+        let found = verified(store.as_ref(), &id).await.unwrap();
         assert_eq!((found.problems, found.report), (vec![], true));
         assert_eq!(found.foreign.len(), forged, "{:#?}", found.foreign);
         assert!(found.foreign[0].ends_with("is not from a Hub: it has no Casebook-Mac"), "{:?}", found.foreign);

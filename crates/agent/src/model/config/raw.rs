@@ -17,12 +17,20 @@ use crate::model::price::Price;
 #[serde(deny_unknown_fields)]
 #[schemars(title = "models file")]
 pub(super) struct File {
+    /// Store each request to a model with the investigation: true or false; default: true.
+    #[serde(default = "kept")]
+    #[schemars(with = "bool")]
+    keep_requests: bool,
     /// The models, by name: [models.NAME].
     #[serde(default)]
     models: BTreeMap<String, Model>,
     /// The models of the roles: [roles.director], [roles.expert], [roles.critic].
     #[serde(default)]
     roles: Roles,
+}
+
+fn kept() -> bool {
+    true
 }
 
 /// Roles: director, expert and critic.
@@ -128,7 +136,7 @@ impl File {
         for (role, choice) in &roles {
             check.at(&["roles", role.name()], |check| self.check_role(*role, choice, check));
         }
-        Config { models, roles }
+        Config { models, roles, keep_requests: self.keep_requests }
     }
 
     fn check_role(&self, role: Role, choice: &RoleChoice, check: &mut Check) {

@@ -144,6 +144,7 @@ impl Table {
             purpose: ask.purpose,
             request: ArtifactId::of(b""),
             request_bytes: 0,
+            kept: None,
             reply: None,
             failed,
             attempts: 1,

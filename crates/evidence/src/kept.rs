@@ -1,0 +1,82 @@
+//! Compares evidence files with the hashes in a report.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Component, Path};
+
+use casebook_protocol::{FileHash, Files, MAX_FILES};
+
+use super::text::Hashing;
+use super::{Catalog, ReadError};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    Same,
+    /// The part that was read is the same, and more was written after it.
+    Grown,
+    Changed,
+}
+
+impl Catalog {
+    /// The files that were read, with their hashes.
+    pub fn files(&self) -> Files {
+        let known = (0..).map_while(|source| self.inner(source).ok()).map(|(_, inner)| &inner.evidence);
+        let hashes = known.map(|one| FileHash { file: one.file.clone(), bytes: one.size, sha256: one.sha256.clone() });
+        let mut listed: Vec<FileHash> = hashes.collect();
+        listed.sort();
+        let more = listed.len().saturating_sub(MAX_FILES) as u64;
+        listed.truncate(MAX_FILES);
+        Files { listed, more }
+    }
+
+    /// The text of the `nth` record that starts on `line` of `file`: whole, or of its first `bytes` bytes.
+    ///
+    /// Errors: No record starts there; or the file has changed or cannot be read.
+    pub fn text_of(&self, file: &str, line: u64, nth: u32, bytes: Option<u64>) -> Result<String, ReadError> {
+        let entry = self.find(file, line, nth)?;
+        let read = self.bytes(&entry, 0, bytes.unwrap_or(u64::MAX))?;
+        Ok(String::from_utf8_lossy(&read).into_owned())
+    }
+}
+
+/// Reads the file in `folder` again, without an index.
+///
+/// Errors: The file is not there or cannot be read.
+pub fn compare(folder: &Path, known: &FileHash) -> io::Result<Kept> {
+    let name = Path::new(&known.file);
+    if !name.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "its path leads out of the evidence folder"));
+    }
+    let path = folder.join(name);
+    let size = std::fs::metadata(&path)?.len();
+    let same = size >= known.bytes && Hashing::new(File::open(&path)?.take(known.bytes)).finish()? == known.sha256;
+    Ok(match same {
+        true if size > known.bytes => Kept::Grown,
+        true => Kept::Same,
+        false => Kept::Changed,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use casebook_protocol::hash::sha256_hex;
+
+    use super::*;
+
+    #[test]
+    fn file_is_the_same_grown_changed_or_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = |file: &str| FileHash { file: file.into(), bytes: 3, sha256: sha256_hex(b"one") };
+        let after = |text: &str| {
+            std::fs::write(folder.path().join("a.log"), text).unwrap();
+            compare(folder.path(), &known("a.log")).unwrap()
+        };
+        assert_eq!([after("one"), after("one\ntwo")], [Kept::Same, Kept::Grown]);
+        assert_eq!([after("two"), after("on"), after("")], [Kept::Changed; 3]);
+        assert_eq!(compare(folder.path(), &known("b.log")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        for outside in ["../a.log", "/etc/passwd"] {
+            let error = compare(folder.path(), &known(outside)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{outside}");
+        }
+    }
+}

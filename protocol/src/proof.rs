@@ -1,0 +1,55 @@
+//! What a report states about the log and the evidence that it was made from, so that a later change is found.
+
+use serde::{Deserialize, Serialize};
+
+/// The list of evidence files of one Expert holds at most this many.
+pub const MAX_FILES: usize = 1_000;
+
+/// The last event of a log. Its hash covers every event before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    pub seq: u64,
+    pub hash: String,
+}
+
+/// The text of a cited record as the tool returned it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RecordHash {
+    /// The file within the evidence.
+    pub file: String,
+    /// From 1.
+    pub line: u64,
+    /// Which of the records that start on this line, from 1.
+    pub nth: u32,
+    /// The length of the hashed text. It is UTF-8; bytes that are not became U+FFFD.
+    pub bytes: u64,
+    /// The record is longer than the hashed text.
+    pub cut: bool,
+    pub sha256: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileHash {
+    pub file: String,
+    /// The hash covers this many bytes from the start. The file may grow after it was read.
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+/// The evidence files that an Expert read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Files {
+    pub listed: Vec<FileHash>,
+    /// Further files, beyond [`MAX_FILES`].
+    pub more: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Proof {
+    pub head: Head,
+    /// The cited records that have a text in the result of a tool.
+    pub records: Vec<RecordHash>,
+    pub files: Vec<FileHash>,
+    /// Evidence files without a hash, because there are too many.
+    pub more_files: u64,
+}
