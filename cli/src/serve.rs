@@ -112,7 +112,9 @@ impl Team for Desk {
         let about = self.given.evidence.as_ref().map_or_else(
             || "the servers of the team folder".to_owned(),
             |folder| {
-                folder.file_name().map_or_else(|| "the given folder".into(), |name| name.to_string_lossy().into_owned())
+                folder
+                    .file_name()
+                    .map_or_else(|| "the given folder".into(), |name| format!("the folder {}", name.to_string_lossy()))
             },
         );
         let mut all = vec![Body { name: GIVEN.to_owned(), about }];

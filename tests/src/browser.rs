@@ -74,7 +74,7 @@ impl Browser {
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         };
-        let id = opened["sessionId"].as_str().ok_or_else(|| format!("no session: {opened}"))?;
+        let id = opened.get("sessionId").and_then(Value::as_str).ok_or_else(|| format!("no session: {opened}"))?;
         browser.session = format!("{place}/{id}");
         Ok(Some(browser))
     }
@@ -85,7 +85,8 @@ impl Browser {
         let good = answer.status().is_success();
         let bytes = answer.bytes().await.map_err(|e| e.to_string())?;
         let mut body: Value = serde_json::from_slice(&bytes).map_err(|e| e.to_string())?;
-        if good { Ok(body["value"].take()) } else { Err(body["value"].to_string()) }
+        let value = body.get_mut("value").map(Value::take).unwrap_or_default();
+        if good { Ok(value) } else { Err(value.to_string()) }
     }
 
     /// Opens an address and waits until the page is loaded.

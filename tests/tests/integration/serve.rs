@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use casebook_protocol::Timestamp;
 use casebook_tests::run;
+use futures_util::StreamExt;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
@@ -125,4 +127,43 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
     assert_eq!(reader.get(&format!("/investigations/{first}")).await["verdict"], "false_positive");
     assert_eq!(reader.launch(&json!({"alert": alert})).await.0, 409);
     assert_eq!(reader.ask(Method::POST, "/uploads", Vec::new()).await.status(), 409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_shows_within_a_second_what_another_process_records() {
+    let data = tempfile::tempdir().unwrap();
+    let case = case();
+    let evidence = case.join("evidence");
+    let arguments = ["--evidence", evidence.to_str().unwrap()];
+    let writer = serve(data.path(), &arguments);
+    // The folder is taken, so the second server only shows.
+    let reader = serve(data.path(), &arguments);
+    let alert: Value = serde_json::from_str(&std::fs::read_to_string(case.join("alert.json")).unwrap()).unwrap();
+    assert_eq!(reader.launch(&json!({"alert": alert})).await.0, 409);
+    let (_, launched) = writer.launch(&json!({"alert": alert})).await;
+    let id = launched["investigation"].as_str().unwrap();
+    let client = Client::new();
+    let stream = client.get(format!("{}/api/v1/investigations/{id}/events", reader.base)).bearer_auth(&reader.key);
+    let answer = stream.header("accept", "text/event-stream").send().await.unwrap();
+    let mut chunks = answer.bytes_stream();
+    let (mut text, mut seen, mut late) = (String::new(), 0_u64, Vec::new());
+    while let Some(Ok(chunk)) = chunks.next().await {
+        let now = Timestamp::now();
+        text.push_str(&String::from_utf8_lossy(&chunk));
+        while let Some((event, rest)) = text.split_once("\n\n") {
+            if let Some(json) = event.lines().find_map(|line| line.strip_prefix("data: ")) {
+                let entry: Value = serde_json::from_str(json).unwrap();
+                seen += 1;
+                assert_eq!(entry["seq"], seen);
+                let at: Timestamp = entry["at"].as_str().unwrap().parse().unwrap();
+                late.push(now.duration_since(at).as_millis());
+            }
+            text = rest.to_owned();
+        }
+    }
+    let now = writer.get(&format!("/investigations/{id}")).await;
+    assert_eq!((now["seq"].as_u64(), now["closed"].is_string()), (Some(seen), true), "the stream ends with the case");
+    late.sort_unstable();
+    let most = late[late.len() * 95 / 100];
+    assert!(most < 1_000, "95 of 100 events were at most {most} ms late");
 }

@@ -1,9 +1,12 @@
 //! Answers: pages, JSON with its tag, problems, raw bytes.
 
+use std::sync::OnceLock;
+
 use axum::body::Body;
 use axum::http::header::{self, HeaderMap};
 use axum::http::{Response as HttpResponse, StatusCode};
 use axum::response::{IntoResponse, Response};
+use casebook_protocol::hash::sha256_hex;
 use serde::Serialize;
 
 use super::App;
@@ -11,8 +14,14 @@ use crate::pages;
 use crate::pages::frame::{Frame, Theme};
 use crate::problem::{Kind, Problem};
 
-/// Changes with the program, so that a new one is not answered with what an old one kept.
-pub(super) const BUILD: &str = env!("CARGO_PKG_VERSION");
+/// Changes with the script and the style, so that a browser does not use those of an old program.
+pub(super) fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        let text = [env!("CARGO_PKG_VERSION"), super::pages::STYLE, super::pages::SCRIPT].concat();
+        sha256_hex(text.as_bytes()).chars().take(12).collect()
+    })
+}
 
 pub(super) fn html(page: String) -> Response {
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page).into_response()
@@ -26,7 +35,7 @@ fn plain(app: &App) -> Frame {
         now: app.clock.now(),
         here: "/".into(),
         investigates: app.investigates(),
-        build: BUILD,
+        build: build(),
     }
 }
 
@@ -46,7 +55,7 @@ pub(super) fn problem(app: &App, problem: &Problem, path: &str, page: bool) -> R
 
 /// JSON that depends on nothing but `tag`: answered with 304 if the client has it.
 pub(super) fn tagged<T: Serialize>(headers: &HeaderMap, tag: &str, fixed: bool, body: &T) -> Response {
-    let tag = format!("\"{tag}.{BUILD}\"");
+    let tag = format!("\"{tag}.{}\"", build());
     let cache = if fixed { "private, max-age=31536000, immutable" } else { "private, no-cache" };
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {

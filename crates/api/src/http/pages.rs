@@ -26,8 +26,8 @@ use crate::pages::{
 };
 use crate::problem::{Kind, Problem};
 
-const STYLE: &str = include_str!("../../assets/style.css");
-const SCRIPT: &str = include_str!("../../assets/app.js");
+pub(super) const STYLE: &str = include_str!("../../assets/style.css");
+pub(super) const SCRIPT: &str = include_str!("../../assets/app.js");
 const ICON: &str = include_str!("../../assets/icon.svg");
 
 pub(super) fn router() -> Router<Arc<App>> {

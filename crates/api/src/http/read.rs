@@ -28,7 +28,7 @@ pub(super) fn frame(app: &App, headers: &HeaderMap, uri: &Uri, query: &Query) ->
         now: app.clock.now(),
         here: uri.path_and_query().map(|all| all.as_str().to_owned()).unwrap_or_else(|| "/".into()),
         investigates: app.investigates(),
-        build: answer::BUILD,
+        build: answer::build(),
     }
 }
 
