@@ -13,6 +13,7 @@ mod check;
 mod mcp;
 mod measure;
 mod record;
+mod serve;
 mod team;
 mod tools;
 
@@ -20,6 +21,7 @@ pub use check::{Check, Format};
 pub use mcp::{Evidence, Mcp};
 pub use measure::{Backtest, Doctor};
 pub use record::{Export, Key, List, Show, Verify};
+pub use serve::Serve;
 pub use team::{Cluster, SendAlert, Watch};
 pub use tools::ShowTools;
 
@@ -31,6 +33,7 @@ Examples:
   casebook list
   casebook investigate alert.json --evidence logs/ --models models.toml
   casebook export 3f2a --format html --output report.html
+  casebook serve --evidence logs/ --open
   casebook verify 3f2a --evidence logs/ --report kept/report.json
   casebook cluster --evidence logs/
   casebook alert alert.json --nats nats://127.0.0.1:4222
@@ -136,6 +139,8 @@ pub enum Command {
     Check(Check),
     /// Serve the tools over a folder of log files to any MCP client
     Evidence(Evidence),
+    /// Serve the pages and the HTTP API on this machine: watch, replay and launch investigations
+    Serve(Serve),
     /// Serve Casebook itself to any MCP client: open investigations, and read and search them
     Mcp(Mcp),
 }
@@ -174,6 +179,12 @@ pub struct Investigate {
 /// `casebook demo`
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// Show the investigation in a browser while it runs, and keep serving until Ctrl-C
+    #[arg(long, conflicts_with_all = ["verbose"])]
+    pub serve: bool,
+    /// The address of the server
+    #[command(flatten)]
+    pub place: serve::Place,
     /// Where report.json, report.md and report.html are written
     #[arg(long, value_name = "DIR", default_value = "report")]
     pub out: PathBuf,

@@ -1,8 +1,8 @@
 //! The `casebook` program.
 //!
 //! [`args`] defines the command line, [`commands`] runs it, and [`failure`] reports errors. [`embedded`] runs
-//! an investigation in one process with the reasoners that [`models`] opens. [`mcp`] serves MCP clients, and
-//! [`live`] describes recorded events.
+//! an investigation in one process with the reasoners that [`models`] opens. [`mcp`] serves MCP clients,
+//! [`serve`] investigates for the pages of `casebook-api`, and [`live`] describes recorded events.
 
 pub mod args;
 pub mod commands;
@@ -18,6 +18,7 @@ pub mod models;
 pub mod nats;
 pub mod reasoners;
 pub mod roster;
+pub mod serve;
 pub mod stop;
 
 pub mod live;

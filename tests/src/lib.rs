@@ -1,6 +1,7 @@
 //! The test harness: scores of investigations, generated logs, a scripted model with real wire formats, code
 //! that integration tests share, and the measurements of `casebook-lab`.
 
+pub mod browser;
 pub mod calibrate;
 pub mod chaos;
 pub mod deceive;

@@ -133,7 +133,7 @@ Example:
   casebook export 3f2a --sign casebook.key --output report.json
 
 Writes the private key to FILE, which only you can read, and the public key to FILE.pub. Both are Ed25519 keys
-in PEM form. Keep the private key away from the data folder: a person with both can write and sign another log.")]
+in PEM form. Keep the private key away from the data folder: anyone with both can write and sign another log.")]
 pub struct Key {
     /// The file for the private key; it must not exist
     #[arg(value_name = "FILE")]

@@ -6,7 +6,7 @@ use std::path::Path;
 use casebook_report::save;
 use flate2::read::GzDecoder;
 
-use crate::args::{Demo, EvidenceArgs, Investigate};
+use crate::args::{Demo, EvidenceArgs, Investigate, Serve};
 use crate::failure::{Exit, Failure};
 use crate::screen::{DIM, Screen, paint};
 
@@ -17,6 +17,13 @@ pub(super) async fn run(data: &Path, args: &Demo, screen: &mut Screen) -> Result
     let case = data.join("demo");
     unpack(&case)?;
     screen.line(paint(DIM, format_args!("the alert and the logs of the demo are in {}", case.display())));
+    if args.serve {
+        let alert = case.join("alert.json");
+        let sources = EvidenceArgs { evidence: Some(case.join("evidence")), team: Some(case.join("team")) };
+        let wanted =
+            Serve { sources, place: args.place.clone(), models: args.models.clone(), budget: args.budget.clone() };
+        return super::serve::with_alert(data, &wanted, Some(&alert), screen).await;
+    }
     let investigate = Investigate {
         alert: case.join("alert.json"),
         sources: EvidenceArgs { evidence: Some(case.join("evidence")), team: Some(case.join("team")) },

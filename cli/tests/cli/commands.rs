@@ -112,6 +112,17 @@ fn wrong_evidence_is_answered_with_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
+fn a_server_of_pages_says_what_it_needs() {
+    let place = Place::new();
+    place.check(&["serve"], 2, &["data folder .casebook does not exist"]);
+    place.check(&["serve", "--evidence", "missing"], 2, &["missing"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    std::fs::create_dir(place.path().join("d")).unwrap();
+    place.check(&["serve", "--data", "d", "--port", &port], 2, &["cannot listen at 127.0.0.1", "--port 0"]);
+}
+
+#[test]
 fn an_unknown_id_or_data_folder_is_named() {
     let place = Place::new();
     place.check(&["list"], 2, &["data folder .casebook does not exist", "--data DIR"]);

@@ -60,26 +60,26 @@ pub fn moment(time: &EventTime) -> String {
     }
 }
 
-pub(crate) fn gap(kind: GapKind) -> String {
+pub fn gap(kind: GapKind) -> String {
     format!("{} gap", capital(kind.name()))
 }
 
-pub(crate) const fn kind(kind: FindingKind) -> &'static str {
+pub const fn kind(kind: FindingKind) -> &'static str {
     match kind {
         FindingKind::Instruction => "text that addresses the analyst",
         kind => kind.name(),
     }
 }
 
-pub(crate) const ADDRESSED: &str = "Text that addresses the analyst";
-pub(crate) const ADDRESSED_MEANS: &str = "These log entries try to give instructions to the investigator. They were ignored, and they prevent automatic dismissal.";
+pub const ADDRESSED: &str = "Text that addresses the analyst";
+pub const ADDRESSED_MEANS: &str = "These log entries try to give instructions to the investigator. They were ignored, and they prevent automatic dismissal.";
 
 /// Findings about text that addresses the investigator, at any score.
-pub(crate) fn addressed(report: &Report) -> Vec<&ReportFinding> {
+pub fn addressed(report: &Report) -> Vec<&ReportFinding> {
     report.findings.iter().filter(|f| f.finding.draft.kind == FindingKind::Instruction).collect()
 }
 
-pub(crate) const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
+pub const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
     match (bearing, weight) {
         (Bearing::Neutral, _) => "points neither way",
         (Bearing::Incriminating, Weight::Weak) => "points weakly to an attack",
@@ -93,15 +93,15 @@ pub(crate) const fn bearing(bearing: Bearing, weight: Weight) -> &'static str {
     }
 }
 
-pub(crate) fn credible(finding: &ReportFinding) -> bool {
+pub fn credible(finding: &ReportFinding) -> bool {
     finding.score.is_some_and(|score| score.get() >= TIMELINE_THRESHOLD)
 }
 
-pub(crate) fn label(score: Score) -> &'static str {
+pub fn label(score: Score) -> &'static str {
     Credibility::of(score).name()
 }
 
-pub(crate) fn scored(finding: &ReportFinding) -> String {
+pub fn scored(finding: &ReportFinding) -> String {
     match (finding.score, finding.label) {
         (Some(score), Some(label)) => format!("{score} {}", label.name()),
         (Some(score), None) => score.to_string(),
@@ -109,12 +109,12 @@ pub(crate) fn scored(finding: &ReportFinding) -> String {
     }
 }
 
-pub(crate) fn call<'r>(report: &'r Report, id: &CallId) -> Option<&'r ToolCall> {
+pub fn call<'r>(report: &'r Report, id: &CallId) -> Option<&'r ToolCall> {
     report.calls.iter().find(|call| call.id == *id)
 }
 
 /// The first `most` characters, and the number of the rest.
-pub(crate) fn cut(text: &str, most: usize) -> (&str, usize) {
+pub fn cut(text: &str, most: usize) -> (&str, usize) {
     match text.char_indices().nth(most) {
         None => (text, 0),
         Some((end, _)) => {
@@ -124,7 +124,7 @@ pub(crate) fn cut(text: &str, most: usize) -> (&str, usize) {
     }
 }
 
-pub(crate) fn cited(citation: &Citation) -> String {
+pub fn cited(citation: &Citation) -> String {
     match citation {
         Citation::Literal { .. } => "quotation".to_owned(),
         Citation::Count { value, .. } => format!("count: {value}"),
@@ -136,7 +136,7 @@ pub(crate) fn cited(citation: &Citation) -> String {
     }
 }
 
-pub(crate) fn place(citation: &Citation) -> String {
+pub fn place(citation: &Citation) -> String {
     let (Citation::Literal { at, .. }
     | Citation::Count { at, .. }
     | Citation::Aggregate { at, .. }
@@ -148,20 +148,20 @@ pub(crate) fn place(citation: &Citation) -> String {
     }
 }
 
-pub(crate) fn role(task: &TaskUsage) -> String {
+pub fn role(task: &TaskUsage) -> String {
     match (&task.domain, task.kind) {
         (Some(domain), TaskKind::Investigate) => format!("Expert {domain}"),
         (_, kind) => capital(kind.role().name()),
     }
 }
 
-pub(crate) fn capital(text: &str) -> String {
+pub fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Tool calls, model calls, input tokens, cached input tokens, output tokens.
-pub(crate) const fn numbers(used: &Usage) -> [u64; 5] {
+pub const fn numbers(used: &Usage) -> [u64; 5] {
     [used.tool_calls, used.model_calls, used.input_tokens, used.cached_tokens, used.output_tokens]
 }
 
@@ -180,7 +180,7 @@ pub fn seconds(time: std::time::Duration) -> String {
 }
 
 /// Groups digits by thousands.
-pub(crate) fn thousands(number: u64) -> String {
+pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -219,7 +219,7 @@ pub fn proof(proof: &Proof) -> String {
 
 /// Plain text, or a name from the evidence, which was in backquotes.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'a> {
+pub enum Piece<'a> {
     Plain(&'a str),
     Name(&'a str),
     /// Used only for pages that know the findings of the report.
@@ -227,7 +227,7 @@ pub(crate) enum Piece<'a> {
 }
 
 /// Splits a sentence. A backquote without a partner is plain text.
-pub(crate) fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some((before, name, after)) = next_name(rest) {

@@ -29,6 +29,7 @@ fn kills(unless_told: usize) -> usize {
 }
 
 mod architecture;
+mod browser;
 mod calibrate;
 mod cases;
 mod conformance;
@@ -49,6 +50,7 @@ mod readers;
 mod requests;
 mod scripted_model;
 mod sensor;
+mod serve;
 mod sim;
 mod team;
 mod telemetry;

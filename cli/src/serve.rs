@@ -1,0 +1,214 @@
+//! Investigates for the pages: one team for each body of evidence, started at its first alert.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use casebook_api::team::{Body, Launched, Team};
+use casebook_evidence::{Catalog, EvidenceTools};
+use casebook_hub::archive;
+use casebook_hub::intake::Source;
+use casebook_protocol::{Budget, InvestigationId};
+use casebook_runtime::process::blocking;
+use casebook_runtime::store::Store;
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::embedded::Sources;
+use crate::embedded::service::{Options, Service};
+use crate::home::Home;
+use crate::loading::index_folder;
+use crate::reasoners::Reasoners;
+use crate::stop::Stop;
+
+/// Requests that wait for the thread of the actors.
+const WAITING: usize = 64;
+/// The name of the evidence that the command names.
+const GIVEN: &str = "evidence";
+const UPLOADS: &str = "uploads";
+
+pub struct Setup {
+    pub sources: Sources,
+    pub models: Reasoners,
+    pub budget: Budget,
+}
+
+struct Request {
+    alert: Vec<u8>,
+    body: String,
+    reply: oneshot::Sender<Result<Launched, String>>,
+}
+
+/// What pages ask. The work itself is done by [`Work`].
+pub struct Desk {
+    store: Arc<dyn Store>,
+    data: PathBuf,
+    given: Sources,
+    budget: Budget,
+    models: bool,
+    requests: mpsc::Sender<Request>,
+    /// Evidence that was looked at, by folder.
+    open: Mutex<BTreeMap<PathBuf, Arc<Catalog>>>,
+}
+
+pub struct Work {
+    home: Home,
+    setup: Setup,
+    requests: mpsc::Receiver<Request>,
+    teams: BTreeMap<String, Service>,
+}
+
+impl Desk {
+    #[must_use]
+    pub fn new(home: Home, setup: Setup) -> (Arc<Self>, Work) {
+        let (requests, received) = mpsc::channel(WAITING);
+        let desk = Self {
+            store: Arc::clone(&home.store),
+            data: home.folder.clone(),
+            given: setup.sources.clone(),
+            budget: setup.budget,
+            models: setup.models.has_models(),
+            requests,
+            open: Mutex::default(),
+        };
+        (Arc::new(desk), Work { home, setup, requests: received, teams: BTreeMap::new() })
+    }
+
+    fn opened(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<Catalog>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_team(&self) -> bool {
+        self.given.evidence.is_some() || self.given.team.is_some()
+    }
+
+    async fn catalog(&self, folder: &Path) -> Result<Arc<Catalog>, String> {
+        if let Some(known) = self.opened().get(folder) {
+            return Ok(Arc::clone(known));
+        }
+        let (folder, index, declared) = (folder.to_path_buf(), index_folder(&self.data), self.given.declared());
+        let place = folder.clone();
+        let loaded = blocking(move || Catalog::declared_in(&folder, &index, None, &declared, &mut |_| {})).await;
+        let loaded = loaded.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
+        let catalog = Arc::new(loaded);
+        self.opened().insert(place, Arc::clone(&catalog));
+        Ok(catalog)
+    }
+}
+
+/// The folder of an uploaded body of evidence.
+#[must_use]
+pub fn upload_folder(data: &Path, name: &str) -> PathBuf {
+    data.join(UPLOADS).join(name)
+}
+
+#[async_trait]
+impl Team for Desk {
+    fn bodies(&self) -> Vec<Body> {
+        if !self.has_team() {
+            return Vec::new();
+        }
+        let about = self.given.evidence.as_ref().map_or_else(
+            || "the servers of the team folder".to_owned(),
+            |folder| {
+                folder
+                    .file_name()
+                    .map_or_else(|| "the given folder".into(), |name| format!("the folder {}", name.to_string_lossy()))
+            },
+        );
+        let mut all = vec![Body { name: GIVEN.to_owned(), about }];
+        let uploads = std::fs::read_dir(self.data.join(UPLOADS)).into_iter().flatten().flatten();
+        let mut names: Vec<String> = uploads.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        all.extend(names.into_iter().map(|name| Body { about: "uploaded files".into(), name }));
+        all
+    }
+
+    async fn open(&self, alert: &[u8], body: &str) -> Result<Launched, String> {
+        let (reply, answer) = oneshot::channel();
+        let request = Request { alert: alert.to_vec(), body: body.to_owned(), reply };
+        let ended = || "the server is stopping".to_owned();
+        self.requests.send(request).await.map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+
+    fn uploads(&self) -> Option<PathBuf> {
+        self.has_team().then(|| self.data.join(UPLOADS))
+    }
+
+    async fn look(&self, investigation: &InvestigationId, tool: &str, arguments: &Value) -> Result<Value, String> {
+        let state = archive::state(self.store.as_ref(), investigation).await.map_err(|e| e.to_string())?;
+        let recorded = state.case.as_ref().map(|case| PathBuf::from(&case.evidence)).unwrap_or_default();
+        if !recorded.is_dir() {
+            return Err("the evidence is not in a folder of this machine".to_owned());
+        }
+        let catalog = self.catalog(&recorded).await?;
+        let sources: Vec<String> = catalog.sources().iter().map(|source| source.id.clone()).collect();
+        let (tools, tool, arguments) = (EvidenceTools::new(catalog, &sources), tool.to_owned(), arguments.to_string());
+        let answer = blocking(move || tools.call(&tool, &arguments)).await.map_err(|e| e.to_string())??;
+        serde_json::from_str(&answer).map_err(|e| e.to_string())
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let budget = &self.budget;
+        let row = |name: &str, value: String| (name.to_owned(), value);
+        vec![
+            row(
+                "Who thinks",
+                if self.models { "models of the models file".into() } else { "the built-in analyst".into() },
+            ),
+            row("Investigates", if self.has_team() { "yes".into() } else { "no: this server only reads".into() }),
+            row("Model calls", budget.model_calls.to_string()),
+            row("Tool calls", budget.tool_calls.to_string()),
+            row("Tokens", budget.tokens.to_string()),
+            row("Cost", casebook_report::words::money(budget.cost_micros)),
+            row("Rounds", budget.rounds.to_string()),
+            row("Working time", format!("{} min", budget.seconds / 60)),
+        ]
+    }
+}
+
+impl Work {
+    /// Opens investigations until the user stops, then records what runs.
+    pub async fn run(mut self, stop: &mut Stop) {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.wait() => break,
+                Some(request) = self.requests.recv() => {
+                    let opened = self.open(&request.alert, &request.body, stop).await;
+                    // The page that asked may be gone; the investigation goes on.
+                    let _ = request.reply.send(opened);
+                }
+            }
+        }
+        for team in self.teams.values() {
+            team.suspend().await;
+        }
+    }
+
+    fn sources(&self, body: &str) -> Result<Sources, String> {
+        if body == GIVEN {
+            return Ok(self.setup.sources.clone());
+        }
+        let folder = upload_folder(&self.home.folder, body);
+        let plain = body.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if !plain || !folder.is_dir() {
+            return Err(format!("there is no evidence named {body:?}"));
+        }
+        Ok(Sources { evidence: Some(folder), team: self.setup.sources.team.clone() })
+    }
+
+    async fn open(&mut self, alert: &[u8], body: &str, stop: &mut Stop) -> Result<Launched, String> {
+        if !self.teams.contains_key(body) {
+            let sources = self.sources(body)?;
+            let options = Options { sources, budget: self.setup.budget, reasoners: self.setup.models.clone() };
+            let started = Service::start(&self.home, options, stop).await;
+            self.teams.insert(body.to_owned(), started.map_err(|f| format!("{}; {}", f.what, f.advice))?);
+        }
+        let team = self.teams.get(body).ok_or("the team has ended")?;
+        let accepted = team.intake.accept(alert, Source::Command).await.map_err(|e| e.to_string())?;
+        Ok(Launched { investigation: accepted.investigation, fresh: accepted.fresh })
+    }
+}

@@ -1,0 +1,237 @@
+// Live pages: one stream a browser, fragments of the page itself, keys. Every page works without this file.
+"use strict";
+(() => {
+  const body = document.body;
+  const $ = (id) => document.getElementById(id);
+  const policy = window.trustedTypes ? trustedTypes.createPolicy("casebook", { createHTML: (text) => text }) : null;
+  // Only answers of this server to this page's own address are parsed.
+  const parsed = (text) => new DOMParser().parseFromString(policy ? policy.createHTML(text) : text, "text/html");
+
+  // ---- Parts of the page that change -------------------------------------------------------------------------
+  const open = (root) => new Set([...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent));
+  function replace(old, fresh) {
+    if (old.outerHTML === fresh.outerHTML) return false;
+    const unfolded = open(old);
+    const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
+    const left = old.scrollLeft;
+    old.replaceWith(fresh);
+    fresh.querySelectorAll("details > summary").forEach((one) => {
+      if (unfolded.has(one.textContent)) one.parentElement.open = true;
+    });
+    if (focused && $(focused)) $(focused).focus({ preventScroll: true });
+    fresh.scrollLeft = left;
+    return true;
+  }
+
+  // Rows stay where they are; new ones wait behind a button.
+  function rows(list, fresh) {
+    const known = new Map([...list.querySelectorAll("li[id]")].map((row) => [row.id, row]));
+    let added = 0;
+    fresh.querySelectorAll("li[id]").forEach((row) => {
+      const old = known.get(row.id);
+      if (!old) added += 1;
+      else if (replace(old, row)) row.classList.add("flash");
+    });
+    const button = $("news");
+    if (!button) return;
+    button.hidden = added === 0;
+    button.textContent = added === 1 ? "1 new case: show" : `${added} new cases: show`;
+    if (added) say(button.textContent);
+  }
+
+  let loading = false;
+  let again = false;
+  async function refresh() {
+    if (loading) { again = true; return; }
+    loading = true;
+    try {
+      const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "error" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const page = parsed(await answer.text());
+      page.querySelectorAll("[data-part]").forEach((fresh) => {
+        const old = fresh.id && $(fresh.id);
+        if (old && !(old.id === "player" && old.contains(document.activeElement))) replace(old, document.adoptNode(fresh));
+      });
+      const list = document.querySelector("[data-rows]");
+      const fresh = page.querySelector("[data-rows]");
+      if (list && fresh) {
+        if (list.querySelector("li")) rows(list, fresh); else replace(list, document.adoptNode(fresh));
+      }
+      const verdict = document.querySelector("#hero .verdict");
+      if (verdict && verdict.textContent !== told) { told = verdict.textContent; say(told); }
+      if (page.body.dataset.live === "none") { body.dataset.live = "none"; state("done"); }
+      prepare();
+    } catch (error) { state("lost"); }
+    loading = false;
+    if (again) { again = false; setTimeout(refresh, 400); }
+  }
+  let told = document.querySelector("#hero .verdict")?.textContent;
+
+  // ---- State of the connection -------------------------------------------------------------------------------
+  const names = { live: "live", lost: "reconnecting", done: "complete", off: "loaded once" };
+  function state(name) {
+    const sign = $("live");
+    if (!sign) return;
+    sign.dataset.state = name === "done" ? "live" : name;
+    sign.textContent = names[name];
+  }
+  let last = 0;
+  function say(text) {
+    // At most one sentence in five seconds.
+    if (Date.now() - last < 5000 || !$("said")) return;
+    last = Date.now();
+    $("said").textContent = text;
+  }
+
+  // ---- One stream a browser: the tab that holds the lock shares it ---------------------------------------------
+  const scope = body.dataset.live;
+  const channel = "BroadcastChannel" in window ? new BroadcastChannel("casebook") : null;
+  let heard = 0;
+  function take(message) {
+    heard = Date.now();
+    if (message.kind === "lost") { state("lost"); return; }
+    if (body.dataset.live === "none") return;
+    state("live");
+    const mine = scope === "all" || message.id === body.dataset.id;
+    if (message.kind === "begin" || (message.kind === "notice" && mine)) later();
+  }
+  let timer = 0;
+  function later() {
+    if (timer) return;
+    timer = setTimeout(() => { timer = 0; refresh(); }, 120);
+  }
+  function share(message) { take(message); if (channel) channel.postMessage(message); }
+  function stream(own) {
+    const source = new EventSource("/api/v1/events");
+    const pass = own ? take : share;
+    source.addEventListener("begin", () => pass({ kind: "begin" }));
+    source.addEventListener("notice", (event) => {
+      const notice = JSON.parse(event.data);
+      pass({ kind: "notice", id: notice.investigation, seq: notice.seq });
+    });
+    source.onerror = () => pass({ kind: "lost" });
+    const beat = setInterval(() => { if (source.readyState === 1) pass({ kind: "beat" }); }, 10000);
+    return () => { clearInterval(beat); source.close(); };
+  }
+  function listen() {
+    if (!channel || !navigator.locks) { alone(); return; }
+    channel.onmessage = (event) => take(event.data);
+    navigator.locks.request("casebook-stream", () => { if (close) close(); stream(false); return new Promise(() => {}); });
+    // A follower asks for the present state once, and opens its own stream when the leader is silent.
+    heard = Date.now();
+    later();
+    setInterval(() => { if (Date.now() - heard > 40000 && !close) alone(); }, 5000);
+  }
+  let close = null;
+  function alone() {
+    const toggle = () => {
+      if (document.hidden && close) { close(); close = null; }
+      else if (!document.hidden && !close) close = stream(true);
+    };
+    document.addEventListener("visibilitychange", toggle);
+    toggle();
+  }
+  if (scope && scope !== "none") listen();
+
+  // ---- Replay ------------------------------------------------------------------------------------------------
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  let playing = 0;
+  function prepare() {
+    const scrub = $("scrub");
+    const slide = $("slide");
+    if (!scrub || !slide || slide.dataset.ready) return;
+    slide.dataset.ready = "yes";
+    const go = (at) => location.assign(`/i/${encodeURIComponent(scrub.dataset.id)}?at=${at}`);
+    slide.addEventListener("input", () => { $("at").value = slide.value; });
+    slide.addEventListener("change", () => go(slide.value));
+    const play = $("play");
+    play.hidden = false;
+    const step = Math.max(1, Math.round(Number(scrub.dataset.last) / 60));
+    const next = Number(slide.value) + step;
+    const on = sessionStorage.getItem("casebook-play") === scrub.dataset.id;
+    const stop = () => { sessionStorage.removeItem("casebook-play"); clearTimeout(playing); play.textContent = "Play"; };
+    play.addEventListener("click", () => {
+      if (sessionStorage.getItem("casebook-play")) { stop(); return; }
+      sessionStorage.setItem("casebook-play", scrub.dataset.id);
+      go(Number(slide.value) >= Number(slide.max) ? 1 : next);
+    });
+    if (on && Number(slide.value) < Number(slide.max)) {
+      play.textContent = "Stop";
+      playing = setTimeout(() => go(Math.min(next, Number(slide.max))), calm.matches ? 2500 : 900);
+    } else if (on) stop();
+  }
+  prepare();
+
+  // ---- Buttons -----------------------------------------------------------------------------------------------
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("#news")) location.reload();
+    const copy = event.target.closest("[data-copy]");
+    if (copy) navigator.clipboard.writeText($(copy.dataset.copy).textContent).then(() => say("copied"));
+  });
+
+  // ---- Keys: never with a modifier, never while typing ---------------------------------------------------------
+  const places = { i: "/", l: "/launch", c: "/compare", s: "/settings", h: "/insights" };
+  let prefix = "";
+  function move(by) {
+    const all = [...document.querySelectorAll(".case, .find a, .log a.num")];
+    const at = all.indexOf(document.activeElement);
+    const to = all[Math.max(0, Math.min(all.length - 1, at + by))];
+    if (to) to.focus();
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || localStorage.getItem("casebook-keys") === "off") return;
+    const where = event.target;
+    if (/^(INPUT|TEXTAREA|SELECT|BUTTON|SUMMARY)$/.test(where.tagName)) { if (event.key === "Escape") where.blur(); return; }
+    if (event.key === " " && where.tagName === "A") return;
+    const key = prefix + event.key;
+    prefix = "";
+    if (event.key === "g" && key === "g") { prefix = "g"; return; }
+    if (key.length === 2 && key[0] === "g" && places[key[1]]) { location.assign(places[key[1]]); return; }
+    if (key === "j") move(1);
+    else if (key === "k") move(-1);
+    else if (key === "u") location.assign("/");
+    else if (/^[1-9]$/.test(key)) document.querySelectorAll(".tabs a")[Number(key) - 1]?.click();
+    else {
+      const target = [...document.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key);
+      if (!target) return;
+      event.preventDefault();
+      if (target.tagName === "INPUT") target.focus(); else target.click();
+    }
+  });
+
+  // ---- Files -------------------------------------------------------------------------------------------------
+  const drop = $("drop");
+  if (drop) {
+    const area = $("alert");
+    const read = (file) => file.text().then((text) => { area.value = text; area.focus(); });
+    drop.addEventListener("dragover", (event) => { event.preventDefault(); drop.classList.add("over"); });
+    drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+    drop.addEventListener("drop", (event) => {
+      event.preventDefault();
+      drop.classList.remove("over");
+      if (event.dataTransfer.files[0]) read(event.dataTransfer.files[0]);
+    });
+    $("alert-file")?.addEventListener("change", (event) => { if (event.target.files[0]) read(event.target.files[0]); });
+  }
+  const upload = $("upload");
+  if (upload) {
+    upload.hidden = false;
+    upload.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      const files = [...$("files").files];
+      const state = $("upload-state");
+      try {
+        const begun = await fetch("/api/v1/uploads", { method: "POST" });
+        if (!begun.ok) throw new Error((await begun.json()).detail);
+        const { upload: name } = await begun.json();
+        for (const [n, file] of files.entries()) {
+          state.textContent = `${n} of ${files.length} files`;
+          const path = (file.webkitRelativePath || file.name).split("/").map(encodeURIComponent).join("/");
+          const put = await fetch(`/api/v1/uploads/${name}/files/${path}`, { method: "PUT", body: file });
+          if (!put.ok) throw new Error((await put.json()).detail);
+        }
+        location.assign(`/launch?body=${encodeURIComponent(name)}`);
+      } catch (error) { state.textContent = `Upload failed: ${error.message}`; }
+    });
+  }
+})();

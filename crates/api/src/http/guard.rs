@@ -1,0 +1,135 @@
+//! What every request passes before routing: host, origin, sign-in; and the headers of every answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::access::{Tried, secret};
+use super::{App, answer};
+use crate::problem::{Kind, Problem};
+
+/// A request that takes longer is given up. Streams begin in time and then go on.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types casebook";
+
+const HEADERS: [(HeaderName, &str); 5] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let wants_page = !path.starts_with("/api/");
+    let mut response = match checked(&app, &request) {
+        Ok(None) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => answer::problem(&app, &Problem::new(Kind::Store, "the answer took too long"), &path, wants_page),
+        },
+        Ok(Some(response)) => *response,
+        Err(problem) => answer::problem(&app, &problem, &path, wants_page),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in HEADERS {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
+    response
+}
+
+/// An answer if the request goes no further, such as a sign-in.
+fn checked(app: &App, request: &Request) -> Result<Option<Box<Response>>, Problem> {
+    let headers = request.headers();
+    host(app, headers)?;
+    let safe = matches!(*request.method(), Method::GET | Method::HEAD);
+    let bearer = text(headers, &header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+    if !safe && bearer.is_none() {
+        origin(app, headers)?;
+    }
+    if request.uri().path().starts_with("/static/") || request.uri().path() == "/api/v1/openapi.json" {
+        return Ok(None);
+    }
+    if safe && let Some(key) = key(request.uri()) {
+        return signed_in(app, &key, request.uri()).map(Some);
+    }
+    let now = app.clock.now();
+    let known = match bearer {
+        Some(key) => tried(app, key)?,
+        None => cookie(headers, &app.cookie()).is_some_and(|session| app.access().knows(&session, now)),
+    };
+    if known {
+        return Ok(None);
+    }
+    Err(Problem::new(Kind::SignIn, "this browser has no session here, or it has ended"))
+}
+
+fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Against DNS rebinding: a page of another site that resolves to this machine names its own host.
+fn host(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    let host = text(headers, &header::HOST).unwrap_or_default();
+    let allowed = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{}", app.port));
+    if allowed.iter().any(|name| name.eq_ignore_ascii_case(host)) {
+        return Ok(());
+    }
+    Err(Problem::new(Kind::Host, "the request names another host"))
+}
+
+/// A request that changes something comes from a page of this server.
+fn origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    let foreign = || Problem::new(Kind::Origin, "the request does not come from a page of this server");
+    match (text(headers, &header::ORIGIN), text(headers, &HeaderName::from_static("sec-fetch-site"))) {
+        (Some(origin), _) => {
+            let own = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("http://{name}:{}", app.port));
+            // A sandboxed or referrer-less form of our own page sends `null`; the fetch metadata decides then.
+            let same = text(headers, &HeaderName::from_static("sec-fetch-site")) == Some("same-origin");
+            if own.iter().any(|one| one == origin) || (origin == "null" && same) { Ok(()) } else { Err(foreign()) }
+        }
+        (None, Some("same-origin")) => Ok(()),
+        (None, _) => Err(foreign()),
+    }
+}
+
+pub(super) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs = all.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
+}
+
+fn key(uri: &Uri) -> Option<String> {
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("k=")).map(str::to_owned)
+}
+
+fn tried(app: &App, key: &str) -> Result<bool, Problem> {
+    match app.access().tried(key, app.clock.now()) {
+        Tried::Right => Ok(true),
+        Tried::Wrong => Ok(false),
+        Tried::TooOften => Err(Problem::new(Kind::TooMany, "too many wrong keys in the last minute")),
+    }
+}
+
+/// Sets the session cookie and leads to the same place without the key.
+fn signed_in(app: &App, key: &str, uri: &Uri) -> Result<Box<Response>, Problem> {
+    if !tried(app, key)? {
+        return Err(Problem::new(Kind::SignIn, "this key is not the one that the server printed"));
+    }
+    let session = secret().map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
+    app.access().begin(&session, app.clock.now());
+    let rest: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("k=")).collect();
+    // Two slashes would lead to another host.
+    let path = format!("/{}", uri.path().trim_start_matches('/'));
+    let place = if rest.is_empty() { path } else { format!("{path}?{}", rest.join("&")) };
+    let cookie = format!("{}={session}; HttpOnly; SameSite=Lax; Path=/", app.cookie());
+    Ok(Box::new((StatusCode::SEE_OTHER, [(header::LOCATION, place), (header::SET_COOKIE, cookie)]).into_response()))
+}

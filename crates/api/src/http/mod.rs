@@ -1,0 +1,145 @@
+//! The HTTP server on a loopback address. The only module that names the HTTP library.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use casebook_runtime::clock::Clock;
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, broadcast};
+
+use crate::cases::{Cases, Notice};
+use crate::team::Team;
+use access::Access;
+
+pub mod access;
+mod answer;
+mod api;
+mod feed;
+mod forms;
+mod guard;
+mod one;
+mod pages;
+mod read;
+mod upload;
+
+/// The pause before the feed is read again after an error.
+const AGAIN: Duration = Duration::from_secs(2);
+const STREAMS: usize = 256;
+/// Notices that a slow listener may miss before it starts again.
+const NOTICES: usize = 1024;
+
+/// What the server needs.
+pub struct Config {
+    pub cases: Arc<Cases>,
+    /// None: this server has no evidence, and only reads.
+    pub team: Option<Arc<dyn Team>>,
+    pub clock: Arc<dyn Clock>,
+    /// From [`access::secret`].
+    pub key: String,
+    pub address: SocketAddr,
+}
+
+pub(crate) struct App {
+    pub cases: Arc<Cases>,
+    pub team: Option<Arc<dyn Team>>,
+    pub clock: Arc<dyn Clock>,
+    pub access: Mutex<Access>,
+    pub port: u16,
+    pub notices: broadcast::Sender<Notice>,
+    pub streams: Arc<Semaphore>,
+}
+
+impl App {
+    pub(crate) fn access(&self) -> MutexGuard<'_, Access> {
+        self.access.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn investigates(&self) -> bool {
+        self.team.as_ref().is_some_and(|team| !team.bodies().is_empty())
+    }
+
+    pub(crate) fn cookie(&self) -> String {
+        format!("casebook_{}", self.port)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("{0} is not a loopback address: other machines could reach it")]
+    NotLoopback(SocketAddr),
+    #[error("cannot listen at {address}: {source}")]
+    Bind { address: SocketAddr, source: std::io::Error },
+    #[error("the server stopped: {0}")]
+    Serve(std::io::Error),
+}
+
+/// A server that listens; [`Listening::serve`] answers.
+pub struct Listening {
+    listener: TcpListener,
+    router: Router,
+    app: Arc<App>,
+    pub address: SocketAddr,
+}
+
+/// Listens, so that the address is known before the first answer.
+pub async fn listen(config: Config) -> Result<Listening, ServeError> {
+    let address = config.address;
+    if !address.ip().is_loopback() {
+        return Err(ServeError::NotLoopback(address));
+    }
+    let bind = |source| ServeError::Bind { address, source };
+    let listener = TcpListener::bind(address).await.map_err(bind)?;
+    let address = listener.local_addr().map_err(bind)?;
+    let app = Arc::new(App {
+        cases: config.cases,
+        team: config.team,
+        clock: config.clock,
+        access: Mutex::new(Access::new(&config.key)),
+        port: address.port(),
+        notices: broadcast::channel(NOTICES).0,
+        streams: Arc::new(Semaphore::new(STREAMS)),
+    });
+    let router = router(&app);
+    Ok(Listening { listener, router, app, address })
+}
+
+impl Listening {
+    /// Answers until `stop` ends.
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
+        let looking = tokio::spawn(look(Arc::clone(&self.app)));
+        let serving = axum::serve(self.listener, self.router).into_future();
+        // Streams have no end, so the server does not wait for them.
+        let ended = tokio::select! {
+            served = serving => served.map_err(ServeError::Serve),
+            () = stop => Ok(()),
+        };
+        looking.abort();
+        ended
+    }
+}
+
+/// Tells the streams what is appended, by this process or another.
+async fn look(app: Arc<App>) {
+    loop {
+        if let Err(error) = tell(&app).await {
+            tracing::warn!(%error, "cannot follow new events");
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+async fn tell(app: &App) -> Result<(), crate::cases::Trouble> {
+    let mut follow = app.cases.follow().await?;
+    loop {
+        // Without a receiver there is no one to send to.
+        follow.next().await?.into_iter().for_each(|notice| drop(app.notices.send(notice)));
+    }
+}
+
+fn router(app: &Arc<App>) -> Router {
+    let guarded = pages::router().merge(api::router()).fallback(pages::missing);
+    let guard = axum::middleware::from_fn_with_state(Arc::clone(app), guard::guard);
+    guarded.layer(guard).with_state(Arc::clone(app))
+}

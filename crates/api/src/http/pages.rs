@@ -1,0 +1,275 @@
+//! The pages.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Query as Pairs, Request, State};
+use axum::http::header::{self, HeaderMap};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use casebook_agent::model::kept;
+
+use serde_json::{Map, Value, json};
+
+use super::read::{self, Query};
+use super::{App, answer, forms};
+use casebook_index::{Sort, Wanted};
+
+use crate::cases::Held;
+use crate::model::insights as numbers;
+use crate::model::row::Row;
+use crate::pages::evidence::{self as evidence_page, Wanted as Looked};
+use crate::pages::{
+    call, case, compare as compare_page, fleet, insights as insights_page, model, problem, settings as settings_page,
+    task,
+};
+use crate::problem::{Kind, Problem};
+
+pub(super) const STYLE: &str = include_str!("../../assets/style.css");
+pub(super) const SCRIPT: &str = include_str!("../../assets/app.js");
+const ICON: &str = include_str!("../../assets/icon.svg");
+
+pub(super) fn router() -> Router<Arc<App>> {
+    Router::new()
+        .route("/", get(home))
+        .route("/i/{id}", get(investigation))
+        .route("/i/{id}/t/{task}", get(invocation))
+        .route("/i/{id}/c/{call}", get(tool_call))
+        .route("/i/{id}/m/{call}", get(model_call))
+        .route("/evidence", get(evidence))
+        .route("/compare", get(compare))
+        .route("/insights", get(insights))
+        .route("/launch", get(forms::launch).post(forms::launched))
+        .route("/settings", get(settings))
+        .route("/problems/{name}", get(about))
+        .route("/preferences", post(forms::preferences))
+        .route("/static/{name}", get(file))
+        .route("/favicon.ico", get(|| async { answer::see_other("/static/icon.svg") }))
+}
+
+/// What a page needs of its request.
+pub(super) struct Asked {
+    pub headers: HeaderMap,
+    pub uri: Uri,
+    pub query: Query,
+}
+
+impl Asked {
+    pub(super) fn frame(&self, app: &App) -> crate::pages::frame::Frame {
+        read::frame(app, &self.headers, &self.uri, &self.query)
+    }
+
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.query.get(name).map_or("", String::as_str)
+    }
+}
+
+impl<S: Send + Sync> axum::extract::FromRequestParts<S> for Asked {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut axum::http::request::Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let query = Pairs::<Query>::try_from_uri(&parts.uri).map(|Pairs(query)| query).unwrap_or_default();
+        Ok(Self { headers: parts.headers.clone(), uri: parts.uri.clone(), query })
+    }
+}
+
+pub(super) fn shown(app: &App, asked: &Asked, page: Result<String, Problem>) -> Response {
+    match page {
+        Ok(page) => answer::html(page),
+        Err(problem) => answer::problem(app, &problem, asked.uri.path(), true),
+    }
+}
+
+async fn home(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let page = async {
+        let filter = Pairs::<fleet::Filter>::try_from_uri(&asked.uri);
+        let Pairs(filter) = filter.map_err(|_| Problem::new(Kind::Unreadable, "the filter cannot be read"))?;
+        let unknown = |name| Problem::new(Kind::Unreadable, format!("{name} has a value that does not exist"));
+        let wanted = filter.wanted(Sort::Urgent, fleet::PAGE).map_err(unknown)?;
+        let listed = app.cases.list(&wanted, app.clock.now()).await?;
+        let recent = recent(&app, fleet::RECENT).await?;
+        Ok(fleet::page(&asked.frame(&app), &recent, &listed, app.cases.counts()?.all, &filter))
+    };
+    shown(&app, &asked, page.await)
+}
+
+async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, asked: Asked) -> Response {
+    let page = async {
+        let at = read::number(&asked.query, "at")?;
+        let upto = read::number(&asked.query, "upto")?;
+        let moment = read::moment(&app, read::id(&id)?, at).await?;
+        let frame = asked.frame(&app);
+        let case = case::Case { upto, group: asked.get("group"), ..moment.case(&frame) };
+        let usual = if moment.at.is_some() { "channels" } else { "timeline" };
+        let tab = asked.get("tab");
+        Ok(case::page(&case, if tab.is_empty() { usual } else { tab }))
+    };
+    shown(&app, &asked, page.await)
+}
+
+async fn invocation(State(app): State<Arc<App>>, Path((id, task)): Path<(String, String)>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(&id)?, None).await?;
+        let frame = asked.frame(&app);
+        let case = moment.case(&frame);
+        let span = case.spans.iter().find(|span| span.task.as_str() == task);
+        let span = span.ok_or_else(|| Problem::new(Kind::NotFound, "this investigation has no such task"))?;
+        let view = super::one::bytes(&app, &span.view).await?;
+        Ok(task::page(&case, span, &view))
+    };
+    shown(&app, &asked, page.await)
+}
+
+async fn tool_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, String)>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(&id)?, None).await?;
+        let frame = asked.frame(&app);
+        let case = moment.case(&frame);
+        let made = super::one::tool(&moment, &call)?;
+        let result = super::one::bytes(&app, &made.result).await?;
+        let cited = cited(&case, asked.get("cite"));
+        let record =
+            cited.as_ref().and_then(|one| one.cited.records.first()).filter(|record| record.artifact().is_none());
+        let around = match (record, &app.team) {
+            (Some(record), Some(team)) => {
+                let arguments = json!({"file": record.file, "line": record.line, "sources": [record.source], "before_seconds": 3600, "after_seconds": 3600, "limit": 200});
+                team.look(&moment.id, "around", &arguments).await.ok()
+            }
+            _ => None,
+        };
+        Ok(call::page(&case, made, &String::from_utf8_lossy(&result), cited.as_ref(), around.as_ref()))
+    };
+    shown(&app, &asked, page.await)
+}
+
+async fn model_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, String)>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(&id)?, None).await?;
+        let asked_of = &moment.held().state.asked;
+        let made = asked_of.iter().find(|(id, _)| id.as_str() == call).map(|(_, made)| made);
+        let made = made.ok_or_else(|| Problem::new(Kind::NotFound, "this investigation has no such model call"))?;
+        let ask = super::one::request(&app, &moment, &made.call).await.map_err(|problem| problem.detail);
+        let reply = match kept::reply(app.cases.store(), &made.call).await {
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(fault)) => Err(format!("the call failed: {fault:?}")),
+            Err(error) => Err(error.to_string()),
+        };
+        let frame = asked.frame(&app);
+        let (ask, reply) = (ask.as_ref().map_err(String::as_str), reply.as_deref().map_err(String::as_str));
+        Ok(model::page(&moment.case(&frame), &made.task, &made.call, ask, reply))
+    };
+    shown(&app, &asked, page.await)
+}
+
+/// The citation that `FINDING.NUMBER` names.
+fn cited<'c>(case: &'c case::Case<'_>, text: &str) -> Option<call::Cited<'c>> {
+    let (finding, number) = text.rsplit_once('.')?;
+    let number: usize = number.parse().ok()?;
+    let found = case.report.findings.iter().find(|found| found.finding.id.as_str() == finding)?;
+    Some(call::Cited { found, number, cited: found.citations.get(number.checked_sub(1)?)? })
+}
+
+async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(asked.get("id"))?, None).await?;
+        let frame = asked.frame(&app);
+        let get = |name: &str| asked.get(name).to_owned();
+        let line = read::number(&asked.query, "line")?;
+        let wanted =
+            Looked { q: get("q"), source: get("source"), from: get("from"), to: get("to"), file: get("file"), line };
+        let (tool, arguments) = looked_for(&wanted);
+        let found = match &app.team {
+            Some(team) => team.look(&moment.id, tool, &arguments).await,
+            None => Err("this server has no evidence".to_owned()),
+        };
+        Ok(evidence_page::page(&moment.case(&frame), &wanted, &found))
+    };
+    shown(&app, &asked, page.await)
+}
+
+fn looked_for(wanted: &Looked) -> (&'static str, Value) {
+    if let Some(line) = wanted.line {
+        return (
+            "around",
+            json!({"file": wanted.file, "line": line, "before_seconds": 300, "after_seconds": 300, "limit": 100}),
+        );
+    }
+    let mut arguments = Map::from_iter([("limit".to_owned(), json!(100))]);
+    for (name, text) in [("from", &wanted.from), ("to", &wanted.to)] {
+        if !text.trim().is_empty() {
+            arguments.insert(name.into(), json!(text.trim()));
+        }
+    }
+    for (name, text) in [("terms", &wanted.q), ("sources", &wanted.source)] {
+        if !text.is_empty() {
+            arguments.insert(name.into(), json!([text]));
+        }
+    }
+    ("search", Value::Object(arguments))
+}
+
+async fn compare(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let page = async {
+        let rows = recent(&app, 200).await?;
+        let frame = asked.frame(&app);
+        let chosen = [asked.get("a"), asked.get("b")];
+        if chosen.iter().any(|id| id.is_empty()) {
+            return Ok(compare_page::page(&frame, &rows, chosen, None));
+        }
+        let a = read::moment(&app, read::id(chosen[0])?, None).await?;
+        let b = read::moment(&app, read::id(chosen[1])?, None).await?;
+        let sides = [&a, &b].map(|one| compare_page::Side { row: &one.row, report: &one.report });
+        Ok(compare_page::page(&frame, &rows, chosen, Some(sides)))
+    };
+    shown(&app, &asked, page.await)
+}
+
+/// The newest investigations.
+async fn recent(app: &App, limit: u32) -> Result<Vec<Row>, Problem> {
+    let wanted = Wanted { limit, ..Wanted::default() };
+    Ok(app.cases.list(&wanted, app.clock.now()).await?.rows)
+}
+
+/// Cases that the insights read.
+const READ: u32 = 300;
+
+/// The newest investigations that can be read, with their logs.
+pub(super) async fn every(app: &App) -> Result<Vec<Arc<Held>>, Problem> {
+    let mut all = Vec::new();
+    for row in recent(app, READ).await?.iter().filter(|row| row.trouble.is_none()) {
+        all.push(app.cases.read(&row.id).await?);
+    }
+    Ok(all)
+}
+
+async fn insights(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let page = every(&app).await.map(|all| insights_page::page(&asked.frame(&app), &numbers::of(&all)));
+    shown(&app, &asked, page)
+}
+
+async fn settings(State(app): State<Arc<App>>, asked: Asked) -> Response {
+    let all = app.team.as_ref().map(|team| team.settings()).unwrap_or_default();
+    shown(&app, &asked, Ok(settings_page::page(&asked.frame(&app), &all)))
+}
+
+async fn about(State(app): State<Arc<App>>, Path(name): Path<String>, asked: Asked) -> Response {
+    let kind = Kind::ALL.iter().find(|kind| kind.name() == name);
+    let page = kind.map(|kind| problem::about(&asked.frame(&app), *kind));
+    shown(&app, &asked, page.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such kind of problem")))
+}
+
+async fn file(Path(name): Path<String>) -> Response {
+    let (kind, text) = match name.as_str() {
+        "style.css" => ("text/css; charset=utf-8", STYLE),
+        "app.js" => ("text/javascript; charset=utf-8", SCRIPT),
+        "icon.svg" => ("image/svg+xml", ICON),
+        _ => return StatusCode::NOT_FOUND.into_response(),
+    };
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "private, max-age=3600")], text).into_response()
+}
+
+pub(super) async fn missing(State(app): State<Arc<App>>, request: Request) -> Response {
+    let path = request.uri().path();
+    answer::problem(&app, &Problem::new(Kind::NotFound, "there is no such page"), path, !path.starts_with("/api/"))
+}

@@ -1,0 +1,99 @@
+//! What a request asks for, read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::http::Uri;
+use axum::http::header::HeaderMap;
+use casebook_hub::report;
+use casebook_protocol::{InvestigationId, Report};
+
+use super::{App, answer, guard};
+use crate::cases::{Held, Trouble};
+use crate::model::row::Row;
+use crate::model::spans::spans;
+use crate::model::zone::Zone;
+use crate::pages::case::Case;
+use crate::pages::frame::{Frame, Theme};
+use crate::problem::{Kind, Problem};
+
+pub(super) type Query = HashMap<String, String>;
+
+pub(super) fn frame(app: &App, headers: &HeaderMap, uri: &Uri, query: &Query) -> Frame {
+    let cookie = |name: &str| guard::cookie(headers, name);
+    let zone = query.get("tz").cloned().or_else(|| cookie("casebook_zone").map(|zone| zone.replace(':', "/")));
+    Frame {
+        theme: cookie("casebook_theme").map(|name| Theme::named(&name)).unwrap_or_default(),
+        zone: zone.and_then(|name| Zone::named(&name)).unwrap_or_default(),
+        now: app.clock.now(),
+        here: uri.path_and_query().map(|all| all.as_str().to_owned()).unwrap_or_else(|| "/".into()),
+        investigates: app.investigates(),
+        build: answer::build(),
+    }
+}
+
+pub(super) fn number(query: &Query, name: &str) -> Result<Option<u64>, Problem> {
+    let Some(text) = query.get(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let unreadable = |_| Problem::new(Kind::Unreadable, format!("expected a whole number in {name}"));
+    text.parse().map(Some).map_err(unreadable)
+}
+
+pub(super) fn id(text: &str) -> Result<InvestigationId, Problem> {
+    InvestigationId::new(text).map_err(|_| Problem::new(Kind::NotFound, "this is not the id of an investigation"))
+}
+
+/// An investigation at a moment.
+pub(super) struct Moment {
+    pub id: InvestigationId,
+    pub whole: Arc<Held>,
+    /// As it was at the moment, if that is in the past.
+    past: Option<Held>,
+    pub at: Option<u64>,
+    pub report: Report,
+    pub row: Row,
+}
+
+impl Moment {
+    pub(super) fn held(&self) -> &Held {
+        self.past.as_ref().unwrap_or(&self.whole)
+    }
+
+    /// The last event that it rests on.
+    pub(super) fn seq(&self) -> u64 {
+        self.held().state.last_seq()
+    }
+
+    pub(super) fn case<'a>(&'a self, frame: &'a Frame) -> Case<'a> {
+        let held = self.held();
+        Case {
+            frame,
+            id: &self.id,
+            log: &held.log,
+            state: &held.state,
+            report: &self.report,
+            row: &self.row,
+            spans: spans(&held.log),
+            last: self.whole.state.last_seq(),
+            at: self.at,
+            present: self.at.map(|_| &self.whole.state),
+            upto: None,
+            group: "",
+        }
+    }
+}
+
+/// # Errors
+/// There is no such investigation, or it has no event `at`.
+pub(super) async fn moment(app: &App, id: InvestigationId, at: Option<u64>) -> Result<Moment, Problem> {
+    let whole = app.cases.read(&id).await?;
+    let last = whole.state.last_seq();
+    let at = at.filter(|at| *at < last);
+    if at == Some(0) {
+        return Err(Problem::new(Kind::Unreadable, "events are counted from 1"));
+    }
+    let past = at.map(|at| whole.until(at));
+    let held = past.as_ref().unwrap_or(&whole);
+    let report = report::build(&held.state).ok_or_else(|| Trouble::Unknown(id.to_string()))?;
+    let row = Row::of(&id, &held.state);
+    Ok(Moment { id, past, at, report, row, whole })
+}

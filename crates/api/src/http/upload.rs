@@ -1,0 +1,91 @@
+//! Uploads of evidence: one request for each file, the bytes as they are.
+
+use std::path::{Path, PathBuf};
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::response::Response;
+use casebook_runtime::process::blocking;
+use futures_util::StreamExt;
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+
+use super::api::Call;
+use super::{App, answer};
+use crate::model::upload;
+use crate::problem::{Kind, Problem};
+
+const FILE: u64 = 256 << 20;
+const WHOLE: u64 = 2 << 30;
+const FILES: u64 = 10_000;
+
+fn folder(app: &App) -> Result<PathBuf, Problem> {
+    let folder = app.team.as_ref().and_then(|team| team.uploads());
+    folder.ok_or_else(|| Problem::new(Kind::NoTeam, "uploads are for a server that investigates"))
+}
+
+fn failed(error: &std::io::Error) -> Problem {
+    Problem::new(Kind::Store, format!("the file cannot be stored: {}", error.kind()))
+}
+
+pub(super) fn begin(app: &App) -> Result<Response, Problem> {
+    let name = super::access::secret().map_err(|e| failed(&e))?;
+    let name = format!("upload-{}", name.get(..12).unwrap_or_default());
+    std::fs::create_dir_all(folder(app)?.join(&name)).map_err(|e| failed(&e))?;
+    Ok(answer::json(StatusCode::CREATED, &json!({"upload": name})))
+}
+
+/// Files and bytes below a folder.
+fn size(folder: &Path) -> std::io::Result<(u64, u64)> {
+    let (mut files, mut bytes) = (0, 0);
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.metadata()?;
+        let (more, length) = if kind.is_dir() { size(&entry.path())? } else { (1, kind.len()) };
+        (files, bytes) = (files + more, bytes + length);
+    }
+    Ok((files, bytes))
+}
+
+pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response, Problem> {
+    let (name, path) = (call.named("upload").to_owned(), call.named("path").to_owned());
+    let plain = name.starts_with("upload-") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let place = folder(app)?.join(&name);
+    if !plain || !place.is_dir() {
+        return Err(Problem::new(Kind::NotFound, "there is no such upload"));
+    }
+    let parts = upload::parts(&path).map_err(|why| Problem::new(Kind::Invalid, why))?;
+    let target = parts.iter().fold(place.clone(), |folder, part| folder.join(part));
+    let measured = blocking(move || size(&place)).await.map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
+    let (files, before) = measured.map_err(|e| failed(&e))?;
+    if files >= FILES {
+        return Err(Problem::new(Kind::TooLarge, format!("an upload has at most {FILES} files")));
+    }
+    let folder = target.parent().ok_or_else(|| Problem::new(Kind::Invalid, "the path names no file"))?;
+    tokio::fs::create_dir_all(folder).await.map_err(|e| failed(&e))?;
+    let file = tokio::fs::File::create_new(&target).await.map_err(|e| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Invalid, "this file was uploaded already"),
+        _ => failed(&e),
+    })?;
+    let written = write(file, body, FILE.min(WHOLE.saturating_sub(before))).await;
+    if written.is_err() {
+        // The part that came is not evidence.
+        let _ = tokio::fs::remove_file(&target).await;
+    }
+    Ok(answer::json(StatusCode::CREATED, &json!({"path": path, "bytes": written?})))
+}
+
+async fn write(mut file: tokio::fs::File, body: Body, most: u64) -> Result<u64, Problem> {
+    let mut bytes = 0_u64;
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Problem::new(Kind::Unreadable, "the body ended early"))?;
+        bytes += chunk.len() as u64;
+        if bytes > most {
+            return Err(Problem::new(Kind::TooLarge, format!("at most {most} bytes are left for this file")));
+        }
+        file.write_all(&chunk).await.map_err(|e| failed(&e))?;
+    }
+    file.flush().await.map_err(|e| failed(&e))?;
+    Ok(bytes)
+}

@@ -1,0 +1,9 @@
+//! What pages show, computed from the log and its state. No clock, no I/O.
+
+pub mod alert;
+pub mod insights;
+pub mod row;
+pub mod spans;
+pub mod told;
+pub mod upload;
+pub mod zone;

@@ -1,0 +1,57 @@
+//! Which names an uploaded file may have.
+
+/// Parts of a path, at most.
+const DEEP: usize = 8;
+const LONG: usize = 200;
+
+/// The parts of a path below the folder of the upload.
+///
+/// # Errors
+/// What a name must not have.
+pub fn parts(path: &str) -> Result<Vec<&str>, &'static str> {
+    let parts: Vec<&str> = path.split('/').collect();
+    if parts.len() > DEEP {
+        return Err("a path has at most 8 parts");
+    }
+    for part in &parts {
+        if part.is_empty() || *part == "." || *part == ".." {
+            return Err("a path has no empty part, no `.` and no `..`");
+        }
+        if part.len() > LONG || part.starts_with('.') {
+            return Err("a name has at most 200 bytes and does not begin with a dot");
+        }
+        if part
+            .chars()
+            .any(|c| c.is_control() || matches!(c, '\\' | ':' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+        {
+            return Err("a name has no control character, no backslash and no colon");
+        }
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leaves_the_folder() {
+        for bad in [
+            "",
+            "..",
+            "a/../b",
+            "a//b",
+            "/etc/passwd",
+            "a\\b",
+            "C:x",
+            ".ssh/x",
+            "a\u{0}b",
+            "a\u{202e}b",
+            "1/2/3/4/5/6/7/8/9",
+            &"x".repeat(201),
+        ] {
+            assert!(parts(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(parts("logs/auth.log").unwrap(), ["logs", "auth.log"]);
+    }
+}

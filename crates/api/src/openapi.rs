@@ -1,0 +1,157 @@
+//! The description of the API (OpenAPI 3.1), from the table of routes and the fields that clients may rely on.
+
+use serde_json::{Map, Value, json};
+
+use crate::problem::Kind;
+use crate::routes::{Answer, Endpoint, ROUTES, Route, Verb};
+use Answer::{One, Other, Page};
+use Verb::{Post, Put};
+
+/// The description of the API.
+#[must_use]
+pub fn openapi() -> Value {
+    let mut paths = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(format!("/api/v1{}", route.public())).or_insert_with(|| json!({}));
+        if let Value::Object(verbs) = path {
+            verbs.insert(route.verb.name().to_owned(), operation(route));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Casebook",
+            "version": "1",
+            "description": "Investigations of security alerts. Times are UTC (RFC 3339), money is in millionths. Within version 1 fields are only added."
+        },
+        "servers": [{"url": "http://127.0.0.1:7420"}],
+        "security": [{"key": []}, {"session": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "description": "the key that `casebook serve` printed"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "casebook_7420"}
+            },
+            "schemas": schemas()
+        }
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let mut parameters: Vec<Value> = Vec::new();
+    let path = route.public();
+    for name in path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
+        let kind = if matches!(name, "seq" | "n") { "integer" } else { "string" };
+        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": {"type": kind}}));
+    }
+    for one in route.query {
+        parameters
+            .push(json!({"name": one.name, "in": "query", "description": one.about, "schema": {"type": one.kind}}));
+    }
+    let refer = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
+    let content = match route.answer {
+        One(name) => json!({"application/json": {"schema": refer(name)}}),
+        Page(name) => {
+            json!({"application/json": {"schema": {"type": "object", "required": ["items", "next"], "properties": {
+            "items": {"type": "array", "items": refer(name)}, "next": {"type": ["string", "null"]}}}}})
+        }
+        Other(kind) => json!({kind: {"schema": {"type": "string"}}}),
+    };
+    let good = if matches!((route.verb, route.endpoint), (Post, _) | (Put, _)) { "201" } else { "200" };
+    let mut responses = Map::from_iter([(good.to_owned(), json!({"description": "the answer", "content": content}))]);
+    if route.endpoint == Endpoint::Launch {
+        responses.insert("200".into(), json!({"description": "the same alert was there", "content": content}));
+    }
+    for kind in [Kind::SignIn, Kind::Host, Kind::Store].iter().chain(route.problems) {
+        let problem =
+            json!({"description": kind.title(), "content": {"application/problem+json": {"schema": refer("Problem")}}});
+        responses.entry(kind.status().to_string()).or_insert(problem);
+    }
+    let name = format!("{:?}", route.endpoint);
+    let mut out = Map::from_iter([
+        ("operationId".to_owned(), json!(name)),
+        ("summary".to_owned(), json!(route.about)),
+        ("parameters".to_owned(), json!(parameters)),
+        ("responses".to_owned(), json!(responses)),
+    ]);
+    let body = match route.endpoint {
+        Endpoint::Launch => json!({"application/json": {"schema": refer("Launch")}}),
+        Endpoint::Upload => json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}),
+        _ => return Value::Object(out),
+    };
+    out.insert("requestBody".to_owned(), json!({"required": true, "content": body}));
+    Value::Object(out)
+}
+
+/// The fields that clients may rely on.
+fn schemas() -> Value {
+    let object = |required: &[(&str, Value)]| {
+        let names: Vec<&str> = required.iter().map(|(name, _)| *name).collect();
+        let properties: Map<String, Value> =
+            required.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect();
+        json!({"type": "object", "required": names, "properties": properties})
+    };
+    let text = || json!({"type": "string"});
+    let number = || json!({"type": "integer", "minimum": 0});
+    let maybe = |kind: &str| json!({"type": [kind, "null"]});
+    let score = || json!({"type": ["number", "null"], "minimum": 0, "maximum": 1});
+    let time = || json!({"type": "string", "format": "date-time"});
+    let list = || json!({"type": "array"});
+    let any = || json!({"type": "object"});
+    json!({
+        "Problem": object(&[("type", text()), ("title", text()), ("status", number()), ("detail", text()), ("instance", text()), ("try", text())]),
+        "Investigation": object(&[("id", text()), ("title", text()), ("alert", text()), ("severity", maybe("string")), ("opened", maybe("string")),
+            ("closed", maybe("string")), ("seq", number()), ("phase", text()), ("round", number()), ("under_way", list()), ("findings", number()),
+            ("score", score()), ("verdict", maybe("string")), ("usage", any())]),
+        "Launch": object(&[("alert", any())]),
+        "Launched": object(&[("investigation", text()), ("fresh", json!({"type": "boolean"}))]),
+        "Event": object(&[("v", number()), ("investigation", text()), ("seq", number()), ("at", time()), ("prev", text()), ("hash", text()),
+            ("event", object(&[("type", text())]))]),
+        "Entry": object(&[("seq", number()), ("phase", text()), ("round", number()), ("at", time()), ("entry", any())]),
+        "Review": object(&[("round", number()), ("summary", text()), ("findings", list())]),
+        "Timeline": object(&[("version", number()), ("round", number()), ("narrative", text()), ("events", list()), ("gaps", list()), ("score", score()), ("label", text())]),
+        "Finding": object(&[("finding", any()), ("score", score()), ("label", maybe("string")), ("capped_by", list()), ("rationale", text()), ("citations", list())]),
+        "Round": object(&[("round", number()), ("phase", text()), ("question", json!({"type": ["object", "null"]})), ("decision", json!({"type": ["object", "null"]})), ("findings", number())]),
+        "Guard": object(&[("rule", text()), ("subject", text()), ("effect", text())]),
+        "Usage": object(&[("rounds", number()), ("total", any()), ("tasks", list())]),
+        "Task": object(&[("task", text()), ("kind", text()), ("domain", maybe("string")), ("round", number()), ("from", time()), ("to", maybe("string")),
+            ("failed", maybe("string")), ("usage", any()), ("findings", list())]),
+        "View": any(),
+        "Call": object(&[("id", text()), ("tool", text()), ("arguments", text()), ("status", text()), ("result", text()), ("bytes", number())]),
+        "Part": any(),
+        "Records": any(),
+        "Report": object(&[("casebook_report", number()), ("investigation", text()), ("verdict", text()), ("summary", text()), ("findings", list())]),
+        "Comparison": any(),
+        "Insights": object(&[("investigations", number()), ("verdicts", any()), ("bands", list()), ("rules", any()), ("tools", any())]),
+        "Body": object(&[("name", text()), ("about", text())]),
+        "Settings": any(),
+        "Upload": object(&[("upload", text())]),
+        "File": object(&[("path", text()), ("bytes", number())]),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_description_in_the_docs_is_that_of_the_table() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        let written = serde_json::to_string_pretty(&openapi()).unwrap() + "\n";
+        if std::env::var_os("CASEBOOK_WRITE").is_some() {
+            std::fs::write(&path, &written).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap();
+        assert!(kept == written, "docs/openapi.json differs; write it with CASEBOOK_WRITE=1");
+    }
+
+    #[test]
+    fn every_schema_that_is_named_is_there() {
+        let all = openapi();
+        let text = all.to_string();
+        let named = text.split("#/components/schemas/").skip(1).filter_map(|rest| rest.split('"').next());
+        for name in named {
+            assert!(all["components"]["schemas"].get(name).is_some(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The Critic's latest Review: what was proposed, and what the rules made of it.
+
+use casebook_protocol::Reviewed;
+use casebook_report::words;
+use maud::{Markup, html};
+
+use super::{Case, empty_yet};
+use crate::pages::icon::Icon;
+use crate::pages::parts;
+
+#[must_use]
+pub fn show(case: &Case<'_>) -> Markup {
+    let Some(review) = &case.state.review else {
+        return empty_yet(
+            case,
+            Icon::Pen,
+            "No Review yet",
+            "The Critic scores the findings when all Experts have answered.",
+        );
+    };
+    let mut findings: Vec<&Reviewed> = review.findings.iter().collect();
+    findings.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(std::cmp::Ordering::Equal));
+    let capped = findings.iter().filter(|one| !one.capped_by.is_empty()).count();
+    html! {
+        section.card aria-labelledby="summary" {
+            header { h2 #summary { "Review of round " (review.round) } span.soft.small { (words::count(findings.len() as u64, "finding")) ", " (capped) " capped by rules" } }
+            div.pad { p.lead { (case.with_links(|links| links.sentence(&review.summary))) } }
+        }
+        @if !case.report.disagreements.is_empty() {
+            section.card aria-labelledby="disagree" {
+                header { h2 #disagree { "Where Expert and Critic differ" } span.count { (case.report.disagreements.len()) } }
+                div.pad { ul.bullets { @for one in case.report.disagreements.iter().take(20) { li { (case.with_links(|links| html! { (links.ids(&one.findings)) ": " (links.sentence(&one.about)) })) } } } }
+            }
+        }
+        section.card aria-label="Scores" { div { @for one in &findings { (line(case, one)) } } }
+    }
+}
+
+fn line(case: &Case<'_>, one: &Reviewed) -> Markup {
+    let moved = (one.proposed.get() - one.score.get()).abs() > 0.004;
+    case.with_links(|links| html! {
+        article.find {
+            div.row.apart {
+                div.row {
+                    (parts::score(one.score, one.label.name()))
+                    @if moved { span.small.soft { "proposed " span.num { (one.proposed) } } }
+                    @for rule in &one.capped_by { span.badge.open title=(rule.meaning()) { (Icon::Ban.show()) (rule.name()) } }
+                }
+                span.small { (links.ids(std::slice::from_ref(&one.finding.id))) }
+            }
+            p { (links.sentence(&one.finding.draft.claim)) }
+            p.small { span.strong { "Critic: " } span.soft { (links.sentence(&one.rationale)) } }
+        }
+    })
+}

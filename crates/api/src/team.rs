@@ -1,0 +1,38 @@
+//! Who investigates. The program that serves the pages implements it over the roles that it runs.
+
+use async_trait::async_trait;
+use casebook_protocol::InvestigationId;
+use serde::Serialize;
+use serde_json::Value;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Body {
+    /// The name by which an alert chooses it.
+    pub name: String,
+    pub about: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Launched {
+    pub investigation: InvestigationId,
+    /// False if the same alert over the same evidence was there already.
+    pub fresh: bool,
+}
+
+#[async_trait]
+pub trait Team: Send + Sync + 'static {
+    /// The evidence that an alert can be investigated with.
+    fn bodies(&self) -> Vec<Body>;
+
+    /// Errors are messages for the person.
+    async fn open(&self, alert: &[u8], body: &str) -> Result<Launched, String>;
+
+    /// The folder for uploads; none if this server only reads.
+    fn uploads(&self) -> Option<std::path::PathBuf>;
+
+    /// Calls a read-only evidence tool on the evidence of an investigation.
+    async fn look(&self, investigation: &InvestigationId, tool: &str, arguments: &Value) -> Result<Value, String>;
+
+    /// Settings with their values, for the page of settings. Secrets are `set` or `not set`.
+    fn settings(&self) -> Vec<(String, String)>;
+}

@@ -1,0 +1,185 @@
+//! A recorded investigation, and everything that can be shown of it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use casebook_agent::model::{Ask, Called, Choice, Message, Part, Reply, Stop, ToolAnswer};
+use casebook_api::cases::{Cases, Held, Listed};
+use casebook_api::http::{Config, listen};
+use casebook_api::model::insights;
+use casebook_api::model::row::Row;
+use casebook_api::model::spans::spans;
+use casebook_api::model::zone::Zone;
+use casebook_api::pages::case::{self, Case, TABS};
+use casebook_api::pages::frame::{Frame, Theme};
+use casebook_api::pages::{call, compare, evidence, fleet, launch, model, problem, settings, task};
+use casebook_api::problem::{Kind, Problem};
+use casebook_api::team::Body;
+use casebook_hub::{MemoryStore, State, report};
+use casebook_index::Index;
+use casebook_protocol::{InvestigationId, Recorded, Timestamp};
+use casebook_runtime::clock::Clock;
+use casebook_runtime::store::Store;
+use serde_json::json;
+
+pub(crate) const KEY: &str = "the-key-of-the-test";
+
+pub(crate) fn fixture() -> Vec<Recorded> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hub/fixtures/log-v1.ndjson");
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+pub(crate) struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> Timestamp {
+        "2026-11-25T12:00:00Z".parse().unwrap()
+    }
+}
+
+pub(crate) fn frame() -> Frame {
+    Frame {
+        theme: Theme::System,
+        zone: Zone::default(),
+        now: Noon.now(),
+        here: "/".into(),
+        investigates: true,
+        build: "test",
+    }
+}
+
+/// Every page of one log, with its name.
+pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
+    let frame = frame();
+    let id: InvestigationId = log[0].investigation.clone();
+    let held = Held { log: log.to_vec(), state: State::replay(log) };
+    let last = held.state.last_seq();
+    let row = Row::of(&id, &held.state);
+    let listed = |rows: Vec<Row>| Listed { rows, next: Some(result.to_owned()) };
+    let twice = || vec![row.clone(), row.clone()];
+    let report = report::build(&held.state).unwrap();
+    let view = |held: &Held, at: Option<u64>, tab: &str| {
+        let (row, report) = (Row::of(&id, &held.state), report::build(&held.state).unwrap());
+        let present = State::replay(log);
+        let case = Case {
+            frame: &frame,
+            id: &id,
+            log: &held.log,
+            state: &held.state,
+            report: &report,
+            row: &row,
+            spans: spans(&held.log),
+            last,
+            at,
+            present: at.map(|_| &present),
+            upto: None,
+            group: "",
+        };
+        case::page(&case, tab)
+    };
+    let mut out =
+        vec![("fleet".to_owned(), fleet::page(&frame, &twice(), &listed(twice()), 2, &fleet::Filter::default()))];
+    let empty = fleet::Filter { q: "no such case".into(), ..fleet::Filter::default() };
+    out.push(("fleet-none".into(), fleet::page(&frame, &twice(), &listed(Vec::new()), 2, &empty)));
+    for (tab, _) in TABS {
+        out.push((format!("case-{tab}"), view(&held, None, tab)));
+    }
+    let middle = held.until(last / 2);
+    out.push(("case-past".into(), view(&middle, Some(last / 2), "channels")));
+    out.push(("case-running".into(), view(&middle, None, "timeline")));
+    let case = Case {
+        frame: &frame,
+        id: &id,
+        log: &held.log,
+        state: &held.state,
+        report: &report,
+        row: &row,
+        spans: spans(&held.log),
+        last,
+        at: None,
+        present: None,
+        upto: None,
+        group: "",
+    };
+    for span in case.spans.iter().filter(|span| span.tool_calls > 0).take(1) {
+        out.push(("task".into(), task::page(&case, span, b"not a view")));
+    }
+    let cited = report.findings.iter().find(|found| !found.citations.is_empty());
+    if let Some(found) = cited {
+        let one = call::Cited { found, number: 1, cited: &found.citations[0] };
+        let made =
+            report.calls.iter().find(|call| call.id == *found.citations[0].citation.call()).unwrap_or(&report.calls[0]);
+        let around =
+            json!({"records": [{"file": "auth.log", "line": 1, "time": "2026-11-25T00:00:00Z", "text": result}]});
+        out.push(("call".into(), call::page(&case, made, result, Some(&one), Some(&around))));
+    }
+    if let Some(made) = held.state.asked.values().next() {
+        let part = || vec![Part { cache: false, text: result.to_owned() }];
+        let called = Called { arguments: result.to_owned(), id: "c".into(), tool: result.to_owned() };
+        let reply = Reply { calls: vec![called], kept: None, stop: Stop::Done, text: result.to_owned() };
+        let answer = ToolAnswer { failed: true, id: "c".into(), text: result.to_owned(), tool: result.to_owned() };
+        let ask = Ask {
+            id: made.call.id.clone(),
+            model: made.call.model.clone(),
+            prompt: made.call.prompt.clone(),
+            purpose: made.call.purpose,
+            system: part(),
+            messages: vec![Message::User(part()), Message::Assistant(reply.clone()), Message::Results(vec![answer])],
+            tools: Vec::new(),
+            choice: Choice::Free,
+            format: None,
+            max_output: 1,
+        };
+        out.push(("model".into(), model::page(&case, &made.task, &made.call, Ok(&ask), Ok(&reply))));
+        out.push(("model-not-kept".into(), model::page(&case, &made.task, &made.call, Err(result), Err(result))));
+    }
+    let found = Ok(json!({"total": 1, "records": [{"file": result, "line": 1, "time": result, "text": result}]}));
+    let wanted = evidence::Wanted {
+        q: result.into(),
+        source: result.into(),
+        from: result.into(),
+        to: result.into(),
+        file: result.into(),
+        line: Some(1),
+    };
+    out.push(("evidence".into(), evidence::page(&case, &wanted, &found)));
+    let side = || compare::Side { row: &row, report: &report };
+    out.push(("compare".into(), compare::page(&frame, &twice(), [result, ""], Some([side(), side()]))));
+    out.push((
+        "insights".into(),
+        casebook_api::pages::insights::page(&frame, &insights::of(&[Arc::new(held.clone())])),
+    ));
+    let bodies = [Body { name: result.into(), about: result.into() }];
+    out.push((
+        "launch".into(),
+        launch::page(&frame, &bodies, &launch::Draft { alert: result, body: result, wrong: Some(result) }),
+    ));
+    out.push(("settings".into(), settings::page(&frame, &[("Rounds".to_owned(), result.to_owned())])));
+    out.push(("problem".into(), problem::page(&frame, &Problem::new(Kind::NotFound, result))));
+    out
+}
+
+pub(crate) struct Served {
+    pub(crate) base: String,
+    pub(crate) address: SocketAddr,
+    pub(crate) store: MemoryStore,
+    pub(crate) id: InvestigationId,
+    pub(crate) log: Vec<Recorded>,
+}
+
+/// A server over a store with the first `events` events of the fixture.
+pub(crate) async fn served(events: usize) -> Served {
+    let log = fixture();
+    let id = log[0].investigation.clone();
+    let store = MemoryStore::default();
+    store.append(&id, 0, &log[..events.min(log.len())]).await.unwrap();
+    let cases = Arc::new(Cases::new(Arc::new(store.clone()), Index::in_memory().unwrap()));
+    let config =
+        Config { cases, team: None, clock: Arc::new(Noon), key: KEY.into(), address: "127.0.0.1:0".parse().unwrap() };
+    let listening = listen(config).await.unwrap();
+    let address = listening.address;
+    tokio::spawn(listening.serve(std::future::pending()));
+    Served { base: format!("http://{address}"), address, store, id, log }
+}

@@ -1,0 +1,169 @@
+//! `casebook serve` as a process: alerts, evidence and uploads over HTTP.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use casebook_protocol::Timestamp;
+use casebook_tests::run;
+use futures_util::StreamExt;
+use reqwest::{Client, Method, Response};
+use serde_json::{Value, json};
+
+struct Server {
+    process: Child,
+    base: String,
+    key: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn case() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
+}
+
+fn serve(data: &Path, arguments: &[&str]) -> Server {
+    let mut process = Command::new(run::program("casebook"))
+        .args(["serve", "--port", "0", "--data"])
+        .arg(data)
+        .args(arguments)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let url = lines.find_map(|line| line.ok()?.split_once("http://").map(|(_, url)| url.to_owned())).unwrap();
+    std::thread::spawn(move || lines.for_each(drop));
+    let (base, key) = url.split_once("/?k=").unwrap();
+    Server { process, base: format!("http://{base}"), key: key.to_owned() }
+}
+
+impl Server {
+    async fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> Response {
+        casebook_runtime::tls::install();
+        let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
+        let request = client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key);
+        request.header("content-type", "application/json").body(body).send().await.unwrap()
+    }
+
+    async fn get(&self, path: &str) -> Value {
+        let answer = self.ask(Method::GET, path, Vec::new()).await;
+        assert_eq!(answer.status(), 200, "{path}");
+        body(answer).await
+    }
+
+    async fn launch(&self, body: &Value) -> (u16, Value) {
+        let answer = self.ask(Method::POST, "/investigations", body.to_string().into_bytes()).await;
+        (answer.status().as_u16(), self::body(answer).await)
+    }
+
+    async fn closed(&self, id: &str) -> Value {
+        for _ in 0..1_200 {
+            let now = self.get(&format!("/investigations/{id}")).await;
+            if now["closed"].is_string() {
+                return now;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("{id} does not end");
+    }
+}
+
+async fn body(answer: Response) -> Value {
+    serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
+    let data = tempfile::tempdir().unwrap();
+    let case = case();
+    let evidence = case.join("evidence");
+    let server =
+        serve(data.path(), &["--evidence", evidence.to_str().unwrap(), "--team", case.join("team").to_str().unwrap()]);
+    let alert: Value = serde_json::from_str(&std::fs::read_to_string(case.join("alert.json")).unwrap()).unwrap();
+    let (status, first) = server.launch(&json!({"alert": alert})).await;
+    assert_eq!((status, &first["fresh"]), (201, &json!(true)));
+    let (status, same) = server.launch(&json!({"alert": alert})).await;
+    assert_eq!((status, &same["investigation"], &same["fresh"]), (200, &first["investigation"], &json!(false)));
+
+    let upload =
+        body(server.ask(Method::POST, "/uploads", Vec::new()).await).await["upload"].as_str().unwrap().to_owned();
+    for name in ["..%2f..%2fx", "a%2f..%2fb", ".hidden", "a%5cb", "a%00b", "%2fetc%2fpasswd"] {
+        let refused = server.ask(Method::PUT, &format!("/uploads/{upload}/files/{name}"), b"x".to_vec()).await;
+        assert!([404, 422].contains(&refused.status().as_u16()), "{name}: {}", refused.status());
+    }
+    let log = std::fs::read(evidence.join("auth.log")).unwrap();
+    let place = format!("/uploads/{upload}/files/host/auth.log");
+    let put = |log: Vec<u8>| server.ask(Method::PUT, &place, log);
+    assert_eq!(put(log.clone()).await.status(), 201);
+    assert_eq!(put(log.clone()).await.status(), 422, "a file is uploaded once");
+    assert_eq!(std::fs::read(data.path().join("uploads").join(&upload).join("host/auth.log")).unwrap(), log);
+    let sources = server.get("/sources").await;
+    assert!(sources["items"].as_array().unwrap().iter().any(|one| one["name"] == upload.as_str()), "{sources}");
+    let (status, other) = server.launch(&json!({"alert": alert, "source": upload})).await;
+    assert_eq!(status, 201);
+    assert_ne!(other["investigation"], first["investigation"], "other evidence is another investigation");
+    assert_eq!(server.launch(&json!({"alert": alert, "source": "/etc"})).await.0, 422);
+
+    let first = first["investigation"].as_str().unwrap();
+    assert_eq!(server.closed(first).await["verdict"], "false_positive");
+    server.closed(other["investigation"].as_str().unwrap()).await;
+    let around = server.get(&format!("/investigations/{first}/context?file=auth.log&line=11&limit=5")).await;
+    let records = around["records"].as_array().unwrap();
+    assert!(records.iter().any(|one| one["file"] == "auth.log" && one["line"] == 11), "{around}");
+    let list = server.get("/investigations?limit=1").await;
+    let next = server.get(&format!("/investigations?limit=1&cursor={}", list["next"].as_str().unwrap())).await;
+    assert_ne!(list["items"][0]["id"], next["items"][0]["id"]);
+    assert_eq!(next["next"], Value::Null);
+    drop(server);
+
+    // A server without evidence shows the same, and refuses alerts.
+    let reader = serve(data.path(), &[]);
+    assert_eq!(reader.get(&format!("/investigations/{first}")).await["verdict"], "false_positive");
+    assert_eq!(reader.launch(&json!({"alert": alert})).await.0, 409);
+    assert_eq!(reader.ask(Method::POST, "/uploads", Vec::new()).await.status(), 409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_shows_within_a_second_what_another_process_records() {
+    let data = tempfile::tempdir().unwrap();
+    let case = case();
+    let evidence = case.join("evidence");
+    let arguments = ["--evidence", evidence.to_str().unwrap()];
+    let writer = serve(data.path(), &arguments);
+    // The folder is taken, so the second server only shows.
+    let reader = serve(data.path(), &arguments);
+    let alert: Value = serde_json::from_str(&std::fs::read_to_string(case.join("alert.json")).unwrap()).unwrap();
+    assert_eq!(reader.launch(&json!({"alert": alert})).await.0, 409);
+    let (_, launched) = writer.launch(&json!({"alert": alert})).await;
+    let id = launched["investigation"].as_str().unwrap();
+    let client = Client::new();
+    let stream = client.get(format!("{}/api/v1/investigations/{id}/events", reader.base)).bearer_auth(&reader.key);
+    let answer = stream.header("accept", "text/event-stream").send().await.unwrap();
+    let mut chunks = answer.bytes_stream();
+    let (mut text, mut seen, mut late) = (String::new(), 0_u64, Vec::new());
+    while let Some(Ok(chunk)) = chunks.next().await {
+        let now = Timestamp::now();
+        text.push_str(&String::from_utf8_lossy(&chunk));
+        while let Some((event, rest)) = text.split_once("\n\n") {
+            if let Some(json) = event.lines().find_map(|line| line.strip_prefix("data: ")) {
+                let entry: Value = serde_json::from_str(json).unwrap();
+                seen += 1;
+                assert_eq!(entry["seq"], seen);
+                let at: Timestamp = entry["at"].as_str().unwrap().parse().unwrap();
+                late.push(now.duration_since(at).as_millis());
+            }
+            text = rest.to_owned();
+        }
+    }
+    let now = writer.get(&format!("/investigations/{id}")).await;
+    assert_eq!((now["seq"].as_u64(), now["closed"].is_string()), (Some(seen), true), "the stream ends with the case");
+    late.sort_unstable();
+    let most = late[late.len() * 95 / 100];
+    assert!(most < 1_000, "95 of 100 events were at most {most} ms late");
+}
