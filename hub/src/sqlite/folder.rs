@@ -33,7 +33,7 @@ pub(super) const PUT_AWAY: Duration = Duration::from_millis(500);
 /// What Casebook writes into a data folder. SQLite gives its other files the permissions of the database.
 const FILES: [&str; 8] =
     [LOCK, DATABASE, "casebook.db-wal", "casebook.db-shm", "index.lock", "index.db", "index.db-wal", "index.db-shm"];
-const FOLDERS: [&str; 3] = ["evidence", "cluster", "demo"];
+const FOLDERS: [&str; 4] = ["evidence", "cluster", "demo", "uploads"];
 
 fn not_writable(folder: &Path) -> impl Fn(std::io::Error) -> OpenError {
     |error| match error.kind() {
