@@ -78,7 +78,7 @@ impl Place {
         let row = serde_json::to_vec(&log.iter().map(brief).collect::<Vec<_>>()).unwrap();
         let database = self.database();
         database.execute("DELETE FROM events", []).unwrap();
-        let insert = "INSERT INTO events VALUES (1, ?1, 0, ?2)";
+        let insert = "INSERT INTO events (investigation, seq, form, entry) VALUES (1, ?1, 0, ?2)";
         database.execute(insert, params![i64::try_from(log.len()).unwrap(), row]).unwrap();
     }
 
