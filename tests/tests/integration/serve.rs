@@ -1,6 +1,7 @@
 //! `casebook serve` as a process: alerts, evidence and uploads over HTTP.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -93,6 +94,8 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
 
     let upload =
         body(server.ask(Method::POST, "/uploads", Vec::new()).await).await["upload"].as_str().unwrap().to_owned();
+    let kept = std::fs::metadata(data.path().join("uploads").join(&upload)).unwrap();
+    assert_eq!(kept.permissions().mode() & 0o077, 0, "others may enter the folder of the upload");
     for name in ["..%2f..%2fx", "a%2f..%2fb", ".hidden", "a%5cb", "a%00b", "%2fetc%2fpasswd"] {
         let refused = server.ask(Method::PUT, &format!("/uploads/{upload}/files/{name}"), b"x".to_vec()).await;
         assert!([404, 422].contains(&refused.status().as_u16()), "{name}: {}", refused.status());

@@ -12,22 +12,24 @@ pub struct Bar {
     pub href: Option<String>,
 }
 
-const WIDTH: f64 = 640.0;
+/// Beside another chart, and over the whole page.
+pub const HALF: f64 = 640.0;
+pub const WHOLE: f64 = 1200.0;
 const HEIGHT: f64 = 150.0;
 const LEFT: f64 = 44.0;
 const FLOOR: f64 = HEIGHT - 24.0;
 
 /// `classes` colours the series, the lowest first.
 #[must_use]
-pub fn bars(title: &str, bars: &[Bar], classes: &[&str], unit: &dyn Fn(f64) -> String) -> Markup {
+pub fn bars(title: &str, width: f64, bars: &[Bar], classes: &[&str], unit: &dyn Fn(f64) -> String) -> Markup {
     let top = round_up(bars.iter().map(|bar| bar.values.iter().sum::<f64>()).fold(0.0, f64::max));
-    let slot = (WIDTH - LEFT) / bars.len().max(1) as f64;
+    let slot = (width - LEFT) / bars.len().max(1) as f64;
     let thick = (slot * 0.62).min(46.0);
     html! {
-        svg.chart viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="group" aria-label=(title) {
+        svg.chart viewBox={ "0 0 " (width) " " (HEIGHT) } role="group" aria-label=(title) {
             @for share in [0.0, 0.5, 1.0] {
                 @let y = FLOOR - share * (FLOOR - 12.0);
-                line.grid x1=(LEFT) x2=(WIDTH) y1=(px(y)) y2=(px(y)) {}
+                line.grid x1=(LEFT) x2=(width) y1=(px(y)) y2=(px(y)) {}
                 text x=(LEFT - 6.0) y=(px(y + 4.0)) text-anchor="end" { (unit(top * share)) }
             }
             @for (n, bar) in bars.iter().enumerate() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
+use casebook_runtime::files;
 use casebook_runtime::process::blocking;
 use futures_util::StreamExt;
 use serde_json::json;
@@ -31,7 +32,7 @@ fn failed(error: &std::io::Error) -> Problem {
 pub(super) fn begin(app: &App) -> Result<Response, Problem> {
     let name = super::access::secret().map_err(|e| failed(&e))?;
     let name = format!("upload-{}", name.get(..12).unwrap_or_default());
-    std::fs::create_dir_all(folder(app)?.join(&name)).map_err(|e| failed(&e))?;
+    files::private_folder(&folder(app)?.join(&name)).map_err(|e| failed(&e))?;
     Ok(answer::json(StatusCode::CREATED, &json!({"upload": name})))
 }
 

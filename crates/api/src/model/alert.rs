@@ -8,6 +8,10 @@ pub const HOST: &[&str] =
 pub const USER: &[&str] = &["user", "username", "user_name", "account", "accountname", "principal", "login"];
 pub const TIME: &[&str] = &["event_time", "time", "timestamp", "@timestamp", "eventtime", "created", "detected_at"];
 
+pub const ABOUT: &[&str] = &["description", "message", "summary", "details", "note"];
+/// In characters.
+const LONG: usize = 300;
+
 /// The first text under one of these keys, nearest to the top. An object stands for its `name` or `hostname`.
 #[must_use]
 pub fn named(alert: &Alert, keys: &[&str]) -> Option<String> {
@@ -21,7 +25,7 @@ pub fn named(alert: &Alert, keys: &[&str]) -> Option<String> {
                 if keys.contains(&key.to_ascii_lowercase().as_str())
                     && let Some(text) = text(inner)
                 {
-                    return Some(one_line(&text, 80));
+                    return Some(one_line(&text, LONG));
                 }
                 below.push(inner);
             }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_hub::State;
-use casebook_protocol::{FindingId, InvestigationId, Recorded, Report, Reviewed, ToolCall};
+use casebook_protocol::{FindingId, InvestigationId, Recorded, Report, Reviewed, ToolCall, Usage};
 use casebook_report::words;
 use maud::{Markup, html};
 
@@ -74,6 +74,13 @@ impl Case<'_> {
     /// Calls by id.
     pub fn calls(&self) -> BTreeMap<&str, &ToolCall> {
         self.report.calls.iter().map(|call| (call.id.as_str(), call)).collect()
+    }
+
+    /// What it used, with the tasks under way.
+    pub fn used(&self) -> Usage {
+        let mut used = self.state.usage;
+        self.state.in_flight().for_each(|(task, _)| used += self.state.spent(task));
+        used
     }
 
     pub fn is_open(&self) -> bool {

@@ -93,7 +93,7 @@ pub fn page(frame: &Frame, recent: &[Row], listed: &Listed, all: u64, filter: &F
             @if frame.investigates { a.btn.main href="/launch" { (Icon::Launch.show()) "Investigate an alert" } }
         }
         div #tiles data-part { (tiles(frame, recent, filter)) }
-        @if recent.len() > 1 { section.card aria-labelledby="night" data-part #days { (days(frame, recent)) } }
+        @if let Some(days) = days(frame, recent) { section.card aria-labelledby="night" data-part #days { (days) } }
         section.stack aria-label="Cases" {
             (controls(filter))
             div.news { button.main #news type="button" hidden { "Show new cases" } }
@@ -141,8 +141,8 @@ fn tiles(frame: &Frame, rows: &[Row], filter: &Filter) -> Markup {
 
 const TONES: [&str; 4] = ["tg", "to", "tb", "tc"];
 
-/// Cases by day of opening, the last two weeks with cases.
-fn days(frame: &Frame, rows: &[Row]) -> Markup {
+/// Cases by day of opening, the last two weeks with cases; none for a single day.
+fn days(frame: &Frame, rows: &[Row]) -> Option<Markup> {
     let mut days: std::collections::BTreeMap<String, [f64; 4]> = std::collections::BTreeMap::new();
     for row in rows {
         let Some(opened) = row.opened else { continue };
@@ -157,6 +157,9 @@ fn days(frame: &Frame, rows: &[Row]) -> Markup {
         }
     }
     let names = ["benign or false", "inconclusive", "true positive", "open"];
+    if days.len() < 2 {
+        return None;
+    }
     let recent = days.len().saturating_sub(14);
     let chart: Vec<Bar> = days
         .into_iter()
@@ -168,10 +171,10 @@ fn days(frame: &Frame, rows: &[Row]) -> Markup {
             Bar { name, values: counts.to_vec(), label: format!("{day}: {}", shown.join(", ")), href: None }
         })
         .collect();
-    html! {
+    Some(html! {
         header { h2 #night { "Cases by day" } div.legend { @for (name, tone) in names.iter().zip(TONES) { span.(tone) { i {} b { (name) } } } } }
-        div.pad { (bars::bars("Cases by day and verdict", &chart, &TONES, &|n| format!("{n:.0}"))) }
-    }
+        div.pad { (bars::bars("Cases by day and verdict", bars::WHOLE, &chart, &TONES, &|n| format!("{n:.0}"))) }
+    })
 }
 
 fn controls(filter: &Filter) -> Markup {

@@ -66,7 +66,7 @@ fn coherence(frame: &Frame, all: &Insights) -> Markup {
     if chart.is_empty() {
         html! { p.soft { "No case is closed yet." } }
     } else {
-        bars::bars("Coherence of closed cases", &chart, &["c1"], &|n| format!("{n:.1}"))
+        bars::bars("Coherence of closed cases", bars::HALF, &chart, &["c1"], &|n| format!("{n:.1}"))
     }
 }
 

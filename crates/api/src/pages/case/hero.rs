@@ -5,6 +5,7 @@ use casebook_report::words;
 use maud::{Markup, html};
 
 use super::{Case, fact, usage_words};
+use crate::model::alert;
 use crate::pages::icon::Icon;
 use crate::pages::parts;
 
@@ -94,9 +95,12 @@ fn so_far(case: &Case<'_>) -> Markup {
     let credible = case.report.findings.iter().filter(|found| words::credible(found)).count();
     html! {
         p.verdict { (Icon::Spinner.show()) "No verdict yet" }
-        p.lead {
-            @if let Some(timeline) = &case.state.timeline { (case.with_links(|links| links.sentence(&casebook_protocol::one_line(&timeline.narrative, 420)))) }
-            @else { "The team has begun. The first Timeline follows the first Review." }
+        @if let Some(timeline) = &case.state.timeline {
+            p.lead { (case.with_links(|links| links.sentence(&casebook_protocol::one_line(&timeline.narrative, 420)))) }
+        }
+        @if let Some(text) = alert::named(&case.report.alert, alert::ABOUT) { div { p.label { "The alert says" } p { (text) } } }
+        @if let Some(question) = case.state.this_round().and_then(|round| round.question.as_ref()) {
+            div { p.label { "The team is asked" } p { (case.with_links(|links| links.sentence(&question.text))) } }
         }
         p.soft { (words::count(case.report.findings.len() as u64, "finding")) " so far, " (credible) " of them credible." }
     }
@@ -105,7 +109,8 @@ fn so_far(case: &Case<'_>) -> Markup {
 fn facts(case: &Case<'_>) -> Markup {
     let (report, state) = (case.report, case.state);
     let worked = case.row.opened.zip(state.closed.or(state.last_at)).map(|(from, to)| parts::length(between(from, to)));
-    let rests: usize = report.rests_on.len();
+    let used = case.used();
+    let rests = report.rests_on.len();
     html! {
         (phases(case))
         @if state.timeline.is_some() {
@@ -118,8 +123,8 @@ fn facts(case: &Case<'_>) -> Markup {
             (fact("Blind spots", &html! { (report.blind_spots.len()) }))
             (fact("Rules changed", &html! { (words::count(report.guards.len() as u64, "proposal")) }))
             @if let Some(worked) = worked { (fact("Took", &html! { (worked) })) }
-            (fact("Tool calls", &html! { span.num { (words::thousands(report.usage.total.tool_calls)) } }))
-            @if report.usage.total.model_calls > 0 { (fact("Cost", &html! { span.num { (words::money(report.usage.total.cost_micros)) } })) }
+            (fact("Tool calls", &html! { span.num { (words::thousands(used.tool_calls)) } }))
+            @if used.model_calls > 0 { (fact("Cost", &html! { span.num { (words::money(used.cost_micros)) } })) }
         }
         @if !report.blind_spots.is_empty() {
             details { summary { "What the team could not see" } ul.bullets { @for spot in &report.blind_spots { li { (spot) } } } }
@@ -156,7 +161,7 @@ fn now(case: &Case<'_>) -> Markup {
                     span.soft.small { (words::count(span.tool_calls as u64, "call")) ", " (parts::length(between(span.from, case.frame.now))) }
                 }
             }
-            span.soft.small { (usage_words(&case.state.usage)) }
+            span.soft.small { (usage_words(&case.used())) }
         }
     }
 }

@@ -45,7 +45,7 @@ fn work(case: &Case<'_>) -> Markup {
     let chart: Vec<Bar> = case.state.rounds.iter().map(bar).collect();
     let (title, unit): (_, &dyn Fn(f64) -> String) =
         if paid { ("Cost by round", &|n| format!("{n:.2}")) } else { ("Tool calls by round", &|n| format!("{n:.0}")) };
-    html! { section.card { header { h2 { (title) } span.soft.small { (usage_words(&case.state.usage)) } } div.pad { (bars::bars(title, &chart, &["c1"], unit)) } } }
+    html! { section.card { header { h2 { (title) } span.soft.small { (usage_words(&case.state.usage)) } } div.pad { (bars::bars(title, bars::HALF, &chart, &["c1"], unit)) } } }
 }
 
 const TONES: [&str; 3] = ["tg", "ts", "to"];
@@ -76,7 +76,7 @@ fn found(case: &Case<'_>) -> Markup {
     html! {
         section.card {
             header { h2 { "Findings by round" } div.legend { @for (tone, kind) in TONES.iter().zip(KINDS) { span.(tone) { i {} b { (kind) } } } } }
-            div.pad { (bars::bars("Findings by round", &chart, &TONES, &|n| format!("{n:.0}"))) }
+            div.pad { (bars::bars("Findings by round", bars::HALF, &chart, &TONES, &|n| format!("{n:.0}"))) }
         }
     }
 }
