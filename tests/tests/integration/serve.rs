@@ -104,7 +104,7 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
     let place = format!("/uploads/{upload}/files/host/auth.log");
     let put = |log: Vec<u8>| server.ask(Method::PUT, &place, log);
     assert_eq!(put(log.clone()).await.status(), 201);
-    assert_eq!(put(log.clone()).await.status(), 422, "a file is uploaded once");
+    assert_eq!(put(log.clone()).await.status(), 409, "a file is uploaded once");
     assert_eq!(std::fs::read(data.path().join("uploads").join(&upload).join("host/auth.log")).unwrap(), log);
     let sources = server.get("/sources").await;
     assert!(sources["items"].as_array().unwrap().iter().any(|one| one["name"] == upload.as_str()), "{sources}");
