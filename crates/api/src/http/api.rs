@@ -98,6 +98,9 @@ fn known(route: &Route, asked: &Asked) -> Result<(), Problem> {
         if text.is_empty() && matches!(parameter.kind, "needed" | "status" | "severity" | "verdict") {
             return Err(Problem::new(Kind::Unreadable, format!("expected a value in {}", parameter.name)));
         }
+        if parameter.kind == "boolean" && !["true", "false"].contains(&text.as_str()) {
+            return Err(Problem::new(Kind::Unreadable, format!("expected true or false in {}", parameter.name)));
+        }
         if let Some((least, most)) = parameter.range()
             && !text.parse::<u64>().is_ok_and(|number| (least..=most).contains(&number))
         {

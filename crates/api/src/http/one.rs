@@ -168,7 +168,7 @@ async fn result(app: &App, call: &Call, moment: &Moment) -> Result<Response, Pro
     let mut arguments = Map::new();
     for (name, text) in &call.asked.query {
         let value = match name.as_str() {
-            "count" => json!(text == "1" || text == "true"),
+            "count" => json!(text == "true"),
             name if numbers.contains(&name) => json!(read::number(&call.asked.query, name)?),
             _ => json!(text),
         };
