@@ -19,6 +19,9 @@ pub enum Trouble {
     #[error("investigation {0} not found")]
     Unknown(String),
     #[error("{0}")]
+    Broken(String),
+    /// Names files of the server, so that its text is for the log alone.
+    #[error("{0}")]
     Unreadable(String),
     #[error("this cursor is not from a page of this list")]
     Cursor,
@@ -37,6 +40,7 @@ impl From<HubError> for Trouble {
     fn from(error: HubError) -> Self {
         match error {
             HubError::Unknown(id) => Self::Unknown(id.to_string()),
+            error @ HubError::Broken { .. } => Self::Broken(error.to_string()),
             error => Self::Unreadable(error.to_string()),
         }
     }

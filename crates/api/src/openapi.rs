@@ -1,9 +1,11 @@
 //! The description of the API (OpenAPI 3.1), from the table of routes and the fields that clients may rely on.
 
+use casebook_index::Status;
+use casebook_protocol::{Severity, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::problem::Kind;
-use crate::routes::{Answer, Endpoint, ROUTES, Route, Verb};
+use crate::routes::{Answer, Endpoint, Parameter, ROUTES, Route, Verb};
 use Answer::{One, Other, Page};
 use Verb::{Post, Put};
 
@@ -37,19 +39,40 @@ pub fn openapi() -> Value {
     })
 }
 
+fn schema(parameter: &Parameter) -> Value {
+    let names = |all: Vec<&str>| json!({"type": "string", "enum": all});
+    if let Some((least, most)) = parameter.range() {
+        return json!({"type": "integer", "minimum": least, "maximum": most});
+    }
+    match parameter.kind {
+        "needed" => json!({"type": "string", "minLength": 1}),
+        "status" => names(Status::ALL.iter().map(|one| one.name()).collect()),
+        "severity" => names(Severity::ALL.iter().map(|one| one.name()).collect()),
+        "verdict" => names(Verdict::ALL.iter().map(|one| one.name()).collect()),
+        kind => json!({"type": kind}),
+    }
+}
+
 fn operation(route: &Route) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
     let path = route.public();
     for name in path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
-        let kind = if matches!(name, "seq" | "n") { "integer" } else { "string" };
-        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": {"type": kind}}));
+        let kind = if matches!(name, "seq" | "n") { "integer" } else { "needed" };
+        let schema = schema(&Parameter { name: "", kind, about: "" });
+        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
     }
     for one in route.query {
-        parameters
-            .push(json!({"name": one.name, "in": "query", "description": one.about, "schema": {"type": one.kind}}));
+        let required = matches!(one.kind, "needed" | "line");
+        parameters.push(json!({
+            "name": one.name, "in": "query", "required": required, "description": one.about, "schema": schema(one)
+        }));
     }
     let refer = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
     let content = match route.answer {
+        // Without parameters the whole result, to download.
+        One(name) if route.endpoint == Endpoint::Result => {
+            json!({"application/json": {"schema": refer(name)}, "text/plain": {"schema": {"type": "string"}}})
+        }
         One(name) => json!({"application/json": {"schema": refer(name)}}),
         Page(name) => {
             json!({"application/json": {"schema": {"type": "object", "required": ["items", "next"], "properties": {
@@ -62,7 +85,10 @@ fn operation(route: &Route) -> Value {
     if route.endpoint == Endpoint::Launch {
         responses.insert("200".into(), json!({"description": "the same alert was there", "content": content}));
     }
-    for kind in [Kind::SignIn, Kind::Host, Kind::Store].iter().chain(route.problems) {
+    for kind in [Kind::Unreadable, Kind::SignIn, Kind::Origin, Kind::Host, Kind::TooMany, Kind::Store]
+        .iter()
+        .chain(route.problems)
+    {
         let problem =
             json!({"description": kind.title(), "content": {"application/problem+json": {"schema": refer("Problem")}}});
         responses.entry(kind.status().to_string()).or_insert(problem);
@@ -79,7 +105,7 @@ fn operation(route: &Route) -> Value {
         Endpoint::Upload => json!({"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}),
         _ => return Value::Object(out),
     };
-    out.insert("requestBody".to_owned(), json!({"required": true, "content": body}));
+    out.insert("requestBody".to_owned(), json!({"required": route.endpoint == Endpoint::Launch, "content": body}));
     Value::Object(out)
 }
 
@@ -103,7 +129,8 @@ fn schemas() -> Value {
         "Investigation": object(&[("id", text()), ("title", text()), ("alert", text()), ("severity", maybe("string")), ("opened", maybe("string")),
             ("closed", maybe("string")), ("seq", number()), ("phase", text()), ("round", number()), ("under_way", list()), ("findings", number()),
             ("score", score()), ("verdict", maybe("string")), ("usage", any())]),
-        "Launch": object(&[("alert", any())]),
+        "Launch": {"type": "object", "required": ["alert"], "additionalProperties": false,
+            "properties": {"alert": any(), "source": {"type": "string", "description": "a name of /sources; the first unless given"}}},
         "Launched": object(&[("investigation", text()), ("fresh", json!({"type": "boolean"}))]),
         "Event": object(&[("v", number()), ("investigation", text()), ("seq", number()), ("at", time()), ("prev", text()), ("hash", text()),
             ("event", object(&[("type", text())]))]),

@@ -30,6 +30,7 @@ kinds! {
     NotKept = "not-kept", 404, "It was not kept", "Set keep_requests = true in the models file, and the next requests are kept.";
     Method = "method", 405, "This method is not allowed here", "See /api/v1/openapi.json for the methods of each path.";
     NotClosed = "not-closed", 409, "The investigation is not closed", "Wait for its end, or add partial=1 to get what is recorded so far.";
+    Exists = "exists", 409, "It is there already", "Use another name, or begin another upload.";
     NoTeam = "no-team", 409, "This server only reads", "Start it with --evidence DIR to investigate alerts.";
     TooLarge = "too-large", 413, "The request is too large", "An alert may have 1 MiB, an uploaded file 256 MiB.";
     Media = "media-type", 415, "The type of the content is not known here", "Send application/json.";
@@ -79,10 +80,14 @@ impl Problem {
 
 impl From<crate::cases::Trouble> for Problem {
     fn from(trouble: crate::cases::Trouble) -> Self {
-        let kind = match trouble {
+        let kind = match &trouble {
             crate::cases::Trouble::Unknown(_) => Kind::NotFound,
-            crate::cases::Trouble::Unreadable(_) => Kind::Store,
+            crate::cases::Trouble::Broken(_) => Kind::Store,
             crate::cases::Trouble::Cursor => Kind::Unreadable,
+            crate::cases::Trouble::Unreadable(why) => {
+                tracing::error!(why, "the records cannot be read");
+                return Self::new(Kind::Store, "the reason is in the log of the server");
+            }
         };
         Self::new(kind, trouble.to_string())
     }

@@ -23,7 +23,7 @@ impl Verb {
 #[derive(Debug, Clone, Copy)]
 pub struct Parameter {
     pub name: &'static str,
-    /// The type in JSON Schema.
+    /// A range of numbers, a set of names, or `string`.
     pub kind: &'static str,
     pub about: &'static str,
 }
@@ -72,11 +72,11 @@ macro_rules! table {
 table! {
     Investigations: Get "/investigations" => Page("Investigation"), [Unreadable],
         "Lists investigations, the newest first",
-        status: string "open, quiet, closed or broken",
-        severity: string "such as high",
-        verdict: string "such as true_positive; closed investigations alone",
+        status: status "open, quiet, closed or broken",
+        severity: severity "such as high",
+        verdict: verdict "such as true_positive; closed investigations alone",
         q: string "a text in title, alert, id, host or user",
-        limit: integer "at most so many items",
+        limit: limit "at most so many items",
         cursor: string "from `next` of the page before";
     Launch: Post "/investigations" => One("Launched"), [Unreadable NoTeam TooLarge Media Invalid],
         "Investigates an alert; waits for nothing";
@@ -86,7 +86,7 @@ table! {
     Events: Get "/investigations/{id}/events" => Page("Event"), [NotFound Unreadable],
         "The log. With `Accept: text/event-stream`: from `from` or after `Last-Event-ID`, and then live",
         from: integer "the first event; 1 unless given",
-        limit: integer "at most so many items",
+        limit: many "at most so many items",
         type: string "events of this type alone",
         task: string "events of this task alone";
     Event: Get "/investigations/{id}/events/{seq}" => One("Event"), [NotFound Unreadable],
@@ -94,7 +94,7 @@ table! {
     Journal: Get "/investigations/{id}/journal" => Page("Entry"), [NotFound Unreadable],
         "The Director's Journal",
         at: integer "as it was after this event",
-        limit: integer "at most so many items",
+        limit: limit "at most so many items",
         cursor: string "from `next` of the page before";
     Review: Get "/investigations/{id}/review" => One("Review"), [NotFound Unreadable],
         "The Critic's latest Review",
@@ -108,7 +108,7 @@ table! {
         label: string "such as highly-plausible",
         domain: string "of this Expert",
         round: integer "of this round",
-        limit: integer "at most so many items",
+        limit: limit "at most so many items",
         cursor: string "from `next` of the page before";
     Finding: Get "/investigations/{id}/findings/{finding}" => One("Finding"), [NotFound Unreadable],
         "One finding",
@@ -125,7 +125,7 @@ table! {
     Tasks: Get "/investigations/{id}/tasks" => Page("Task"), [NotFound Unreadable],
         "Tasks with begin and end",
         at: integer "as it was after this event",
-        limit: integer "at most so many items",
+        limit: limit "at most so many items",
         cursor: string "from `next` of the page before";
     Task: Get "/investigations/{id}/tasks/{task}" => One("Task"), [NotFound Unreadable],
         "One task";
@@ -138,7 +138,7 @@ table! {
     Calls: Get "/investigations/{id}/calls" => Page("Call"), [NotFound Unreadable],
         "Tool calls",
         task: string "of this task alone",
-        limit: integer "at most so many items",
+        limit: limit "at most so many items",
         cursor: string "from `next` of the page before";
     Call: Get "/investigations/{id}/calls/{call}" => One("Call"), [NotFound Unreadable],
         "One tool call";
@@ -147,31 +147,31 @@ table! {
         pointer: string "a JSON pointer",
         from_line: integer "the first line",
         to_line: integer "the last line",
-        offset: integer "the first byte",
+        offset: size "the first byte",
         length: integer "bytes",
         search: string "places of this text",
-        after: integer "search from this byte on",
+        after: size "search from this byte on",
         count: boolean "count items, or hits of `search`",
         by: string "count items by this field";
     Context: Get "/investigations/{id}/context" => One("Records"), [NotFound Invalid NoTeam],
         "Records around a record of the evidence",
-        file: string "the file of the record",
-        line: integer "its line",
-        seconds: integer "before and after it; 60 unless given",
-        limit: integer "at most so many items";
+        file: needed "the file of the record",
+        line: line "its line",
+        seconds: size "before and after it; 60 unless given",
+        limit: limit "at most so many items";
     Json: Get "/investigations/{id}/report.json" => One("Report"), [NotFound NotClosed],
         "The report",
-        partial: integer "1: also before the end";
+        partial: flag "1: also before the end";
     Markdown: Get "/investigations/{id}/report.md" => Other("text/markdown"), [NotFound NotClosed],
         "The report as Markdown",
-        partial: integer "1: also before the end";
+        partial: flag "1: also before the end";
     Html: Get "/investigations/{id}/report.html" => Other("text/html"), [NotFound NotClosed],
         "The report as one page, to download",
-        partial: integer "1: also before the end";
+        partial: flag "1: also before the end";
     Compare: Get "/compare" => One("Comparison"), [NotFound Unreadable],
         "What differs between two investigations",
-        a: string "the one",
-        b: string "the other";
+        a: needed "the one",
+        b: needed "the other";
     Insights: Get "/insights" => One("Insights"), [],
         "Numbers over all investigations";
     Sources: Get "/sources" => Page("Body"), [],
@@ -180,10 +180,28 @@ table! {
         "What holds in this server; no secret";
     Uploads: Post "/uploads" => One("Upload"), [NoTeam],
         "Begins an upload of evidence";
-    Upload: Put "/uploads/{upload}/files/{*path}" => One("File"), [NotFound Invalid TooLarge NoTeam],
+    Upload: Put "/uploads/{upload}/files/{*path}" => One("File"), [NotFound Exists Invalid TooLarge NoTeam],
         "Stores one file, at most 256 MiB";
     Notices: Get "/events" => Other("text/event-stream"), [TooMany],
         "A stream with a notice for each change of any investigation";
+}
+
+/// The largest number that every client reads without loss.
+pub const MOST: u64 = (1 << 53) - 1;
+
+impl Parameter {
+    /// The least and the greatest number; none if it is a text.
+    #[must_use]
+    pub fn range(&self) -> Option<(u64, u64)> {
+        match self.kind {
+            "integer" | "line" => Some((1, MOST)),
+            "size" => Some((0, MOST)),
+            "limit" => Some((1, 200)),
+            "many" => Some((1, 1_000)),
+            "flag" => Some((0, 1)),
+            _ => None,
+        }
+    }
 }
 
 impl Route {

@@ -155,7 +155,8 @@ impl Clauses {
 
     /// Rows of a rare word are found by the word. Of a common one, row after row is looked at, since a page is full soon.
     fn word(&mut self, db: &Connection, word: &str) -> Result<(), rusqlite::Error> {
-        if word.chars().count() >= TRIGRAM {
+        // A quoted word ends at a zero character.
+        if word.chars().count() >= TRIGRAM && !word.contains('\0') {
             let quoted = format!("\"{}\"", word.replace('"', "\"\""));
             let count = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ?1 LIMIT ?2)";
             let found: u32 = db.prepare_cached(count)?.query_row(params![quoted, COMMON], |row| row.get(0))?;

@@ -168,7 +168,7 @@ async fn filters_give_what_they_name_and_nothing_else() {
     assert_eq!(check(search("case-1"), &|row| row.investigation.as_str().starts_with("case-1")).await, 10);
     check(search("rd"), &|row| row.title == "Password spray").await;
     assert_eq!(check(search("07"), &|row| row.host.as_deref() == Some("web-07")).await, 1);
-    for hostile in ["\"", "a\"b", "%", "NEAR(x", "* OR title:x", "--"] {
+    for hostile in ["web\0", "\"", "a\"b", "%", "NEAR(x", "* OR title:x", "--"] {
         check(search(hostile), &|row| row.title.contains(hostile)).await;
     }
     assert_eq!(index.beginning("case-1", 4).unwrap().len(), 4);

@@ -24,8 +24,6 @@ use crate::problem::{Kind, Problem};
 use crate::routes::{Endpoint, ROUTES, Route, Verb};
 
 const PAGE: u64 = 50;
-const MOST: u64 = 200;
-const EVENTS: u64 = 1_000;
 
 /// A request with its parameters.
 pub(super) struct Call {
@@ -38,11 +36,8 @@ impl Call {
         self.path.get(name).map_or("", String::as_str)
     }
 
-    fn limit(&self, most: u64) -> Result<usize, Problem> {
+    fn limit(&self) -> Result<usize, Problem> {
         let wanted = read::number(&self.asked.query, "limit")?.unwrap_or(PAGE);
-        if !(1..=most).contains(&wanted) {
-            return Err(Problem::new(Kind::Unreadable, format!("expected a limit from 1 to {most}")));
-        }
         Ok(usize::try_from(wanted).unwrap_or(usize::MAX))
     }
 
@@ -92,17 +87,28 @@ async fn handle(app: Arc<App>, route: &'static Route, request: Request) -> Respo
     answered.await.unwrap_or_else(|problem| answer::problem(&app, &problem, &path, false))
 }
 
-/// A parameter that does not exist is a mistake of the client.
+/// A parameter that does not exist, or has no value of its kind, is a mistake of the client.
 fn known(route: &Route, asked: &Asked) -> Result<(), Problem> {
-    let allowed = |name: &String| route.query.iter().any(|one| one.name == name);
-    match asked.query.keys().find(|name| !allowed(name)) {
-        None => Ok(()),
-        Some(_) => {
+    for (name, text) in &asked.query {
+        let Some(parameter) = route.query.iter().find(|one| one.name == name) else {
             let names: Vec<&str> = route.query.iter().map(|one| one.name).collect();
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            Err(Problem::new(Kind::Unreadable, format!("a query parameter is not known; known: {names}")))
+            return Err(Problem::new(Kind::Unreadable, format!("a query parameter is not known; known: {names}")));
+        };
+        if text.is_empty() && matches!(parameter.kind, "needed" | "status" | "severity" | "verdict") {
+            return Err(Problem::new(Kind::Unreadable, format!("expected a value in {}", parameter.name)));
+        }
+        if parameter.kind == "boolean" && !["true", "false"].contains(&text.as_str()) {
+            return Err(Problem::new(Kind::Unreadable, format!("expected true or false in {}", parameter.name)));
+        }
+        if let Some((least, most)) = parameter.range()
+            && !text.parse::<u64>().is_ok_and(|number| (least..=most).contains(&number))
+        {
+            let detail = format!("expected a whole number from {least} to {most} in {}", parameter.name);
+            return Err(Problem::new(Kind::Unreadable, detail));
         }
     }
+    Ok(())
 }
 
 async fn dispatch(app: &Arc<App>, endpoint: Endpoint, call: Call, body: Body) -> Result<Response, Problem> {
@@ -140,7 +146,7 @@ async fn investigations(app: &App, call: &Call) -> Result<Response, Problem> {
         q: get("q"),
         after: get("cursor"),
     };
-    let limit = u32::try_from(call.limit(MOST)?).unwrap_or(u32::MAX);
+    let limit = u32::try_from(call.limit()?).unwrap_or(u32::MAX);
     let unknown = |name| Problem::new(Kind::Unreadable, format!("{name} has a value that does not exist"));
     let listed = app.cases.list(&filter.wanted(Sort::Newest, limit).map_err(unknown)?, app.clock.now()).await?;
     Ok(answer::json(StatusCode::OK, &json!({"items": listed.rows, "next": listed.next})))
@@ -153,7 +159,7 @@ pub(super) fn page<T: Serialize>(
     all: &[T],
     id: impl Fn(&T) -> String,
 ) -> Result<Response, Problem> {
-    let limit = if call.asked.get("limit").is_empty() { all.len().max(1) } else { call.limit(EVENTS)? };
+    let limit = if call.asked.get("limit").is_empty() { all.len().max(1) } else { call.limit()? };
     let after = call.asked.get("cursor");
     let start = match after {
         "" => 0,
@@ -176,7 +182,7 @@ async fn events(app: &Arc<App>, call: &Call) -> Result<Response, Problem> {
         let seen = header("last-event-id").and_then(|seen| seen.parse::<u64>().ok());
         return feed::one(app, &id, seen.map_or(from, |seen| seen + 1));
     }
-    let limit = call.limit(EVENTS)?;
+    let limit = call.limit()?;
     let moment = read::moment(app, id, None).await?;
     let (kind, task) = (call.asked.get("type"), call.asked.get("task"));
     let kept = |entry: &&Recorded| {
@@ -213,7 +219,11 @@ async fn launch(app: &App, call: &Call, body: Body) -> Result<Response, Problem>
     }
     let alert = fields.get("alert").filter(|alert| alert.is_object());
     let alert = alert.ok_or_else(|| Problem::new(Kind::Invalid, "/alert: expected an object"))?;
-    let source = fields.get("source").and_then(Value::as_str).unwrap_or_default();
+    let source = match fields.get("source") {
+        None => "",
+        Some(Value::String(name)) => name,
+        Some(_) => return Err(Problem::new(Kind::Invalid, "/source: expected a string")),
+    };
     let launched = super::forms::open(app, alert.to_string().as_bytes(), source).await?;
     let status = if launched.fresh { StatusCode::CREATED } else { StatusCode::OK };
     Ok(answer::json(status, &launched))

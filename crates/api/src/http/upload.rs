@@ -65,7 +65,7 @@ pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response,
     let folder = target.parent().ok_or_else(|| Problem::new(Kind::Invalid, "the path names no file"))?;
     tokio::fs::create_dir_all(folder).await.map_err(|e| failed(&e))?;
     let file = tokio::fs::File::create_new(&target).await.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Invalid, "this file was uploaded already"),
+        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Exists, "this file was uploaded already"),
         _ => failed(&e),
     })?;
     let written = write(file, body, FILE.min(WHOLE.saturating_sub(before))).await;
