@@ -12,13 +12,18 @@
   function replace(old, fresh) {
     if (old.outerHTML === fresh.outerHTML) return false;
     const unfolded = open(old);
-    const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
+    const held = old.contains(document.activeElement) ? document.activeElement : null;
     const left = old.scrollLeft;
     old.replaceWith(fresh);
     fresh.querySelectorAll("details > summary").forEach((one) => {
       if (unfolded.has(one.textContent)) one.parentElement.open = true;
     });
-    if (focused && $(focused)) $(focused).focus({ preventScroll: true });
+    if (held) {
+      // Links of rows have no id, but each leads to another page.
+      const mark = held.id ? `#${CSS.escape(held.id)}` : `a[href="${CSS.escape(held.getAttribute("href") || "")}"]`;
+      const same = fresh.matches(mark) ? fresh : fresh.querySelector(mark);
+      if (same) same.focus({ preventScroll: true });
+    }
     fresh.scrollLeft = left;
     return true;
   }
