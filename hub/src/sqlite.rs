@@ -98,6 +98,8 @@ impl SqliteStore {
         if !file.is_file() {
             return Err(OpenError::Empty { folder });
         }
+        // A person who may only read the folder cannot change its permissions.
+        let _ = folder::private(&folder);
         let connection = folder::reading(&file).and_then(|db| tables::version(&db).map(|found| (db, found)));
         let (connection, found) = connection.map_err(|error| OpenError::of_reader(&folder, &file, &error))?;
         match found.cmp(&tables::VERSION) {

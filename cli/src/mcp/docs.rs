@@ -60,7 +60,8 @@ const TOOLS: [(&str, &str, &str); 9] = [
     (
         "get_report",
         "The report: verdict, reasons, actions, Timeline, findings, open questions, blind spots. `markdown` (the default) \
-         is for reading; `json` contains everything, including every tool call, and can be very large. If the investigation \
+         is for reading; `json` contains everything, including every tool call, and can be very large. It has the first 400 \
+         characters of the arguments of a call; get_evidence has them whole. If the investigation \
          is not finished, the report says so and covers what is recorded so far.",
         r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string","description":"id of the investigation, or its beginning while that is unique"},"format":{"enum":["markdown","json"],"default":"markdown"}}}"#,
     ),

@@ -11,7 +11,7 @@ use casebook_agent::results::tools::looked;
 use casebook_agent::tools::Tools;
 use casebook_hub::archive::{self, Past};
 use casebook_hub::{HubError, State, Summary};
-use casebook_protocol::{ArtifactId, CallId, InvestigationId, Report, ToolCall, Toolset};
+use casebook_protocol::{ArtifactId, CallId, InvestigationId, Report, ToolCall, Toolset, one_line};
 use casebook_runtime::store::Store;
 use casebook_runtime::store::artifact_text;
 use serde::Deserialize;
@@ -164,7 +164,7 @@ impl Casebook {
                 let text = if finished { text } else { format!("{}{text}", unfinished(&state)) };
                 Ok(json!({"id": id, "finished": finished, "markdown": text}))
             }
-            "json" => Ok(json!({"id": id, "finished": finished, "report": report})),
+            "json" => Ok(json!({"id": id, "finished": finished, "report": brief(report)})),
             other => Err(format!("get_report: `format` must be markdown or json, not {other:?}")),
         }
     }
@@ -302,6 +302,16 @@ struct Evidence {
     id: String,
     call: Option<String>,
     artifact: Option<String>,
+}
+
+/// Characters of the arguments of a call in a report. Many clients refuse messages of more than 1 MiB.
+const ARGUMENTS: usize = 400;
+
+fn brief(mut report: Report) -> Report {
+    for call in &mut report.calls {
+        call.arguments = one_line(&call.arguments, ARGUMENTS);
+    }
+    report
 }
 
 #[async_trait]

@@ -63,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_version_5() {
+    fn golden_bytes_of_version_6() {
         let domain = Domain::new("network").unwrap();
-        assert_eq!(encode(&domain).unwrap(), b"\x00\x05\x07network");
+        assert_eq!(encode(&domain).unwrap(), b"\x00\x06\x07network");
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "expected a message of protocol version 5, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
+            "expected a message of protocol version 6, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
         );
     }
 
@@ -85,6 +85,6 @@ mod tests {
         left_over.push(0);
         assert!(decode::<Usage>(&left_over).is_err());
         assert!(decode::<Usage>(&[]).is_err());
-        assert!(decode::<Domain>(b"\x00\x05\x03A.b").is_err(), "an id is checked when it is read");
+        assert!(decode::<Domain>(b"\x00\x06\x03A.b").is_err(), "an id is checked when it is read");
     }
 }

@@ -75,8 +75,9 @@ fn number_before(text: &str, word: &str) -> usize {
 
 /// What an MCP client of this folder gets for each call.
 fn mcp(place: &Place, calls: &[(&str, Value)]) -> Vec<String> {
-    let mut command = place.command(&["mcp", "--evidence"]);
-    let mut server = command.arg(run::demo().join("evidence")).stdin(Stdio::piped()).spawn().unwrap();
+    let mut command = place.command(&["mcp"]);
+    command.arg("--evidence").arg(run::demo().join("evidence")).stdin(Stdio::piped());
+    let mut server = command.spawn().unwrap();
     let mut input = server.stdin.take().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     let mut send = |message: Value| writeln!(input, "{message}").unwrap();
@@ -190,6 +191,9 @@ fn a_user_who_may_not_write_to_the_folder_learns_what_to_do() {
     assert!(said.contains("which you may not write to") && said.contains("casebook export ID"), "{said}");
     mode(&data, 0o755);
     let writer = SqliteStore::open(&data).unwrap();
+    for name in ["casebook.db", "casebook.db-wal", "casebook.db-shm"] {
+        mode(&data.join(name), 0o644);
+    }
     mode(&data, 0o555);
     let (code, said) = list();
     assert!(code == Some(0) && said.contains("no investigations"), "beside a writer it can be read: {said}");
