@@ -170,8 +170,6 @@
   // ---- Buttons -----------------------------------------------------------------------------------------------
   document.addEventListener("click", (event) => {
     if (event.target.closest("#news")) location.reload();
-    const copy = event.target.closest("[data-copy]");
-    if (copy) navigator.clipboard.writeText($(copy.dataset.copy).textContent).then(() => say("copied"));
   });
 
   // ---- Keys: never with a modifier, never while typing ---------------------------------------------------------
@@ -184,7 +182,7 @@
     if (to) to.focus();
   }
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || localStorage.getItem("casebook-keys") === "off") return;
+    if (event.ctrlKey || event.altKey || event.metaKey || body.dataset.keys === "off") return;
     const where = event.target;
     if (/^(INPUT|TEXTAREA|SELECT|BUTTON|SUMMARY)$/.test(where.tagName)) { if (event.key === "Escape") where.blur(); return; }
     if (event.key === " " && where.tagName === "A") return;

@@ -1,22 +1,14 @@
 //! The table of the API: the router is built from it, and `docs/openapi.json` is written from it.
 
+use casebook_protocol::closed;
+
 use crate::problem::Kind;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verb {
-    Get,
-    Post,
-    Put,
-}
-
-impl Verb {
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Post => "post",
-            Self::Put => "put",
-        }
+closed! {
+    pub enum Verb {
+        Get = "get";
+        Post = "post";
+        Put = "put";
     }
 }
 

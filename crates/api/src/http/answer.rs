@@ -33,6 +33,7 @@ fn plain(app: &App) -> Frame {
         theme: Theme::System,
         zone: crate::model::zone::Zone::default(),
         now: app.clock.now(),
+        keys: true,
         here: "/".into(),
         investigates: app.investigates(),
         build: build(),

@@ -21,6 +21,7 @@ pub(super) struct Preferences {
     back: Option<String>,
     theme: Option<String>,
     zone: Option<String>,
+    keys: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -74,6 +75,9 @@ pub(super) async fn preferences(State(_): State<Arc<App>>, Form(wanted): Form<Pr
     };
     if let Some(name) = wanted.theme {
         set(format!("casebook_theme={}; {YEAR}", Theme::named(&name).name()));
+    }
+    if let Some(keys) = wanted.keys {
+        set(format!("casebook_keys={}; {YEAR}", if keys == "off" { "off" } else { "on" }));
     }
     if let Some(zone) = wanted.zone.and_then(|name| Zone::named(name.trim())) {
         // A slash is not a character of a cookie's value.

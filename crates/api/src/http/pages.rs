@@ -167,7 +167,7 @@ fn cited<'c>(case: &'c case::Case<'_>, text: &str) -> Option<call::Cited<'c>> {
     let (finding, number) = text.rsplit_once('.')?;
     let number: usize = number.parse().ok()?;
     let found = case.report.findings.iter().find(|found| found.finding.id.as_str() == finding)?;
-    Some(call::Cited { found, number, cited: found.citations.get(number.checked_sub(1)?)? })
+    Some(call::Cited { found, cited: found.citations.get(number.checked_sub(1)?)? })
 }
 
 async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {

@@ -25,6 +25,7 @@ pub(super) fn frame(app: &App, headers: &HeaderMap, uri: &Uri, query: &Query) ->
     Frame {
         theme: cookie("casebook_theme").map(|name| Theme::named(&name)).unwrap_or_default(),
         zone: zone.and_then(|name| Zone::named(&name)).unwrap_or_default(),
+        keys: cookie("casebook_keys").is_none_or(|keys| keys != "off"),
         now: app.clock.now(),
         here: uri.path_and_query().map(|all| all.as_str().to_owned()).unwrap_or_else(|| "/".into()),
         investigates: app.investigates(),

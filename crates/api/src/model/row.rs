@@ -1,7 +1,7 @@
 //! What a list shows of an investigation.
 
 use casebook_hub::State;
-use casebook_protocol::{Alert, InvestigationId, Phase, Score, Severity, Timestamp, Usage, Verdict, between};
+use casebook_protocol::{Alert, InvestigationId, Phase, Score, Severity, Timestamp, Usage, Verdict, between, closed};
 use serde::Serialize;
 
 use super::alert;
@@ -9,24 +9,12 @@ use super::alert;
 /// An open investigation without an event for so long is quiet, as in the index.
 const QUIET: std::time::Duration = std::time::Duration::from_secs(600);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    Broken,
-    Quiet,
-    Running,
-    Closed,
-}
-
-impl Standing {
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Broken => "broken",
-            Self::Quiet => "quiet",
-            Self::Running => "running",
-            Self::Closed => "closed",
-        }
+closed! {
+    pub enum Standing {
+        Broken = "broken";
+        Quiet = "quiet";
+        Running = "running";
+        Closed = "closed";
     }
 }
 

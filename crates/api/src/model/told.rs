@@ -1,51 +1,25 @@
 //! One line for each event.
 
-use casebook_protocol::{Event, one_line};
+use casebook_protocol::{Event, closed, one_line};
 use casebook_report::words;
 
 const TEXT: usize = 240;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Group {
-    Flow,
-    Call,
-    Model,
-    Journal,
-    Finding,
-    Review,
-    Timeline,
-    Rule,
-    End,
+closed! {
+    pub enum Group {
+        Flow = "flow";
+        Call = "tool call";
+        Model = "model call";
+        Journal = "journal";
+        Finding = "finding";
+        Review = "review";
+        Timeline = "timeline";
+        Rule = "rule";
+        End = "end";
+    }
 }
 
 impl Group {
-    pub const ALL: [Self; 9] = [
-        Self::Flow,
-        Self::Call,
-        Self::Model,
-        Self::Journal,
-        Self::Finding,
-        Self::Review,
-        Self::Timeline,
-        Self::Rule,
-        Self::End,
-    ];
-
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flow => "flow",
-            Self::Call => "tool call",
-            Self::Model => "model call",
-            Self::Journal => "journal",
-            Self::Finding => "finding",
-            Self::Review => "review",
-            Self::Timeline => "timeline",
-            Self::Rule => "rule",
-            Self::End => "end",
-        }
-    }
-
     #[must_use]
     pub const fn of(event: &Event) -> Self {
         match event {

@@ -16,8 +16,6 @@ const ROWS: usize = 60;
 
 pub struct Cited<'a> {
     pub found: &'a ReportFinding,
-    /// From 1.
-    pub number: usize,
     pub cited: &'a ReportCitation,
 }
 
@@ -82,7 +80,7 @@ fn verdict(case: &Case<'_>, one: &Cited<'_>) -> Markup {
                 span.soft { (one.cited.note) }
             }
             p { (case.with_links(|links| links.ids(std::slice::from_ref(&one.found.finding.id)))) ": " (case.with_links(|links| links.sentence(&one.found.finding.draft.claim))) }
-            p.small.soft { (words::capital(&words::cited(&one.cited.citation))) " at " code { (words::place(&one.cited.citation)) } @for record in one.cited.records.iter().take(4) { " · " span.mono { (parts::place(record)) } } }
+            p.small.soft { (words::capital(&words::cited(&one.cited.citation))) " at " code { (words::place(&one.cited.citation)) } @for record in one.cited.records.iter().take(4) { " · " span.mono { (words::record(record)) } } }
         }
     }
 }
@@ -169,7 +167,7 @@ fn context(case: &Case<'_>, around: &Value, cited: Option<&Cited<'_>>) -> Markup
     let quote = cited.map_or("", |one| one.quote());
     html! {
         section.card aria-labelledby="context" {
-            header { h2 #context { "In the log" } @if let Some(record) = record { span.soft.small.mono { (parts::place(record)) } } }
+            header { h2 #context { "In the log" } @if let Some(record) = record { span.soft.small.mono { (words::record(record)) } } }
             div.pad { ol.rows { @for one in items.iter().skip(place.saturating_sub(4)).take(9) { (row(case, one, false, is(one), if is(one) { quote } else { "" })) } } }
             @if let Some(record) = record { p.pad { a href={ "/evidence?id=" (case.id) "&file=" (super::fleet::encoded(&record.file)) "&line=" (record.line) } { "More records around it" } } }
         }

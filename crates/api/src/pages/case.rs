@@ -177,7 +177,11 @@ pub(crate) fn fact(name: &str, value: &Markup) -> Markup {
 }
 
 pub(crate) fn empty_yet(case: &Case<'_>, icon: Icon, title: &str, text: &str) -> Markup {
-    let text = if case.is_open() { text } else { "The investigation ended without it." };
+    let (title, text) = if case.is_open() {
+        (title, text)
+    } else {
+        (title.trim_end_matches(" yet"), "The investigation ended without it.")
+    };
     html! { div.card { (parts::empty(icon, title, text)) } }
 }
 

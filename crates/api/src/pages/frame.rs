@@ -1,35 +1,34 @@
 //! What all pages have: the navigation, the theme, the time zone, the state of the connection.
 
-use casebook_protocol::Timestamp;
+use casebook_protocol::{Timestamp, closed};
 use casebook_report::visible;
 use maud::{DOCTYPE, Markup, html};
 
 use super::icon::Icon;
 use crate::model::zone::Zone;
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Theme {
-    #[default]
-    System,
-    Light,
-    Dark,
+closed! {
+    #[derive(Default)]
+    pub enum Theme {
+        #[default]
+        System = "system";
+        Light = "light";
+        Dark = "dark";
+    }
 }
 
 impl Theme {
-    pub const ALL: [(Self, &'static str, Icon); 3] =
-        [(Self::System, "system", Icon::Screen), (Self::Light, "light", Icon::Sun), (Self::Dark, "dark", Icon::Moon)];
-
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self::ALL.iter().find(|(_, known, _)| *known == name).map(|(theme, ..)| *theme).unwrap_or_default()
+        Self::ALL.into_iter().find(|theme| theme.name() == name).unwrap_or_default()
     }
 
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn icon(self) -> Icon {
         match self {
-            Self::System => "system",
-            Self::Light => "light",
-            Self::Dark => "dark",
+            Self::System => Icon::Screen,
+            Self::Light => Icon::Sun,
+            Self::Dark => Icon::Moon,
         }
     }
 }
@@ -39,6 +38,8 @@ pub struct Frame {
     pub theme: Theme,
     pub zone: Zone,
     pub now: Timestamp,
+    /// Keys without a modifier act.
+    pub keys: bool,
     /// Path and query of the page, to come back to.
     pub here: String,
     /// This process investigates new alerts.
@@ -85,7 +86,7 @@ impl Frame {
                     link rel="stylesheet" href={ "/static/style.css?" (self.build) };
                     script src={ "/static/app.js?" (self.build) } defer {}
                 }
-                body data-live=(scope) data-id=(one) {
+                body data-live=(scope) data-id=(one) data-keys=(if self.keys { "on" } else { "off" }) {
                     a.skip href="#main" { "Skip to content" }
                     div.shell {
                         header.side {
@@ -118,7 +119,8 @@ impl Frame {
                 span { "Times in " a href="/settings#zone" { (self.zone.name) } }
                 form method="post" action="/preferences" aria-label="Theme" {
                     input type="hidden" name="back" value=(self.here);
-                    @for (theme, name, icon) in Theme::ALL {
+                    @for theme in Theme::ALL {
+                        @let (name, icon) = (theme.name(), theme.icon());
                         button.ghost name="theme" value=(name) aria-pressed=(if theme == self.theme { "true" } else { "false" }) title={ "Theme: " (name) } {
                             (icon.show()) span.sr { "Theme: " (name) }
                         }

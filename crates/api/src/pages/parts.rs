@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use casebook_protocol::{
-    Credibility, EntryKind, EventTime, FindingId, InvestigationId, RecordRef, Score, Severity, Timestamp, Verdict,
-    between,
+    Credibility, EntryKind, EventTime, FindingId, InvestigationId, Score, Severity, Timestamp, Verdict, between,
 };
 use casebook_report::words::{self, Piece};
 use maud::{Markup, html};
@@ -220,11 +219,6 @@ pub fn marked(text: &str, quotes: &[&str]) -> Markup {
         None => html! { (text) },
         Some((quote, (before, after))) => html! { (before) mark { (quote) } (after) },
     }
-}
-
-#[must_use]
-pub fn place(record: &RecordRef) -> String {
-    words::record(record)
 }
 
 /// An empty part of a page says why it is empty and what comes next.

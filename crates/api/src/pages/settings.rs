@@ -49,11 +49,17 @@ pub fn page(frame: &Frame, settings: &[(String, String)]) -> String {
             section.card { header { h2 { "Theme" } } div.pad {
                 form.row method="post" action="/preferences" {
                     input type="hidden" name="back" value="/settings";
-                    @for (theme, name, icon) in Theme::ALL { button name="theme" value=(name) aria-pressed=(if theme == frame.theme { "true" } else { "false" }) { (icon.show()) (casebook_report::words::capital(name)) } }
+                    @for theme in Theme::ALL { @let (name, icon) = (theme.name(), theme.icon()); button name="theme" value=(name) aria-pressed=(if theme == frame.theme { "true" } else { "false" }) { (icon.show()) (casebook_report::words::capital(name)) } }
                 }
             } }
             section.card { header { h2 { "This server" } } div.pad { dl.pairs.left { @for (name, value) in settings { dt { (name) } dd { (value) } } dt { "API" } dd { a href="/api/v1/openapi.json" { "openapi.json" } } } } }
-            section.card { header { h2 { "Keys" } } div.pad { dl.pairs.left { @for (key, does) in KEYS { dt { code { (key) } } dd { (does) } } } } }
+            section.card { header { h2 { "Keys" } } div.pad.stack {
+                form.row method="post" action="/preferences" {
+                    input type="hidden" name="back" value="/settings";
+                    @let (other, word) = if frame.keys { ("off", "Switch them off") } else { ("on", "Switch them on") };
+                    button name="keys" value=(other) { (word) }
+                }
+                dl.pairs.left { @for (key, does) in KEYS { dt { code { (key) } } dd { (does) } } } } }
         }
     };
     frame.page("Settings", "/settings", Live::Still, &body)

@@ -44,6 +44,7 @@ pub(crate) fn frame() -> Frame {
         theme: Theme::System,
         zone: Zone::default(),
         now: Noon.now(),
+        keys: true,
         here: "/".into(),
         investigates: true,
         build: "test",
@@ -108,7 +109,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     }
     let cited = report.findings.iter().find(|found| !found.citations.is_empty());
     if let Some(found) = cited {
-        let one = call::Cited { found, number: 1, cited: &found.citations[0] };
+        let one = call::Cited { found, cited: &found.citations[0] };
         let made =
             report.calls.iter().find(|call| call.id == *found.citations[0].citation.call()).unwrap_or(&report.calls[0]);
         let around =

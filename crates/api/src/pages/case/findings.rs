@@ -84,7 +84,7 @@ fn cite(case: &Case<'_>, found: &ReportFinding, n: usize, cited: &ReportCitation
                 div.row {
                     @if cited.holds { span.ok { "✓ holds" } } @else { span.no { "✗ does not hold" } }
                     @if let Some(record) = cited.records.first() {
-                        a.mono href=(href) { (parts::place(record)) }
+                        a.mono href=(href) { (words::record(record)) }
                         @if cited.records.len() > 1 { span.soft { "and " (cited.records.len() - 1) " more" } }
                     } @else { a href=(href) { (words::cited(&cited.citation)) } }
                 }

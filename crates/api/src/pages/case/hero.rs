@@ -58,7 +58,11 @@ fn answer(case: &Case<'_>) -> Markup {
         @if !report.ruling.missing.is_empty() {
             div.stack { h2 { "Missing" } (folded(&report.ruling.missing, "point", false, &|text| links.sentence(text))) }
         }
-        @if !report.ruling.grounds.is_empty() {
+        @if !report.open_questions.is_empty() {
+                div.stack { h2 { "Open questions" } (folded(&report.open_questions, "question", false, &|text| links.sentence(text))) }
+            }
+            @if !report.root_cause.is_empty() { details { summary { "Cause" } p { (links.sentence(&report.root_cause)) } } }
+            @if !report.ruling.grounds.is_empty() {
             details { summary { "Why this verdict: " (words::count(report.ruling.grounds.len() as u64, "ground")) }
                 ul.bullets { @for ground in &report.ruling.grounds { li { (links.sentence(ground)) } } }
             }

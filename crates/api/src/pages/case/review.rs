@@ -1,6 +1,7 @@
 //! The Critic's latest Review: what was proposed, and what the rules made of it.
 
 use casebook_protocol::Reviewed;
+use casebook_protocol::report::Disagreement;
 use casebook_report::words;
 use maud::{Markup, html};
 
@@ -26,13 +27,28 @@ pub fn show(case: &Case<'_>) -> Markup {
             header { h2 #summary { "Review of round " (review.round) } span.soft.small { (words::count(findings.len() as u64, "finding")) ", " (capped) " capped by rules" } }
             div.pad { p.lead { (case.with_links(|links| links.sentence(&review.summary))) } }
         }
-        @if !case.report.disagreements.is_empty() {
-            section.card aria-labelledby="disagree" {
-                header { h2 #disagree { "Where Expert and Critic differ" } span.count { (case.report.disagreements.len()) } }
-                div.pad { ul.bullets { @for one in case.report.disagreements.iter().take(20) { li { (case.with_links(|links| html! { (links.ids(&one.findings)) ": " (links.sentence(&one.about)) })) } } } }
+        @if !case.report.disagreements.is_empty() { (disagreements(case)) }
+        section.card aria-label="Scores" { div { @for one in &findings { (line(case, one)) } } }
+    }
+}
+
+/// Shown at once; the rest is folded.
+const SHOWN: usize = 4;
+
+fn disagreements(case: &Case<'_>) -> Markup {
+    let all = &case.report.disagreements;
+    let (first, rest) = all.split_at(SHOWN.min(all.len()));
+    let list = |part: &[Disagreement]| {
+        case.with_links(|links| html! { ul.bullets { @for one in part { li { (links.ids(&one.findings)) ": " (links.sentence(&one.about)) } } } })
+    };
+    html! {
+        section.card aria-labelledby="disagree" {
+            header { h2 #disagree { "Disagreements" } span.count { (all.len()) } }
+            div.pad.stack {
+                (list(first))
+                @if !rest.is_empty() { details { summary { (words::count(rest.len() as u64, "more disagreement")) } (list(rest)) } }
             }
         }
-        section.card aria-label="Scores" { div { @for one in &findings { (line(case, one)) } } }
     }
 }
 

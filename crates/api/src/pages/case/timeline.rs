@@ -154,8 +154,8 @@ fn source(case: &Case<'_>, event: &ReportEvent, record: &RecordRef) -> Markup {
     let first = found.next();
     html! {
         @match first {
-            Some((found, n, cited)) => { a.mono href=(quoted(case, found.finding.id.as_str(), n, &cited.citation)) { (Icon::File.show()) " " (parts::place(record)) } }
-            None => span.mono { (parts::place(record)) }
+            Some((found, n, cited)) => { a.mono href=(quoted(case, found.finding.id.as_str(), n, &cited.citation)) { (Icon::File.show()) " " (words::record(record)) } }
+            None => span.mono { (words::record(record)) }
         }
     }
 }
