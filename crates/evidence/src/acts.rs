@@ -7,19 +7,21 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, PoisonError};
 
-use casebook_protocol::{Act, ActKind, ActPart, Acts, Alert, Claim, MAX_ACTS, RecordRef, Timestamp};
-use serde_json::Value;
+use casebook_protocol::{Act, ActKind, ActPart, Acts, Alert, MAX_ACTS, RecordRef};
 
-use crate::facet::{Class, Facet};
+use crate::facet::Class;
 use crate::query::{Filter, scan};
 use crate::readings::Terms;
 use crate::{Catalog, ReadError, pointed};
 
 mod alerted;
+mod claim;
+mod keys;
 mod kind;
 mod origin;
 mod row;
 
+use keys::keys;
 use kind::{claimed, kind_of, kind_of_class};
 use row::Row;
 
@@ -306,49 +308,6 @@ impl Lister<'_> {
         }
         Ok(())
     }
-
-    /// Counts and lists the records of the claimed kind on the alerted host.
-    fn claim(
-        &mut self,
-        kind: ActKind,
-        told: &alerted::Told,
-        first: &[Row],
-        window: Option<(i64, i64)>,
-    ) -> Result<Claim, ReadError> {
-        let host = first.iter().find_map(|row| row.host()).or(told.host.as_deref()).map(str::to_ascii_lowercase);
-        if let Some((from, to)) = window {
-            let terms: Vec<String> = kind::terms(kind).iter().map(|term| (*term).to_owned()).collect();
-            let rows = self.rows(&terms, Some(from.saturating_sub(AROUND)), Some(to.saturating_add(AROUND)))?;
-            let there = |row: &&Row| match (&host, row.host()) {
-                (Some(host), Some(other)) => kind::same_host(host, other),
-                _ => true,
-            };
-            for row in rows.iter().filter(|row| kind_of(row) == Some(kind)).filter(there) {
-                self.add(ActPart::Claimed, kind, row);
-            }
-        }
-        let found = self.acts.values().filter(|act| act.kind == kind && act.part != ActPart::Origin).count() as u64;
-        let watched_by = match window {
-            Some(window) => self.watchers(kind, host.as_deref(), window),
-            None => Vec::new(),
-        };
-        Ok(Claim { kind, found, watched_by })
-    }
-
-    /// Sensors that a person confirmed to record this kind, with records before and after the activity.
-    fn watchers(&self, kind: ActKind, host: Option<&str>, (from, to): (i64, i64)) -> Vec<String> {
-        let nanoseconds = |at: Timestamp| i64::try_from(at.as_nanosecond()).unwrap_or(i64::MAX);
-        let covers = |source: &&crate::Source| {
-            let window = source.first_time.map(nanoseconds).zip(source.last_time.map(nanoseconds));
-            source.confirmed
-                && source.acts.contains(&kind)
-                && host.is_some_and(|host| source.hosts.iter().any(|name| kind::same_host(host, name)))
-                && window.is_some_and(|(first, last)| first <= from && last >= to)
-        };
-        let sensors: BTreeSet<String> =
-            self.catalog.sources().iter().filter(covers).map(|source| source.sensor.clone()).collect();
-        sensors.into_iter().collect()
-    }
 }
 
 const fn changes(kind: ActKind) -> bool {
@@ -375,40 +334,6 @@ fn end(key: &str, rows: &[Row], lives: &mut BTreeMap<String, Life>) {
         .filter(|at| *at > life.start.saturating_add(SECOND));
     if let Some(end) = ends.chain(again).filter(|at| *at >= life.start).min() {
         life.end = end;
-    }
-}
-
-/// Ids, paths, hashes and packages of the alerted occurrence and of the processes above it.
-fn keys<'r>(told: &alerted::Told, rows: impl Iterator<Item = &'r Row>) -> Vec<String> {
-    let mut keys: BTreeSet<String> = told.ids.iter().chain(&told.names).cloned().collect();
-    // Every system has them.
-    keys.retain(|name| !kind::is_interpreter(name));
-    for row in rows {
-        keys.extend(row.own.iter().filter(|key| !key.contains('#') && !key.starts_with(row::SESSION)).cloned());
-        keys.extend(row.hashes());
-        keys.extend(row.script().map(str::to_owned));
-        keys.extend(row.program().filter(|path| !kind::is_of_the_system(path)).map(str::to_owned));
-        keys.extend(kind::packages(row));
-        keys.extend([Facet::SrcIp, Facet::DstIp].iter().filter_map(|facet| row.facets.get(*facet)).map(str::to_owned));
-    }
-    keys.retain(|key| (3..=KEY_MAX).contains(&key.len()));
-    keys.into_iter().take(KEYS_MAX).collect()
-}
-
-/// Every text and number below a value, with its path.
-fn leaves(value: &Value, path: &str, depth: u8, sink: &mut dyn FnMut(&str, String)) {
-    match value {
-        _ if depth > 12 => {}
-        Value::Object(map) => map.iter().for_each(|(key, item)| {
-            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            leaves(item, &path, depth + 1, sink);
-        }),
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(n, item)| leaves(item, &format!("{path}.{n}"), depth + 1, sink));
-        }
-        Value::String(text) => sink(path, text.clone()),
-        Value::Number(number) => sink(path, number.to_string()),
-        Value::Bool(_) | Value::Null => {}
     }
 }
 

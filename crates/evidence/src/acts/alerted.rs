@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use casebook_protocol::{Alert, Timestamp};
 
-use super::leaves;
+use super::keys::leaves;
 use crate::facet::{Facet, Facets, epoch, last, process_keys, time_rank};
 
 #[derive(Debug, Default)]

@@ -2,8 +2,7 @@
 //! last sequence. A result is a subject that is written once. An artifact is a series of messages under its hash.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
@@ -12,18 +11,20 @@ use async_trait::async_trait;
 use casebook_protocol::{ArtifactId, Event, InvestigationId, Recorded, subject};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
-use tokio::time::Instant;
 
 use super::mac::{EXPECTED, signed};
 use super::stream::{one, taken};
 use super::{Connection, INLINE, REFERENCE, reason, streams};
 use crate::store::{Feed, Foreign, News, Once, Store, StoreError, follows, intact, read_events};
 
+mod patience;
+mod tip;
+
+use patience::Patience;
+use tip::{Tip, tip_of};
+
 /// Bytes of an artifact in one message. This must never change, since parts of two sizes do not fit together.
 const PART: usize = 512 * 1024;
-/// How long to wait for a server that does not answer a read.
-const PATIENCE: Duration = Duration::from_secs(600);
-const PAUSE: Duration = Duration::from_secs(1);
 pub(super) const LAST: &str = "Casebook-Last";
 pub(super) const HASH: &str = "Casebook-Hash";
 /// Header: the number of parts of an artifact, in its first part.
@@ -32,14 +33,6 @@ const PARTS: &str = "Casebook-Parts";
 const TRIES: usize = 100;
 /// The most messages of one log that are listed as foreign.
 const LISTED: usize = 1_000;
-
-/// The end of a log. `at` is the position of the last message on its subject in the stream, also if no Hub wrote it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Tip {
-    seq: u64,
-    at: u64,
-    hash: String,
-}
 
 enum Written {
     At(u64),
@@ -56,10 +49,6 @@ impl NatsStore {
     #[must_use]
     pub fn new(nats: Connection) -> Self {
         Self { nats, tips: Mutex::default(), foreign: Mutex::default() }
-    }
-
-    fn tips(&self) -> std::sync::MutexGuard<'_, HashMap<InvestigationId, Tip>> {
-        self.tips.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes a message if the last message of its subject has the sequence `expected`. Waits for a server that is away
@@ -154,42 +143,6 @@ impl NatsStore {
         }
     }
 
-    async fn tip(&self, investigation: &InvestigationId) -> Result<Tip, StoreError> {
-        let subject = subject::log(investigation);
-        match self.read(streams::LOG, &subject, None).await? {
-            None => return Ok(Tip::default()),
-            Some(message) if self.foreign_reason(&subject, &message).is_none() => return tip_of(&subject, &message),
-            Some(_) => {}
-        }
-        // The log ends before messages that no Hub wrote.
-        let mut tip = self.tips().get(investigation).cloned().unwrap_or_default();
-        while let Some(message) = self.read(streams::LOG, &subject, Some(tip.at + 1)).await? {
-            tip = match self.foreign_reason(&subject, &message) {
-                None => tip_of(&subject, &message)?,
-                Some(_) => Tip { at: message.sequence, ..tip },
-            };
-        }
-        Ok(tip)
-    }
-
-    fn skipped(&self) -> std::sync::MutexGuard<'_, HashMap<InvestigationId, Vec<Foreign>>> {
-        self.foreign.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps what was skipped, and warns of each message once.
-    fn keep_foreign(&self, investigation: &InvestigationId, found: Vec<Foreign>) {
-        let mut all = self.skipped();
-        let known = all.get(investigation).and_then(|known| known.last()).map_or(0, |last| last.sequence);
-        for Foreign { sequence, reason } in found.iter().filter(|foreign| foreign.sequence > known) {
-            tracing::warn!(%investigation, sequence, reason, "skipped a message in the log that no Hub wrote");
-        }
-        if found.is_empty() {
-            all.remove(investigation);
-        } else {
-            all.insert(investigation.clone(), found);
-        }
-    }
-
     /// The first message from a Hub on a subject of results, and the position of the last message before its end.
     async fn first_of_hub(&self, stream: &str, subject: &str) -> Result<(Option<StreamMessage>, u64), StoreError> {
         let mut at = 0;
@@ -201,15 +154,6 @@ impl NatsStore {
             }
         }
         Ok((None, at))
-    }
-
-    fn keep_tip(&self, investigation: &InvestigationId, tip: Tip, over: bool) {
-        let mut tips = self.tips();
-        if over {
-            tips.remove(investigation);
-        } else {
-            tips.insert(investigation.clone(), tip);
-        }
     }
 }
 
@@ -437,38 +381,5 @@ impl NatsStore {
                 return Err(failed(reason(&error)));
             }
         }
-    }
-}
-
-fn tip_of(subject: &str, message: &StreamMessage) -> Result<Tip, StoreError> {
-    let header = |name: &str| message.headers.get(name).map(|value| value.as_str().to_owned());
-    let seq = header(LAST).and_then(|text| text.parse().ok());
-    match (seq, header(HASH)) {
-        (Some(seq), Some(hash)) => Ok(Tip { seq, at: message.sequence, hash }),
-        _ => Err(StoreError::Corrupt {
-            what: format!("message {} on {subject}", message.sequence),
-            reason: format!("its headers {LAST} and {HASH} are missing: no Hub wrote it"),
-        }),
-    }
-}
-
-struct Patience {
-    end: Instant,
-    pause: Duration,
-}
-
-impl Patience {
-    fn new() -> Self {
-        Self { end: Instant::now() + PATIENCE, pause: Duration::from_millis(50) }
-    }
-
-    /// False if the limit is reached.
-    async fn wait(&mut self) -> bool {
-        if Instant::now() >= self.end {
-            return false;
-        }
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(PAUSE);
-        true
     }
 }

@@ -3,9 +3,11 @@ use proptest::prelude::*;
 use super::*;
 use casebook_protocol::{
     Act, ActKind, ActPart, Acts, Bearing, CallId, CheckedFinding, Citation, CitationCheck, Claim, Conclusion, Domain,
-    Entity, EntityKind, EventDraft, FindingDraft, FindingKind, Gap, GapKind, Locator, Precision, RecordRef, Ruling,
-    TimeBasis, Timestamp, Verdict, Weight,
+    Entity, EntityKind, EventTime, FindingDraft, FindingKind, Locator, Precision, RecordRef, Ruling, TimeBasis,
+    Timestamp, Verdict, Weight,
 };
+
+mod timeline;
 
 fn source(name: &str, on_subject_host: bool) -> (String, SourceInfo) {
     let info = SourceInfo {
@@ -155,15 +157,6 @@ fn review_judges_exactly_what_was_submitted() {
     assert_eq!(review.findings.len(), 2);
     assert_eq!(review.findings[1].score, Score::ZERO);
     assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::NotSubmitted, Rule::NotReviewed]);
-}
-
-fn draft(events: &[(&str, &[usize])]) -> TimelineDraft {
-    let domain = Domain::new("endpoint").unwrap();
-    let events = events.iter().map(|(text, ids)| EventDraft {
-        description: (*text).into(),
-        findings: ids.iter().map(|n| FindingId::of(1, &domain, *n)).collect(),
-    });
-    TimelineDraft { narrative: "n".into(), events: events.collect(), gaps: vec![], score: Score::clamped(0.8) }
 }
 
 fn half() -> Score {
@@ -331,50 +324,6 @@ fn one_credible_incriminating_finding_escalates() {
     assert_eq!(verdict(Shape::default(), 0.8), Verdict::Inconclusive);
 }
 
-#[test]
-fn timeline_text_with_a_new_fact_is_replaced() {
-    let known = known(&[Shape::default()], 0.8);
-    let (timeline, guards) =
-        timeline(1, 1, draft(&[("`thing1` happened from 10.0.0.1", &[1])]), &known, half(), &untied());
-    assert_eq!(timeline.events[0].description, "`thing1` happened");
-    assert_eq!(guards[0].rule, Rule::NewFact);
-}
-
-fn untied() -> Ties<'static> {
-    Ties { acts: None, alert: "" }
-}
-
-#[test]
-fn events_that_share_a_name_with_the_alert_stay_before_better_scored_ones() {
-    let shapes: Vec<Shape> = (0..100)
-        .map(|second| Shape { names: if second % 10 == 0 { "web-42" } else { "n1" }, second, ..Shape::default() })
-        .collect();
-    let mut known = known(&shapes, 0.9);
-    for finding in known.values_mut().filter(|f| f.finding.draft.entities.iter().any(|e| e.value == "web-42")) {
-        finding.score = Score::clamped(0.6);
-    }
-    let events: Vec<(String, [usize; 1])> = (1..=100).map(|n| (format!("`thing{n}` happened"), [n])).collect();
-    let events: Vec<(&str, &[usize])> = events.iter().map(|(text, ids)| (text.as_str(), &ids[..])).collect();
-    let (timeline, guards) =
-        timeline(1, 1, draft(&events), &known, half(), &Ties { acts: None, alert: r#"{"host":"web-42"}"# });
-    let kept = |timeline: &Timeline| {
-        let of = |e: &&TimelineEvent| known[&e.findings[0]].finding.draft.entities[0].value == "web-42";
-        timeline.events.iter().filter(of).count()
-    };
-    assert_eq!((timeline.events.len(), kept(&timeline)), (60, 10));
-    assert!(timeline.events.is_sorted_by_key(|e| e.time.at));
-    assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::TooManyEvents]);
-}
-
-#[test]
-fn gaps_over_three_are_dropped() {
-    let gap = Gap { kind: GapKind::Evidential, description: "x".into() };
-    let proposal = TimelineDraft { gaps: vec![gap; 5], ..draft(&[]) };
-    let (timeline, guards) = timeline(1, 1, proposal, &BTreeMap::new(), half(), &untied());
-    assert_eq!((timeline.gaps.len(), timeline.score.get()), (3, 0.29));
-    assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::TooManyGaps, Rule::EmptyTimeline]);
-}
-
 fn shapes() -> impl Strategy<Value = Vec<Shape>> {
     let one = (0..3usize, any::<bool>(), any::<bool>(), 0..4i64).prop_map(|(s, holds, fault, second)| Shape {
         sources: [vec![], vec!["a"], vec!["a", "b"]][s].clone(),
@@ -394,23 +343,6 @@ proptest! {
             prop_assert!(finding.checked.valid() || finding.score.get() <= CAP_UNSUPPORTED);
             prop_assert_eq!(finding.label, Credibility::of(finding.score));
         }
-    }
-
-    #[test]
-    fn timeline_is_ordered_and_names_each_finding_once(all in shapes(), picks in proptest::collection::vec(proptest::collection::vec(1..8usize, 0..4), 0..8)) {
-        let known = known(&all, 0.8);
-        let events: Vec<(&str, &[usize])> = picks.iter().map(|p| ("", p.as_slice())).collect();
-        let (timeline, _) = timeline(1, 1, draft(&events), &known, half(), &untied());
-        prop_assert!(timeline.events.is_sorted_by_key(|e| e.time.at));
-        let mut seen = BTreeSet::new();
-        for event in &timeline.events {
-            prop_assert!(!event.findings.is_empty());
-            for id in &event.findings {
-                prop_assert!(seen.insert(id.clone()));
-                prop_assert!(credible(&known[id], half()));
-            }
-        }
-        prop_assert!(timeline.gaps.len() <= MAX_GAPS);
     }
 }
 

@@ -1,11 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::tie::{shows, tied};
 use super::{credible, guard};
-use crate::account::{self, shows_key, urls_are_trusted};
-use crate::claim::has_word;
+use crate::account::{self, urls_are_trusted};
 use casebook_protocol::{
-    Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, EntityKind, FindingId, FindingKind, Guard, RecordRef,
-    Reviewed, Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,
+    Acts, Bearing, CheckedFinding, Citation, Claim, Conclusion, FindingId, FindingKind, Guard, RecordRef, Reviewed,
+    Rule, Ruling, Score, SourceInfo, Verdict, Weight, one_line, one_sentence,
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -119,37 +119,6 @@ fn accuses(finding: &Reviewed) -> bool {
         && draft.citations.iter().any(seen)
 }
 
-/// The findings that share a process, account, host, address or record with the alert, or with a finding that does.
-fn tied<'a>(credible: &[&'a Reviewed], docket: &Docket<'_>) -> Vec<&'a Reviewed> {
-    let alert = docket.alert.to_lowercase();
-    let names = |f: &Reviewed| -> BTreeSet<String> {
-        let draft = &f.finding.draft;
-        let thing = |kind: EntityKind| match kind {
-            EntityKind::Host
-            | EntityKind::User
-            | EntityKind::Address
-            | EntityKind::Process
-            | EntityKind::File
-            | EntityKind::Hash
-            | EntityKind::Session => true,
-            EntityKind::Name | EntityKind::Other => false,
-        };
-        let entities = draft.entities.iter().filter(|e| thing(e.kind)).map(|e| e.value.trim().to_lowercase());
-        entities.filter(|name| name.chars().count() >= 3).collect()
-    };
-    let acts = docket.acts.map(|acts| &acts.listed[..]).unwrap_or_default();
-    let of_an_act = |f: &Reviewed| {
-        let records = f.checked.records();
-        acts.iter().any(|act| records.iter().any(|r| r.file == act.record.file && r.line == act.record.line))
-    };
-    let (mut tied, mut others): (Vec<&Reviewed>, Vec<&Reviewed>) =
-        credible.iter().copied().partition(|f| of_an_act(f) || names(f).iter().any(|name| has_word(&alert, name)));
-    let near: BTreeSet<String> = tied.iter().flat_map(|f| names(f)).collect();
-    others.retain(|f| !names(f).is_disjoint(&near));
-    tied.extend(others);
-    tied
-}
-
 /// Marks the conclusion, so that a reader of the summary alone does not act on a rejected verdict.
 pub fn not_accepted(conclusion: &mut Conclusion, ruling: &Ruling) {
     if ruling.verdict == ruling.proposed || ruling.verdict.dismisses() {
@@ -206,7 +175,7 @@ fn dismissal<'a>(credible: &[&'a Reviewed], docket: &Docket<'a>, ruling: &mut Ru
             continue;
         }
         let by_code = docket.by_code.contains(id);
-        if !shows(finding, docket.acts) || !by_code && !names_some_of(finding, &alert) {
+        if docket.acts.is_some_and(|acts| !shows(finding, acts)) || !by_code && !names_some_of(finding, &alert) {
             doubts.unrelated.insert(id);
             continue;
         }
@@ -317,37 +286,6 @@ impl Doubts<'_> {
         }
         reasons
     }
-}
-
-/// What ties findings to the alert.
-#[derive(Debug, Clone, Copy)]
-pub struct Ties<'a> {
-    pub acts: Option<&'a Acts>,
-    /// The alert as text, in lower case.
-    pub alert: &'a str,
-}
-
-impl Ties<'_> {
-    /// How close a finding is to the alert: 2 if it cites an act or shows a key of the alerted occurrence, 1 if it
-    /// shares a name with the alert, else 0.
-    pub(super) fn of(&self, finding: &Reviewed) -> u8 {
-        let acts = self.acts.is_some() && shows(finding, self.acts);
-        if acts { 2 } else { u8::from(names_some_of(finding, self.alert)) }
-    }
-}
-
-/// True if the finding cites an act, or shows a key of the alerted occurrence or its cause.
-fn shows(finding: &Reviewed, acts: Option<&Acts>) -> bool {
-    let Some(acts) = acts else { return true };
-    let draft = &finding.finding.draft;
-    let records = finding.checked.records();
-    let act = |r: &RecordRef| acts.listed.iter().any(|a| a.record.file == r.file && a.record.line == r.line);
-    let quotes = draft.citations.iter().filter_map(|citation| match citation {
-        Citation::Literal { quote, .. } => Some(quote.as_str()),
-        Citation::Count { .. } | Citation::Aggregate { .. } | Citation::Absence { .. } => None,
-    });
-    let named = draft.entities.iter().map(|e| e.value.as_str());
-    records.iter().any(act) || quotes.chain(named).any(|text| shows_key(text, &acts.keys))
 }
 
 /// The quotation, if it has an address that the configuration does not trust.
