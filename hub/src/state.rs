@@ -162,8 +162,19 @@ impl State {
                     self.hashes.insert(finding.clone(), hashes.clone());
                 }
             }
-            Event::ActsListed { domain, acts } => drop(self.listed.insert(domain.clone(), acts.clone())),
-            Event::FilesListed { domain, files } => drop(self.files.insert(domain.clone(), files.clone())),
+            // A list is never taken back: another Expert may not have sent it because it was there.
+            Event::ActsListed { domain, acts } => {
+                let both = [self.listed.get(domain), Some(acts)];
+                let both = casebook_trust::account::merged(both.into_iter().flatten());
+                self.listed.extend(both.map(|both| (domain.clone(), both)));
+            }
+            Event::FilesListed { domain, files } => {
+                let known = self.files.entry(domain.clone()).or_default();
+                known.listed.extend(
+                    files.listed.iter().filter(|file| !known.listed.contains(file)).cloned().collect::<Vec<_>>(),
+                );
+                known.more = known.more.max(files.more);
+            }
             Event::Guarded { guard } => self.guarded(guard),
             Event::Reviewed { review } => {
                 self.in_round(review.round, |r| r.reviewed = true);

@@ -71,12 +71,12 @@ pub enum Event {
         round: u32,
         question: Question,
     },
-    /// The evidence of an Expert shows these acts. A later list of the same domain replaces it.
+    /// The evidence of an Expert shows these acts. A later list adds to it.
     ActsListed {
         domain: Domain,
         acts: Acts,
     },
-    /// The evidence files that an Expert read, with their hashes. A later list of the same domain replaces it.
+    /// The evidence files that an Expert read, with their hashes. A later list adds to it.
     FilesListed {
         domain: Domain,
         files: Files,

@@ -19,8 +19,10 @@ impl Lister<'_> {
         window: Option<(i64, i64)>,
     ) -> Result<Claim, ReadError> {
         let host = first.iter().find_map(|row| row.host()).or(told.host.as_deref()).map(str::to_ascii_lowercase);
+        let terms: Vec<String> = kind::terms(kind).iter().map(|term| (*term).to_owned()).collect();
+        // A kind that is not searched for can be there without being found.
+        let searched = !terms.is_empty();
         if let Some((from, to)) = window {
-            let terms: Vec<String> = kind::terms(kind).iter().map(|term| (*term).to_owned()).collect();
             let rows = self.rows(&terms, Some(from.saturating_sub(AROUND)), Some(to.saturating_add(AROUND)))?;
             let there = |row: &&Row| match (&host, row.host()) {
                 (Some(host), Some(other)) => kind::same_host(host, other),
@@ -32,8 +34,8 @@ impl Lister<'_> {
         }
         let found = self.acts.values().filter(|act| act.kind == kind && act.part != ActPart::Origin).count() as u64;
         let watched_by = match window {
-            Some(window) => self.watchers(kind, host.as_deref(), window),
-            None => Vec::new(),
+            Some(window) if searched => self.watchers(kind, host.as_deref(), window),
+            _ => Vec::new(),
         };
         Ok(Claim { kind, found, watched_by })
     }
