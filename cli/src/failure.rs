@@ -70,6 +70,7 @@ impl From<IndexError> for Failure {
             IndexError::Store(error) => error.into(),
             IndexError::Cursor(_) => Self::usage(error, "run the same command without --cursor"),
             IndexError::Database { .. } => Self::failed(error, "the index holds nothing that is not in the store"),
+            IndexError::Full(_) => Self::failed(error, "free some space, then try again"),
             IndexError::Stalled(_) => Self::failed(error, "then run the same command again"),
         }
     }
@@ -155,6 +156,11 @@ impl Failure {
             what: what.to_string(),
             advice: "this is a defect of casebook; recorded results are safe; please report it".into(),
         }
+    }
+
+    /// The system has no random numbers.
+    pub fn random(error: &std::io::Error) -> Self {
+        Self::failed(error, "make it readable for casebook")
     }
 
     #[must_use]

@@ -54,10 +54,14 @@ impl Home {
     pub fn reading(folder: &Path) -> Result<Self, Failure> {
         exists(folder)?;
         let store = match SqliteStore::read(folder) {
-            Err(OpenError::Older { .. } | OpenError::Empty { .. }) => {
-                drop(SqliteStore::open(folder)?);
-                SqliteStore::read(folder)?
-            }
+            Err(OpenError::Older { .. } | OpenError::Empty { .. }) => match SqliteStore::open(folder) {
+                // A writer that just began makes the tables.
+                Err(OpenError::Locked { .. }) => SqliteStore::read(folder)?,
+                converted => {
+                    drop(converted?);
+                    SqliteStore::read(folder)?
+                }
+            },
             store => store?,
         };
         Ok(Self::with(folder, Arc::new(store)))
@@ -93,7 +97,10 @@ impl Home {
         match self.server.as_ref().and_then(|server| server.nats.as_deref()) {
             None => self.folder.clone(),
             Some(url) => {
-                let name: String = sha256_hex(url.as_bytes()).chars().take(16).collect();
+                // What is skipped as foreign depends on the key.
+                let key = self.server.as_ref().and_then(|server| server.mac_key_file.as_deref());
+                let key = key.and_then(|file| std::fs::read(file).ok()).map(|key| sha256_hex(&key)).unwrap_or_default();
+                let name: String = sha256_hex(format!("{url}\n{key}").as_bytes()).chars().take(16).collect();
                 self.folder.join("servers").join(name)
             }
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use casebook_hub::archive;
 use casebook_hub::{HubError, State};
-use casebook_index::{Counts, Index, IndexError, Wanted};
+use casebook_index::{Counts, Figures, Index, IndexError, Wanted};
 use casebook_protocol::{ArtifactId, InvestigationId, Recorded, Timestamp};
 use casebook_runtime::store::{Feed, News, Store, StoreError};
 
@@ -136,6 +136,11 @@ impl Cases {
     /// How many there are, as of the last list.
     pub fn counts(&self) -> Result<Counts, Trouble> {
         Ok(self.index.counts()?)
+    }
+
+    /// Numbers over all investigations, as of the last list.
+    pub fn numbers(&self) -> Result<(Figures, BTreeMap<String, u64>, Counts), Trouble> {
+        Ok((self.index.figures(None, None)?, self.index.verdicts()?, self.index.counts()?))
     }
 
     pub async fn read(&self, id: &InvestigationId) -> Result<Arc<Held>, Trouble> {

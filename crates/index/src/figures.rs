@@ -12,6 +12,13 @@ pub struct Figures {
     /// How often each rule changed a proposal.
     pub rules: BTreeMap<String, u64>,
     pub tools: BTreeMap<String, ToolFigures>,
+    /// Submitted findings, and findings that a verdict rests on, by Expert.
+    pub findings: BTreeMap<String, u64>,
+    pub cited: BTreeMap<String, u64>,
+    /// What the finished tasks of each role used.
+    pub roles: BTreeMap<String, Usage>,
+    /// Finished tasks by model or analyst.
+    pub players: BTreeMap<String, u64>,
     /// By role, then by the name of the model.
     pub models: BTreeMap<String, BTreeMap<String, ModelFigures>>,
 }
@@ -54,6 +61,12 @@ impl Figures {
             add_counts(self.labels.entry(expert.clone()).or_default(), labels);
         }
         add_counts(&mut self.rules, &other.rules);
+        add_counts(&mut self.findings, &other.findings);
+        add_counts(&mut self.cited, &other.cited);
+        add_counts(&mut self.players, &other.players);
+        for (role, usage) in &other.roles {
+            *self.roles.entry(role.clone()).or_default() += *usage;
+        }
         for (tool, figures) in &other.tools {
             let ours = self.tools.entry(tool.clone()).or_default();
             ours.calls += figures.calls;

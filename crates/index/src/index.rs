@@ -1,9 +1,10 @@
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use casebook_protocol::{InvestigationId, Timestamp};
+use casebook_protocol::Timestamp;
 use casebook_runtime::files;
 use casebook_runtime::store::{Feed, Store, StoreError};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -11,23 +12,27 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::database::{self, Progress, Tables};
 use crate::figures::Figures;
 use crate::query::{self, Counts, Page, Wanted};
-use crate::row::Row;
 
 const FILE: &str = "index.db";
 const LOCK: &str = "index.lock";
 /// How often to look at what another process folds, and how long it may make no progress.
 const LOOK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often, and after which pauses, an append that cannot be read is read again: a replica may not have it yet.
+const AGAIN: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("cannot use the index of investigations {}: {reason}; delete it, it is made again", file.display())]
+    #[error("cannot use the index of investigations {}: {reason}; delete it; it will be rebuilt", file.display())]
     Database { file: PathBuf, reason: String },
+    #[error("the disk of the index of investigations {} is full", .0.display())]
+    Full(PathBuf),
     #[error("the cursor {0:?} is not of this list; begin again without a cursor")]
     Cursor(String),
-    #[error("another process makes the index of investigations in {} and has stopped; end it", .0.display())]
+    #[error("another process is building the index of investigations in {} and has stalled; stop that process", .0.display())]
     Stalled(PathBuf),
 }
 
@@ -37,103 +42,136 @@ pub struct Index(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Empty if it is in memory.
-    folder: PathBuf,
     open: Mutex<Open>,
+    /// One fold at a time in this process. True if the position was found in the store.
+    folding: tokio::sync::Mutex<bool>,
 }
 
 #[derive(Debug)]
 struct Open {
     connection: Connection,
-    role: Role,
-    /// The position was found in the store.
-    checked: bool,
+    /// None if it is in memory.
+    folder: Option<PathBuf>,
 }
 
-#[derive(Debug)]
-enum Role {
-    /// Holds the lock; `None` in memory.
-    Writer(#[allow(dead_code, reason = "released when dropped")] Option<File>),
-    Reader,
+impl Open {
+    fn in_memory() -> Result<Self, rusqlite::Error> {
+        let mut connection = Connection::open_in_memory()?;
+        database::reset(&mut connection)?;
+        Ok(Self { connection, folder: None })
+    }
+
+    fn error(&self, error: &rusqlite::Error) -> IndexError {
+        wrong(self.folder.as_deref().unwrap_or(Path::new("")), error)
+    }
 }
 
 impl Index {
-    /// Opens the index in `folder`, and creates it if it is missing or cannot be used. If the folder cannot be written to,
-    /// or if another version of this program keeps its index there, the index is in memory.
+    /// Opens the index in `folder`, and creates it if it is missing or cannot be used. If the folder cannot be written
+    /// to, the index is in memory.
     pub fn open(folder: &Path) -> Result<Self, IndexError> {
         let opened = files::private_folder(folder).ok().and_then(|()| in_folder(folder).transpose()).transpose();
         match opened.map_err(|error| wrong(folder, &error))? {
-            Some(open) => Ok(Self(Arc::new(Inner { folder: folder.to_path_buf(), open: Mutex::new(open) }))),
+            Some(connection) => Ok(Self::of(Open { connection, folder: Some(folder.to_path_buf()) })),
             None => Self::in_memory(),
         }
     }
 
     pub fn in_memory() -> Result<Self, IndexError> {
-        let made = Connection::open_in_memory().and_then(|mut connection| {
-            database::reset(&mut connection)?;
-            Ok(Open { connection, role: Role::Writer(None), checked: true })
-        });
-        let open = Mutex::new(made.map_err(|error| wrong(Path::new(""), &error))?);
-        Ok(Self(Arc::new(Inner { folder: PathBuf::new(), open })))
+        Open::in_memory().map(Self::of).map_err(|error| wrong(Path::new(""), &error))
     }
 
-    /// Folds what the store has and the index does not, or waits until the process that holds the lock has done so.
+    fn of(open: Open) -> Self {
+        Self(Arc::new(Inner { open: Mutex::new(open), folding: tokio::sync::Mutex::new(false) }))
+    }
+
+    /// Folds what the store has and the index does not. One process at a time folds. On a full disk the index goes on in
+    /// memory.
     pub async fn catch_up(&self, store: &dyn Store) -> Result<(), IndexError> {
-        let target = store.end().await?;
-        let mut seen = (0, Instant::now());
-        loop {
-            if self.become_writer()? {
-                return self.fold(store).await;
+        let mut checked = self.0.folding.lock().await;
+        match self.folded(store, &mut checked).await {
+            Err(IndexError::Full(file)) => {
+                tracing::warn!(file = %file.display(), "the disk is full; the index of investigations is kept in memory");
+                self.forget()?;
+                self.fold(store).await
             }
-            let position = self.position()?;
-            if position >= target {
+            folded => folded,
+        }
+    }
+
+    async fn folded(&self, store: &dyn Store, checked: &mut bool) -> Result<(), IndexError> {
+        let _lock = self.locked().await?;
+        // Another version of this program may have made it again in between.
+        if self.with(|db| database::tables(db))? != Tables::Current {
+            self.forget()?;
+        }
+        if !*checked {
+            self.check(store).await?;
+            *checked = true;
+        }
+        self.fold(store).await
+    }
+
+    async fn fold(&self, store: &dyn Store) -> Result<(), IndexError> {
+        loop {
+            let after = self.position()?;
+            let feed = readable(store, after).await?;
+            if feed.position == after {
                 return Ok(());
             }
+            self.take(after, feed).await?;
+        }
+    }
+
+    /// The lock of the folder; none in memory. Waits while the process that has it makes progress.
+    async fn locked(&self) -> Result<Option<File>, IndexError> {
+        let Some(folder) = self.0.lock().folder.clone() else { return Ok(None) };
+        let mut seen = (self.position()?, Instant::now());
+        loop {
+            match locked(&folder) {
+                Ok(Some(lock)) => return Ok(Some(lock)),
+                Ok(None) => {}
+                Err(source) => {
+                    return Err(IndexError::Database { file: folder.join(LOCK), reason: source.to_string() });
+                }
+            }
+            let position = self.position()?;
             if position != seen.0 {
                 seen = (position, Instant::now());
             } else if seen.1.elapsed() > PATIENCE {
-                return Err(IndexError::Stalled(self.0.folder.clone()));
+                return Err(IndexError::Stalled(folder));
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    async fn fold(&self, store: &dyn Store) -> Result<(), IndexError> {
-        self.check(store).await?;
-        loop {
-            let after = self.position()?;
-            let feed = store.feed(after).await?;
-            if feed.position == after {
-                return Ok(());
-            }
-            self.take(feed).await?;
-        }
+    /// Goes on in memory, from the beginning.
+    fn forget(&self) -> Result<(), IndexError> {
+        let mut open = self.0.lock();
+        *open = Open::in_memory().map_err(|error| open.error(&error))?;
+        Ok(())
     }
 
     /// Begins again if the index is of another store.
     async fn check(&self, store: &dyn Store) -> Result<(), IndexError> {
-        if self.0.lock().checked {
-            return Ok(());
-        }
-        let Progress { at, hash, .. } = self.with(|db| database::progress(db))?;
+        let Progress { at, hash, position } = self.with(|db| database::progress(db))?;
         let same = match at {
-            0 => true,
+            0 => position == 0,
             at => {
                 let feed = store.feed(at - 1).await?;
                 feed.appended.first().is_some_and(|one| one.position == at && database::hash(one) == hash)
             }
         };
         if !same {
-            tracing::info!(folder = %self.0.folder.display(), "the index of investigations is of another store; it is made again");
+            tracing::info!("the index of investigations is of another store; it is being rebuilt");
             self.with(database::reset)?;
         }
-        self.0.lock().checked = true;
         Ok(())
     }
 
-    async fn take(&self, feed: Feed) -> Result<(), IndexError> {
+    async fn take(&self, after: u64, feed: Feed) -> Result<(), IndexError> {
         let index = self.clone();
-        let folded = tokio::task::spawn_blocking(move || index.with(|db| database::fold(db, &feed))).await;
+        let folded = tokio::task::spawn_blocking(move || index.with(|db| database::fold(db, after, &feed))).await;
         folded.map_err(|e| StoreError::Unavailable { doing: "fold the feed".into(), reason: e.to_string() })?
     }
 
@@ -148,18 +186,13 @@ impl Index {
         page.ok_or_else(|| IndexError::Cursor(wanted.cursor.clone().unwrap_or_default()))
     }
 
-    pub fn get(&self, id: &InvestigationId) -> Result<Option<(Row, Figures)>, IndexError> {
-        self.with(|db| query::get(db, id))
-    }
-
-    /// The ids that begin with `text`, in order, at most `limit`.
-    pub fn beginning(&self, text: &str, limit: u32) -> Result<Vec<InvestigationId>, IndexError> {
-        let ids = self.with(|db| query::beginning(db, text, limit))?;
-        Ok(ids.into_iter().filter_map(|id| InvestigationId::new(id).ok()).collect())
-    }
-
     pub fn counts(&self) -> Result<Counts, IndexError> {
         self.with(|db| query::counts(db))
+    }
+
+    /// How many closed investigations have each verdict.
+    pub fn verdicts(&self) -> Result<BTreeMap<String, u64>, IndexError> {
+        self.with(|db| query::verdicts(db))
     }
 
     /// The sum over the investigations that were opened in a period.
@@ -168,19 +201,8 @@ impl Index {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error>) -> Result<T, IndexError> {
-        act(&mut self.0.lock().connection).map_err(|error| wrong(&self.0.folder, &error))
-    }
-
-    /// Takes the lock if the process that held it has ended.
-    fn become_writer(&self) -> Result<bool, IndexError> {
         let mut open = self.0.lock();
-        if matches!(open.role, Role::Writer(_)) {
-            return Ok(true);
-        }
-        let Ok(Some(lock)) = locked(&self.0.folder) else { return Ok(false) };
-        open.role = Role::Writer(Some(lock));
-        open.connection.pragma_update(None, "query_only", false).map_err(|error| wrong(&self.0.folder, &error))?;
-        Ok(true)
+        act(&mut open.connection).map_err(|error| open.error(&error))
     }
 }
 
@@ -190,7 +212,22 @@ impl Inner {
     }
 }
 
+/// A page of the feed. What cannot be read is read again before it counts as broken.
+async fn readable(store: &dyn Store, after: u64) -> Result<Feed, StoreError> {
+    for n in 1..=AGAIN {
+        let feed = store.feed(after).await?;
+        if feed.appended.iter().all(|one| one.entries.is_ok()) {
+            return Ok(feed);
+        }
+        tokio::time::sleep(PAUSE * n).await;
+    }
+    store.feed(after).await
+}
+
 fn wrong(folder: &Path, error: &rusqlite::Error) -> IndexError {
+    if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+        return IndexError::Full(folder.join(FILE));
+    }
     IndexError::Database { file: folder.join(FILE), reason: error.to_string() }
 }
 
@@ -205,22 +242,20 @@ fn locked(folder: &Path) -> std::io::Result<Option<File>> {
 }
 
 /// `None` if the folder cannot be used.
-fn in_folder(folder: &Path) -> Result<Option<Open>, rusqlite::Error> {
+fn in_folder(folder: &Path) -> Result<Option<Connection>, rusqlite::Error> {
     let file = folder.join(FILE);
-    let open = |connection, role| Some(Open { connection, role, checked: false });
     match locked(folder) {
-        Ok(Some(lock)) => match writing(&file) {
-            Ok(connection) => Ok(open(connection, Role::Writer(Some(lock)))),
+        Ok(Some(_lock)) => match writing(&file) {
             Err(error) if denied(&error) => Ok(None),
-            Err(error) => Err(error),
+            opened => opened.map(Some),
         },
-        Ok(None) => Ok(beside_writer(&file).and_then(|connection| open(connection, Role::Reader))),
+        Ok(None) => Ok(beside_writer(&file)),
         Err(_) => Ok(None),
     }
 }
 
 fn denied(error: &rusqlite::Error) -> bool {
-    let denied = [ErrorCode::CannotOpen, ErrorCode::ReadOnly, ErrorCode::PermissionDenied];
+    let denied = [ErrorCode::CannotOpen, ErrorCode::ReadOnly, ErrorCode::PermissionDenied, ErrorCode::DiskFull];
     error.sqlite_error_code().is_some_and(|code| denied.contains(&code))
 }
 
@@ -233,7 +268,7 @@ fn damaged(error: &rusqlite::Error) -> bool {
 fn writing(file: &Path) -> Result<Connection, rusqlite::Error> {
     match usable(file) {
         Err(error) if damaged(&error) => {
-            tracing::warn!(file = %file.display(), %error, "the index of investigations is damaged; it is made again");
+            tracing::warn!(file = %file.display(), %error, "the index of investigations is damaged; it is being rebuilt");
             for end in ["", "-wal", "-shm"] {
                 let mut name = file.as_os_str().to_owned();
                 name.push(end);
@@ -247,7 +282,7 @@ fn writing(file: &Path) -> Result<Connection, rusqlite::Error> {
 
 fn usable(file: &Path) -> Result<Connection, rusqlite::Error> {
     // SQLite says what is wrong if the file cannot be made.
-    let _ = files::private_file(file);
+    let _ = files::create_private(file);
     let mut connection = Connection::open(file)?;
     database::prepare(&connection)?;
     if database::tables(&connection)? != Tables::Current {
@@ -257,14 +292,13 @@ fn usable(file: &Path) -> Result<Connection, rusqlite::Error> {
     Ok(connection)
 }
 
-/// The index of the process that holds the lock, which may be making it just now. `None` if this program cannot read it.
+/// The index while another process folds, which may be making the tables just now. `None` if this program cannot use it.
 fn beside_writer(file: &Path) -> Option<Connection> {
     let end = Instant::now() + PATIENCE;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     while Instant::now() < end {
         let opened = Connection::open_with_flags(file, flags).and_then(|connection| {
-            connection.busy_timeout(PATIENCE)?;
-            connection.pragma_update(None, "query_only", true)?;
+            database::prepare(&connection)?;
             let tables = database::tables(&connection)?;
             Ok((connection, tables))
         });

@@ -1,8 +1,11 @@
 //! Pages of rows, by filters and order.
 
-use casebook_protocol::{InvestigationId, Severity, Timestamp, Verdict};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use casebook_protocol::{Severity, Timestamp, Verdict};
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, params, params_from_iter};
 use serde::Serialize;
 
 use crate::database::{self, rank};
@@ -11,10 +14,12 @@ use crate::row::Row;
 
 /// The shortest text that the search's index finds.
 const TRIGRAM: usize = 3;
+/// Further words of a search are not looked for.
+const WORDS: usize = 16;
 /// A word in so many rows is common.
 const COMMON: u32 = 2_000;
-/// An open investigation counts as quiet after so long without an event.
-const QUIET_SECONDS: i64 = 600;
+/// An open investigation is quiet if nothing was recorded for this time.
+pub const QUIET: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -128,7 +133,7 @@ impl Clauses {
 
     fn of(wanted: &Wanted, now: Timestamp) -> Self {
         let mut all = Self::default();
-        let quiet = now.as_microsecond() - QUIET_SECONDS * 1_000_000;
+        let quiet = now.as_microsecond().saturating_sub(i64::try_from(QUIET.as_micros()).unwrap_or(i64::MAX));
         let status = |status: &Status| match status {
             Status::Open => "open = 1".to_owned(),
             Status::Closed => "(open = 0 AND NOT trouble)".to_owned(),
@@ -189,7 +194,7 @@ fn places(cursor: &str, sort: Sort) -> Option<Vec<Value>> {
 pub(crate) fn page(db: &Connection, wanted: &Wanted, now: Timestamp) -> Result<Option<Page>, rusqlite::Error> {
     let columns = wanted.sort.columns();
     let mut clauses = Clauses::of(wanted, now);
-    for word in wanted.search.iter().flat_map(|text| text.split_whitespace()) {
+    for word in wanted.search.iter().flat_map(|text| text.split_whitespace()).take(WORDS) {
         clauses.word(db, word)?;
     }
     if let Some(cursor) = &wanted.cursor {
@@ -221,22 +226,6 @@ pub(crate) fn page(db: &Connection, wanted: &Wanted, now: Timestamp) -> Result<O
     Ok(Some(page))
 }
 
-pub(crate) fn get(db: &Connection, id: &InvestigationId) -> Result<Option<(Row, Figures)>, rusqlite::Error> {
-    let mut query = db.prepare_cached("SELECT row, rest FROM investigations JOIN bodies USING (n) WHERE id = ?1")?;
-    let found = query.query_row(params![id.as_str()], |row| {
-        Ok((database::row(row.get_ref(0)?.as_str()?)?, database::rest(row.get_ref(1)?.as_str()?)?))
-    });
-    Ok(found.optional()?.map(|(row, rest)| (row, rest.figures())))
-}
-
-/// The ids that begin with `text`, at most `limit`.
-pub(crate) fn beginning(db: &Connection, text: &str, limit: u32) -> Result<Vec<String>, rusqlite::Error> {
-    let mut query = db.prepare_cached(
-        "SELECT id FROM investigations WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT ?2",
-    )?;
-    query.query_map(params![text, limit], |row| row.get(0))?.collect()
-}
-
 pub(crate) fn counts(db: &Connection) -> Result<Counts, rusqlite::Error> {
     let text = "SELECT count(*), coalesce(sum(open), 0), coalesce(sum(trouble), 0) FROM investigations";
     db.query_row(text, [], |row| {
@@ -244,6 +233,12 @@ pub(crate) fn counts(db: &Connection) -> Result<Counts, rusqlite::Error> {
         let (all, open, broken) = (number(row.get(0)?), number(row.get(1)?), number(row.get(2)?));
         Ok(Counts { all, open, broken, closed: all.saturating_sub(open + broken) })
     })
+}
+
+pub(crate) fn verdicts(db: &Connection) -> Result<BTreeMap<String, u64>, rusqlite::Error> {
+    let text = "SELECT verdict, count(*) FROM investigations WHERE verdict IS NOT NULL AND open = 0 GROUP BY verdict";
+    let mut query = db.prepare_cached(text)?;
+    query.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?.collect()
 }
 
 /// The sum over the investigations that were opened in a period.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use casebook_protocol::{
-    AlertId, Budget, Coherence, Credibility, Domain, Event, FindingId, InvestigationId, Phase, Recorded, Role, Score,
-    Severity, TaskId, TaskKind, Timestamp, Usage, Verdict,
+    AlertId, Budget, Coherence, Credibility, Domain, Event, FindingId, InvestigationId, Phase, Player, Recorded, Role,
+    Score, Severity, TaskId, TaskKind, Timestamp, Usage, Verdict,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::alert::named;
+use crate::alert::{self, named};
 use crate::figures::Figures;
 
 /// A summary is cut after so many characters; the report has all of it.
@@ -140,13 +140,12 @@ impl Folded {
         let row = &mut self.row;
         match &entry.event {
             Event::Opened { alert, budget, evidence, .. } => {
-                let named = named(alert);
                 (row.alert, row.severity) = (Some(alert.id.clone()), Some(alert.severity));
-                (row.host, row.user) = (named.host, named.user);
+                (row.host, row.user) = (named(alert, alert::HOST), named(alert, alert::USER));
                 row.title.clone_from(&alert.title);
                 row.evidence.clone_from(evidence);
                 (row.opened, row.budget) = (Some(entry.at), Some(*budget));
-                self.text = Some(named.text);
+                self.text = Some(alert::words(alert));
             }
             Event::RoundStarted { phase, round } => (row.phase, row.round) = (*phase, *round),
             Event::TaskRequested { task, kind, domain, .. } => {
@@ -161,13 +160,16 @@ impl Folded {
                     self.rest.figures.model_called(*role, call);
                 }
             }
-            Event::TaskAnswered { task, usage, .. } => self.ended(task, *usage),
-            Event::TaskFailed { task, usage, .. } => {
+            Event::TaskAnswered { task, usage, player, .. } => self.ended(task, *usage, Some(player)),
+            Event::TaskFailed { task, usage, player, .. } => {
                 row.tally.failed_tasks += 1;
-                self.ended(task, *usage);
+                self.ended(task, *usage, player.as_ref());
             }
             Event::Journaled { .. } => row.tally.journal += 1,
-            Event::FindingSubmitted { .. } => row.tally.findings += 1,
+            Event::FindingSubmitted { finding } => {
+                row.tally.findings += 1;
+                *self.rest.figures.findings.entry(finding.domain.to_string()).or_default() += 1;
+            }
             Event::Guarded { guard } => {
                 row.tally.guards += 1;
                 *self.rest.figures.rules.entry(guard.rule.name().to_owned()).or_default() += 1;
@@ -184,6 +186,9 @@ impl Folded {
             Event::Stopping { reason } => drop(row.stop_reason.get_or_insert_with(|| reason.clone())),
             Event::Concluded { conclusion, ruling } => {
                 (row.verdict, row.proposed) = (Some(ruling.verdict), Some(ruling.proposed));
+                for (domain, _) in conclusion.findings.iter().filter_map(|id| self.rest.labels.get(id)) {
+                    *self.rest.figures.cited.entry(domain.to_string()).or_default() += 1;
+                }
                 row.summary = conclusion.summary.chars().take(SUMMARY).collect();
             }
             Event::Closed {} => {
@@ -202,9 +207,16 @@ impl Folded {
         }
     }
 
-    fn ended(&mut self, task: &TaskId, usage: Usage) {
+    fn ended(&mut self, task: &TaskId, usage: Usage, player: Option<&Player>) {
         self.row.under_way.retain(|one| one.task != *task);
         self.row.usage += usage;
+        if let Some(role) = self.rest.roles.get(task) {
+            *self.rest.figures.roles.entry(role.name().to_owned()).or_default() += usage;
+        }
+        if let Some(player) = player {
+            let name = format!("{} {}", player.name, player.version).trim_end().to_owned();
+            *self.rest.figures.players.entry(name).or_default() += 1;
+        }
     }
 }
 

@@ -39,6 +39,15 @@ pub fn private_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Creates an empty file for its owner alone, or takes an existing one away from all others. An existing file is not
+/// opened: closing it would release the locks that SQLite holds on it in this process.
+pub fn create_private(path: &Path) -> io::Result<()> {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => tighten(path),
+        created => created.map(drop),
+    }
+}
+
 /// Takes a file or folder away from all but its owner.
 pub fn tighten(path: &Path) -> io::Result<()> {
     match loose(path)? {

@@ -33,7 +33,7 @@ pub(super) const PUT_AWAY: Duration = Duration::from_millis(500);
 /// What Casebook writes into a data folder. SQLite gives its other files the permissions of the database.
 const FILES: [&str; 8] =
     [LOCK, DATABASE, "casebook.db-wal", "casebook.db-shm", "index.lock", "index.db", "index.db-wal", "index.db-shm"];
-const FOLDERS: [&str; 4] = ["evidence", "cluster", "demo", "uploads"];
+const FOLDERS: [&str; 5] = ["evidence", "cluster", "demo", "servers", "uploads"];
 
 fn not_writable(folder: &Path) -> impl Fn(std::io::Error) -> OpenError {
     |error| match error.kind() {
@@ -45,11 +45,13 @@ fn not_writable(folder: &Path) -> impl Fn(std::io::Error) -> OpenError {
 /// Takes the files of the data folder away from all but their owner. A folder with other files in it may have other
 /// readers, so its own permissions are only reported.
 pub(super) fn private(folder: &Path) -> Result<(), OpenError> {
-    files::private_file(&folder.join(DATABASE)).map_err(not_writable(folder))?;
-    let inside = FILES.iter().chain(&FOLDERS).map(|name| folder.join(name)).filter(|path| path.exists());
+    files::create_private(&folder.join(DATABASE)).map_err(not_writable(folder))?;
     let entries = std::fs::read_dir(folder).map_err(not_writable(folder))?.flatten();
     let mut names = entries.map(|entry| entry.file_name());
     let ours = names.all(|name| FILES.iter().chain(&FOLDERS).any(|known| name == *known));
+    // A folder of this name beside other files may be the person's own.
+    let folders = FOLDERS.iter().filter(|_| ours);
+    let inside = FILES.iter().chain(folders).map(|name| folder.join(name)).filter(|path| path.exists());
     for path in inside.chain(ours.then(|| folder.to_path_buf())) {
         if let Err(error) = files::tighten(&path) {
             tracing::warn!(path = %path.display(), %error, "other users may be able to read this; chmod go-rwx failed");

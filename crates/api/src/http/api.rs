@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use super::pages::Asked;
 use super::read::{self, Moment};
 use super::{App, answer, feed, one, upload};
-use crate::model::insights;
 use crate::openapi::openapi;
 use crate::pages::fleet::Filter;
 use crate::problem::{Kind, Problem};
@@ -117,10 +116,7 @@ async fn dispatch(app: &Arc<App>, endpoint: Endpoint, call: Call, body: Body) ->
         Endpoint::Launch => launch(app, &call, body).await,
         Endpoint::Events => events(app, &call).await,
         Endpoint::Notices => feed::all(app),
-        Endpoint::Insights => {
-            let numbers = insights::of(&super::pages::every(app).await?);
-            Ok(answer::json(StatusCode::OK, &numbers))
-        }
+        Endpoint::Insights => Ok(answer::json(StatusCode::OK, &super::pages::numbers(app).await?)),
         Endpoint::Sources => {
             let items = app.team.as_ref().map(|team| team.bodies()).unwrap_or_default();
             Ok(answer::json(StatusCode::OK, &json!({"items": items, "next": null})))

@@ -16,8 +16,7 @@ use super::read::{self, Query};
 use super::{App, answer, forms};
 use casebook_index::{Sort, Wanted};
 
-use crate::cases::Held;
-use crate::model::insights as numbers;
+use crate::model::insights::Insights;
 use crate::model::row::Row;
 use crate::pages::evidence::{self as evidence_page, Wanted as Looked};
 use crate::pages::{
@@ -231,20 +230,17 @@ async fn recent(app: &App, limit: u32) -> Result<Vec<Row>, Problem> {
     Ok(app.cases.list(&wanted, app.clock.now()).await?.rows)
 }
 
-/// Cases that the insights read.
-const READ: u32 = 300;
+/// Cases whose coherence the insights show.
+const NEWEST: u32 = 300;
 
-/// The newest investigations that can be read, with their logs.
-pub(super) async fn every(app: &App) -> Result<Vec<Arc<Held>>, Problem> {
-    let mut all = Vec::new();
-    for row in recent(app, READ).await?.iter().filter(|row| row.trouble.is_none()) {
-        all.push(app.cases.read(&row.id).await?);
-    }
-    Ok(all)
+pub(super) async fn numbers(app: &App) -> Result<Insights, Problem> {
+    let newest = recent(app, NEWEST).await?;
+    let (figures, verdicts, counts) = app.cases.numbers()?;
+    Ok(Insights::of(figures, verdicts, counts.all, &newest))
 }
 
 async fn insights(State(app): State<Arc<App>>, asked: Asked) -> Response {
-    let page = every(&app).await.map(|all| insights_page::page(&asked.frame(&app), &numbers::of(&all)));
+    let page = numbers(&app).await.map(|all| insights_page::page(&asked.frame(&app), &all));
     shown(&app, &asked, page)
 }
 
@@ -256,7 +252,7 @@ async fn settings(State(app): State<Arc<App>>, asked: Asked) -> Response {
 async fn about(State(app): State<Arc<App>>, Path(name): Path<String>, asked: Asked) -> Response {
     let kind = Kind::ALL.iter().find(|kind| kind.name() == name);
     let page = kind.map(|kind| problem::about(&asked.frame(&app), *kind));
-    shown(&app, &asked, page.ok_or_else(|| Problem::new(Kind::NotFound, "there is no such kind of problem")))
+    shown(&app, &asked, page.ok_or_else(|| Problem::new(Kind::NotFound, "this kind of problem does not exist")))
 }
 
 async fn file(Path(name): Path<String>) -> Response {
@@ -271,5 +267,5 @@ async fn file(Path(name): Path<String>) -> Response {
 
 pub(super) async fn missing(State(app): State<Arc<App>>, request: Request) -> Response {
     let path = request.uri().path();
-    answer::problem(&app, &Problem::new(Kind::NotFound, "there is no such page"), path, !path.starts_with("/api/"))
+    answer::problem(&app, &Problem::new(Kind::NotFound, "this page does not exist"), path, !path.starts_with("/api/"))
 }

@@ -1,50 +1,12 @@
-//! Names in an alert, whatever its form.
+//! The fields of an alert, whatever its form.
 
-use casebook_protocol::{Alert, one_line};
+use casebook_protocol::Alert;
 use serde_json::Value;
 
-pub const HOST: &[&str] =
-    &["host", "hostname", "host_name", "computer", "computername", "device", "devicename", "agent_name"];
-pub const USER: &[&str] = &["user", "username", "user_name", "account", "accountname", "principal", "login"];
+/// Keys of the time of the activity, in lower case.
 pub const TIME: &[&str] = &["event_time", "time", "timestamp", "@timestamp", "eventtime", "created", "detected_at"];
-
+/// Keys of the sentence that says what the alert is about.
 pub const ABOUT: &[&str] = &["description", "message", "summary", "details", "note"];
-/// In characters.
-const LONG: usize = 300;
-
-/// The first text under one of these keys, nearest to the top. An object stands for its `name` or `hostname`.
-#[must_use]
-pub fn named(alert: &Alert, keys: &[&str]) -> Option<String> {
-    let root = alert.json();
-    let mut level = vec![&root];
-    for _ in 0..4 {
-        let mut below = Vec::new();
-        for value in level {
-            let Value::Object(map) = value else { continue };
-            for (key, inner) in map {
-                if keys.contains(&key.to_ascii_lowercase().as_str())
-                    && let Some(text) = text(inner)
-                {
-                    return Some(one_line(&text, LONG));
-                }
-                below.push(inner);
-            }
-        }
-        level = below;
-    }
-    None
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Object(map) => {
-            ["name", "hostname", "id"].iter().find_map(|key| map.get(*key).and_then(Value::as_str)).map(str::to_owned)
-        }
-        _ => None,
-    }
-}
 
 /// Top-level and nested texts of an alert as `path` and value, in order of the document.
 #[must_use]

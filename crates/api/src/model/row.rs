@@ -1,13 +1,9 @@
 //! What a list shows of an investigation.
 
 use casebook_hub::State;
+use casebook_index::{QUIET, alert};
 use casebook_protocol::{Alert, InvestigationId, Phase, Score, Severity, Timestamp, Usage, Verdict, between, closed};
 use serde::Serialize;
-
-use super::alert;
-
-/// An open investigation without an event for so long is quiet, as in the index.
-const QUIET: std::time::Duration = std::time::Duration::from_secs(600);
 
 closed! {
     pub enum Standing {

@@ -86,7 +86,7 @@ fn bands(all: &Insights) -> Markup {
 
 fn rules(all: &Insights) -> Markup {
     let meaning = |name: &str| Rule::ALL.iter().find(|rule| rule.name() == name).map_or("", |rule| rule.meaning());
-    let mut rows: Vec<(&&str, &u64)> = all.rules.iter().collect();
+    let mut rows: Vec<(&String, &u64)> = all.rules.iter().collect();
     rows.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
     html! {
         @if rows.is_empty() { p.soft { "No proposal was changed." } }

@@ -1,4 +1,4 @@
-//! What holds here. Shown, not edited, but for how pages look.
+//! The settings of this server. Only the look of the pages can be changed here.
 
 use maud::html;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use casebook_agent::model::{Ask, Called, Choice, Message, Part, Reply, Stop, ToolAnswer};
 use casebook_api::cases::{Cases, Held, Listed};
 use casebook_api::http::{Config, listen};
-use casebook_api::model::insights;
+use casebook_api::model::insights::Insights;
 use casebook_api::model::row::Row;
 use casebook_api::model::spans::spans;
 use casebook_api::model::zone::Zone;
@@ -17,7 +17,7 @@ use casebook_api::pages::{call, compare, evidence, fleet, launch, model, problem
 use casebook_api::problem::{Kind, Problem};
 use casebook_api::team::Body;
 use casebook_hub::{MemoryStore, State, report};
-use casebook_index::Index;
+use casebook_index::{Index, Wanted};
 use casebook_protocol::{InvestigationId, Recorded, Timestamp};
 use casebook_runtime::clock::Clock;
 use casebook_runtime::store::Store;
@@ -148,10 +148,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     out.push(("evidence".into(), evidence::page(&case, &wanted, &found)));
     let side = || compare::Side { row: &row, report: &report };
     out.push(("compare".into(), compare::page(&frame, &twice(), [result, ""], Some([side(), side()]))));
-    out.push((
-        "insights".into(),
-        casebook_api::pages::insights::page(&frame, &insights::of(&[Arc::new(held.clone())])),
-    ));
+    out.push(("insights".into(), casebook_api::pages::insights::page(&frame, &numbers(log))));
     let bodies = [Body { name: result.into(), about: result.into() }];
     out.push((
         "launch".into(),
@@ -160,6 +157,20 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     out.push(("settings".into(), settings::page(&frame, &[("Rounds".to_owned(), result.to_owned())])));
     out.push(("problem".into(), problem::page(&frame, &Problem::new(Kind::NotFound, result))));
     out
+}
+
+fn numbers(log: &[Recorded]) -> Insights {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    std::thread::scope(|scope| scope.spawn(|| runtime.block_on(counted(log))).join().unwrap())
+}
+
+async fn counted(log: &[Recorded]) -> Insights {
+    let store = MemoryStore::default();
+    store.append(&log[0].investigation, 0, log).await.unwrap();
+    let cases = Cases::new(Arc::new(store), Index::in_memory().unwrap());
+    let listed = cases.list(&Wanted { limit: 10, ..Wanted::default() }, Noon.now()).await.unwrap();
+    let (figures, verdicts, counts) = cases.numbers().unwrap();
+    Insights::of(figures, verdicts, counts.all, &listed.rows)
 }
 
 pub(crate) struct Served {

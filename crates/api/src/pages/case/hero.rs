@@ -1,5 +1,6 @@
 //! The answer, how sure it is and why, what to do first, what is missing, and what happens at this moment.
 
+use casebook_index::alert::named;
 use casebook_protocol::{Phase, between};
 use casebook_report::words;
 use maud::{Markup, html};
@@ -102,7 +103,7 @@ fn so_far(case: &Case<'_>) -> Markup {
         @if let Some(timeline) = &case.state.timeline {
             p.lead { (case.with_links(|links| links.sentence(&casebook_protocol::one_line(&timeline.narrative, 420)))) }
         }
-        @if let Some(text) = alert::named(&case.report.alert, alert::ABOUT) { div { p.label { "The alert says" } p { (text) } } }
+        @if let Some(text) = named(&case.report.alert, alert::ABOUT) { div { p.label { "The alert says" } p { (text) } } }
         @if let Some(question) = case.state.this_round().and_then(|round| round.question.as_ref()) {
             div { p.label { "The team is asked" } p { (case.with_links(|links| links.sentence(&question.text))) } }
         }

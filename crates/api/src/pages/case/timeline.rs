@@ -1,5 +1,6 @@
 //! The Timeline: drawn on a time axis, then event by event with its records.
 
+use casebook_index::alert::named;
 use casebook_protocol::report::ReportEvent;
 use casebook_protocol::{Citation, GapKind, RecordRef, Timestamp, between, one_line};
 use casebook_report::words;
@@ -66,7 +67,7 @@ fn drawn(case: &Case<'_>) -> Markup {
             href: format!("#e-{}", n + 1),
         })
         .collect();
-    let alerted: Option<Timestamp> = alert::named(&case.report.alert, alert::TIME).and_then(|text| text.parse().ok());
+    let alerted: Option<Timestamp> = named(&case.report.alert, alert::TIME).and_then(|text| text.parse().ok());
     // A marker far from all events would squeeze them.
     let edges = points.first().zip(points.last());
     let near = alerted.filter(|at| {
