@@ -125,8 +125,15 @@ pub fn timeline(investigation: &InvestigationId) -> String {
 }
 
 pub fn log(investigation: &InvestigationId) -> String {
-    format!("casebook.log.{investigation}")
+    format!("{LOG}{investigation}")
 }
+
+/// The investigation of a subject that [`log`] made.
+pub fn investigation_of_log(subject: &str) -> Option<InvestigationId> {
+    InvestigationId::new(subject.strip_prefix(LOG)?).ok()
+}
+
+const LOG: &str = "casebook.log.";
 
 /// A part of an artifact, from 0.
 pub fn artifact(id: &ArtifactId, part: u32) -> String {

@@ -9,6 +9,7 @@ pub mod files;
 pub mod nats;
 pub mod near;
 pub mod process;
+pub mod random;
 pub mod service;
 pub mod store;
 pub mod stored;

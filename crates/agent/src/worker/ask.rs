@@ -137,7 +137,7 @@ pub(super) struct TaskTime {
     pub(super) begun: Timestamp,
     /// Time of recorded model calls.
     pub(super) before: Duration,
-    /// Time to record results. It does not count: a store that is full is no fault of the task.
+    /// Time spent recording results. It does not count against the task, which cannot help a full store.
     pub(super) stored: Duration,
 }
 

@@ -1,15 +1,10 @@
 //! Gives up jobs that no worker could perform, with a dead letter.
 
-use std::time::Duration;
-
 use casebook_protocol::subject::{self, Queue};
 use casebook_protocol::{DeadLetter, Outcome, Task, Usage};
 
 use super::{ATTEMPTS, WorkError, Worker, queue_of};
 use crate::reasoner::Past;
-
-/// Maximum wait for the dead letter of a task.
-const LETTER: Duration = Duration::from_secs(60);
 
 impl Worker {
     /// The failure of a task after too many attempts.
@@ -23,10 +18,8 @@ impl Worker {
         );
         // The investigation waits for the outcome, which must not depend on the letter.
         let queue = queue_of(task);
-        match tokio::time::timeout(LETTER, self.bury(&queue, Some(task), bytes, attempt, &reason)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::error!(%error, reason, "could not write a dead letter"),
-            Err(_) => tracing::error!(reason, "could not write a dead letter in time"),
+        if let Err(error) = self.bury(&queue, Some(task), bytes, attempt, &reason).await {
+            tracing::error!(%error, reason, "could not write a dead letter");
         }
         Some(Outcome {
             task: task.id.clone(),

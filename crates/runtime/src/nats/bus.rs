@@ -190,7 +190,9 @@ impl Bus for NatsBus {
             key.sign(subject, &mut headers, &body);
         }
         if KEPT.iter().any(|prefix| subject.starts_with(prefix)) {
-            let message = PublishMessage::build().payload(body.into()).headers(headers);
+            // The server stores a message with a known id once, however often it is sent.
+            let id = uuid::Uuid::new_v4().to_string();
+            let message = PublishMessage::build().payload(body.into()).headers(headers).message_id(id);
             let sent = self.nats.written(subject, message).await;
             return sent.map(drop).map_err(|e| failed(self.nats.why(subject, &e)));
         }

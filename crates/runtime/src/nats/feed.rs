@@ -3,7 +3,7 @@
 use async_nats::Subscriber;
 use async_nats::jetstream::message::StreamMessage;
 use async_trait::async_trait;
-use casebook_protocol::{InvestigationId, Recorded};
+use casebook_protocol::{Recorded, subject};
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 
@@ -39,7 +39,7 @@ impl NatsStore {
     /// `None` for a message that no Hub wrote.
     async fn appended(&self, message: StreamMessage) -> Result<Option<Appended>, StoreError> {
         let subject = message.subject.to_string();
-        let id = subject.strip_prefix("casebook.log.").and_then(|id| InvestigationId::new(id).ok());
+        let id = subject::investigation_of_log(&subject);
         let Some(investigation) = id.filter(|_| self.foreign_reason(&subject, &message).is_none()) else {
             return Ok(None);
         };
@@ -52,7 +52,12 @@ impl NatsStore {
         Ok(Some(Appended { position: message.sequence, investigation, entries }))
     }
 
-    pub(super) async fn last_message(&self) -> Result<u64, StoreError> {
+    /// The sequence of the last message that is still there.
+    pub(super) async fn last_of_all(&self) -> Result<u64, StoreError> {
+        Ok(self.read(streams::LOG, LOGS, None).await?.map_or(0, |message| message.sequence))
+    }
+
+    async fn last_message(&self) -> Result<u64, StoreError> {
         let failed = |reason: String| StoreError::Unavailable { doing: "read the feed".into(), reason };
         let stream = self.nats.jetstream.get_stream(streams::LOG).await.map_err(|e| failed(reason(&e)))?;
         Ok(stream.cached_info().state.last_sequence)

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use async_nats::HeaderMap;
-use casebook_protocol::hash::hex;
+use casebook_protocol::hash::{hex, unhex};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
@@ -86,13 +86,6 @@ impl MacKey {
         let fits = bytes.is_some_and(|bytes| self.code(subject, headers, payload).verify_slice(&bytes).is_ok());
         if fits { Ok(()) } else { Err("its Casebook-Mac does not match") }
     }
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    if !text.is_ascii() || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(text.get(i..i + 2)?, 16).ok()).collect()
 }
 
 #[cfg(test)]

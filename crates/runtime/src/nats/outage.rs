@@ -55,7 +55,7 @@ impl AfterFullDisk {
 
 /// What to do about the server's words.
 pub(super) fn advice(words: &str, server: &str) -> &'static str {
-    const RESTART: &str = "make room, then restart the server: after a full disk this version needs it";
+    const RESTART: &str = AfterFullDisk::Refuses.advice();
     if words.contains("no space left") {
         AfterFullDisk::of(server).map_or(RESTART, AfterFullDisk::advice)
     } else if words.contains("no message cache") || words.contains(AGAIN) {
@@ -157,23 +157,35 @@ impl Drop for Waiting {
     }
 }
 
-/// The highest sequence that the server confirmed for each stream.
+/// The highest sequence that a server process confirmed for each stream. Another process may begin lower: after a loss of
+/// power, or from a backup.
 #[derive(Clone, Default)]
-pub(crate) struct Places(Arc<Mutex<Arc<BTreeMap<String, u64>>>>);
+pub(crate) struct Places(Arc<Mutex<Arc<Confirmed>>>);
+
+#[derive(Debug, Clone, Default)]
+struct Confirmed {
+    server: String,
+    places: BTreeMap<String, u64>,
+}
 
 impl Places {
-    fn now(&self) -> Arc<BTreeMap<String, u64>> {
+    fn now(&self) -> Arc<Confirmed> {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes a confirmation. `before` are the places when the message was sent. Fails if an earlier message has the
     /// same or a higher number, since the server then stores messages in the wrong place.
-    fn confirm(&self, ack: &PublishAck, before: &BTreeMap<String, u64>) -> Result<(), u64> {
-        if let Some(place) = before.get(&ack.stream).filter(|place| !ack.duplicate && ack.sequence <= **place) {
+    fn confirm(&self, ack: &PublishAck, server: &str, before: &Confirmed) -> Result<(), u64> {
+        let earlier = before.places.get(&ack.stream).filter(|_| before.server == server);
+        if let Some(place) = earlier.filter(|place| !ack.duplicate && ack.sequence <= **place) {
             return Err(*place);
         }
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = Arc::make_mut(&mut places).entry(ack.stream.clone()).or_default();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = Arc::make_mut(&mut known);
+        if known.server != server {
+            *known = Confirmed { server: server.to_owned(), places: BTreeMap::new() };
+        }
+        let place = known.places.entry(ack.stream.clone()).or_default();
         *place = ack.sequence.max(*place);
         Ok(())
     }
@@ -188,9 +200,14 @@ impl Connection {
         let waiting = self.outages.write(subject);
         let mut pause = PAUSE.0;
         loop {
-            let before = self.places.now();
+            // A message that is sent while the server is away is sent again for each attempt.
+            while !self.connected() {
+                waiting.away();
+                tokio::time::sleep(PAUSE.0).await;
+            }
+            let (before, server) = (self.places.now(), self.client.server_info().server_id);
             let words = match self.published(subject, message.clone()).await {
-                Ok(ack) => match self.places.confirm(&ack, &before) {
+                Ok(ack) => match self.places.confirm(&ack, &server, &before) {
                     Ok(()) => {
                         self.settled(&waiting);
                         return Ok(ack);
@@ -303,12 +320,18 @@ mod tests {
             value: None,
         };
         let before = places.now();
-        assert_eq!(places.confirm(&ack("A", 83), &before), Ok(()));
-        assert_eq!(places.confirm(&ack("A", 82), &before), Ok(()), "two writes at once are confirmed in any order");
+        assert_eq!(places.confirm(&ack("A", 83), "one", &before), Ok(()));
+        assert_eq!(
+            places.confirm(&ack("A", 82), "one", &before),
+            Ok(()),
+            "two writes at once are confirmed in any order"
+        );
         let after = places.now();
-        assert_eq!(places.confirm(&ack("A", 1), &after), Err(83));
-        assert_eq!(places.confirm(&ack("B", 1), &after), Ok(()));
-        assert_eq!(places.confirm(&ack("A", 84), &after), Ok(()));
+        assert_eq!(places.confirm(&ack("A", 1), "one", &after), Err(83));
+        assert_eq!(places.confirm(&ack("B", 1), "one", &after), Ok(()));
+        assert_eq!(places.confirm(&ack("A", 84), "one", &after), Ok(()));
+        assert_eq!(places.confirm(&ack("A", 5), "two", &places.now()), Ok(()), "another process begins lower");
+        assert_eq!(places.confirm(&ack("A", 4), "two", &places.now()), Err(5));
     }
 
     #[test]

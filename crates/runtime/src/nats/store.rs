@@ -263,7 +263,7 @@ impl Store for NatsStore {
         let mut all = Vec::new();
         while let Some(subject) = subjects.next().await {
             let (subject, _) = subject.map_err(|e| failed(reason(&e)))?;
-            all.extend(subject.strip_prefix("casebook.log.").and_then(|id| InvestigationId::new(id).ok()));
+            all.extend(subject::investigation_of_log(&subject));
         }
         all.sort();
         Ok(all)
@@ -354,7 +354,7 @@ impl Store for NatsStore {
     }
 
     async fn end(&self) -> Result<u64, StoreError> {
-        self.last_message().await
+        self.last_of_all().await
     }
 
     async fn news(&self) -> Result<Box<dyn News>, StoreError> {
