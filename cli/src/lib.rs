@@ -23,7 +23,6 @@ pub mod stop;
 
 pub mod live;
 pub mod progress;
-mod random;
 pub mod screen;
 
 use args::{Cli, LogForm};

@@ -119,7 +119,8 @@ impl Team for Desk {
         );
         let mut all = vec![Body { name: GIVEN.to_owned(), about }];
         let uploads = std::fs::read_dir(self.data.join(UPLOADS)).into_iter().flatten().flatten();
-        let mut names: Vec<String> = uploads.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let folders = uploads.filter(|entry| entry.path().is_dir());
+        let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         all.extend(names.into_iter().map(|name| Body { about: "uploaded files".into(), name }));
         all
@@ -195,7 +196,7 @@ impl Work {
         let folder = upload_folder(&self.home.folder, body);
         let plain = body.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         if !plain || !folder.is_dir() {
-            return Err(format!("there is no evidence named {body:?}"));
+            return Err(format!("no evidence is named {body:?}; choose one from the list"));
         }
         Ok(Sources { evidence: Some(folder), team: self.setup.sources.team.clone() })
     }

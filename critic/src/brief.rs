@@ -8,7 +8,7 @@ use casebook_agent::model::prompt::{Prompt, lay_out};
 use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
-use casebook_protocol::timeline::MAX_GAPS;
+use casebook_protocol::timeline::{MAX_EVENTS, MAX_GAPS};
 use casebook_protocol::{Answer, Task, TaskKind, View};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::Value;
@@ -42,6 +42,7 @@ fn system(prompt: Prompt) -> String {
         ("single", &single),
         ("threshold", &threshold),
         ("gaps", &MAX_GAPS.to_string()),
+        ("events", &MAX_EVENTS.to_string()),
     ])
 }
 

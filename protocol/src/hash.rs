@@ -15,6 +15,13 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// The bytes of a text of hexadecimal digits; `None` if it is none.
+pub fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let pairs = text.as_bytes().chunks(2);
+    pairs.map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
+}
+
 /// `value` as JSON with keys sorted at every level and no white space.
 ///
 /// # Panics

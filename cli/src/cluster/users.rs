@@ -10,11 +10,11 @@ use casebook_protocol::hash::hex;
 use casebook_protocol::subject::Queue;
 use casebook_protocol::{Domain, Role};
 use casebook_runtime::nats::permit::{User, accounts};
+use casebook_runtime::random::random;
 use tempfile::NamedTempFile;
 
 use super::Place;
 use crate::failure::Failure;
-use crate::random::random;
 
 /// Bytes of a password.
 const CHANCE: usize = 24;
@@ -59,7 +59,7 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
     {
         return Ok(password.to_owned());
     }
-    let password = hex(&random::<CHANCE>()?);
+    let password = hex(&random::<CHANCE>().map_err(|e| Failure::random(&e))?);
     secret(&path, &format!("{user}:{password}\n"))?;
     Ok(password)
 }
@@ -68,7 +68,11 @@ fn password(place: &Place, user: &str) -> Result<String, Failure> {
 fn mac_key(place: &Place) -> Result<(), Failure> {
     let path = place.mac_key();
     let known = std::fs::read_to_string(&path).unwrap_or_default();
-    if known.trim().len() == 2 * KEY { Ok(()) } else { secret(&path, &format!("{}\n", hex(&random::<KEY>()?))) }
+    if known.trim().len() == 2 * KEY {
+        return Ok(());
+    }
+    let key = random::<KEY>().map_err(|e| Failure::random(&e))?;
+    secret(&path, &format!("{}\n", hex(&key)))
 }
 
 /// Writes a file atomically that only its owner can read.

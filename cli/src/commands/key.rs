@@ -4,19 +4,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use casebook_report::sign::KeyPair;
+use casebook_runtime::random::random;
 
 use crate::args::Key;
 use crate::failure::{Exit, Failure};
-use crate::random::random;
 use crate::screen::Screen;
 
 pub(super) fn run(args: &Key, screen: &mut Screen) -> Result<Exit, Failure> {
-    let pair = KeyPair::of(random()?).map_err(Failure::defect)?;
+    let pair = KeyPair::of(random().map_err(|e| Failure::random(&e))?).map_err(Failure::defect)?;
     let mut public = args.file.clone().into_os_string();
     public.push(".pub");
     let public = PathBuf::from(public);
-    write(&args.file, 0o600, &pair.private)?;
+    // The private key last, so that a failure leaves none behind.
     write(&public, 0o644, &pair.public)?;
+    write(&args.file, 0o600, &pair.private)?;
     screen.line(format_args!("Private key {}, for `casebook export --sign`", args.file.display()));
     screen.line(format_args!("Public key {}, for `casebook verify --public-key`", public.display()));
     Ok(Exit::Done)

@@ -45,7 +45,7 @@ pub(super) async fn with_alert(
     let cases = Arc::new(Cases::new(Arc::clone(&home.store), index));
     let setup = Setup { sources, models: models.reasoners, budget: args.budget.budget() };
     let (desk, work) = Desk::new(home, setup);
-    let key = access::secret().map_err(|e| Failure::failed(e, "the system gives no random numbers"))?;
+    let key = access::secret().map_err(|e| Failure::random(&e))?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, args.place.port));
     let config = Config { cases, team: Some(desk.clone()), clock: Arc::new(SystemClock), key: key.clone(), address };
     let listening = listen(config).await.map_err(|e| failure(&e))?;

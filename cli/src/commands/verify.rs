@@ -84,7 +84,7 @@ fn show(told: &Told, found: &Verification, screen: &mut Screen) -> Exit {
     }
     if intact {
         let report = if found.report { "" } else { " (no report is recorded yet)" };
-        screen.line(format_args!("{}{report}", paint(GREEN, "everything is unchanged since it was recorded")));
+        screen.line(format_args!("{}{report}", paint(GREEN, "no difference was found")));
         return Exit::Done;
     }
     told.problems.iter().for_each(|problem| screen.line(paint(RED, format_args!("  {}", safe(problem, 400)))));

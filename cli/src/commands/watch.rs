@@ -166,7 +166,9 @@ impl Watched {
                 return Err(Failure::failed(refused, "name the credentials of a user who may listen: `reader`"));
             }
             message = match heard {
-                Ok(None) => return Err(Failure::failed("there is no more to hear", "run the same command again")),
+                Ok(None) => {
+                    return Err(Failure::failed("the source of events has ended", "run the same command again"));
+                }
                 Ok(Some(message)) => Some(message),
                 Err(_) => None,
             };

@@ -18,8 +18,8 @@ use super::{LoadError, Progress, ReadError, Record, Skipped, Source};
 
 mod file;
 
-use file::{changed, fingerprint, hash_of, unchanged};
-pub(crate) use file::{kept, read_part};
+use file::{changed, fingerprint, unchanged};
+pub(crate) use file::{hash_of, kept, read_part};
 
 /// Idle connections to the index.
 const IDLE_MAX: usize = 4;

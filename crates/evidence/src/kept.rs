@@ -1,12 +1,11 @@
 //! Compares evidence files with the hashes in a report.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Component, Path};
 
 use casebook_protocol::{FileHash, Files, MAX_FILES};
 
-use super::text::Hashing;
+use super::catalog::hash_of;
 use super::{Catalog, ReadError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +48,7 @@ pub fn compare(folder: &Path, known: &FileHash) -> io::Result<Kept> {
     }
     let path = folder.join(name);
     let size = std::fs::metadata(&path)?.len();
-    let same = size >= known.bytes && Hashing::new(File::open(&path)?.take(known.bytes)).finish()? == known.sha256;
+    let same = size >= known.bytes && hash_of(&path, known.bytes)? == known.sha256;
     Ok(match same {
         true if size > known.bytes => Kept::Grown,
         true => Kept::Same,

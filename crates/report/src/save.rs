@@ -35,7 +35,7 @@ pub fn whole(path: &Path, text: &str) -> Result<(), SaveError> {
         _ => Path::new("."),
     };
     let mut file =
-        tempfile::Builder::new().prefix(".casebook-").permissions(ordinary()).tempfile_in(folder).map_err(failed)?;
+        tempfile::Builder::new().prefix(".casebook-").permissions(mode(&target)).tempfile_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all()).map_err(failed)?;
     file.persist(&target).map_err(|e| failed(e.error))?;
     Ok(())
@@ -54,10 +54,11 @@ fn target(path: &Path) -> std::io::Result<PathBuf> {
     Err(std::io::Error::other(format!("more than {LINKS} symbolic links")))
 }
 
-/// Other users may read a report, but the library makes temporary files private. The umask still applies.
-fn ordinary() -> std::fs::Permissions {
+/// A file keeps its mode. Other users may read a new report, but the library makes temporary files private. The umask
+/// still applies.
+fn mode(target: &Path) -> std::fs::Permissions {
     use std::os::unix::fs::PermissionsExt;
-    std::fs::Permissions::from_mode(0o666)
+    std::fs::metadata(target).map_or_else(|_| std::fs::Permissions::from_mode(0o666), |there| there.permissions())
 }
 
 /// Writes all forms of the report into `folder`, which is created if needed.

@@ -2,7 +2,7 @@
 //! `openssl genpkey -algorithm ed25519` writes them.
 
 use casebook_protocol::Report;
-use casebook_protocol::hash::{canonical_json, hex};
+use casebook_protocol::hash::{canonical_json, hex, unhex};
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{
     DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey, KeypairBytes, PublicKeyBytes,
@@ -111,12 +111,6 @@ pub fn has_signature(json: &str) -> bool {
 
 fn message(report: &Value) -> Vec<u8> {
     format!("{PURPOSE}{}", canonical_json(report)).into_bytes()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
-    let pairs = text.as_bytes().chunks(2);
-    pairs.map(|pair| Some(digit(*pair.first()?)? << 4 | digit(*pair.get(1)?)?)).collect()
 }
 
 #[cfg(test)]

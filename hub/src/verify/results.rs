@@ -22,7 +22,9 @@ impl Verification {
                 Event::ModelCalled { call, .. } => model_key(&call.id),
                 Event::TaskAnswered { task, outcome: Some(_), .. }
                 | Event::TaskFailed { task, outcome: Some(_), .. } => outcome_key(task),
-                Event::TaskAnswered { outcome: None, .. } => {
+                // A failure without a player was decided by the Hub, and has no outcome.
+                Event::TaskAnswered { outcome: None, .. }
+                | Event::TaskFailed { player: Some(_), outcome: None, .. } => {
                     self.unhashed += 1;
                     continue;
                 }

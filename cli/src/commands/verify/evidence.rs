@@ -69,6 +69,7 @@ fn quoted(report: &Report) -> impl Iterator<Item = Quoted<'_>> {
 }
 
 fn records(catalog: &Catalog, hashes: &[RecordHash], quoted: &[Quoted<'_>], told: &mut Told) {
+    let mut differ = BTreeSet::new();
     for known in hashes {
         let length = known.cut.then_some(known.bytes);
         let why = match catalog.text_of(&known.file, known.line, known.nth, length) {
@@ -76,6 +77,7 @@ fn records(catalog: &Catalog, hashes: &[RecordHash], quoted: &[Quoted<'_>], told
             Ok(_) => "that record is not what was cited".to_owned(),
             Err(error) => error.to_string(),
         };
+        differ.insert((&known.file, known.line, known.nth));
         let place = (&known.file, known.line);
         let by = quoted.iter().find(|(_, _, record)| (&record.file, record.line) == place);
         let who = by.map_or_else(|| "a number that a finding".to_owned(), |(finding, ..)| finding.to_string());
@@ -85,7 +87,12 @@ fn records(catalog: &Catalog, hashes: &[RecordHash], quoted: &[Quoted<'_>], told
     if places.is_empty() {
         return;
     }
-    told.checked.push(format!("{}: each has its hash", count(places.len() as u64, "cited record")));
+    let same = places.difference(&differ).count() as u64;
+    told.checked.push(format!(
+        "{} of {}: the hash is the recorded one",
+        same,
+        count(places.len() as u64, "cited record")
+    ));
     let cut: BTreeSet<_> =
         hashes.iter().filter(|record| record.cut).map(|record| (&record.file, record.line, record.nth)).collect();
     if !cut.is_empty() {
@@ -111,10 +118,10 @@ fn files(report: &Report, folder: &Path, told: &mut Told) {
         );
         return;
     };
-    let mut grown = 0;
+    let (mut grown, mut same) = (0, 0);
     for known in &proof.files {
         match compare_file(folder, known) {
-            Ok(Kept::Same) => {}
+            Ok(Kept::Same) => same += 1,
             Ok(Kept::Grown) => grown += 1,
             Ok(Kept::Changed) => told.problems.push(format!("evidence file {} was changed", known.file)),
             Err(error) => told.problems.push(format!("evidence file {} cannot be read: {error}", known.file)),
@@ -122,8 +129,11 @@ fn files(report: &Report, folder: &Path, told: &mut Told) {
     }
     let number = count(proof.files.len() as u64, "evidence file");
     told.checked.push(match grown {
-        0 => format!("{number}: each has its hash"),
-        _ => format!("{number}: each has its hash; {grown} have grown, and the part that was read is the same"),
+        0 => format!("{same} of {number}: the hash is the recorded one"),
+        _ => format!(
+            "{} of {number}: the hash is the recorded one; {grown} have grown, but the part that was read is unchanged",
+            same + grown
+        ),
     });
     if proof.more_files > 0 {
         let more = count(proof.more_files, "further evidence file");

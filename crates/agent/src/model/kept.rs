@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Ask, Choice, Fault, Format, Message, Offer, Part, Reply, ToolAnswer};
 
-/// Shorter texts stand in what the call adds. An artifact of its own would take more room.
+/// Shorter texts are kept with the call. As separate artifacts they would take more room.
 const LONG: usize = 400;
 
 /// The messages of a call and the reply to it.
@@ -82,7 +82,7 @@ struct SaidAnswer {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Text {
-    /// The number of a text that is an artifact of its own.
+    /// The number of a text that is kept as a separate artifact.
     Kept(usize),
     Here(String),
 }

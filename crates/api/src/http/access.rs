@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use casebook_protocol::hash::sha256_hex;
+use casebook_protocol::hash::{hex, sha256_hex};
 use casebook_protocol::{Timestamp, between};
+use casebook_runtime::random::random;
 
 const IDLE: Duration = Duration::from_secs(60 * 60);
 const WHOLE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -80,10 +81,7 @@ fn valid(session: &Session, now: Timestamp) -> bool {
 /// # Errors
 /// The system has no random numbers.
 pub fn secret() -> std::io::Result<String> {
-    use rand::TryRngCore as _;
-    let mut bytes = [0_u8; 32];
-    rand::rngs::OsRng.try_fill_bytes(&mut bytes).map_err(std::io::Error::other)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    random::<32>().map(|bytes| hex(&bytes))
 }
 
 #[cfg(test)]

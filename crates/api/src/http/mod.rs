@@ -9,7 +9,7 @@ use casebook_runtime::clock::Clock;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::cases::{Cases, Notice};
+use crate::cases::{Cases, Follow, Notice, Trouble};
 use crate::team::Team;
 use access::Access;
 
@@ -49,6 +49,8 @@ pub(crate) struct App {
     pub port: u16,
     pub notices: broadcast::Sender<Notice>,
     pub streams: Arc<Semaphore>,
+    /// Held while a file is added to an upload, so that its limits hold.
+    pub uploads: tokio::sync::Mutex<()>,
 }
 
 impl App {
@@ -100,6 +102,7 @@ pub async fn listen(config: Config) -> Result<Listening, ServeError> {
         port: address.port(),
         notices: broadcast::channel(NOTICES).0,
         streams: Arc::new(Semaphore::new(STREAMS)),
+        uploads: tokio::sync::Mutex::default(),
     });
     let router = router(&app);
     Ok(Listening { listener, router, app, address })
@@ -120,20 +123,24 @@ impl Listening {
     }
 }
 
-/// Tells the streams what is appended, by this process or another.
+/// Tells the streams what is appended, by this process or another. After an error it goes on where it was.
 async fn look(app: Arc<App>) {
+    let mut follow = None;
     loop {
-        if let Err(error) = tell(&app).await {
+        if let Err(error) = tell(&app, &mut follow).await {
             tracing::warn!(%error, "cannot follow new events");
         }
         tokio::time::sleep(AGAIN).await;
     }
 }
 
-async fn tell(app: &App) -> Result<(), crate::cases::Trouble> {
-    let mut follow = app.cases.follow().await?;
+async fn tell(app: &App, follow: &mut Option<Follow>) -> Result<(), Trouble> {
+    let follow = match follow {
+        Some(follow) => follow,
+        None => follow.insert(app.cases.follow().await?),
+    };
     loop {
-        // Without a receiver there is no one to send to.
+        // Sending fails if no stream is open.
         follow.next().await?.into_iter().for_each(|notice| drop(app.notices.send(notice)));
     }
 }

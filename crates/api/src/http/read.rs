@@ -84,7 +84,7 @@ impl Moment {
 }
 
 /// # Errors
-/// There is no such investigation, or it has no event `at`.
+/// The investigation does not exist, or it has no event `at`.
 pub(super) async fn moment(app: &App, id: InvestigationId, at: Option<u64>) -> Result<Moment, Problem> {
     let whole = app.cases.read(&id).await?;
     let last = whole.state.last_seq();

@@ -9,6 +9,7 @@ use casebook_runtime::files;
 use casebook_runtime::process::blocking;
 use futures_util::StreamExt;
 use serde_json::json;
+use tempfile::TempPath;
 use tokio::io::AsyncWriteExt;
 
 use super::api::Call;
@@ -19,6 +20,8 @@ use crate::problem::{Kind, Problem};
 const FILE: u64 = 256 << 20;
 const WHOLE: u64 = 2 << 30;
 const FILES: u64 = 10_000;
+/// Begins the name of a file that is not whole yet.
+const PART: &str = ".part-";
 
 fn folder(app: &App) -> Result<PathBuf, Problem> {
     let folder = app.team.as_ref().and_then(|team| team.uploads());
@@ -51,39 +54,48 @@ fn size(folder: &Path) -> std::io::Result<(u64, u64)> {
 pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response, Problem> {
     let (name, path) = (call.named("upload").to_owned(), call.named("path").to_owned());
     let plain = name.starts_with("upload-") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    let place = folder(app)?.join(&name);
+    let uploads = folder(app)?;
+    let place = uploads.join(&name);
     if !plain || !place.is_dir() {
-        return Err(Problem::new(Kind::NotFound, "there is no such upload"));
+        return Err(Problem::new(Kind::NotFound, "this upload does not exist; begin one with POST /api/v1/uploads"));
     }
     let parts = upload::parts(&path).map_err(|why| Problem::new(Kind::Invalid, why))?;
     let target = parts.iter().fold(place.clone(), |folder, part| folder.join(part));
-    let measured = blocking(move || size(&place)).await.map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
-    let (files, before) = measured.map_err(|e| failed(&e))?;
+    // Beside the upload: a part that came before the connection broke is no evidence, and goes when it is dropped.
+    let part = tempfile::Builder::new().prefix(PART).tempfile_in(uploads).map_err(|e| failed(&e))?;
+    let (file, part) = part.into_parts();
+    let bytes = write(tokio::fs::File::from_std(file), body).await?;
+    let _one = app.uploads.lock().await;
+    let kept = blocking(move || keep(part, &place, &target, bytes)).await;
+    kept.map_err(|e| Problem::new(Kind::Store, e.to_string()))??;
+    Ok(answer::json(StatusCode::CREATED, &json!({"path": path, "bytes": bytes})))
+}
+
+/// Adds a whole file to the upload, if the upload does not become too large.
+fn keep(part: TempPath, place: &Path, target: &Path, bytes: u64) -> Result<(), Problem> {
+    let (files, before) = size(place).map_err(|e| failed(&e))?;
     if files >= FILES {
         return Err(Problem::new(Kind::TooLarge, format!("an upload has at most {FILES} files")));
     }
-    let folder = target.parent().ok_or_else(|| Problem::new(Kind::Invalid, "the path names no file"))?;
-    tokio::fs::create_dir_all(folder).await.map_err(|e| failed(&e))?;
-    let file = tokio::fs::File::create_new(&target).await.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Exists, "this file was uploaded already"),
-        _ => failed(&e),
-    })?;
-    let written = write(file, body, FILE.min(WHOLE.saturating_sub(before))).await;
-    if written.is_err() {
-        // The part that came is not evidence.
-        let _ = tokio::fs::remove_file(&target).await;
+    if before.saturating_add(bytes) > WHOLE {
+        return Err(Problem::new(Kind::TooLarge, format!("an upload has at most {WHOLE} bytes")));
     }
-    Ok(answer::json(StatusCode::CREATED, &json!({"path": path, "bytes": written?})))
+    let folder = target.parent().ok_or_else(|| Problem::new(Kind::Invalid, "the path names no file"))?;
+    files::private_folder(folder).map_err(|e| failed(&e))?;
+    part.persist_noclobber(target).map_err(|e| match e.error.kind() {
+        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Exists, "this file was uploaded already"),
+        _ => failed(&e.error),
+    })
 }
 
-async fn write(mut file: tokio::fs::File, body: Body, most: u64) -> Result<u64, Problem> {
+async fn write(mut file: tokio::fs::File, body: Body) -> Result<u64, Problem> {
     let mut bytes = 0_u64;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
         let chunk = chunk.map_err(|_| Problem::new(Kind::Unreadable, "the body ended early"))?;
-        bytes += chunk.len() as u64;
-        if bytes > most {
-            return Err(Problem::new(Kind::TooLarge, format!("at most {most} bytes are left for this file")));
+        bytes = bytes.saturating_add(chunk.len() as u64);
+        if bytes > FILE {
+            return Err(Problem::new(Kind::TooLarge, format!("a file has at most {FILE} bytes")));
         }
         file.write_all(&chunk).await.map_err(|e| failed(&e))?;
     }

@@ -37,7 +37,7 @@ pub(super) fn changed(meta: &fs::Metadata) -> i64 {
     since.and_then(|d| i64::try_from(d.as_nanos()).ok()).unwrap_or(0)
 }
 
-pub(super) fn hash_of(path: &Path, size: u64) -> io::Result<String> {
+pub(crate) fn hash_of(path: &Path, size: u64) -> io::Result<String> {
     Hashing::new(File::open(path)?.take(size)).finish()
 }
 
