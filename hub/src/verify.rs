@@ -193,7 +193,7 @@ impl Verification {
     fn report(&mut self, recorded: Option<Vec<u8>>, state: &State) {
         let Some(bytes) = recorded else {
             if self.closed {
-                let why = "it was removed, or the Hub ended before it recorded it (then `casebook resume` records it)";
+                let why = "it was removed, or the Hub ended before it recorded it (then `casebook resume`, or a Hub of the team, records it)";
                 self.problem(None, format!("the investigation is closed and its report is not in the store: {why}"));
             }
             return;

@@ -47,7 +47,8 @@ Examples:
   casebook doctor --models models.toml small --trials 5
   casebook doctor --nats nats://127.0.0.1:4222 --credentials .casebook/cluster/users/hub
 
-With --nats it checks whether the server of a team stores messages; models only if you name them. Each model performs all six tasks over a small built-in log. This takes a few dozen model calls, which your
+With --nats, it checks whether a team's server stores messages, and tries models only if you name them.
+Each model performs all six tasks over a small built-in log. This takes a few dozen model calls, which your
 provider may charge.")]
 pub struct Doctor {
     /// The models to try, by their names in the models file [default: all]

@@ -176,7 +176,7 @@ fn what_a_person_types_from_alert_to_verified_report() {
     assert_eq!(std::fs::read_to_string(folder.path().join("page.html")).unwrap(), file("report.html"));
     assert!(crate::html::tags(&file("report.html")).is_ok());
     assert!(casebook(&["resume", id]).contains("Report"), "one that is finished gives its report");
-    assert!(casebook(&["verify", id, "--evidence", "logs"]).contains("everything is unchanged since it was recorded"));
+    assert!(casebook(&["verify", id, "--evidence", "logs"]).contains("no difference was found"));
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn a_backtest_shows_what_differs_and_leaves_the_original_as_it_is() {
     assert!(difference["now"]["usage"]["model_calls"].as_u64().unwrap() > 3);
     assert_eq!(place.keyless(&["export", &id], 0), before);
     assert_eq!(place.keyless(&["show", &id], 0), shown);
-    has(&place.keyless(&["verify", &id], 0), &["everything is unchanged since it was recorded"]);
+    has(&place.keyless(&["verify", &id], 0), &["no difference was found"]);
 
     let same = place.keyless(&["backtest", &id, "--from-round", "2"], 0);
     has(&same, &["0 of them differ; 0 only then, 0 only now"]);

@@ -138,9 +138,9 @@ fn undisturbed_investigation_is_verified_with_counts_and_what_is_not_known() {
             "the signature of kept.json: it fits the key key.pub",
             &format!("the log up to event {events}: its last hash is the one in kept.json"),
             "kept.json: it is what the log gives",
-            "cited records: each has its hash",
-            "2 evidence files: each has its hash",
-            "everything is unchanged since it was recorded",
+            "cited records: the hash is the recorded one",
+            "2 of 2 evidence files: the hash is the recorded one",
+            "no difference was found",
         ],
     );
     let alone = place.verify(&[], 0);
@@ -148,7 +148,7 @@ fn undisturbed_investigation_is_verified_with_counts_and_what_is_not_known() {
     assert!(!alone.contains("evidence file") && !all.contains("written anew"), "{alone}\n{all}");
     let unsigned = place.verify(&["--report", "report/report.json"], 0);
     has(&unsigned, &["whether report/report.json itself was changed: it has no signature"]);
-    has(&place.verify(&["--report", "kept.json"], 0), &["who signed kept.json"]);
+    has(&place.verify(&["--report", "kept.json"], 0), &["whether the signature of kept.json is valid"]);
     let more = place.read("logs/auth.log") + "2026-03-01T02:20:00.000Z web-03 sshd[9]: later\n";
     std::fs::write(place.at("logs/auth.log"), more).unwrap();
     has(&place.verify(&["--evidence", "logs"], 0), &["1 have grown, and the part that was read is the same"]);
@@ -225,7 +225,7 @@ fn log_that_is_right_in_itself_differs_from_a_kept_report() {
     place.replace_log(&chained(&edited));
     place.remove_report();
     place.casebook(&["resume", place.id.as_str()], 0);
-    has(&place.verify(&[], 0), &["everything is unchanged", "whether the log was written anew as a whole"]);
+    has(&place.verify(&[], 0), &["no difference was found", "whether the log was written anew as a whole"]);
     let found = place.verify(&["--report", "kept.json"], 4);
     has(&found, &["has another hash than in kept.json", "kept.json is not the report that the log gives"]);
 

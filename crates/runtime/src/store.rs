@@ -102,7 +102,7 @@ pub trait Store: Send + Sync + 'static {
         self.record_once(investigation, key, bytes).await
     }
 
-    /// Stores `artifacts` and then appends as [`Store::append`]. An appended entry so implies that its artifacts are
+    /// Stores `artifacts` and then appends as [`Store::append`]. So an appended entry implies that its artifacts are
     /// stored. Stores may use one write for all.
     async fn append_with(
         &self,
