@@ -94,7 +94,10 @@ impl Server {
         command.arg("-sd").arg(folder.join("store")).arg("--ports_file_dir").arg(&ports);
         let mut process = Process::start("nats-server", &mut command, &folder.join("nats-server.log"))?;
         let watcher = Watcher::start(process.id(), folder).map_err(|e| {
-            Failure::failed(format!("cannot run sh, which stops the NATS server if casebook is killed: {e}"), "install a POSIX shell")
+            Failure::failed(
+                format!("cannot run sh, which stops the NATS server if casebook is killed: {e}"),
+                "install a POSIX shell",
+            )
         })?;
         let ports = ports.join(format!("nats-server_{}.ports", process.id()));
         let end = Instant::now() + PATIENCE;

@@ -59,7 +59,8 @@ impl Copy {
             )),
             Some((_, Signed::Missing)) => told.problems.push(format!("{file} has no signature")),
             None if self.signed => {
-                told.unknown.push(format!("whether the signature of {file} is valid: give the public key (--public-key FILE)"));
+                told.unknown
+                    .push(format!("whether the signature of {file} is valid: give the public key (--public-key FILE)"));
             }
             None => told.unknown.push(format!("whether {file} itself was changed: it has no signature")),
         }

@@ -51,9 +51,11 @@ fn removed_report_and_removed_last_events_are_found_over_nats() {
         let evidence = evidence.display().to_string();
         let all = ["verify", id.as_str(), "--report", "kept.json", "--evidence", &evidence];
         let intact = reader.casebook(&all, 0);
-        for needed in
-            ["kept.json: it is what the log gives", "evidence files: the hash is the recorded one", "no difference was found"]
-        {
+        for needed in [
+            "kept.json: it is what the log gives",
+            "evidence files: the hash is the recorded one",
+            "no difference was found",
+        ] {
             assert!(intact.contains(needed), "{intact}");
         }
 
