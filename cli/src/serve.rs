@@ -1,6 +1,6 @@
 //! Investigates for the pages: one team for each body of evidence, started at its first alert.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,8 +17,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::embedded::Sources;
 use crate::embedded::service::{Options, Service};
+use crate::failure::Failure;
 use crate::home::Home;
-use crate::loading::index_folder;
+use crate::loading::{index_folder, whole_path};
 use crate::reasoners::Reasoners;
 use crate::stop::Stop;
 
@@ -50,9 +51,14 @@ pub struct Desk {
     requests: mpsc::Sender<Request>,
     /// Evidence that was looked at, by folder.
     open: Mutex<BTreeMap<PathBuf, Arc<Catalog>>>,
+    used: Used,
 }
 
+/// The bodies of evidence over which an alert was investigated.
+type Used = Arc<Mutex<BTreeSet<String>>>;
+
 pub struct Work {
+    used: Used,
     home: Home,
     setup: Setup,
     requests: mpsc::Receiver<Request>,
@@ -71,8 +77,10 @@ impl Desk {
             models: setup.models.has_models(),
             requests,
             open: Mutex::default(),
+            used: Used::default(),
         };
-        (Arc::new(desk), Work { home, setup, requests: received, teams: BTreeMap::new() })
+        let used = Arc::clone(&desk.used);
+        (Arc::new(desk), Work { used, home, setup, requests: received, teams: BTreeMap::new() })
     }
 
     fn opened(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Arc<Catalog>>> {
@@ -134,6 +142,10 @@ impl Team for Desk {
         answer.await.map_err(|_| ended())?
     }
 
+    fn looked_at(&self, upload: &str) -> bool {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).contains(upload)
+    }
+
     fn uploads(&self) -> Option<PathBuf> {
         self.has_team().then(|| self.data.join(UPLOADS))
     }
@@ -171,8 +183,11 @@ impl Team for Desk {
 }
 
 impl Work {
-    /// Opens investigations until the user stops, then records what runs.
+    /// Continues what was stopped, and opens investigations until the user stops. Then records what runs.
     pub async fn run(mut self, stop: &mut Stop) {
+        if let Err(failure) = self.go_on(stop).await {
+            tracing::warn!(why = failure.what, "stopped investigations are not continued");
+        }
         loop {
             tokio::select! {
                 biased;
@@ -189,6 +204,33 @@ impl Work {
         }
     }
 
+    /// Starts the teams whose evidence has open investigations; they continue them.
+    async fn go_on(&mut self, stop: &mut Stop) -> Result<(), Failure> {
+        let given = self.setup.sources.evidence.as_deref().map(whole_path).transpose()?;
+        if given.is_none() && self.setup.sources.team.is_none() {
+            return Ok(());
+        }
+        let uploads = whole_path(&self.home.folder)?.join(UPLOADS);
+        let all = archive::summaries(self.home.store.as_ref()).await?;
+        for one in all {
+            let place = Path::new(&one.evidence);
+            let upload = place.strip_prefix(&uploads).ok().and_then(Path::to_str).filter(|name| !name.contains('/'));
+            let body = match upload {
+                Some(name) => name,
+                None if given.as_deref() == Some(place) => GIVEN,
+                None => continue,
+            };
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(body.to_owned());
+            if one.closed.is_none()
+                && one.trouble.is_none()
+                && let Err(why) = self.team(body, stop).await
+            {
+                tracing::warn!(why, body, "stopped investigations are not continued");
+            }
+        }
+        Ok(())
+    }
+
     fn sources(&self, body: &str) -> Result<Sources, String> {
         if body == GIVEN {
             return Ok(self.setup.sources.clone());
@@ -201,15 +243,22 @@ impl Work {
         Ok(Sources { evidence: Some(folder), team: self.setup.sources.team.clone() })
     }
 
-    async fn open(&mut self, alert: &[u8], body: &str, stop: &mut Stop) -> Result<Launched, String> {
+    /// The team for a body of evidence, which is started if it is not.
+    async fn team(&mut self, body: &str, stop: &mut Stop) -> Result<&Service, String> {
         if !self.teams.contains_key(body) {
             let sources = self.sources(body)?;
             let options = Options { sources, budget: self.setup.budget, reasoners: self.setup.models.clone() };
             let started = Service::start(&self.home, options, stop).await;
             self.teams.insert(body.to_owned(), started.map_err(|f| format!("{}; {}", f.what, f.advice))?);
         }
-        let team = self.teams.get(body).ok_or("the team has ended")?;
-        let accepted = team.intake.accept(alert, Source::Command).await.map_err(|e| e.to_string())?;
+        Ok(self.teams.get(body).ok_or("the team has ended")?)
+    }
+
+    async fn open(&mut self, alert: &[u8], body: &str, stop: &mut Stop) -> Result<Launched, String> {
+        // From here on, nothing can be added to the evidence.
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(body.to_owned());
+        let team = self.team(body, stop).await?;
+        let accepted = team.intake.accept(alert, Source::Http).await.map_err(|e| e.to_string())?;
         Ok(Launched { investigation: accepted.investigation, fresh: accepted.fresh })
     }
 }

@@ -38,6 +38,7 @@ const AGAIN: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Command,
+    Http,
     Mcp,
     Nats,
 }

@@ -1,7 +1,9 @@
 //! `casebook serve`
 
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use casebook_api::cases::Cases;
@@ -10,6 +12,7 @@ use casebook_api::team::Team as _;
 use casebook_hub::{OpenError, SqliteStore};
 use casebook_index::Index;
 use casebook_runtime::clock::SystemClock;
+use tempfile::NamedTempFile;
 
 use crate::args::Serve;
 use crate::embedded::Sources;
@@ -51,9 +54,7 @@ pub(super) async fn with_alert(
     let listening = listen(config).await.map_err(|e| failure(&e))?;
     let url = format!("http://{}/?k={key}", listening.address);
     announce(&url, investigates, screen);
-    if args.place.open {
-        browse(&url);
-    }
+    let _page = if args.place.open { browse(&url) } else { None };
     let (end, ended) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(listening.serve(async move {
         // A dropped sender also ends the server.
@@ -75,8 +76,7 @@ pub(super) async fn with_alert(
         error = store.failed() => Some(error),
     };
     let _ = end.send(());
-    let served = serving.await.map_err(Failure::defect)?;
-    served.map_err(|e| failure(&e))?;
+    serving.await.map_err(Failure::defect)?;
     failed.map_or(Ok(Exit::Done), |error| Err(error.into()))
 }
 
@@ -101,7 +101,7 @@ fn announce(url: &str, investigates: bool, screen: &mut Screen) {
     let does = if investigates { "investigates and shows" } else { "shows, and does not investigate" };
     screen.line(paint(
         DIM,
-        format_args!("casebook serve {does}; the address has a key, so do not share it; stop with Ctrl-C"),
+        format_args!("casebook serve {does}; the address contains a key; do not share it; stop with Ctrl-C"),
     ));
 }
 
@@ -109,20 +109,22 @@ fn failure(error: &ServeError) -> Failure {
     match error {
         ServeError::Bind { .. } => Failure::usage(error, "choose another port with --port PORT, or --port 0"),
         ServeError::NotLoopback(_) => Failure::usage(error, "use an address of this machine alone"),
-        ServeError::Serve(_) => Failure::failed(error, "start the command again"),
     }
 }
 
-/// Asks the system to open the address. The address is printed as well, so a failure does not matter.
-fn browse(url: &str) {
+/// Asks the system to open a page that leads to the address: every user of the machine sees the arguments of a process,
+/// and the address has the key. The page is removed when it is dropped. The address is printed as well, so a failure
+/// does not matter.
+fn browse(url: &str) -> Option<NamedTempFile> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started = std::process::Command::new(program)
-        .arg(url)
-        .stdin(std::process::Stdio::null())
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn();
-    if let Err(error) = started {
-        tracing::info!(%error, program, "cannot open a browser");
-    }
+    let opened = (|| {
+        let mut page = tempfile::Builder::new().prefix("casebook-").suffix(".html").tempfile()?;
+        write!(page, "<!doctype html><meta http-equiv=\"refresh\" content=\"0; url={url}\">")?;
+        let mut command = Command::new(program);
+        command.arg(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn()?;
+        std::thread::spawn(move || child.wait());
+        Ok::<_, std::io::Error>(page)
+    })();
+    opened.inspect_err(|error| tracing::info!(%error, program, "cannot open a browser")).ok()
 }

@@ -51,6 +51,7 @@
     loading = true;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "error" });
+      if (answer.status === 401) { state("out"); loading = false; return; }
       if (!answer.ok) throw new Error(String(answer.status));
       const page = parsed(await answer.text());
       page.querySelectorAll("[data-part]").forEach((fresh) => {
@@ -73,7 +74,7 @@
   let told = document.querySelector("#hero .verdict")?.textContent;
 
   // ---- State of the connection -------------------------------------------------------------------------------
-  const names = { live: "live", lost: "reconnecting", done: "complete", off: "loaded once" };
+  const names = { live: "live", lost: "reconnecting", done: "complete", off: "loaded once", out: "sign in again" };
   function state(name) {
     const sign = $("live");
     if (!sign) return;
@@ -94,7 +95,7 @@
   let heard = 0;
   function take(message) {
     heard = Date.now();
-    if (message.kind === "lost") { state("lost"); return; }
+    if (message.kind === "lost") { state("lost"); later(); return; }
     if (body.dataset.live === "none") return;
     state("live");
     const mine = scope === "all" || message.id === body.dataset.id;
@@ -107,21 +108,30 @@
   }
   function share(message) { take(message); if (channel) channel.postMessage(message); }
   function stream(own) {
-    const source = new EventSource("/api/v1/events");
     const pass = own ? take : share;
-    source.addEventListener("begin", () => pass({ kind: "begin" }));
-    source.addEventListener("notice", (event) => {
-      const notice = JSON.parse(event.data);
-      pass({ kind: "notice", id: notice.investigation, seq: notice.seq });
-    });
-    source.onerror = () => pass({ kind: "lost" });
+    let source = null;
+    let retry = 0;
+    function begin() {
+      source = new EventSource("/api/v1/events");
+      source.addEventListener("begin", () => pass({ kind: "begin" }));
+      source.addEventListener("notice", (event) => {
+        const notice = JSON.parse(event.data);
+        pass({ kind: "notice", id: notice.investigation, seq: notice.seq });
+      });
+      source.onerror = () => {
+        pass({ kind: "lost" });
+        // After a refusal, such as that of a server that was restarted, the browser does not try again by itself.
+        if (source.readyState === 2) retry = setTimeout(begin, 5000);
+      };
+    }
+    begin();
     const beat = setInterval(() => { if (source.readyState === 1) pass({ kind: "beat" }); }, 10000);
-    return () => { clearInterval(beat); source.close(); };
+    return () => { clearInterval(beat); clearTimeout(retry); source.close(); };
   }
   function listen() {
     if (!channel || !navigator.locks) { alone(); return; }
     channel.onmessage = (event) => take(event.data);
-    navigator.locks.request("casebook-stream", () => { if (close) close(); stream(false); return new Promise(() => {}); });
+    navigator.locks.request("casebook-stream", () => { if (close) { close(); close = null; } stream(false); return new Promise(() => {}); });
     // A follower asks for the present state once, and opens its own stream when the leader is silent.
     heard = Date.now();
     later();

@@ -146,7 +146,7 @@ impl Cases {
     pub async fn read(&self, id: &InvestigationId) -> Result<Arc<Held>, Trouble> {
         let _one = self.reading.lock().await;
         let known = self.memory().held.get(id).cloned();
-        let Some(mut held) = known else {
+        let Some(known) = known else {
             let log = archive::log(self.store(), id).await?;
             if log.is_empty() {
                 return Err(Trouble::Unknown(id.to_string()));
@@ -155,10 +155,13 @@ impl Cases {
             self.memory().keep(id, Arc::clone(&held));
             return Ok(held);
         };
-        if held.state.closed.is_some() {
-            return Ok(held);
+        if known.state.closed.is_some() {
+            return Ok(known);
         }
-        let tail = self.store.log(id, held.state.last_seq() + 1).await?;
+        let tail = self.store.log(id, known.state.last_seq() + 1).await?;
+        drop(known);
+        // Taken out, so that it grows in place unless a page shows it just now.
+        let Some(mut held) = self.memory().held.remove(id) else { return Err(Trouble::Unknown(id.to_string())) };
         if !tail.is_empty() {
             let grown = Arc::make_mut(&mut held);
             for entry in tail {
@@ -168,8 +171,8 @@ impl Cases {
                 grown.state.apply(&entry);
                 grown.log.push(entry);
             }
-            self.memory().keep(id, Arc::clone(&held));
         }
+        self.memory().keep(id, Arc::clone(&held));
         Ok(held)
     }
 

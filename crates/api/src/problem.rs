@@ -27,16 +27,18 @@ kinds! {
     SignIn = "sign-in", 401, "Sign in first", "Open the address that `casebook serve` printed: it has the key.";
     Origin = "origin", 403, "The request comes from another site", "Send it from a page of this server.";
     NotFound = "not-found", 404, "Not found", "Check the id. The list of investigations has all of them.";
-    NotKept = "not-kept", 404, "It was not kept", "Set keep_requests = true in the models file, and the next requests are kept.";
+    NotKept = "not-kept", 404, "Not kept", "Set keep_requests = true in the models file, and the next requests are kept.";
     Method = "method", 405, "This method is not allowed here", "See /api/v1/openapi.json for the methods of each path.";
     NotClosed = "not-closed", 409, "The investigation is not closed", "Wait for its end, or add partial=1 to get what is recorded so far.";
-    Exists = "exists", 409, "It is there already", "Use another name, or begin another upload.";
+    Exists = "exists", 409, "Already exists", "Use another name, or begin another upload.";
     NoTeam = "no-team", 409, "This server only reads", "Start it with --evidence DIR to investigate alerts.";
     TooLarge = "too-large", 413, "The request is too large", "An alert may have 1 MiB, an uploaded file 256 MiB.";
-    Media = "media-type", 415, "The type of the content is not known here", "Send application/json.";
+    Media = "media-type", 415, "Unsupported content type", "Send application/json.";
     Host = "host", 421, "This host name is not served here", "Use 127.0.0.1 or localhost with the port of this server.";
     Invalid = "invalid", 422, "The content is not valid", "Correct what the detail names.";
     TooMany = "too-many", 429, "Too many requests", "Wait a minute, then try again.";
+    Slow = "slow", 503, "The answer took too long", "Try again, or ask for less.";
+    Storage = "storage", 503, "The server cannot store it", "Look at the disk of the data folder and at the log of the server.";
     Store = "store", 503, "The records cannot be read", "Look at the log of the server. `casebook verify` shows what is damaged.";
 }
 

@@ -74,7 +74,7 @@ table! {
         "Investigates an alert; waits for nothing";
     Investigation: Get "/investigations/{id}" => One("Investigation"), [NotFound Unreadable],
         "How an investigation stands",
-        at: integer "as it was after this event";
+        at: integer "the state after this event";
     Events: Get "/investigations/{id}/events" => Page("Event"), [NotFound Unreadable],
         "The log. With `Accept: text/event-stream`: from `from` or after `Last-Event-ID`, and then live",
         from: integer "the first event; 1 unless given",
@@ -85,18 +85,18 @@ table! {
         "One event with its hash";
     Journal: Get "/investigations/{id}/journal" => Page("Entry"), [NotFound Unreadable],
         "The Director's Journal",
-        at: integer "as it was after this event",
+        at: integer "the state after this event",
         limit: limit "at most so many items",
         cursor: string "from `next` of the page before";
     Review: Get "/investigations/{id}/review" => One("Review"), [NotFound Unreadable],
         "The Critic's latest Review",
-        at: integer "as it was after this event";
+        at: integer "the state after this event";
     Timeline: Get "/investigations/{id}/timeline" => One("Timeline"), [NotFound Unreadable],
         "The Critic's Timeline",
-        at: integer "as it was after this event";
+        at: integer "the state after this event";
     Findings: Get "/investigations/{id}/findings" => Page("Finding"), [NotFound Unreadable],
         "Findings with scores, citations and checks",
-        at: integer "as it was after this event",
+        at: integer "the state after this event",
         label: string "such as highly-plausible",
         domain: string "of this Expert",
         round: integer "of this round",
@@ -104,19 +104,19 @@ table! {
         cursor: string "from `next` of the page before";
     Finding: Get "/investigations/{id}/findings/{finding}" => One("Finding"), [NotFound Unreadable],
         "One finding",
-        at: integer "as it was after this event";
+        at: integer "the state after this event";
     Rounds: Get "/investigations/{id}/rounds" => Page("Round"), [NotFound Unreadable],
         "Questions and decisions",
-        at: integer "as it was after this event";
+        at: integer "the state after this event";
     Guards: Get "/investigations/{id}/guards" => Page("Guard"), [NotFound Unreadable],
         "What the rules changed",
-        at: integer "as it was after this event";
+        at: integer "the state after this event";
     Usage: Get "/investigations/{id}/usage" => One("Usage"), [NotFound Unreadable],
         "What it used",
-        at: integer "as it was after this event";
+        at: integer "the state after this event";
     Tasks: Get "/investigations/{id}/tasks" => Page("Task"), [NotFound Unreadable],
         "Tasks with begin and end",
-        at: integer "as it was after this event",
+        at: integer "the state after this event",
         limit: limit "at most so many items",
         cursor: string "from `next` of the page before";
     Task: Get "/investigations/{id}/tasks/{task}" => One("Task"), [NotFound Unreadable],
@@ -149,7 +149,7 @@ table! {
         "Records around a record of the evidence",
         file: needed "the file of the record",
         line: line "its line",
-        seconds: size "before and after it; 60 unless given",
+        seconds: seconds "before and after it; 60 unless given",
         limit: limit "at most so many items";
     Json: Get "/investigations/{id}/report.json" => One("Report"), [NotFound NotClosed],
         "The report",
@@ -162,8 +162,8 @@ table! {
         partial: flag "1: also before the end";
     Compare: Get "/compare" => One("Comparison"), [NotFound Unreadable],
         "What differs between two investigations",
-        a: needed "the one",
-        b: needed "the other";
+        a: needed "the first id",
+        b: needed "the second id";
     Insights: Get "/insights" => One("Insights"), [],
         "Numbers over all investigations";
     Sources: Get "/sources" => Page("Body"), [],
@@ -188,6 +188,8 @@ impl Parameter {
         match self.kind {
             "integer" | "line" => Some((1, MOST)),
             "size" => Some((0, MOST)),
+            // A year.
+            "seconds" => Some((0, 31_622_400)),
             "limit" => Some((1, 200)),
             "many" => Some((1, 1_000)),
             "flag" => Some((0, 1)),

@@ -27,6 +27,9 @@ pub trait Team: Send + Sync + 'static {
     /// Errors are messages for the person.
     async fn open(&self, alert: &[u8], body: &str) -> Result<Launched, String>;
 
+    /// True if an alert was investigated over this upload, so that no file can be added.
+    fn looked_at(&self, upload: &str) -> bool;
+
     /// The folder for uploads; none if this server only reads.
     fn uploads(&self) -> Option<std::path::PathBuf>;
 

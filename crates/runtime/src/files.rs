@@ -62,6 +62,12 @@ pub fn loose(path: &Path) -> io::Result<Option<u32>> {
     Ok((mode & !OF_OWNER != 0).then_some(mode))
 }
 
+/// At most `most`, and at most a quarter of the files that this process may have open: the rest is for its work.
+pub fn share_of_open_files(most: usize) -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.and_then(|limit| usize::try_from(limit / 4).ok()).map_or(most, |share| most.min(share.max(1)))
+}
+
 /// Less free space than this is a full disk: SQLite needs 32 KiB at once.
 const ROOM: u64 = 128 * 1024;
 

@@ -40,7 +40,7 @@ pub fn duplicate(earlier: &[Earlier], source: Source) -> Option<usize> {
     let ended = || earlier.iter().rposition(|one| *one == Earlier::Closed);
     match source {
         Source::Command => open,
-        Source::Mcp | Source::Nats => open.or_else(ended),
+        Source::Http | Source::Mcp | Source::Nats => open.or_else(ended),
     }
 }
 

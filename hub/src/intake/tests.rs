@@ -27,8 +27,9 @@ fn duplicate_alert_keeps_its_investigation_unless_a_person_asks_again() {
     use Earlier::{Closed, Elsewhere, Open};
     let check = |earlier: &[Earlier], again: Option<usize>, same: Option<usize>| {
         assert_eq!(duplicate(earlier, Source::Command), again, "{earlier:?}");
-        assert_eq!(duplicate(earlier, Source::Mcp), same, "{earlier:?}");
-        assert_eq!(duplicate(earlier, Source::Nats), same, "{earlier:?}");
+        for source in [Source::Http, Source::Mcp, Source::Nats] {
+            assert_eq!(duplicate(earlier, source), same, "{earlier:?}");
+        }
     };
     check(&[], None, None);
     check(&[Open], Some(0), Some(0));

@@ -1,6 +1,6 @@
 //! `casebook serve` as a process: alerts, evidence and uploads over HTTP.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -113,9 +113,13 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
     assert_ne!(other["investigation"], first["investigation"], "other evidence is another investigation");
     assert_eq!(server.launch(&json!({"alert": alert, "source": "/etc"})).await.0, 422);
 
+    assert_eq!(server.ask(Method::PUT, &format!("{place}.1"), b"x".to_vec()).await.status(), 409, "it is in use");
+
     let first = first["investigation"].as_str().unwrap();
     assert_eq!(server.closed(first).await["verdict"], "false_positive");
     server.closed(other["investigation"].as_str().unwrap()).await;
+    let (status, again) = server.launch(&json!({"alert": alert})).await;
+    assert_eq!((status, &again["investigation"]), (200, &json!(first)), "it is closed, and still the same");
     let around = server.get(&format!("/investigations/{first}/context?file=auth.log&line=11&limit=5")).await;
     let records = around["records"].as_array().unwrap();
     assert!(records.iter().any(|one| one["file"] == "auth.log" && one["line"] == 11), "{around}");
@@ -130,6 +134,67 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
     assert_eq!(reader.get(&format!("/investigations/{first}")).await["verdict"], "false_positive");
     assert_eq!(reader.launch(&json!({"alert": alert})).await.0, 409);
     assert_eq!(reader.ask(Method::POST, "/uploads", Vec::new()).await.status(), 409);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_does_not_arrive_whole_or_unpacks_to_too_much_is_no_evidence() {
+    let data = tempfile::tempdir().unwrap();
+    let server = serve(data.path(), &["--evidence", case().join("evidence").to_str().unwrap()]);
+    let upload =
+        body(server.ask(Method::POST, "/uploads", Vec::new()).await).await["upload"].as_str().unwrap().to_owned();
+    let address = server.base.strip_prefix("http://").unwrap();
+    let path = format!("/uploads/{upload}/files/a.log");
+    let mut cut = std::net::TcpStream::connect(address).unwrap();
+    let head = format!(
+        "PUT /api/v1{path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {}\r\nContent-Length: 1000\r\n\r\nhalf",
+        server.key
+    );
+    cut.write_all(head.as_bytes()).unwrap();
+    let uploads = data.path().join("uploads");
+    let parts = || std::fs::read_dir(&uploads).unwrap().filter(|one| !one.as_ref().unwrap().path().is_dir()).count();
+    let wait = async |what: usize| {
+        for _ in 0..100 {
+            if parts() == what {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("{} parts", parts());
+    };
+    wait(1).await;
+    drop(cut);
+    wait(0).await;
+    assert_eq!(std::fs::read_dir(uploads.join(&upload)).unwrap().count(), 0);
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    bomb.write_all(&vec![0; 64 << 20]).unwrap();
+    let bomb = server.ask(Method::PUT, &format!("{path}.gz"), bomb.finish().unwrap()).await;
+    assert_eq!(bomb.status(), 413);
+    assert_eq!(server.ask(Method::PUT, &path, b"whole".to_vec()).await.status(), 201);
+    assert_eq!(server.ask(Method::PUT, &format!("{path}/b"), b"x".to_vec()).await.status(), 409, "a.log is a file");
+    assert_eq!(std::fs::read_dir(uploads.join(&upload)).unwrap().count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_server_investigated_goes_on_when_it_starts_again() {
+    let data = tempfile::tempdir().unwrap();
+    let case = case();
+    let arguments = ["--evidence", case.join("evidence").to_str().unwrap().to_owned().leak()];
+    let mut server = serve(data.path(), &arguments);
+    let alert: Value = serde_json::from_str(&std::fs::read_to_string(case.join("alert.json")).unwrap()).unwrap();
+    let (_, launched) = server.launch(&json!({"alert": alert})).await;
+    let id = launched["investigation"].as_str().unwrap().to_owned();
+    while server.get(&format!("/investigations/{id}")).await["seq"].as_u64().unwrap() < 50 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    server.process.kill().unwrap();
+    server.process.wait().unwrap();
+    let server = serve(data.path(), &arguments);
+    server.closed(&id).await;
+    // A list of another process works beside a server that is open and idle.
+    let mut list = Command::new(run::program("casebook"));
+    let listed = list.arg("--data").arg(data.path()).arg("list").stdin(Stdio::null()).output().unwrap();
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    assert!(String::from_utf8_lossy(&listed.stdout).contains(&id));
 }
 
 #[tokio::test(flavor = "multi_thread")]

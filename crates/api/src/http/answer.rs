@@ -54,13 +54,15 @@ pub(super) fn problem(app: &App, problem: &Problem, path: &str, page: bool) -> R
     response
 }
 
-/// JSON that depends on nothing but `tag`: answered with 304 if the client has it.
-pub(super) fn tagged<T: Serialize>(headers: &HeaderMap, tag: &str, fixed: bool, body: &T) -> Response {
+const CACHE: &str = "private, no-cache";
+
+/// JSON that depends on nothing but `tag`: answered with 304 if the client has it. The tag is a hash of the log, since
+/// two data folders may have an investigation with the same id.
+pub(super) fn tagged<T: Serialize>(headers: &HeaderMap, tag: &str, body: &T) -> Response {
     let tag = format!("\"{tag}.{}\"", build());
-    let cache = if fixed { "private, max-age=31536000, immutable" } else { "private, no-cache" };
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
     if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
-        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag), (header::CACHE_CONTROL, cache.to_owned())])
+        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag), (header::CACHE_CONTROL, CACHE.to_owned())])
             .into_response();
     }
     match serde_json::to_vec(body) {
@@ -68,7 +70,7 @@ pub(super) fn tagged<T: Serialize>(headers: &HeaderMap, tag: &str, fixed: bool, 
             let headers = [
                 (header::CONTENT_TYPE, "application/json".to_owned()),
                 (header::ETAG, tag),
-                (header::CACHE_CONTROL, cache.to_owned()),
+                (header::CACHE_CONTROL, CACHE.to_owned()),
             ];
             (headers, bytes).into_response()
         }

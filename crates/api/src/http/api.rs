@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::{StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
 use casebook_index::Sort;
 use casebook_protocol::{MAX_ALERT_BYTES, Recorded};
@@ -47,7 +47,7 @@ impl Call {
 
     /// JSON that depends on the log alone.
     pub(super) fn of<T: Serialize>(&self, moment: &Moment, body: &T) -> Response {
-        answer::tagged(&self.asked.headers, &format!("s{}", moment.seq()), moment.at.is_some(), body)
+        answer::tagged(&self.asked.headers, &moment.tag(), body)
     }
 }
 
@@ -86,8 +86,12 @@ async fn handle(app: Arc<App>, route: &'static Route, request: Request) -> Respo
     answered.await.unwrap_or_else(|problem| answer::problem(&app, &problem, &path, false))
 }
 
-/// A parameter that does not exist, or has no value of its kind, is a mistake of the client.
+/// A parameter that does not exist, is missing, or has no value of its kind, is a mistake of the client.
 fn known(route: &Route, asked: &Asked) -> Result<(), Problem> {
+    let needed = route.query.iter().filter(|one| ["needed", "line"].contains(&one.kind));
+    if let Some(missing) = needed.into_iter().find(|one| !asked.query.contains_key(one.name)) {
+        return Err(Problem::new(Kind::Unreadable, format!("the parameter {} is missing", missing.name)));
+    }
     for (name, text) in &asked.query {
         let Some(parameter) = route.query.iter().find(|one| one.name == name) else {
             let names: Vec<&str> = route.query.iter().map(|one| one.name).collect();
@@ -174,9 +178,14 @@ async fn events(app: &Arc<App>, call: &Call) -> Result<Response, Problem> {
     let from = read::number(&call.asked.query, "from")?.unwrap_or(1).max(1);
     let header = |name| call.asked.headers.get(name).and_then(|value| value.to_str().ok());
     if header(header::ACCEPT.as_str()).is_some_and(|accept| accept.contains("text/event-stream")) {
-        app.cases.read(&id).await?;
+        let held = app.cases.read(&id).await?;
         let seen = header("last-event-id").and_then(|seen| seen.parse::<u64>().ok());
-        return feed::one(app, &id, seen.map_or(from, |seen| seen + 1));
+        let from = seen.map_or(from, |seen| seen.saturating_add(1));
+        if held.state.closed.is_some() && from > held.state.last_seq() {
+            // With this status a browser does not ask again.
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+        return feed::one(app, &id, from);
     }
     let limit = call.limit()?;
     let moment = read::moment(app, id, None).await?;

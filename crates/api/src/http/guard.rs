@@ -31,9 +31,11 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     let path = request.uri().path().to_owned();
     let wants_page = !path.starts_with("/api/");
     let mut response = match checked(&app, &request) {
+        // An upload has a limit of time for each part.
+        Ok(None) if *request.method() == Method::PUT => next.run(request).await,
         Ok(None) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
-            Ok(response) => response,
-            Err(_) => answer::problem(&app, &Problem::new(Kind::Store, "the answer took too long"), &path, wants_page),
+            Ok(response) => named(&app, response, &path, wants_page),
+            Err(_) => answer::problem(&app, &Problem::new(Kind::Slow, "the answer took too long"), &path, wants_page),
         },
         Ok(Some(response)) => *response,
         Err(problem) => answer::problem(&app, &problem, &path, wants_page),
@@ -42,8 +44,29 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
     for (name, value) in HEADERS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("private, no-cache"));
+    // What holds evidence is kept nowhere.
+    let evidence = ["/evidence", "/launch"].contains(&path.as_str())
+        || ["/c/", "/m/", "/t/"].iter().any(|part| path.contains(part));
+    let cache = if evidence || path.contains("/report.") { "no-store" } else { "private, no-cache" };
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
     response
+}
+
+/// A refusal of the HTTP library, as a problem.
+fn named(app: &App, response: Response, path: &str, wants_page: bool) -> Response {
+    let plain = response.headers().get(header::CONTENT_TYPE).is_none_or(|kind| kind == "text/plain; charset=utf-8");
+    let file = response.headers().contains_key(header::CONTENT_DISPOSITION);
+    let (kind, detail) = match response.status() {
+        _ if !plain || file => return response,
+        StatusCode::BAD_REQUEST => (Kind::Unreadable, "the address or the form cannot be read"),
+        StatusCode::NOT_FOUND => (Kind::NotFound, "this page does not exist"),
+        StatusCode::METHOD_NOT_ALLOWED => (Kind::Method, "this method is not allowed for this path"),
+        StatusCode::PAYLOAD_TOO_LARGE => (Kind::TooLarge, "the form is too large"),
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => (Kind::Media, "expected a form"),
+        StatusCode::UNPROCESSABLE_ENTITY => (Kind::Invalid, "a field of the form is missing or wrong"),
+        _ => return response,
+    };
+    answer::problem(app, &Problem::new(kind, detail), path, wants_page)
 }
 
 /// An answer if the request goes no further, such as a sign-in.
@@ -53,7 +76,7 @@ fn checked(app: &App, request: &Request) -> Result<Option<Box<Response>>, Proble
     let safe = matches!(*request.method(), Method::GET | Method::HEAD);
     let bearer = text(headers, &header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
     if !safe && bearer.is_none() {
-        origin(app, headers)?;
+        origin(headers)?;
     }
     if request.uri().path().starts_with("/static/") || request.uri().path() == "/api/v1/openapi.json" {
         return Ok(None);
@@ -63,7 +86,7 @@ fn checked(app: &App, request: &Request) -> Result<Option<Box<Response>>, Proble
     }
     let now = app.clock.now();
     let known = match bearer {
-        Some(key) => app.access().is(key),
+        Some(key) => tried(app, key)?,
         None => cookie(headers, &app.cookie()).is_some_and(|session| app.access().knows(&session, now)),
     };
     if known {
@@ -79,7 +102,7 @@ fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
 /// Against DNS rebinding: a page of another site that resolves to this machine names its own host.
 fn host(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     let host = text(headers, &header::HOST).unwrap_or_default();
-    let allowed = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{}", app.port));
+    let allowed = ["127.0.0.1", "localhost"].map(|name| format!("{name}:{}", app.port));
     if allowed.iter().any(|name| name.eq_ignore_ascii_case(host)) {
         return Ok(());
     }
@@ -87,14 +110,15 @@ fn host(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// A request that changes something comes from a page of this server.
-fn origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+fn origin(headers: &HeaderMap) -> Result<(), Problem> {
     let foreign = || Problem::new(Kind::Origin, "the request does not come from a page of this server");
     match (text(headers, &header::ORIGIN), text(headers, &HeaderName::from_static("sec-fetch-site"))) {
         (Some(origin), _) => {
-            let own = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("http://{name}:{}", app.port));
+            // The host was checked.
+            let own = format!("http://{}", text(headers, &header::HOST).unwrap_or_default());
             // A sandboxed or referrer-less form of our own page sends `null`; the fetch metadata decides then.
             let same = text(headers, &HeaderName::from_static("sec-fetch-site")) == Some("same-origin");
-            if own.iter().any(|one| one == origin) || (origin == "null" && same) { Ok(()) } else { Err(foreign()) }
+            if own.eq_ignore_ascii_case(origin) || (origin == "null" && same) { Ok(()) } else { Err(foreign()) }
         }
         (None, Some("same-origin")) => Ok(()),
         (None, _) => Err(foreign()),

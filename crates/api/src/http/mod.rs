@@ -6,8 +6,13 @@ use std::time::Duration;
 
 use axum::Router;
 use casebook_runtime::clock::Clock;
-use tokio::net::TcpListener;
+use casebook_runtime::files;
+use casebook_runtime::service::http::accept;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, broadcast};
+use tokio::task::JoinSet;
 
 use crate::cases::{Cases, Follow, Notice, Trouble};
 use crate::team::Team;
@@ -27,6 +32,10 @@ mod upload;
 /// The pause before the feed is read again after an error.
 const AGAIN: Duration = Duration::from_secs(2);
 const STREAMS: usize = 256;
+const CONNECTIONS: usize = 1024;
+/// The largest head of a request, in bytes, and the longest wait for one.
+const HEAD: usize = 16 * 1024;
+const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Notices that a slow listener may miss before it starts again.
 const NOTICES: usize = 1024;
 
@@ -73,8 +82,6 @@ pub enum ServeError {
     NotLoopback(SocketAddr),
     #[error("cannot listen at {address}: {source}")]
     Bind { address: SocketAddr, source: std::io::Error },
-    #[error("the server stopped: {0}")]
-    Serve(std::io::Error),
 }
 
 /// A server that listens; [`Listening::serve`] answers.
@@ -110,17 +117,25 @@ pub async fn listen(config: Config) -> Result<Listening, ServeError> {
 
 impl Listening {
     /// Answers until `stop` ends.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> Result<(), ServeError> {
+    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) {
         let looking = tokio::spawn(look(Arc::clone(&self.app)));
-        let serving = axum::serve(self.listener, self.router).into_future();
+        let service = TowerToHyperService::new(self.router);
+        let mut connections = JoinSet::new();
+        let serve = |stream| connection(stream, service.clone());
         // Streams have no end, so the server does not wait for them.
-        let ended = tokio::select! {
-            served = serving => served.map_err(ServeError::Serve),
-            () = stop => Ok(()),
-        };
+        tokio::select! {
+            () = accept(&self.listener, files::share_of_open_files(CONNECTIONS), &mut connections, serve) => {}
+            () = stop => {}
+        }
         looking.abort();
-        ended
     }
+}
+
+async fn connection(stream: TcpStream, service: TowerToHyperService<Router>) {
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD);
+    // An error of the client does not matter.
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
 /// Tells the streams what is appended, by this process or another. After an error it goes on where it was.

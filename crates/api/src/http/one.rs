@@ -28,7 +28,7 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
         Endpoint::Event => {
             let seq: u64 = call.named("seq").parse().map_err(|_| missing("event"))?;
             let entry = moment.held().log.iter().find(|entry| entry.seq == seq).ok_or_else(|| missing("event"))?;
-            Ok(answer::tagged(&call.asked.headers, &format!("s{seq}"), true, entry))
+            Ok(answer::tagged(&call.asked.headers, &entry.hash, entry))
         }
         Endpoint::Journal => page(call, &moment, &state.journal, |entry| entry.seq.to_string()),
         Endpoint::Review => {
@@ -188,7 +188,7 @@ async fn context(app: &App, call: &Call, moment: &Moment) -> Result<Response, Pr
     let limit = read::number(&call.asked.query, "limit")?.unwrap_or(20).clamp(1, 200);
     let arguments = json!({"file": call.asked.get("file"), "line": line, "before_seconds": seconds, "after_seconds": seconds, "limit": limit});
     let team = app.team.as_ref().ok_or_else(|| Problem::new(Kind::NoTeam, "this server has no evidence"))?;
-    let seen = team.look(&moment.id, "around", &arguments).await.map_err(|why| Problem::new(Kind::NotFound, why))?;
+    let seen = team.look(&moment.id, "around", &arguments).await.map_err(|why| Problem::new(Kind::Invalid, why))?;
     Ok(no_store(answer::json(StatusCode::OK, &seen)))
 }
 

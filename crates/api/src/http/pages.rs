@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Query as Pairs, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query as Pairs, Request, State};
 use axum::http::header::{self, HeaderMap};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use casebook_agent::model::kept;
+use casebook_protocol::MAX_ALERT_BYTES;
 
 use serde_json::{Map, Value, json};
 
@@ -27,6 +28,8 @@ use crate::problem::{Kind, Problem};
 
 pub(super) const STYLE: &str = include_str!("../../assets/style.css");
 pub(super) const SCRIPT: &str = include_str!("../../assets/app.js");
+/// A form may need three bytes for each of the alert.
+const FORM: usize = 3 * MAX_ALERT_BYTES + 4096;
 const ICON: &str = include_str!("../../assets/icon.svg");
 
 pub(super) fn router() -> Router<Arc<App>> {
@@ -39,7 +42,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/evidence", get(evidence))
         .route("/compare", get(compare))
         .route("/insights", get(insights))
-        .route("/launch", get(forms::launch).post(forms::launched))
+        .route("/launch", get(forms::launch).post(forms::launched).layer(DefaultBodyLimit::max(FORM)))
         .route("/settings", get(settings))
         .route("/problems/{name}", get(about))
         .route("/preferences", post(forms::preferences))

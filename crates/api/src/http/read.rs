@@ -59,9 +59,9 @@ impl Moment {
         self.past.as_ref().unwrap_or(&self.whole)
     }
 
-    /// The last event that it rests on.
-    pub(super) fn seq(&self) -> u64 {
-        self.held().state.last_seq()
+    /// The hash of the last event that it rests on.
+    pub(super) fn tag(&self) -> String {
+        self.held().state.last.as_ref().map(|(_, hash)| hash.clone()).unwrap_or_default()
     }
 
     pub(super) fn case<'a>(&'a self, frame: &'a Frame) -> Case<'a> {

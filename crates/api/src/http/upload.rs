@@ -1,6 +1,8 @@
 //! Uploads of evidence: one request for each file, the bytes as they are.
 
+use std::io::{ErrorKind, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::StatusCode;
@@ -20,6 +22,13 @@ use crate::problem::{Kind, Problem};
 const FILE: u64 = 256 << 20;
 const WHOLE: u64 = 2 << 30;
 const FILES: u64 = 10_000;
+/// Uploads in a data folder.
+const UPLOADS: usize = 100;
+/// The longest wait for a part of a file.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// What a compressed file may become: so many bytes, and so many times its size.
+const UNPACKED: u64 = 4 << 30;
+const RATIO: u64 = 200;
 /// Begins the name of a file that is not whole yet.
 const PART: &str = ".part-";
 
@@ -29,10 +38,15 @@ fn folder(app: &App) -> Result<PathBuf, Problem> {
 }
 
 fn failed(error: &std::io::Error) -> Problem {
-    Problem::new(Kind::Store, format!("the file cannot be stored: {}", error.kind()))
+    Problem::new(Kind::Storage, format!("the file cannot be stored: {}", error.kind()))
 }
 
 pub(super) fn begin(app: &App) -> Result<Response, Problem> {
+    let there = std::fs::read_dir(folder(app)?).map_or(0, Iterator::count);
+    if there >= UPLOADS {
+        let why = format!("there are {there} uploads; remove old ones from the folder `uploads` of the data folder");
+        return Err(Problem::new(Kind::TooLarge, why));
+    }
     let name = super::access::secret().map_err(|e| failed(&e))?;
     let name = format!("upload-{}", name.get(..12).unwrap_or_default());
     files::private_folder(&folder(app)?.join(&name)).map_err(|e| failed(&e))?;
@@ -59,6 +73,10 @@ pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response,
     if !plain || !place.is_dir() {
         return Err(Problem::new(Kind::NotFound, "this upload does not exist; begin one with POST /api/v1/uploads"));
     }
+    if app.team.as_ref().is_some_and(|team| team.looked_at(&name)) {
+        let why = "an alert is investigated over this upload, so nothing can be added; begin another upload";
+        return Err(Problem::new(Kind::Exists, why));
+    }
     let parts = upload::parts(&path).map_err(|why| Problem::new(Kind::Invalid, why))?;
     let target = parts.iter().fold(place.clone(), |folder, part| folder.join(part));
     // Beside the upload: a part that came before the connection broke is no evidence, and goes when it is dropped.
@@ -67,7 +85,7 @@ pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response,
     let bytes = write(tokio::fs::File::from_std(file), body).await?;
     let _one = app.uploads.lock().await;
     let kept = blocking(move || keep(part, &place, &target, bytes)).await;
-    kept.map_err(|e| Problem::new(Kind::Store, e.to_string()))??;
+    kept.map_err(|e| Problem::new(Kind::Storage, e.to_string()))??;
     Ok(answer::json(StatusCode::CREATED, &json!({"path": path, "bytes": bytes})))
 }
 
@@ -80,18 +98,42 @@ fn keep(part: TempPath, place: &Path, target: &Path, bytes: u64) -> Result<(), P
     if before.saturating_add(bytes) > WHOLE {
         return Err(Problem::new(Kind::TooLarge, format!("an upload has at most {WHOLE} bytes")));
     }
+    if !unpacks(&part, bytes).map_err(|e| failed(&e))? {
+        let why = format!("a compressed file may become at most {UNPACKED} bytes and {RATIO} times its size");
+        return Err(Problem::new(Kind::TooLarge, why));
+    }
     let folder = target.parent().ok_or_else(|| Problem::new(Kind::Invalid, "the path names no file"))?;
-    files::private_folder(folder).map_err(|e| failed(&e))?;
+    files::private_folder(folder).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+            Problem::new(Kind::Exists, "a part of this path was uploaded as a file")
+        }
+        _ => failed(&e),
+    })?;
     part.persist_noclobber(target).map_err(|e| match e.error.kind() {
-        std::io::ErrorKind::AlreadyExists => Problem::new(Kind::Exists, "this file was uploaded already"),
+        ErrorKind::AlreadyExists => Problem::new(Kind::Exists, "this file was uploaded already"),
         _ => failed(&e.error),
     })
+}
+
+/// True if the file is not compressed, or not beyond the limits when it is read.
+fn unpacks(part: &Path, bytes: u64) -> std::io::Result<bool> {
+    let most = UNPACKED.min(bytes.saturating_mul(RATIO));
+    let mut file = std::fs::File::open(part)?;
+    let mut magic = [0; 2];
+    if file.read(&mut magic)? < 2 || magic != [0x1f, 0x8b] {
+        return Ok(true);
+    }
+    file.rewind()?;
+    let mut unpacked = flate2::read::MultiGzDecoder::new(file).take(most + 1);
+    // The loader says what is wrong with a damaged file.
+    Ok(std::io::copy(&mut unpacked, &mut std::io::sink()).is_ok_and(|bytes| bytes <= most) || unpacked.limit() > 0)
 }
 
 async fn write(mut file: tokio::fs::File, body: Body) -> Result<u64, Problem> {
     let mut bytes = 0_u64;
     let mut chunks = body.into_data_stream();
-    while let Some(chunk) = chunks.next().await {
+    let late = || Problem::new(Kind::Slow, format!("nothing came for {} s", PATIENCE.as_secs()));
+    while let Some(chunk) = tokio::time::timeout(PATIENCE, chunks.next()).await.map_err(|_| late())? {
         let chunk = chunk.map_err(|_| Problem::new(Kind::Unreadable, "the body ended early"))?;
         bytes = bytes.saturating_add(chunk.len() as u64);
         if bytes > FILE {

@@ -1,5 +1,7 @@
 //! Which names an uploaded file may have.
 
+use casebook_protocol::alert::hidden;
+
 /// Parts of a path, at most.
 const DEEP: usize = 8;
 const LONG: usize = 200;
@@ -20,11 +22,8 @@ pub fn parts(path: &str) -> Result<Vec<&str>, &'static str> {
         if part.len() > LONG || part.starts_with('.') {
             return Err("a name has at most 200 bytes and does not begin with a dot");
         }
-        if part
-            .chars()
-            .any(|c| c.is_control() || matches!(c, '\\' | ':' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
-        {
-            return Err("a name has no control character, no backslash and no colon");
+        if part.chars().any(|c| hidden(c) || c.is_control() || matches!(c, '\\' | ':')) {
+            return Err("a name has no hidden or control character, no backslash and no colon");
         }
     }
     Ok(parts)
@@ -47,6 +46,7 @@ mod tests {
             ".ssh/x",
             "a\u{0}b",
             "a\u{202e}b",
+            "a\u{200b}b",
             "1/2/3/4/5/6/7/8/9",
             &"x".repeat(201),
         ] {

@@ -9,8 +9,9 @@ use casebook_runtime::store::Store;
 use futures_util::StreamExt;
 use reqwest::{Client, StatusCode, header, redirect};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::kit::{KEY, Served, served};
+use crate::kit::{KEY, Served, served, served_with};
 
 fn client() -> Client {
     casebook_runtime::tls::install();
@@ -173,6 +174,8 @@ async fn mistakes_are_problems_that_say_what_to_do() {
     check(server.one("?at=x"), 400, "unreadable").await;
     check(server.one("/report.json"), 409, "not-closed").await;
     check(server.one("/events/9999"), 404, "not-found").await;
+    check(server.one("/context?file=a"), 400, "unreadable").await;
+    check(server.one("/context?file=a&line=1&seconds=99999999999"), 400, "unreadable").await;
     let post = client().post(format!("{}/api/v1/insights", server.base)).bearer_auth(KEY).send().await.unwrap();
     assert_eq!(problem(post).await.0, 405);
     let launch = |body: &'static str, kind: &'static str| {
@@ -229,7 +232,36 @@ async fn pages_of_a_list_are_complete_and_tags_spare_the_body() {
     assert_eq!(again.status(), 304);
     let past = server.get(&server.one("/journal?at=20")).await;
     assert_ne!(past.headers()[header::ETAG].to_str().unwrap(), tag);
-    assert!(past.headers()[header::CACHE_CONTROL].to_str().unwrap().contains("immutable"));
+    // Another data folder may have an investigation with the same id.
+    let other = served_with(usize::MAX, |log| log[0].at = log[0].at.checked_sub(Duration::from_secs(1)).unwrap()).await;
+    for path in ["/journal", "/events/1", "/journal?at=20"] {
+        let [one, two] = [&server, &other]
+            .map(|server| async move { server.get(&server.one(path)).await.headers()[header::ETAG].clone() });
+        assert_ne!(one.await, two.await, "{path}");
+    }
+}
+
+/// A head that does not end is given up, and many of them leave room for others.
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_that_say_nothing_block_no_one_and_are_dropped() {
+    let server = served(20).await;
+    let mut silent = Vec::new();
+    for _ in 0..200 {
+        let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: ").await.unwrap();
+        silent.push(stream);
+    }
+    assert_eq!(server.get("/problems/host").await.status(), 200);
+    let mut last = silent.pop().unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(15), last.read_to_end(&mut Vec::new())).await;
+    assert!(ended.is_ok(), "the connection stays open");
+    let mut stream = tokio::net::TcpStream::connect(server.address).await.unwrap();
+    let head = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: {}\r\n\r\n", "x".repeat(40_000));
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    // The server may close before it has read all.
+    let _ = stream.read_to_string(&mut answer).await;
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
 }
 
 /// The ids of the events of a stream until `last`, or until the stream ends.
@@ -244,13 +276,13 @@ async fn ids(server: &Server<'_>, from: &str, last: u64) -> Vec<u64> {
     let answer = request.send().await.unwrap();
     assert_eq!(answer.status(), 200);
     let (mut stream, mut text, mut out) = (answer.bytes_stream(), String::new(), Vec::new());
-    while let Some(Ok(chunk)) = stream.next().await {
-        text.push_str(&String::from_utf8_lossy(&chunk));
+    while let Some(chunk) = stream.next().await {
+        text.push_str(&String::from_utf8_lossy(&chunk.expect("the stream goes on or ends")));
         out = text
             .split("\n\n")
             .filter_map(|event| event.lines().find_map(|line| line.strip_prefix("id: ")?.parse().ok()))
             .collect();
-        if out.last() == Some(&last) {
+        if out.contains(&last) {
             break;
         }
     }
@@ -277,11 +309,13 @@ async fn a_stream_goes_on_where_it_was_cut_and_hears_what_is_new() {
     writing.await.unwrap();
     let all: Vec<u64> = cut.into_iter().chain(more).collect();
     assert_eq!(all, (1..=whole).collect::<Vec<_>>());
-    assert_eq!(
-        ids(&Server(&server), &whole.to_string(), 0).await,
-        Vec::<u64>::new(),
-        "the log is closed: the stream ends"
-    );
+    // Whole: the stream ends with the log. After that there is nothing to ask for.
+    assert_eq!(ids(&Server(&server), "", 0).await, (1..=whole).collect::<Vec<_>>());
+    for seen in [whole, u64::MAX] {
+        let ask = client().get(format!("{}{}", server.base, server.one("/events"))).bearer_auth(KEY);
+        let ask = ask.header(header::ACCEPT, "text/event-stream").header("last-event-id", seen.to_string());
+        assert_eq!(ask.send().await.unwrap().status(), 204, "a browser does not ask again after {seen}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -183,7 +183,17 @@ pub(crate) struct Served {
 
 /// A server over a store with the first `events` events of the fixture.
 pub(crate) async fn served(events: usize) -> Served {
-    let log = fixture();
+    served_with(events, |_| {}).await
+}
+
+/// A server over a log that differs from the fixture.
+pub(crate) async fn served_with(events: usize, change: impl FnOnce(&mut Vec<Recorded>)) -> Served {
+    let mut log = fixture();
+    change(&mut log);
+    for n in 0..log.len() {
+        let before = n.checked_sub(1).map(|n| log[n].clone());
+        log[n] = Recorded::next(&log[n].investigation, before.as_ref(), log[n].at, log[n].event.clone());
+    }
     let id = log[0].investigation.clone();
     let store = MemoryStore::default();
     store.append(&id, 0, &log[..events.min(log.len())]).await.unwrap();

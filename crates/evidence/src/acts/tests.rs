@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use casebook_protocol::{Acts, Alert};
+use casebook_protocol::{ActKind, Acts, Alert};
 use casebook_table::{blocks, expect_file};
 
-use crate::Catalog;
+use crate::{Catalog, Declared, FilePattern, SourceRule};
 
 fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cases/package-hook-kmod")
@@ -56,4 +56,30 @@ fn what_a_process_did_is_listed_as_an_act() {
         let claim = acts.claim.map(|claim| format!("claim {} {}", claim.kind.name(), claim.found));
         text + &claim.unwrap_or_default()
     });
+}
+
+/// "It did not happen" needs a search, and files are written too often to be searched for.
+#[test]
+fn sensor_speaks_against_a_claim_only_if_its_kind_is_searched_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let rule = SourceRule {
+        files: FilePattern::new("endpoint_process.ndjson").unwrap(),
+        sensor: "edr".into(),
+        on_alerted_host: false,
+        records: vec![ActKind::ModuleLoad, ActKind::FileWrite],
+        hosts: vec![],
+        domain: None,
+        confirmed: true,
+    };
+    let declared = Declared { rules: vec![rule], ..Declared::default() };
+    let catalog = Catalog::declared_in(&demo().join("evidence"), folder.path(), None, &declared, &mut |_| {}).unwrap();
+    let alert = std::fs::read_to_string(demo().join("alert.json")).unwrap();
+    for (title, kind, watched) in [
+        ("Kernel module load by non-system process", ActKind::ModuleLoad, vec!["edr".to_owned()]),
+        ("File write by non-system process", ActKind::FileWrite, vec![]),
+    ] {
+        let alert = alert.replace("Kernel module load by non-system process", title);
+        let claim = catalog.acts(&Alert::parse(alert.as_bytes()).unwrap()).unwrap().claim.unwrap();
+        assert_eq!((claim.kind, claim.found, claim.watched_by), (kind, 0, watched), "{title}");
+    }
 }

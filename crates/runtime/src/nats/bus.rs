@@ -9,6 +9,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::message::{AckKind, Acker, PublishMessage};
 use async_trait::async_trait;
+use casebook_protocol::hash::hex;
 use casebook_protocol::{ArtifactId, subject};
 use futures_util::StreamExt;
 use tokio::sync::Mutex;
@@ -18,6 +19,7 @@ use super::mac::{MacKey, signed};
 use super::stream::there_already;
 use super::{Connection, INLINE, NatsStore, PROTOCOL, REFERENCE, reason, streams};
 use crate::bus::{Bus, BusError, Delivery, Message, Subscription};
+use crate::random::random;
 use crate::store::{Store, StoreError};
 use crate::wire::WIRE_VERSION;
 
@@ -191,7 +193,7 @@ impl Bus for NatsBus {
         }
         if KEPT.iter().any(|prefix| subject.starts_with(prefix)) {
             // The server stores a message with a known id once, however often it is sent.
-            let id = uuid::Uuid::new_v4().to_string();
+            let id = random::<16>().map(|bytes| hex(&bytes)).map_err(|e| failed(e.to_string()))?;
             let message = PublishMessage::build().payload(body.into()).headers(headers).message_id(id);
             let sent = self.nats.written(subject, message).await;
             return sent.map(drop).map_err(|e| failed(self.nats.why(subject, &e)));

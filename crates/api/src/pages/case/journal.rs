@@ -29,7 +29,7 @@ pub fn show(case: &Case<'_>) -> Markup {
     html! {
         @for (round, entries) in rounds.iter().rev() {
             section.card aria-label={ "Journal of round " (round) } {
-                header { h2 { @if *round == 0 { "Before the first round" } @else { "Round " (round) } @if let Some(first) = entries.first() { span.soft { " · " (first.phase.name()) } } } span.count { (words::count(entries.len() as u64, "entry").replace("entrys", "entries")) } }
+                header { h2 { @if *round == 0 { "Before the first round" } @else { "Round " (round) } @if let Some(first) = entries.first() { span.soft { " · " (first.phase.name()) } } } span.count { (words::count(entries.len() as u64, "entry")) } }
                 div.pad { @for entry in entries { (one(case, entry)) } }
             }
         }

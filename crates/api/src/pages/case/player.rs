@@ -92,7 +92,7 @@ pub fn past(case: &Case<'_>) -> Markup {
         "calm",
         Icon::Clock,
         &html! {
-            "You look at the past: everything below is as it was " @if let Some(at) = at { "at " (at) } ", after event " (case.at.unwrap_or(case.last)) " of " (case.last) ". "
+            "You are viewing the past: everything below is as it was " @if let Some(at) = at { "at " (at) } ", after event " (case.at.unwrap_or(case.last)) " of " (case.last) ". "
             a href={ "/i/" (case.id) } { "Go to the present" }
         },
     )

@@ -12,9 +12,6 @@ use crate::model::alert;
 use crate::pages::icon::Icon;
 use crate::pages::parts;
 
-/// Events on the page; the others follow on the same page, folded.
-const SHOWN: usize = 200;
-
 #[must_use]
 pub fn show(case: &Case<'_>) -> Markup {
     let timeline = &case.report.timeline;
@@ -36,7 +33,7 @@ pub fn show(case: &Case<'_>) -> Markup {
         @if !timeline.gaps.is_empty() { (gaps(case)) }
         section.card aria-labelledby="events" {
             header { h2 #events { (words::count(timeline.events.len() as u64, "event")) } (parts::score(timeline.score, timeline.label.name())) }
-            div.pad { ol.events { @for (n, event) in timeline.events.iter().enumerate().take(SHOWN) { (one(case, n, event)) } } }
+            div.pad { ol.events { @for (n, event) in timeline.events.iter().enumerate() { (one(case, n, event)) } } }
         }
         section.card { div.pad { details { summary { "The whole story as text" } p { (case.with_links(|links| links.sentence(&timeline.narrative))) } } } }
     }
