@@ -15,6 +15,11 @@ pub(super) fn run(args: &Key, screen: &mut Screen) -> Result<Exit, Failure> {
     let mut public = args.file.clone().into_os_string();
     public.push(".pub");
     let public = PathBuf::from(public);
+    for path in [&args.file, &public] {
+        if path.symlink_metadata().is_ok() {
+            return Err(exists(path));
+        }
+    }
     // The private key last, so that a failure leaves none behind.
     write(&public, 0o644, &pair.public)?;
     write(&args.file, 0o600, &pair.private)?;
@@ -27,10 +32,12 @@ pub(super) fn run(args: &Key, screen: &mut Screen) -> Result<Exit, Failure> {
 fn write(path: &Path, mode: u32, text: &str) -> Result<(), Failure> {
     let created = OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
     let mut file = created.map_err(|e| match e.kind() {
-        std::io::ErrorKind::AlreadyExists => {
-            Failure::usage(format!("{} already exists", path.display()), "name a file that does not exist")
-        }
+        std::io::ErrorKind::AlreadyExists => exists(path),
         _ => Failure::write(path, &e),
     })?;
     file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|e| Failure::write(path, &e))
+}
+
+fn exists(path: &Path) -> Failure {
+    Failure::usage(format!("{} already exists", path.display()), "name a file that does not exist")
 }

@@ -151,7 +151,7 @@ fn undisturbed_investigation_is_verified_with_counts_and_what_is_not_known() {
     has(&place.verify(&["--report", "kept.json"], 0), &["whether the signature of kept.json is valid"]);
     let more = place.read("logs/auth.log") + "2026-03-01T02:20:00.000Z web-03 sshd[9]: later\n";
     std::fs::write(place.at("logs/auth.log"), more).unwrap();
-    has(&place.verify(&["--evidence", "logs"], 0), &["1 have grown, and the part that was read is the same"]);
+    has(&place.verify(&["--evidence", "logs"], 0), &["1 have grown, but the part that was read is unchanged"]);
 }
 
 #[test]
