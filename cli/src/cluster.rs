@@ -71,6 +71,11 @@ impl Place {
         self.folder.join("mac.key")
     }
 
+    /// The folder of the process that serves the pages.
+    pub(crate) fn api(&self) -> PathBuf {
+        self.folder.join("api")
+    }
+
     pub(crate) fn profile(&self, domain: &str) -> PathBuf {
         self.folder.join("experts").join(format!("{domain}.toml"))
     }

@@ -5,8 +5,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-const ALL: [&str; 6] =
-    ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert", "scripted-model"];
+const ALL: [&str; 7] = [
+    "casebook",
+    "casebook-api",
+    "casebook-hub",
+    "casebook-director",
+    "casebook-critic",
+    "casebook-expert",
+    "scripted-model",
+];
 
 /// The folder with the programs. Panics if they cannot be built.
 pub(crate) fn folder() -> &'static Path {

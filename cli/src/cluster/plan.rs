@@ -50,14 +50,17 @@ pub(crate) struct Shared<'a> {
     pub(crate) otlp: Option<&'a str>,
 }
 
+/// The process that serves the pages on `port`.
+pub(crate) fn pages(port: u16, shared: &Shared<'_>) -> Command {
+    let mut command = begun("casebook-api", "reader", shared);
+    command.args(["--port", &port.to_string(), "--data"]).arg(shared.place.api());
+    command.arg("--mac-key-file").arg(shared.place.mac_key());
+    command
+}
+
 pub(crate) fn command(member: &Member, shared: &Shared<'_>) -> Command {
     let role = if member.domain.is_some() { "expert" } else { &member.name };
-    let mut command = serving(&program(&format!("casebook-{role}")));
-    command.args(["--nats", shared.url, "--log", if shared.log == LogForm::Json { "json" } else { "text" }]);
-    command.arg("--credentials").arg(shared.place.user(&member.user));
-    if let Some(collector) = shared.otlp {
-        command.args(["--otlp", collector]);
-    }
+    let mut command = begun(&format!("casebook-{role}"), &member.user, shared);
     if let Some(domain) = &member.domain {
         command.arg("--profile").arg(shared.place.profile(domain.as_str()));
     }
@@ -68,6 +71,17 @@ pub(crate) fn command(member: &Member, shared: &Shared<'_>) -> Command {
         }
     } else if let Some(models) = shared.models {
         command.arg("--models").arg(models);
+    }
+    command
+}
+
+/// What all processes have in common.
+fn begun(name: &str, user: &str, shared: &Shared<'_>) -> Command {
+    let mut command = serving(&program(name));
+    command.args(["--nats", shared.url, "--log", if shared.log == LogForm::Json { "json" } else { "text" }]);
+    command.arg("--credentials").arg(shared.place.user(user));
+    if let Some(collector) = shared.otlp {
+        command.args(["--otlp", collector]);
     }
     // Settings for other processes on this machine must not apply to the team.
     let settings = variables::<Options>().into_iter().filter(|name| name != DRAIN_ENV);

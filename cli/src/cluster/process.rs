@@ -61,14 +61,21 @@ impl Process {
 
     /// Its health report, or `None` if it does not answer. Blocks for a moment.
     pub fn ready(&self) -> Option<Answer> {
-        let printed = std::fs::read_to_string(printed(&self.log)).ok()?;
-        let health: SocketAddr = printed.trim().rsplit_once("http://")?.1.parse().ok()?;
+        let health = self.serves("health")?;
         let mut stream = TcpStream::connect_timeout(&health, PATIENCE).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         write!(stream, "GET /ready HTTP/1.1\r\nHost: {health}\r\nConnection: close\r\n\r\n").ok()?;
         let mut text = String::new();
         stream.take(TAIL).read_to_string(&mut text).ok()?;
         serde_json::from_str(text.split_once("\r\n\r\n")?.1).ok()
+    }
+
+    /// Where it serves `what`, as it printed; `None` if it does not yet.
+    pub fn serves(&self, what: &str) -> Option<SocketAddr> {
+        let printed = std::fs::read_to_string(printed(&self.log)).ok()?;
+        let place = |line: &str| line.split_once(&format!(" {what} http://"))?.1.split(' ').next()?.parse().ok();
+        // A line is whole when it has its end.
+        printed.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')).find_map(place)
     }
 
     pub fn signal(&mut self, signal: Signal) {
@@ -102,7 +109,7 @@ impl Drop for Process {
     }
 }
 
-/// The file beside `log` for standard output, which contains the health address.
+/// The file beside `log` for standard output, which contains addresses.
 fn printed(log: &Path) -> PathBuf {
     log.with_extension("out")
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use casebook_api::program::{KEY, access_key};
 use casebook_evidence::Hint;
 use casebook_expert::{analyst, team};
 use casebook_hub::archive;
@@ -23,6 +24,9 @@ use crate::models;
 use crate::progress::loaded;
 use crate::screen::{BOLD, DIM, Screen, paint};
 use crate::stop;
+
+/// The name of the process that serves the pages.
+const PAGES: &str = "api";
 
 pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) -> Result<Exit, Failure> {
     let data = common.data.as_path();
@@ -63,6 +67,10 @@ pub(super) async fn run(common: &Common, args: &Cluster, screen: &mut Screen) ->
         let log = place.folder.join("logs").join(format!("{}.log", member.name));
         team.members.push(Process::start(&member.name, &mut plan::command(&member, &shared), &log)?);
     }
+    if let Some(port) = args.serve {
+        let log = place.folder.join("logs").join("api.log");
+        team.members.push(Process::start(PAGES, &mut plan::pages(port, &shared), &log)?);
+    }
     drop(private);
     let mut asked = stop.clone();
     let done = tokio::select! {
@@ -86,6 +94,11 @@ async fn serve(
     stop: &mut Stop,
 ) -> Result<Exit, Failure> {
     team.ready().await?;
+    if let Some(address) = team.members.iter().find(|one| one.name == PAGES).and_then(|one| one.serves("pages")) {
+        let key = access_key(&shared.place.api().join(KEY)).map_err(|why| Failure::failed(why, "delete the file"))?;
+        screen.line(format_args!("{}  http://{address}/?k={key}", paint(BOLD, "Open")));
+        screen.line(paint(DIM, "the address contains a key; do not share it"));
+    }
     let Some(alert) = alert else {
         hints(shared.place, shared.url, screen);
         return Err(team.ended().await);

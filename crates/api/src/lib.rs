@@ -10,5 +10,6 @@ pub mod model;
 pub mod openapi;
 pub mod pages;
 pub mod problem;
+pub mod program;
 pub mod routes;
 pub mod team;

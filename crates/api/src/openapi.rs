@@ -31,7 +31,7 @@ pub fn openapi() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "description": "the key that `casebook serve` printed"},
+                "key": {"type": "http", "scheme": "bearer", "description": "the key that `casebook serve` printed, or that is in the key file of `casebook-api`"},
                 "session": {"type": "apiKey", "in": "cookie", "name": "casebook_7420"}
             },
             "schemas": schemas()

@@ -24,14 +24,14 @@ macro_rules! kinds {
 
 kinds! {
     Unreadable = "unreadable", 400, "The request cannot be read", "Correct the parameter that the detail names.";
-    SignIn = "sign-in", 401, "Sign in first", "Open the address that `casebook serve` printed: it has the key.";
+    SignIn = "sign-in", 401, "Sign in first", "Open the address that the server printed, or add ?k= and the key from its key file.";
     Origin = "origin", 403, "The request comes from another site", "Send it from a page of this server.";
     NotFound = "not-found", 404, "Not found", "Check the id. The list of investigations has all of them.";
     NotKept = "not-kept", 404, "Not kept", "Set keep_requests = true in the models file, and the next requests are kept.";
     Method = "method", 405, "This method is not allowed here", "See /api/v1/openapi.json for the methods of each path.";
     NotClosed = "not-closed", 409, "The investigation is not closed", "Wait for its end, or add partial=1 to get what is recorded so far.";
     Exists = "exists", 409, "Already exists", "Use another name, or begin another upload.";
-    NoTeam = "no-team", 409, "This server only reads", "Start it with --evidence DIR to investigate alerts.";
+    NoTeam = "no-team", 409, "This server only reads", "Start `casebook serve` with --evidence DIR, or send the alert to a team with `casebook alert`.";
     TooLarge = "too-large", 413, "The request is too large", "An alert may have 1 MiB, an uploaded file 256 MiB.";
     Media = "media-type", 415, "Unsupported content type", "Send application/json.";
     Host = "host", 421, "This host name is not served here", "Use 127.0.0.1 or localhost with the port of this server.";

@@ -159,7 +159,7 @@ fn with_the_certificates_that_the_script_makes_tls_is_spoken_and_nothing_else() 
 #[test]
 fn the_settings_on_file_are_understood() {
     let folder = run::program("casebook").parent().unwrap().to_path_buf();
-    for role in ["hub", "director", "critic", "expert"] {
+    for role in ["hub", "director", "critic", "expert", "api"] {
         let mut command = Command::new(folder.join(format!("casebook-{role}")));
         command.arg("--config").arg(deploy(&format!("config/{role}.toml"))).arg("--print-config").env_clear();
         let output = command.output().unwrap();
@@ -179,7 +179,9 @@ fn the_settings_on_file_are_understood() {
 fn variables_that_help_names_are_known_and_misspelled_ones_are_told() {
     let folder = run::program("casebook").parent().unwrap().to_path_buf();
     let mut named = 0;
-    for program in ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert"] {
+    for program in
+        ["casebook", "casebook-hub", "casebook-director", "casebook-critic", "casebook-expert", "casebook-api"]
+    {
         let help = Command::new(folder.join(program)).arg("--help").env_clear().output().unwrap();
         let help = String::from_utf8(help.stdout).unwrap();
         for after in help.split("CASEBOOK_").skip(1) {

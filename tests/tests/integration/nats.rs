@@ -19,6 +19,7 @@ use casebook_tests::nats::Nats;
 use casebook_tests::reply::{allowed, concrete};
 use casebook_tests::run::{self, demo};
 
+mod api;
 mod cluster;
 mod forged;
 mod full;

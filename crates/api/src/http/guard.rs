@@ -9,7 +9,7 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::access::{Tried, secret};
+use super::access::{Known, Tried};
 use super::{App, answer};
 use crate::problem::{Kind, Problem};
 
@@ -30,17 +30,22 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let wants_page = !path.starts_with("/api/");
-    let mut response = match checked(&app, &request) {
+    let (mut response, session) = match checked(&app, &request) {
         // An upload has a limit of time for each part.
-        Ok(None) if *request.method() == Method::PUT => next.run(request).await,
-        Ok(None) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
-            Ok(response) => named(&app, response, &path, wants_page),
-            Err(_) => answer::problem(&app, &Problem::new(Kind::Slow, "the answer took too long"), &path, wants_page),
+        Ok(Passed::On(session)) if *request.method() == Method::PUT => (next.run(request).await, session),
+        Ok(Passed::On(session)) => match tokio::time::timeout(PATIENCE, next.run(request)).await {
+            Ok(response) => (named(&app, response, &path, wants_page), session),
+            Err(_) => {
+                (answer::problem(&app, &Problem::new(Kind::Slow, "the answer took too long"), &path, wants_page), None)
+            }
         },
-        Ok(Some(response)) => *response,
-        Err(problem) => answer::problem(&app, &problem, &path, wants_page),
+        Ok(Passed::Answered(response)) => (*response, None),
+        Err(problem) => (answer::problem(&app, &problem, &path, wants_page), None),
     };
     let headers = response.headers_mut();
+    if let Some(cookie) = session.and_then(|session| set_cookie(&app, &session).parse().ok()) {
+        headers.append(header::SET_COOKIE, cookie);
+    }
     for (name, value) in HEADERS {
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
@@ -69,8 +74,14 @@ fn named(app: &App, response: Response, path: &str, wants_page: bool) -> Respons
     answer::problem(app, &Problem::new(kind, detail), path, wants_page)
 }
 
-/// An answer if the request goes no further, such as a sign-in.
-fn checked(app: &App, request: &Request) -> Result<Option<Box<Response>>, Problem> {
+enum Passed {
+    /// With what the browser keeps as its session from now on, if that changes.
+    On(Option<String>),
+    /// The request goes no further, such as a sign-in.
+    Answered(Box<Response>),
+}
+
+fn checked(app: &App, request: &Request) -> Result<Passed, Problem> {
     let headers = request.headers();
     host(app, headers)?;
     let safe = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -79,20 +90,23 @@ fn checked(app: &App, request: &Request) -> Result<Option<Box<Response>>, Proble
         origin(headers)?;
     }
     if request.uri().path().starts_with("/static/") || request.uri().path() == "/api/v1/openapi.json" {
-        return Ok(None);
+        return Ok(Passed::On(None));
     }
     if safe && let Some(key) = key(request.uri()) {
-        return signed_in(app, &key, request.uri()).map(Some);
+        return signed_in(app, &key, request.uri()).map(Passed::Answered);
     }
-    let now = app.clock.now();
     let known = match bearer {
-        Some(key) => tried(app, key)?,
-        None => cookie(headers, &app.cookie()).is_some_and(|session| app.access().knows(&session, now)),
+        Some(key) if tried(app, key)? => Known::Yes,
+        Some(_) => Known::No,
+        None => {
+            cookie(headers, &app.cookie()).map_or(Known::No, |session| app.access().knows(&session, app.clock.now()))
+        }
     };
-    if known {
-        return Ok(None);
+    match known {
+        Known::Yes => Ok(Passed::On(None)),
+        Known::Renewed(session) => Ok(Passed::On(Some(session))),
+        Known::No => Err(Problem::new(Kind::SignIn, "this browser has no session here, or it has ended")),
     }
-    Err(Problem::new(Kind::SignIn, "this browser has no session here, or it has ended"))
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
@@ -148,12 +162,15 @@ fn signed_in(app: &App, key: &str, uri: &Uri) -> Result<Box<Response>, Problem> 
     if !tried(app, key)? {
         return Err(Problem::new(Kind::SignIn, "this key is not the one that the server printed"));
     }
-    let session = secret().map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
-    app.access().begin(&session, app.clock.now());
+    let session = app.access().begin(app.clock.now());
     let rest: Vec<&str> = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.starts_with("k=")).collect();
     // Two slashes would lead to another host.
     let path = format!("/{}", uri.path().trim_start_matches('/'));
     let place = if rest.is_empty() { path } else { format!("{path}?{}", rest.join("&")) };
-    let cookie = format!("{}={session}; HttpOnly; SameSite=Lax; Path=/", app.cookie());
+    let cookie = set_cookie(app, &session);
     Ok(Box::new((StatusCode::SEE_OTHER, [(header::LOCATION, place), (header::SET_COOKIE, cookie)]).into_response()))
+}
+
+fn set_cookie(app: &App, session: &str) -> String {
+    format!("{}={session}; HttpOnly; SameSite=Lax; Path=/", app.cookie())
 }

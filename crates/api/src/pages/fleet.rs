@@ -209,7 +209,7 @@ fn none(frame: &Frame, filter: &Filter) -> Markup {
     let how = if frame.investigates {
         "Paste an alert under Launch, and watch the team investigate it."
     } else {
-        "Run `casebook demo --serve` for an example, or start this server with --evidence DIR to investigate alerts."
+        "Run `casebook demo --serve` for an example, start `casebook serve` with --evidence DIR, or send an alert to a team with `casebook alert`."
     };
     parts::empty(Icon::Book, "No investigations yet", how)
 }

@@ -6,7 +6,10 @@ const PREFIX: &str = "CASEBOOK_";
 
 /// The rest of the name of every variable that a program of Casebook reads. Several programs may share one set of
 /// variables.
-pub const NAMES: [&str; 29] = [
+pub const NAMES: [&str; 32] = [
+    "ACCESS_KEY_FILE",
+    "API_DATA",
+    "API_PORT",
     "AT_ONCE",
     "BUDGET_COST",
     "BUDGET_MINUTES",
