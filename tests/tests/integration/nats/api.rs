@@ -117,7 +117,7 @@ fn addresses(log: &[Recorded]) -> Vec<String> {
     let id = &log[0].investigation;
     let state = State::replay(log);
     let (task, call) = (state.asked.values().next().unwrap().task.clone(), state.calls.keys().next().unwrap().clone());
-    let finding = state.findings().keys().next().unwrap().clone();
+    let finding = state.findings().next().unwrap().finding.id.clone();
     let ours = ["/settings", "/sources", "/investigations/{id}/context", "/events"];
     let mut all = Vec::new();
     for route in ROUTES.iter().filter(|route| route.verb == Verb::Get && !ours.contains(&route.path)) {
@@ -174,7 +174,7 @@ fn answers_are_those_of_a_data_folder_and_a_killed_process_signs_no_one_out() {
             assert_eq!(page.status(), 200, "signed out by kill {n}");
             let (_, _, now) = ask(&client, &api.base, KEY, &format!("/api/v1/investigations/{id}")).await;
             let now: Value = serde_json::from_slice(&now).unwrap();
-            assert_eq!(now["last_seq"].as_u64(), Some(after + part.len() as u64), "{now}");
+            assert_eq!(now["seq"].as_u64(), Some(after + part.len() as u64), "{now}");
         }
 
         let serve = Serve::start(&nats.folder().join("data"));
