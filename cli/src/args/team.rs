@@ -32,7 +32,7 @@ pub struct Cluster {
     /// The nats-server program; a plain name is searched in the PATH
     #[arg(long, value_name = "FILE", env = "CASEBOOK_NATS_SERVER", default_value = "nats-server")]
     pub nats_server: PathBuf,
-    /// Show the pages at this port of 127.0.0.1, 7420 unless set; 0 chooses a free port
+    /// While the team runs, show the pages at this port of 127.0.0.1, 7420 unless set; 0 chooses a free port
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "7420")]
     pub serve: Option<u16>,
     /// The models file [env: CASEBOOK_MODELS]; without it, the built-in analyst plays every role

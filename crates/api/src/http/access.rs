@@ -15,7 +15,7 @@ const IDLE: Duration = Duration::from_secs(60 * 60);
 const WHOLE: Duration = Duration::from_secs(12 * 60 * 60);
 /// How often a browser gets a new text for its session.
 const RENEWED: Duration = Duration::from_secs(60);
-/// Wrong keys in a minute.
+/// Different wrong keys in a minute. A program that repeats an old key does not guess.
 const TRIES: usize = 5;
 const MINUTE: Duration = Duration::from_secs(60);
 /// What the code is for, so that it cannot serve another purpose.
@@ -40,7 +40,8 @@ pub struct Access {
     /// A hash: what is compared says nothing about the key.
     key: String,
     sessions: Option<Hmac<Sha256>>,
-    wrong: Vec<Timestamp>,
+    /// The hashes of wrong keys, and when each was first tried.
+    wrong: Vec<(Timestamp, String)>,
 }
 
 impl Access {
@@ -51,21 +52,20 @@ impl Access {
         Self { key: sha256_hex(key.as_bytes()), sessions, wrong: Vec::new() }
     }
 
-    #[must_use]
-    pub fn is(&self, key: &str) -> bool {
-        sha256_hex(key.as_bytes()) == self.key
-    }
-
     pub fn tried(&mut self, key: &str, now: Timestamp) -> Tried {
         // The right key always counts, so that wrong ones lock no one out.
-        if self.is(key) {
+        let tried = sha256_hex(key.as_bytes());
+        if tried == self.key {
             return Tried::Right;
         }
-        self.wrong.retain(|at| between(*at, now) < MINUTE);
+        self.wrong.retain(|(at, _)| between(*at, now) < MINUTE);
+        if self.wrong.iter().any(|(_, wrong)| *wrong == tried) {
+            return Tried::Wrong;
+        }
         if self.wrong.len() >= TRIES {
             return Tried::TooOften;
         }
-        self.wrong.push(now);
+        self.wrong.push((now, tried));
         Tried::Wrong
     }
 
@@ -130,11 +130,12 @@ mod tests {
     fn wrong_keys_are_counted_and_forgotten_after_a_minute() {
         let mut access = Access::new("right");
         for n in 0..5 {
-            assert_eq!(access.tried("wrong", at(n)), Tried::Wrong);
+            assert_eq!(access.tried(&format!("wrong {n}"), at(n)), Tried::Wrong);
         }
-        assert_eq!(access.tried("wrong", at(5)), Tried::TooOften);
+        assert_eq!(access.tried("wrong 5", at(5)), Tried::TooOften);
+        assert_eq!(access.tried("wrong 4", at(5)), Tried::Wrong, "a key that is repeated is no guess");
         assert_eq!(access.tried("right", at(5)), Tried::Right);
-        assert_eq!(access.tried("wrong", at(61)), Tried::Wrong);
+        assert_eq!(access.tried("wrong 5", at(61)), Tried::Wrong);
     }
 
     #[test]
