@@ -69,7 +69,7 @@ async fn the_printed_address_signs_in_and_nothing_else_does() {
     let elsewhere = client.get(format!("{}//example.org/?k={KEY}", server.base)).send().await.unwrap();
     assert_eq!(elsewhere.headers()[header::LOCATION], "/example.org/");
     for n in 0..6 {
-        let wrong = client.get(format!("{}/?k=wrong", server.base)).send().await.unwrap();
+        let wrong = client.get(format!("{}/?k=wrong{n}", server.base)).send().await.unwrap();
         assert_eq!(wrong.status(), if n < 5 { 401 } else { 429 }, "try {n}");
     }
 }
