@@ -76,6 +76,11 @@ impl Place {
         self.folder.join("api")
     }
 
+    /// The key that opens the pages.
+    pub(crate) fn access_key(&self) -> PathBuf {
+        self.folder.join("access.key")
+    }
+
     pub(crate) fn profile(&self, domain: &str) -> PathBuf {
         self.folder.join("experts").join(format!("{domain}.toml"))
     }

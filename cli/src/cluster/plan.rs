@@ -55,6 +55,7 @@ pub(crate) fn pages(port: u16, shared: &Shared<'_>) -> Command {
     let mut command = begun("casebook-api", "reader", shared);
     command.args(["--port", &port.to_string(), "--data"]).arg(shared.place.api());
     command.arg("--mac-key-file").arg(shared.place.mac_key());
+    command.arg("--access-key-file").arg(shared.place.access_key());
     command
 }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use casebook_api::program::{KEY, access_key};
+use casebook_api::program::access_key;
 use casebook_evidence::Hint;
 use casebook_expert::{analyst, team};
 use casebook_hub::archive;
@@ -95,7 +95,8 @@ async fn serve(
 ) -> Result<Exit, Failure> {
     team.ready().await?;
     if let Some(address) = team.members.iter().find(|one| one.name == PAGES).and_then(|one| one.serves("pages")) {
-        let key = access_key(&shared.place.api().join(KEY)).map_err(|why| Failure::failed(why, "delete the file"))?;
+        let key =
+            access_key(&shared.place.access_key()).map_err(|why| Failure::failed(why, "run the same command again"))?;
         screen.line(format_args!("{}  http://{address}/?k={key}", paint(BOLD, "Open")));
         screen.line(paint(DIM, "the address contains a key; do not share it"));
     }

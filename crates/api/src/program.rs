@@ -6,9 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use casebook_index::Index;
-use casebook_protocol::InvestigationId;
 use casebook_runtime::clock::SystemClock;
 use casebook_runtime::files;
 use casebook_runtime::nats;
@@ -16,22 +14,20 @@ use casebook_runtime::service::common::number;
 use casebook_runtime::service::work::{connected_with, options as connection_options, shown};
 use casebook_runtime::service::{Failure, Program, Service};
 use clap::Args;
-use serde_json::Value;
 
 use crate::cases::Cases;
 use crate::http::{Config, access, listen};
-use crate::team::{Body, Launched, Team};
 
 const USER: &str = "reader";
 /// The name of the key file in the data folder.
-pub const KEY: &str = "access.key";
+const KEY: &str = "access.key";
 /// The fewest characters of a key, as many as 128 bits have in hexadecimal.
 const SHORTEST: usize = 32;
 
 pub const PROGRAM: Program = Program {
     name: "casebook-api",
     about: "The pages and the HTTP API over the investigations of a team. It only reads, as the NATS user `reader`. \
-            Start as many as you like, each with a folder of its own.",
+            Start as many as you like, each with its own folder.",
 };
 
 #[derive(Debug, Clone, Args)]
@@ -42,8 +38,8 @@ pub struct Options {
     /// The folder for the index of investigations, which is rebuilt if it is missing
     #[arg(long, value_name = "DIR", env = "CASEBOOK_API_DATA", default_value = ".casebook-api")]
     pub data: PathBuf,
-    /// The file with the key that opens the pages, created if it is missing. Processes with the same key share the
-    /// sessions of browsers; by default the file access.key in the data folder
+    /// The file with the key that opens the pages, created if it is missing; by default access.key in the data
+    /// folder. Sessions of browsers outlive a restart with the same key and port
     #[arg(long, value_name = "FILE")]
     pub access_key_file: Option<PathBuf>,
     /// The key that signs what Hubs write; with it, what no Hub wrote is skipped and reported
@@ -69,12 +65,10 @@ pub async fn serve(mut process: Service, options: Options) -> Result<(), Failure
     let connecting =
         nats::Options { mac_key: options.mac_key_file.clone(), ..connection_options(&process.common, USER) };
     let Some(connection) = connected_with(&mut process, connecting).await? else { return Ok(()) };
-    process.health.queue(USER, |queue| (queue.connected, queue.joined) = (true, true));
     let index = Index::open(&options.data).map_err(Failure::failed)?;
     let cases = Arc::new(Cases::new(connection.env().store, index));
-    let reading = Reading { nats: process.common.nats.clone(), signed: options.mac_key_file.is_some() };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, options.port));
-    let config = Config { cases, team: Some(Arc::new(reading)), clock: Arc::new(SystemClock), key, address };
+    let config = Config { cases, team: None, clock: Arc::new(SystemClock), key, address };
     let listening = listen(config)
         .await
         .map_err(|error| Failure::usage(format!("{error}; choose another port with --port, or --port 0")))?;
@@ -82,53 +76,14 @@ pub async fn serve(mut process: Service, options: Options) -> Result<(), Failure
     tracing::info!(address = %bound, key_file = %file.display(), "serving pages and API");
     // On standard output, so that a caller that gave port 0 can read the port. The output may be closed.
     let _ = writeln!(std::io::stdout(), "{} pages http://{bound} key file {}", PROGRAM.name, file.display());
-    let mut stop = process.stop.clone();
-    let stopped = async move { stop.wait().await };
+    // Only now is it ready: who waits for that reads the address next.
+    process.health.queue(USER, |queue| (queue.connected, queue.joined) = (true, true));
     let mut stop = process.stop.clone();
     tokio::select! {
-        () = listening.serve(stopped) => {}
-        () = stop.wait() => {}
+        () = listening.serve(async move { stop.wait().await }) => {}
         () = shown(&process, &connection, USER, async || 0) => {}
     }
     Ok(())
-}
-
-/// The Experts of the team have the evidence; here are only their results.
-struct Reading {
-    nats: String,
-    signed: bool,
-}
-
-#[async_trait]
-impl Team for Reading {
-    fn bodies(&self) -> Vec<Body> {
-        Vec::new()
-    }
-
-    async fn open(&self, _: &[u8], _: &str) -> Result<Launched, String> {
-        Err("this server only reads; send the alert with `casebook alert`".to_owned())
-    }
-
-    fn looked_at(&self, _: &str) -> bool {
-        false
-    }
-
-    fn uploads(&self) -> Option<PathBuf> {
-        None
-    }
-
-    async fn look(&self, _: &InvestigationId, _: &str, _: &Value) -> Result<Value, String> {
-        Err("the evidence is with the Experts of the team; this server has the results of their tool calls".to_owned())
-    }
-
-    fn settings(&self) -> Vec<(String, String)> {
-        let row = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        vec![
-            row("Investigates", "no: this server only reads"),
-            row("NATS server", &self.nats),
-            row("Signatures of Hubs", if self.signed { "checked" } else { "not checked: mac_key_file is not set" }),
-        ]
-    }
 }
 
 /// The key in `file`, which is created with a new one if it is missing.
@@ -138,7 +93,7 @@ impl Team for Reading {
 pub fn access_key(file: &Path) -> Result<String, String> {
     let wrong = |why: String| format!("cannot use the key file {}: {why}", file.display());
     if std::fs::symlink_metadata(file).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
-        created(file).map_err(|e| wrong(e.to_string()))?;
+        created(file).map_err(|e| wrong(format!("{e}; create its folder, or name another file")))?;
     }
     if let Some(mode) = files::loose(file).map_err(|e| wrong(e.to_string()))? {
         return Err(wrong(format!(

@@ -1,54 +1,32 @@
 //! The pages in a real Chromium. Without `chromedriver` these tests fail, unless `CASEBOOK_NO_BROWSER=1`.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use casebook_tests::browser::Browser;
-use casebook_tests::{run, thirdparty};
+use casebook_tests::thirdparty;
+use casebook_tests::web::Server;
 use serde_json::Value;
 
-struct Server {
-    process: Child,
-    base: String,
-    key: String,
+struct Demo {
+    server: Server,
     data: tempfile::TempDir,
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// `casebook demo --serve`, once it has printed its address.
-fn demo() -> Server {
+fn demo() -> Demo {
     let data = tempfile::tempdir().unwrap();
-    let mut process = Command::new(run::program("casebook"))
-        .args(["demo", "--serve", "--port", "0", "--data"])
-        .arg(data.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    let url = lines.find_map(|line| line.ok()?.split_once("http://").map(|(_, url)| url.to_owned())).unwrap();
-    // What follows is read, so that the server never waits for us.
-    std::thread::spawn(move || lines.for_each(drop));
-    let (base, key) = url.split_once("/?k=").unwrap();
-    Server { process, base: format!("http://{base}"), key: key.to_owned(), data }
+    Demo { server: Server::demo(data.path()).unwrap(), data }
 }
 
-impl Server {
+impl Demo {
     fn at(&self, path: &str) -> String {
-        format!("{}{path}{}k={}", self.base, if path.contains('?') { '&' } else { '?' }, self.key)
+        format!("{}{path}{}k={}", self.server.base, if path.contains('?') { '&' } else { '?' }, self.server.key)
     }
 
     async fn api(&self, path: &str) -> Value {
-        casebook_runtime::tls::install();
         let client = reqwest::Client::builder().timeout(Duration::from_secs(30)).build().unwrap();
-        let answer = client.get(format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key).send().await.unwrap();
+        let request = client.get(format!("{}/api/v1{path}", self.server.base)).bearer_auth(&self.server.key);
+        let answer = request.send().await.unwrap();
         serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap()
     }
 

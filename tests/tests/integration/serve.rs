@@ -1,27 +1,26 @@
 //! `casebook serve` as a process: alerts, evidence and uploads over HTTP.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use casebook_protocol::Timestamp;
+use casebook_tests::web::Server;
 use casebook_tests::{run, thirdparty};
 use futures_util::StreamExt;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 
-struct Server {
-    process: Child,
-    base: String,
-    key: String,
-}
+struct Asked(Server);
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+impl Deref for Asked {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.0
     }
 }
 
@@ -29,24 +28,12 @@ fn case() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("cases/package-hook-kmod")
 }
 
-fn serve(data: &Path, arguments: &[&str]) -> Server {
-    let mut process = Command::new(run::program("casebook"))
-        .args(["serve", "--port", "0", "--data"])
-        .arg(data)
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    let url = lines.find_map(|line| line.ok()?.split_once("http://").map(|(_, url)| url.to_owned())).unwrap();
-    std::thread::spawn(move || lines.for_each(drop));
-    let (base, key) = url.split_once("/?k=").unwrap();
-    Server { process, base: format!("http://{base}"), key: key.to_owned() }
+fn serve(data: &Path, arguments: &[&str]) -> Asked {
+    Asked(Server::serve(data, arguments).unwrap())
 }
 
-impl Server {
+impl Asked {
     async fn ask(&self, method: Method, path: &str, body: Vec<u8>) -> Response {
-        casebook_runtime::tls::install();
         let client = Client::builder().timeout(Duration::from_secs(60)).build().unwrap();
         let request = client.request(method, format!("{}/api/v1{path}", self.base)).bearer_auth(&self.key);
         request.header("content-type", "application/json").body(body).send().await.unwrap()
@@ -186,8 +173,7 @@ async fn what_a_killed_server_investigated_goes_on_when_it_starts_again() {
     while server.get(&format!("/investigations/{id}")).await["seq"].as_u64().unwrap() < 50 {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    server.process.kill().unwrap();
-    server.process.wait().unwrap();
+    server.0.kill();
     let server = serve(data.path(), &arguments);
     server.closed(&id).await;
     // A list of another process works beside a server that is open and idle.

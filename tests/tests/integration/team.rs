@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use casebook_protocol::Report;
 use casebook_report::compare::stable;
+use casebook_runtime::process;
+use casebook_tests::web::address;
 use casebook_tests::{generate, nats, run};
 
 struct Case(tempfile::TempDir);
@@ -70,6 +72,8 @@ struct Team {
     child: Child,
     said: BufReader<ChildStderr>,
     seen: String,
+    /// The address of the pages, and their key.
+    pages: Option<(String, String)>,
     /// The process id of each of its processes.
     processes: BTreeMap<String, String>,
 }
@@ -77,9 +81,15 @@ struct Team {
 impl Team {
     /// Starts a team and waits until it takes alerts.
     fn start(case: &Case) -> Self {
-        let mut child = case.command(&[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::of(case.command(&[]), 7)
+    }
+
+    /// Like [`Team::start`], with the command of a team of so many processes.
+    fn of(mut command: Command, processes: usize) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let said = BufReader::new(child.stderr.take().unwrap());
-        let mut team = Self { child, said, seen: String::new(), processes: BTreeMap::new() };
+        let (seen, pages) = (String::new(), None);
+        let mut team = Self { child, said, seen, pages, processes: BTreeMap::new() };
         let mut out = BufReader::new(team.child.stdout.as_mut().unwrap());
         let mut line = String::new();
         while !line.contains("casebook watch") {
@@ -88,8 +98,9 @@ impl Team {
                 let said = team.end().1;
                 panic!("it ended before it was ready: {said}");
             }
+            team.pages = team.pages.take().or_else(|| address(&line));
         }
-        while team.processes.len() < 7 {
+        while team.processes.len() < processes {
             let mut line = String::new();
             team.said.read_line(&mut line).unwrap();
             let (name, rest) = line.split_once(" is ready (process ").unwrap();
@@ -160,6 +171,35 @@ fn signal_stops_all_processes_the_server_last() {
             assert!(!log.contains("ERROR") && !log.contains("no connection"), "{log}");
         }
     }
+}
+
+#[test]
+fn pages_of_a_team_are_shown_at_the_printed_address() {
+    let case = Case::new();
+    let mut command = case.command(&["--serve=0"]);
+    // Settings of another `casebook-api` on this machine.
+    command.env("CASEBOOK_ACCESS_KEY_FILE", case.at("other.key")).env("CASEBOOK_API_PORT", "1");
+    let mut team = Team::of(command, 8);
+    casebook_runtime::tls::install();
+    let (base, key) = team.pages.clone().unwrap();
+    let client = reqwest::Client::new();
+    let get = |key: &str| {
+        let request = client.get(format!("{base}/api/v1/investigations")).bearer_auth(key);
+        process::run(async { request.send().await.unwrap().text().await.unwrap() }).unwrap()
+    };
+    assert_eq!(get(&key), r#"{"items":[],"next":null}"#);
+    assert!(get("another").contains("sign-in"));
+    assert!(!case.at("other.key").exists());
+    team.signal("-TERM", "cluster itself");
+    let (code, said) = team.end();
+    assert_eq!((code, team.running()), (Some(0), vec![]), "{said}");
+
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let output = case.run(&[&format!("--serve={port}")]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("cannot listen at 127.0.0.1:{port}")) && said.contains("another port"), "{said}");
 }
 
 #[test]

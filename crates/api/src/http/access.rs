@@ -1,7 +1,7 @@
 //! Who may use the server in mode `local`: the key that the command printed, and sessions. Time is passed in.
 //!
 //! A session is a text that only the holder of the key can make, so the server keeps none: a session outlives a restart
-//! with the same key, and holds at every server with this key.
+//! with the same key.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const IDLE: Duration = Duration::from_secs(60 * 60);
 const WHOLE: Duration = Duration::from_secs(12 * 60 * 60);
 /// How often a browser gets a new text for its session.
 const RENEWED: Duration = Duration::from_secs(60);
-/// Different wrong keys in a minute. A program that repeats an old key does not guess.
+/// Different wrong keys in a minute. A program that repeats an old key is not guessing.
 const TRIES: usize = 5;
 const MINUTE: Duration = Duration::from_secs(60);
 /// What the code is for, so that it cannot serve another purpose.
@@ -133,7 +133,7 @@ mod tests {
             assert_eq!(access.tried(&format!("wrong {n}"), at(n)), Tried::Wrong);
         }
         assert_eq!(access.tried("wrong 5", at(5)), Tried::TooOften);
-        assert_eq!(access.tried("wrong 4", at(5)), Tried::Wrong, "a key that is repeated is no guess");
+        assert_eq!(access.tried("wrong 4", at(5)), Tried::Wrong, "a repeated key does not count again");
         assert_eq!(access.tried("right", at(5)), Tried::Right);
         assert_eq!(access.tried("wrong 5", at(61)), Tried::Wrong);
     }

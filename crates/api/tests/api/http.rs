@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use casebook_api::http::access::{Access, Known};
 use casebook_api::openapi::openapi;
 use casebook_api::routes::{ROUTES, Verb};
+use casebook_protocol::Timestamp;
+use casebook_runtime::clock::Clock as _;
 use casebook_runtime::store::Store;
 use futures_util::StreamExt;
 use reqwest::{Client, StatusCode, header, redirect};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::kit::{KEY, Served, served, served_with};
+use crate::kit::{KEY, Noon, Served, served, served_with};
 
 fn client() -> Client {
     casebook_runtime::tls::install();
@@ -72,6 +75,29 @@ async fn the_printed_address_signs_in_and_nothing_else_does() {
         let wrong = client.get(format!("{}/?k=wrong{n}", server.base)).send().await.unwrap();
         assert_eq!(wrong.status(), if n < 5 { 401 } else { 429 }, "try {n}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_in_use_is_renewed_and_an_old_one_is_refused() {
+    let (server, access) = (served(usize::MAX).await, Access::new(KEY));
+    let since = |seconds: i64| access.begin(Timestamp::from_second(Noon.now().as_second() - seconds).unwrap());
+    let name = format!("casebook_{}", server.address.port());
+    let ask = async |session: &str| {
+        let request = client().get(&server.base).header(header::COOKIE, format!("{name}={session}"));
+        let answer = request.send().await.unwrap();
+        let set = answer.headers().get(header::SET_COOKIE).map(|set| set.to_str().unwrap().to_owned());
+        (answer.status().as_u16(), set)
+    };
+    assert_eq!(ask(&since(30)).await, (200, None));
+    let (status, set) = ask(&since(3_000)).await;
+    let set = set.unwrap();
+    let renewed = set.strip_prefix(&format!("{name}=")).unwrap().split(';').next().unwrap();
+    assert!(status == 200 && set.contains("HttpOnly") && set.contains("SameSite=Lax"), "{status} {set}");
+    let later = Timestamp::from_second(Noon.now().as_second() + 3_000).unwrap();
+    assert!(matches!(access.knows(renewed, later), Known::Renewed(_)), "an hour counts from the last use");
+    assert_eq!(ask(renewed).await, (200, None));
+    assert_eq!(ask(&since(3_600)).await, (401, None));
+    assert_eq!(ask(&Access::new("another key").begin(Noon.now())).await, (401, None));
 }
 
 #[tokio::test(flavor = "multi_thread")]

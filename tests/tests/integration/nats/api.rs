@@ -1,7 +1,7 @@
 //! `casebook-api` as a process: the pages and the API over the logs on a server.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::Instant;
 
 use casebook_api::routes::{ROUTES, Verb};
@@ -12,6 +12,7 @@ use casebook_runtime::nats::streams::Keeping;
 use casebook_runtime::store::Store;
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
+use casebook_tests::web::Server;
 use reqwest::Client;
 use reqwest::header::{COOKIE, LOCATION, SET_COOKIE};
 use serde_json::Value;
@@ -31,7 +32,7 @@ fn investigated(folder: &Path) -> SqliteStore {
     run::with_evidence(&mut command, &run::demo());
     let output = command.current_dir(folder).env_remove("CASEBOOK_NATS").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    SqliteStore::read(&folder.join("data")).unwrap()
+    SqliteStore::read(folder.join("data")).unwrap()
 }
 
 /// What `text` names and `store` has, and what that names.
@@ -77,34 +78,6 @@ impl Api {
     }
 }
 
-/// `casebook serve` over a data folder.
-struct Serve(Child, String, String);
-
-impl Serve {
-    fn start(data: &Path) -> Self {
-        use std::io::{BufRead, BufReader};
-        let mut process = Command::new(run::program("casebook"))
-            .args(["serve", "--port", "0", "--data"])
-            .arg(data)
-            .env_remove("CASEBOOK_NATS")
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
-        let url = lines.find_map(|line| line.ok()?.split_once("http://").map(|(_, url)| url.to_owned())).unwrap();
-        std::thread::spawn(move || lines.for_each(drop));
-        let (base, key) = url.split_once("/?k=").unwrap();
-        Self(process, format!("http://{base}"), key.to_owned())
-    }
-}
-
-impl Drop for Serve {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Status, tag and body.
 async fn ask(client: &Client, base: &str, key: &str, path: &str) -> (u16, String, Vec<u8>) {
     let answer = client.get(format!("{base}{path}")).bearer_auth(key).send().await.unwrap();
@@ -138,7 +111,6 @@ fn addresses(log: &[Recorded]) -> Vec<String> {
 #[test]
 fn answers_are_those_of_a_data_folder_and_a_killed_process_signs_no_one_out() {
     process::run(async {
-        casebook_runtime::tls::install();
         let nats = Nats::guarded_for(&[]).unwrap();
         let original = investigated(nats.folder());
         let id = original.investigations().await.unwrap().remove(0);
@@ -160,28 +132,30 @@ fn answers_are_those_of_a_data_folder_and_a_killed_process_signs_no_one_out() {
         let answer = client.get(format!("{}/?k={KEY}", api.base)).send().await.unwrap();
         assert_eq!((answer.status().as_u16(), answer.headers()[LOCATION].to_str().unwrap()), (303, "/"));
         let cookie = answer.headers()[SET_COOKIE].to_str().unwrap().split(';').next().unwrap().to_owned();
-        let at_once = log.len().div_ceil(KILLS);
-        for (n, part) in log.chunks(at_once).enumerate() {
-            let after = (n * at_once) as u64;
-            store.append(&id, after, part).await.unwrap();
-            if n % 2 == 0 {
-                // Some kills hit a process that just folds.
-                drop(ask(&client, &api.base, KEY, "/api/v1/investigations").await);
-            }
+        assert!(log.len() > KILLS, "{}", log.len());
+        for n in 0..KILLS {
+            let (from, to) = (log.len() * n / KILLS, log.len() * (n + 1) / KILLS);
+            store.append(&id, from as u64, &log[from..to]).await.unwrap();
+            // The kill comes while the process folds what was appended, or just before or after that.
+            let list = client.get(format!("{}/api/v1/investigations", api.base)).bearer_auth(KEY).send();
+            let asking = tokio::spawn(list);
+            tokio::time::sleep(Duration::from_micros(500 * n as u64)).await;
             api.process.kill();
+            // It may have been killed before it answered.
+            drop(asking.await.unwrap());
             api = Api::start(&nats, port);
             let page = client.get(format!("{}/i/{id}", api.base)).header(COOKIE, &cookie).send().await.unwrap();
             assert_eq!(page.status(), 200, "signed out by kill {n}");
             let (_, _, now) = ask(&client, &api.base, KEY, &format!("/api/v1/investigations/{id}")).await;
             let now: Value = serde_json::from_slice(&now).unwrap();
-            assert_eq!(now["seq"].as_u64(), Some(after + part.len() as u64), "{now}");
+            assert_eq!(now["seq"].as_u64(), Some(to as u64), "{now}");
         }
 
-        let serve = Serve::start(&nats.folder().join("data"));
+        let serve = Server::serve(&nats.folder().join("data"), &[]).unwrap();
         let mut compared = 0;
         for address in addresses(&log) {
             let (ours, theirs) =
-                (ask(&client, &api.base, KEY, &address).await, ask(&client, &serve.1, &serve.2, &address).await);
+                (ask(&client, &api.base, KEY, &address).await, ask(&client, &serve.base, &serve.key, &address).await);
             let is_api = address.starts_with("/api/");
             assert_eq!((ours.0, &ours.1), (theirs.0, &theirs.1), "{address}");
             assert!(ours.0 == 200, "{address}: {}", String::from_utf8_lossy(&ours.2));
@@ -196,6 +170,12 @@ fn answers_are_those_of_a_data_folder_and_a_killed_process_signs_no_one_out() {
             }
         }
         assert!(compared > 30, "{compared}");
+        let context = format!("/api/v1/investigations/{id}/context?file=auth.log&line=1");
+        for (path, key) in [(context.as_str(), KEY), ("/api/v1/sources", &serve.key)] {
+            let (status, _, body) = ask(&client, &api.base, key, path).await;
+            let expected = if key == KEY { (409, "no-team") } else { (401, "sign-in") };
+            assert!(status == expected.0 && String::from_utf8_lossy(&body).contains(expected.1), "{path}: {status}");
+        }
         let refused = client.post(format!("{}/api/v1/investigations", api.base)).bearer_auth(KEY);
         let refused = refused.header("content-type", "application/json").body(r#"{"alert":{"title":"x"}}"#);
         let refused = refused.send().await.unwrap();
