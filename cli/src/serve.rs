@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use casebook_api::team::{Body, Launched, Team};
+use casebook_api::team::{Body, Launched, Team, Wanted};
 use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_hub::archive;
-use casebook_hub::intake::Source;
+use casebook_hub::intake::{Source, Wish};
 use casebook_protocol::{Budget, InvestigationId};
 use casebook_runtime::process::blocking;
 use casebook_runtime::store::Store;
@@ -37,7 +37,7 @@ pub struct Setup {
 
 struct Request {
     alert: Vec<u8>,
-    body: String,
+    wanted: Wanted,
     reply: oneshot::Sender<Result<Launched, String>>,
 }
 
@@ -125,21 +125,28 @@ impl Team for Desk {
                     .map_or_else(|| "the given folder".into(), |name| format!("the folder {}", name.to_string_lossy()))
             },
         );
-        let mut all = vec![Body { name: GIVEN.to_owned(), about }];
+        let mut all = vec![Body { name: GIVEN.to_owned(), about, removable: false }];
         let uploads = std::fs::read_dir(self.data.join(UPLOADS)).into_iter().flatten().flatten();
         let folders = uploads.filter(|entry| entry.path().is_dir());
         let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
-        all.extend(names.into_iter().map(|name| Body { about: "uploaded files".into(), name }));
+        all.extend(names.into_iter().map(|name| {
+            let removable = !self.looked_at(&name);
+            Body { about: "uploaded files".into(), name, removable }
+        }));
         all
     }
 
-    async fn open(&self, alert: &[u8], body: &str) -> Result<Launched, String> {
+    async fn open(&self, alert: &[u8], wanted: Wanted) -> Result<Launched, String> {
         let (reply, answer) = oneshot::channel();
-        let request = Request { alert: alert.to_vec(), body: body.to_owned(), reply };
+        let request = Request { alert: alert.to_vec(), wanted, reply };
         let ended = || "the server is stopping".to_owned();
         self.requests.send(request).await.map_err(|_| ended())?;
         answer.await.map_err(|_| ended())?
+    }
+
+    fn budget(&self) -> Budget {
+        self.budget
     }
 
     fn looked_at(&self, upload: &str) -> bool {
@@ -193,7 +200,7 @@ impl Work {
                 biased;
                 () = stop.wait() => break,
                 Some(request) = self.requests.recv() => {
-                    let opened = self.open(&request.alert, &request.body, stop).await;
+                    let opened = self.open(&request.alert, &request.wanted, stop).await;
                     // The page that asked may be gone; the investigation goes on.
                     let _ = request.reply.send(opened);
                 }
@@ -254,11 +261,12 @@ impl Work {
         Ok(self.teams.get(body).ok_or("the team has ended")?)
     }
 
-    async fn open(&mut self, alert: &[u8], body: &str, stop: &mut Stop) -> Result<Launched, String> {
+    async fn open(&mut self, alert: &[u8], wanted: &Wanted, stop: &mut Stop) -> Result<Launched, String> {
         // From here on, nothing can be added to the evidence.
-        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(body.to_owned());
-        let team = self.team(body, stop).await?;
-        let accepted = team.intake.accept(alert, Source::Http).await.map_err(|e| e.to_string())?;
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(wanted.body.clone());
+        let team = self.team(&wanted.body, stop).await?;
+        let wish = Wish { again: wanted.again, budget: wanted.budget };
+        let accepted = team.intake.accept(alert, Source::Http(wish)).await.map_err(|e| e.to_string())?;
         Ok(Launched { investigation: accepted.investigation, fresh: accepted.fresh })
     }
 }

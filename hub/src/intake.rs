@@ -38,9 +38,18 @@ const AGAIN: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     Command,
-    Http,
+    Http(Wish),
     Mcp,
     Nats,
+}
+
+/// What a person asks for beside the alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wish {
+    /// Investigate an alert again whose investigation has closed.
+    pub again: bool,
+    /// Limits of this investigation, in place of those of [`Settings`].
+    pub budget: Option<Budget>,
 }
 
 #[derive(Debug, Clone)]
@@ -150,7 +159,11 @@ impl Intake {
             self.room()?;
         }
         if self.settings.record_first {
-            self.hub.record(&investigation, self.case(alert.clone())).await?;
+            let mut case = self.case(alert.clone());
+            if let Source::Http(Wish { budget: Some(budget), .. }) = source {
+                case.budget = budget;
+            }
+            self.hub.record(&investigation, case).await?;
         }
         self.watch(&investigation, sender);
         self.enqueue(Job { investigation, alert }).await?;

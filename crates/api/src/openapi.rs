@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use crate::problem::Kind;
 use crate::routes::{Answer, Endpoint, Parameter, ROUTES, Route, Verb};
-use Answer::{One, Other, Page};
-use Verb::{Post, Put};
+use Answer::{Done, One, Other, Page};
+use Verb::{Delete, Post, Put};
 
 /// The description of the API.
 #[must_use]
@@ -79,9 +79,18 @@ fn operation(route: &Route) -> Value {
             "items": {"type": "array", "items": refer(name)}, "next": {"type": ["string", "null"]}}}}})
         }
         Other(kind) => json!({kind: {"schema": {"type": "string"}}}),
+        Done(_) => json!({}),
     };
-    let good = if matches!((route.verb, route.endpoint), (Post, _) | (Put, _)) { "201" } else { "200" };
-    let mut responses = Map::from_iter([(good.to_owned(), json!({"description": "the answer", "content": content}))]);
+    let good = match route.verb {
+        Post | Put => "201",
+        Delete => "204",
+        Verb::Get => "200",
+    };
+    let answer = match route.answer {
+        Done(what) => json!({"description": what}),
+        _ => json!({"description": "the answer", "content": content}),
+    };
+    let mut responses = Map::from_iter([(good.to_owned(), answer)]);
     if route.endpoint == Endpoint::Launch {
         responses.insert("200".into(), json!({"description": "the same alert was there", "content": content}));
     }
@@ -118,7 +127,9 @@ fn schemas() -> Value {
         json!({"type": "object", "required": names, "properties": properties})
     };
     let text = || json!({"type": "string"});
+    let flag = || json!({"type": "boolean"});
     let number = || json!({"type": "integer", "minimum": 0});
+    let positive = || json!({"type": "integer", "minimum": 1});
     let maybe = |kind: &str| json!({"type": [kind, "null"]});
     let score = || json!({"type": ["number", "null"], "minimum": 0, "maximum": 1});
     let time = || json!({"type": "string", "format": "date-time"});
@@ -130,8 +141,11 @@ fn schemas() -> Value {
             ("closed", maybe("string")), ("seq", number()), ("phase", text()), ("round", number()), ("under_way", list()), ("findings", number()),
             ("score", score()), ("verdict", maybe("string")), ("usage", any())]),
         "Launch": {"type": "object", "required": ["alert"], "additionalProperties": false,
-            "properties": {"alert": any(), "source": {"type": "string", "description": "a name of /sources; the first unless given"}}},
-        "Launched": object(&[("investigation", text()), ("fresh", json!({"type": "boolean"}))]),
+            "properties": {"alert": any(), "source": {"type": "string", "description": "a name of /sources; the first unless given"},
+                "again": {"type": "boolean", "description": "also if this alert was investigated and that investigation has closed"},
+                "limits": {"type": "object", "additionalProperties": false, "description": "each at most the limit of the server",
+                    "properties": {"cost_micros": positive(), "seconds": positive(), "rounds": positive()}}}},
+        "Launched": object(&[("investigation", text()), ("fresh", flag())]),
         "Event": object(&[("v", number()), ("investigation", text()), ("seq", number()), ("at", time()), ("prev", text()), ("hash", text()),
             ("event", object(&[("type", text())]))]),
         "Entry": object(&[("seq", number()), ("phase", text()), ("round", number()), ("at", time()), ("entry", any())]),
@@ -150,9 +164,12 @@ fn schemas() -> Value {
         "Report": object(&[("casebook_report", number()), ("investigation", text()), ("verdict", text()), ("summary", text()), ("findings", list())]),
         "Comparison": any(),
         "Insights": object(&[("investigations", number()), ("verdicts", any()), ("bands", list()), ("rules", any()), ("tools", any())]),
-        "Body": object(&[("name", text()), ("about", text())]),
+        "Body": object(&[("name", text()), ("about", text()), ("removable", flag())]),
         "Settings": any(),
         "Upload": object(&[("upload", text())]),
+        "Uploaded": object(&[("upload", text()), ("files", number()), ("bytes", number()), ("used", flag())]),
+        "Verification": object(&[("intact", flag()), ("events", number()), ("artifacts", number()), ("results", number()), ("findings", number()),
+            ("citations", number()), ("closed", flag()), ("report", flag()), ("problems", list()), ("foreign", list())]),
         "File": object(&[("path", text()), ("bytes", number())]),
     })
 }

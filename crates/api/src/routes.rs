@@ -9,6 +9,7 @@ closed! {
         Get = "get";
         Post = "post";
         Put = "put";
+        Delete = "delete";
     }
 }
 
@@ -28,6 +29,8 @@ pub enum Answer {
     Page(&'static str),
     /// Content of another type.
     Other(&'static str),
+    /// No content; the text says what was done.
+    Done(&'static str),
 }
 
 pub struct Route {
@@ -160,6 +163,8 @@ table! {
     Html: Get "/investigations/{id}/report.html" => Other("text/html"), [NotFound NotClosed],
         "The report as one page, to download",
         partial: flag "1: also before the end";
+    Verify: Post "/investigations/{id}/verifications" => One("Verification"), [NotFound],
+        "Verifies the record: hash chain, artifacts, results, citations and report";
     Compare: Get "/compare" => One("Comparison"), [NotFound Unreadable],
         "What differs between two investigations",
         a: needed "the first id",
@@ -172,7 +177,11 @@ table! {
         "What holds in this server; no secret";
     Uploads: Post "/uploads" => One("Upload"), [NoTeam],
         "Begins an upload of evidence";
-    Upload: Put "/uploads/{upload}/files/{*path}" => One("File"), [NotFound Exists Invalid TooLarge NoTeam],
+    Uploaded: Get "/uploads/{upload}" => One("Uploaded"), [NotFound NoTeam],
+        "How many files and bytes an upload has, and whether an alert was investigated over it";
+    Remove: Delete "/uploads/{upload}" => Done("the upload is removed"), [NotFound Used NoTeam],
+        "Removes an upload that no alert was investigated over";
+    Upload: Put "/uploads/{upload}/files/{*path}" => One("File"), [NotFound Exists Used Invalid TooLarge NoTeam],
         "Stores one file, at most 256 MiB";
     Notices: Get "/events" => Other("text/event-stream"), [TooMany],
         "A stream with a notice for each change of any investigation";

@@ -1,7 +1,7 @@
 //! Who investigates. The program that serves the pages implements it over the roles that it runs.
 
 use async_trait::async_trait;
-use casebook_protocol::InvestigationId;
+use casebook_protocol::{Budget, InvestigationId};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,6 +10,8 @@ pub struct Body {
     /// The name by which an alert chooses it.
     pub name: String,
     pub about: String,
+    /// An upload that no alert was investigated over.
+    pub removable: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -19,15 +21,29 @@ pub struct Launched {
     pub fresh: bool,
 }
 
+/// How an alert is to be investigated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name of the evidence.
+    pub body: String,
+    /// Also if the same alert over the same evidence was investigated, and that investigation has closed.
+    pub again: bool,
+    /// None: that of the server.
+    pub budget: Option<Budget>,
+}
+
 #[async_trait]
 pub trait Team: Send + Sync + 'static {
     /// The evidence that an alert can be investigated with.
     fn bodies(&self) -> Vec<Body>;
 
     /// Errors are messages for the person.
-    async fn open(&self, alert: &[u8], body: &str) -> Result<Launched, String>;
+    async fn open(&self, alert: &[u8], wanted: Wanted) -> Result<Launched, String>;
 
-    /// True if an alert was investigated over this upload, so that no file can be added.
+    /// The most that an investigation may use.
+    fn budget(&self) -> Budget;
+
+    /// True if an alert was investigated over this upload, so that nothing can be added or removed.
     fn looked_at(&self, upload: &str) -> bool;
 
     /// The folder for uploads; none if this server only reads.

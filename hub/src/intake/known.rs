@@ -3,7 +3,7 @@
 use casebook_protocol::{AlertId, InvestigationId};
 use uuid::Uuid;
 
-use super::{Intake, Source};
+use super::{Intake, Source, Wish};
 use crate::archive;
 use crate::error::HubError;
 use crate::state::State;
@@ -33,14 +33,14 @@ pub enum Earlier {
 }
 
 /// The position of the earlier investigation that an alert belongs to, or `None` for a new one. The same alert
-/// with the same evidence is the same investigation. Only the command line starts a new one after the last has
-/// closed.
+/// with the same evidence is the same investigation. Only a person starts a new one after the last has closed: at
+/// the command line, or in a page.
 pub fn duplicate(earlier: &[Earlier], source: Source) -> Option<usize> {
     let open = earlier.iter().position(|one| *one == Earlier::Open);
     let ended = || earlier.iter().rposition(|one| *one == Earlier::Closed);
     match source {
-        Source::Command => open,
-        Source::Http | Source::Mcp | Source::Nats => open.or_else(ended),
+        Source::Command | Source::Http(Wish { again: true, .. }) => open,
+        Source::Http(_) | Source::Mcp | Source::Nats => open.or_else(ended),
     }
 }
 

@@ -26,8 +26,10 @@ fn alert(id: &str, severity: &str) -> Vec<u8> {
 fn duplicate_alert_keeps_its_investigation_unless_a_person_asks_again() {
     use Earlier::{Closed, Elsewhere, Open};
     let check = |earlier: &[Earlier], again: Option<usize>, same: Option<usize>| {
-        assert_eq!(duplicate(earlier, Source::Command), again, "{earlier:?}");
-        for source in [Source::Http, Source::Mcp, Source::Nats] {
+        for source in [Source::Command, Source::Http(Wish { again: true, ..Wish::default() })] {
+            assert_eq!(duplicate(earlier, source), again, "{earlier:?}");
+        }
+        for source in [Source::Http(Wish::default()), Source::Mcp, Source::Nats] {
             assert_eq!(duplicate(earlier, source), same, "{earlier:?}");
         }
     };

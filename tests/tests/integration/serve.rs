@@ -101,12 +101,42 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
     assert_eq!(server.launch(&json!({"alert": alert, "source": "/etc"})).await.0, 422);
 
     assert_eq!(server.ask(Method::PUT, &format!("{place}.1"), b"x".to_vec()).await.status(), 409, "it is in use");
+    let whole = format!("/uploads/{upload}");
+    assert_eq!(
+        server.ask(Method::DELETE, &whole, Vec::new()).await.status(),
+        409,
+        "evidence of an investigation stays"
+    );
+    let there = server.get(&whole).await;
+    assert_eq!(there, json!({"upload": upload, "files": 1, "bytes": log.len(), "used": true}));
+    let unused =
+        body(server.ask(Method::POST, "/uploads", Vec::new()).await).await["upload"].as_str().unwrap().to_owned();
+    assert_eq!(server.ask(Method::DELETE, &format!("/uploads/{unused}"), Vec::new()).await.status(), 204);
+    assert!(!data.path().join("uploads").join(&unused).exists());
+    for name in [&unused, "upload-", "..", "upload-..%2f..", "%2e%2e"] {
+        assert_eq!(server.ask(Method::DELETE, &format!("/uploads/{name}"), Vec::new()).await.status(), 404, "{name}");
+    }
 
     let first = first["investigation"].as_str().unwrap();
     assert_eq!(server.closed(first).await["verdict"], "false_positive");
     server.closed(other["investigation"].as_str().unwrap()).await;
     let (status, again) = server.launch(&json!({"alert": alert})).await;
     assert_eq!((status, &again["investigation"]), (200, &json!(first)), "it is closed, and still the same");
+    let verified = server.ask(Method::POST, &format!("/investigations/{first}/verifications"), Vec::new()).await;
+    let verified = body(verified).await;
+    assert_eq!((&verified["intact"], &verified["report"]), (&json!(true), &json!(true)), "{verified}");
+    for limits in
+        [json!({"rounds": 0}), json!({"rounds": 1_000}), json!({"round": 1}), json!(1), json!({"seconds": -1})]
+    {
+        let (status, refused) = server.launch(&json!({"alert": alert, "again": true, "limits": limits})).await;
+        assert_eq!(status, 422, "{limits}: {refused}");
+    }
+    let (status, second) = server.launch(&json!({"alert": alert, "again": true, "limits": {"rounds": 1}})).await;
+    assert_eq!(status, 201);
+    assert_ne!(second["investigation"], json!(first), "a person may ask again");
+    let second = second["investigation"].as_str().unwrap();
+    server.closed(second).await;
+    assert_eq!(server.get(&format!("/investigations/{second}/rounds")).await["items"].as_array().unwrap().len(), 1);
     let around = server.get(&format!("/investigations/{first}/context?file=auth.log&line=11&limit=5")).await;
     let records = around["records"].as_array().unwrap();
     assert!(records.iter().any(|one| one["file"] == "auth.log" && one["line"] == 11), "{around}");

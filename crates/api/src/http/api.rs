@@ -9,14 +9,18 @@ use axum::extract::{FromRequestParts, RawPathParams, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, get, on};
+use casebook_hub::verify;
 use casebook_index::Sort;
 use casebook_protocol::{MAX_ALERT_BYTES, Recorded};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::pages::Asked;
 use super::read::{self, Moment};
 use super::{App, answer, feed, one, upload};
+use crate::cases::Trouble;
+use crate::model::limits::Limits;
+use crate::model::verified::Verified;
 use crate::openapi::openapi;
 use crate::pages::fleet::Filter;
 use crate::problem::{Kind, Problem};
@@ -59,6 +63,7 @@ pub(super) fn router() -> Router<Arc<App>> {
             Verb::Get => MethodFilter::GET,
             Verb::Post => MethodFilter::POST,
             Verb::Put => MethodFilter::PUT,
+            Verb::Delete => MethodFilter::DELETE,
         };
         let handle = move |State(app): State<Arc<App>>, request: Request| handle(app, route, request);
         router = router.route(&format!("/api/v1{}", route.path), on(filter, handle));
@@ -132,6 +137,9 @@ async fn dispatch(app: &Arc<App>, endpoint: Endpoint, call: Call, body: Body) ->
         }
         Endpoint::Uploads => upload::begin(app),
         Endpoint::Upload => upload::file(app, &call, body).await,
+        Endpoint::Uploaded => upload::shown(app, call.named("upload")),
+        Endpoint::Remove => upload::remove(app, call.named("upload")).await,
+        Endpoint::Verify => verified(app, &call).await,
         Endpoint::Compare => one::compare(app, &call).await,
         endpoint => one::dispatch(app, endpoint, &call).await,
     }
@@ -205,6 +213,15 @@ async fn events(app: &Arc<App>, call: &Call) -> Result<Response, Problem> {
     Ok(call.of(&moment, &json!({"items": items, "next": next})))
 }
 
+async fn verified(app: &App, call: &Call) -> Result<Response, Problem> {
+    let id = read::id(call.named("id"))?;
+    let found = verify::verify(app.cases.store(), &id).await.map_err(Trouble::from)?;
+    Ok(answer::json(StatusCode::CREATED, &Verified::of(&found)))
+}
+
+/// The fields of a launch.
+const LAUNCH: [&str; 4] = ["alert", "source", "again", "limits"];
+
 async fn launch(app: &App, call: &Call, body: Body) -> Result<Response, Problem> {
     let kind = call.asked.headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("application/json") {
@@ -219,8 +236,9 @@ async fn launch(app: &App, call: &Call, body: Body) -> Result<Response, Problem>
     let Value::Object(fields) = &body else {
         return Err(Problem::new(Kind::Invalid, "expected an object with `alert`"));
     };
-    if let Some(name) = fields.keys().find(|name| !["alert", "source"].contains(&name.as_str())) {
-        return Err(Problem::new(Kind::Invalid, format!("/{name}: unknown field; known: alert, source")));
+    if let Some(name) = fields.keys().find(|name| !LAUNCH.contains(&name.as_str())) {
+        let known = LAUNCH.join(", ");
+        return Err(Problem::new(Kind::Invalid, format!("/{name}: unknown field; known: {known}")));
     }
     let alert = fields.get("alert").filter(|alert| alert.is_object());
     let alert = alert.ok_or_else(|| Problem::new(Kind::Invalid, "/alert: expected an object"))?;
@@ -229,7 +247,14 @@ async fn launch(app: &App, call: &Call, body: Body) -> Result<Response, Problem>
         Some(Value::String(name)) => name,
         Some(_) => return Err(Problem::new(Kind::Invalid, "/source: expected a string")),
     };
-    let launched = super::forms::open(app, alert.to_string().as_bytes(), source).await?;
+    let again = match fields.get("again") {
+        None => false,
+        Some(Value::Bool(again)) => *again,
+        Some(_) => return Err(Problem::new(Kind::Invalid, "/again: expected true or false")),
+    };
+    let limits = fields.get("limits").map(Limits::deserialize).transpose();
+    let limits = limits.map_err(|e| Problem::new(Kind::Invalid, format!("/limits: {e}")))?.unwrap_or_default();
+    let launched = super::forms::open(app, alert.to_string().as_bytes(), source, again, &limits).await?;
     let status = if launched.fresh { StatusCode::CREATED } else { StatusCode::OK };
     Ok(answer::json(status, &launched))
 }

@@ -9,12 +9,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::pages::Asked;
-use super::{App, answer};
+use super::{App, answer, upload};
+use crate::model::limits::Limits;
 use crate::model::zone::Zone;
 use crate::pages::frame::Theme;
 use crate::pages::launch as launch_page;
 use crate::problem::{Kind, Problem};
-use crate::team::Launched;
+use crate::team::{Launched, Wanted};
 
 #[derive(Deserialize)]
 pub(super) struct Preferences {
@@ -27,11 +28,28 @@ pub(super) struct Preferences {
 #[derive(Deserialize)]
 pub(super) struct Alert {
     alert: String,
-    body: Option<String>,
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    cost: String,
+    #[serde(default)]
+    minutes: String,
+    again: Option<String>,
 }
 
-/// Opens an investigation of `alert` over the evidence with this name, or over the first.
-pub(super) async fn open(app: &App, alert: &[u8], body: &str) -> Result<Launched, Problem> {
+#[derive(Deserialize)]
+pub(super) struct Removed {
+    upload: String,
+}
+
+/// Opens an investigation of `alert` over the evidence with the name `body`, or over the first.
+pub(super) async fn open(
+    app: &App,
+    alert: &[u8],
+    body: &str,
+    again: bool,
+    limits: &Limits,
+) -> Result<Launched, Problem> {
     let parsed = casebook_protocol::Alert::parse(alert).map_err(|e| Problem::new(Kind::Invalid, e.to_string()))?;
     let bodies = app.team.as_ref().map(|team| team.bodies()).unwrap_or_default();
     let (Some(team), Some(first)) = (&app.team, bodies.first()) else {
@@ -41,26 +59,52 @@ pub(super) async fn open(app: &App, alert: &[u8], body: &str) -> Result<Launched
     if !bodies.iter().any(|known| known.name == body) {
         return Err(Problem::new(Kind::Invalid, "no evidence has this name; choose one from the list"));
     }
-    tracing::info!(alert = %parsed.id, body, "alert from a page or the API");
-    team.open(alert, body).await.map_err(|why| Problem::new(Kind::Invalid, why))
+    let budget = limits.within(&team.budget()).map_err(|why| Problem::new(Kind::Invalid, why))?;
+    let budget = (*limits != Limits::default()).then_some(budget);
+    tracing::info!(alert = %parsed.id, body, again, "alert from a page or the API");
+    team.open(alert, Wanted { body: body.to_owned(), again, budget })
+        .await
+        .map_err(|why| Problem::new(Kind::Invalid, why))
 }
 
 pub(super) async fn launch(State(app): State<Arc<App>>, asked: Asked) -> Response {
-    let bodies = app.team.as_ref().map(|team| team.bodies()).unwrap_or_default();
     let draft = launch_page::Draft { body: asked.get("body"), ..launch_page::Draft::default() };
-    answer::html(launch_page::page(&asked.frame(&app), &bodies, &draft))
+    form(&app, &asked, &draft)
+}
+
+fn form(app: &App, asked: &Asked, draft: &launch_page::Draft<'_>) -> Response {
+    let offered = app.team.as_ref().map(|team| (team.bodies(), team.budget()));
+    let (bodies, budget) = offered.unwrap_or_default();
+    answer::html(launch_page::page(&asked.frame(app), &bodies, &budget, draft))
 }
 
 pub(super) async fn launched(State(app): State<Arc<App>>, asked: Asked, Form(wanted): Form<Alert>) -> Response {
-    let body = wanted.body.as_deref().unwrap_or_default();
-    match open(&app, wanted.alert.as_bytes(), body).await {
+    let again = wanted.again.is_some();
+    let opened = async {
+        let limits = Limits::of_form(&wanted.cost, &wanted.minutes);
+        let limits = limits.map_err(|why| Problem::new(Kind::Invalid, why))?;
+        open(&app, wanted.alert.as_bytes(), &wanted.body, again, &limits).await
+    };
+    match opened.await {
         Ok(launched) => answer::see_other(&format!("/i/{}", launched.investigation)),
         Err(problem) => {
-            let bodies = app.team.as_ref().map(|team| team.bodies()).unwrap_or_default();
-            let draft = launch_page::Draft { alert: &wanted.alert, body, wrong: Some(&problem.detail) };
-            let page = answer::html(launch_page::page(&asked.frame(&app), &bodies, &draft));
-            (axum::http::StatusCode::UNPROCESSABLE_ENTITY, page).into_response()
+            let draft = launch_page::Draft {
+                alert: &wanted.alert,
+                body: &wanted.body,
+                cost: &wanted.cost,
+                minutes: &wanted.minutes,
+                again,
+                wrong: Some(&problem.detail),
+            };
+            (axum::http::StatusCode::UNPROCESSABLE_ENTITY, form(&app, &asked, &draft)).into_response()
         }
+    }
+}
+
+pub(super) async fn removed(State(app): State<Arc<App>>, asked: Asked, Form(wanted): Form<Removed>) -> Response {
+    match upload::remove(&app, &wanted.upload).await {
+        Ok(_) => answer::see_other("/launch"),
+        Err(problem) => answer::problem(&app, &problem, asked.uri.path(), true),
     }
 }
 

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use casebook_agent::model::kept;
+use casebook_hub::verify;
 use casebook_protocol::MAX_ALERT_BYTES;
 
 use serde_json::{Map, Value, json};
@@ -17,12 +18,14 @@ use super::read::{self, Query};
 use super::{App, answer, forms};
 use casebook_index::{Sort, Wanted};
 
+use crate::cases::Trouble;
 use crate::model::insights::Insights;
 use crate::model::row::Row;
+use crate::model::verified::Verified;
 use crate::pages::evidence::{self as evidence_page, Wanted as Looked};
 use crate::pages::{
     call, case, compare as compare_page, fleet, insights as insights_page, model, problem, settings as settings_page,
-    task,
+    task, verified as verified_page,
 };
 use crate::problem::{Kind, Problem};
 
@@ -36,6 +39,7 @@ pub(super) fn router() -> Router<Arc<App>> {
     Router::new()
         .route("/", get(home))
         .route("/i/{id}", get(investigation))
+        .route("/i/{id}/verify", post(verified))
         .route("/i/{id}/t/{task}", get(invocation))
         .route("/i/{id}/c/{call}", get(tool_call))
         .route("/i/{id}/m/{call}", get(model_call))
@@ -43,6 +47,7 @@ pub(super) fn router() -> Router<Arc<App>> {
         .route("/compare", get(compare))
         .route("/insights", get(insights))
         .route("/launch", get(forms::launch).post(forms::launched).layer(DefaultBodyLimit::max(FORM)))
+        .route("/launch/remove", post(forms::removed))
         .route("/settings", get(settings))
         .route("/problems/{name}", get(about))
         .route("/preferences", post(forms::preferences))
@@ -106,6 +111,15 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
         let usual = if moment.at.is_some() { "channels" } else { "timeline" };
         let tab = asked.get("tab");
         Ok(case::page(&case, if tab.is_empty() { usual } else { tab }))
+    };
+    shown(&app, &asked, page.await)
+}
+
+async fn verified(State(app): State<Arc<App>>, Path(id): Path<String>, asked: Asked) -> Response {
+    let page = async {
+        let moment = read::moment(&app, read::id(&id)?, None).await?;
+        let found = verify::verify(app.cases.store(), &moment.id).await.map_err(Trouble::from)?;
+        Ok(verified_page::page(&moment.case(&asked.frame(&app)), &Verified::of(&found)))
     };
     shown(&app, &asked, page.await)
 }

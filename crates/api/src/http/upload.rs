@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use casebook_runtime::files;
 use casebook_runtime::process::blocking;
 use futures_util::StreamExt;
@@ -44,13 +44,47 @@ fn failed(error: &std::io::Error) -> Problem {
 pub(super) fn begin(app: &App) -> Result<Response, Problem> {
     let there = std::fs::read_dir(folder(app)?).map_or(0, Iterator::count);
     if there >= UPLOADS {
-        let why = format!("there are {there} uploads; remove old ones from the folder `uploads` of the data folder");
+        let why = format!("there are {there} uploads; remove unused ones on the page Launch, or from the folder `uploads` of the data folder");
         return Err(Problem::new(Kind::TooLarge, why));
     }
     let name = super::access::secret().map_err(|e| failed(&e))?;
     let name = format!("upload-{}", name.get(..12).unwrap_or_default());
     files::private_folder(&folder(app)?.join(&name)).map_err(|e| failed(&e))?;
     Ok(answer::json(StatusCode::CREATED, &json!({"upload": name})))
+}
+
+/// The folder of an upload.
+fn place(app: &App, name: &str) -> Result<PathBuf, Problem> {
+    let plain = name.starts_with("upload-") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let place = folder(app)?.join(name);
+    if plain && place.is_dir() {
+        return Ok(place);
+    }
+    Err(Problem::new(Kind::NotFound, "this upload does not exist; begin one with POST /api/v1/uploads"))
+}
+
+fn unused(app: &App, name: &str) -> Result<(), Problem> {
+    if app.team.as_ref().is_some_and(|team| team.looked_at(name)) {
+        let why = "an alert was investigated over this upload, so it cannot change; begin another upload";
+        return Err(Problem::new(Kind::Used, why));
+    }
+    Ok(())
+}
+
+pub(super) fn shown(app: &App, name: &str) -> Result<Response, Problem> {
+    let (files, bytes) = size(&place(app, name)?).map_err(|e| failed(&e))?;
+    let used = app.team.as_ref().is_some_and(|team| team.looked_at(name));
+    Ok(answer::json(StatusCode::OK, &json!({"upload": name, "files": files, "bytes": bytes, "used": used})))
+}
+
+/// Removes an upload that no alert was investigated over.
+pub(super) async fn remove(app: &App, name: &str) -> Result<Response, Problem> {
+    let place = place(app, name)?;
+    let _one = app.uploads.lock().await;
+    unused(app, name)?;
+    let removed = blocking(move || std::fs::remove_dir_all(place)).await;
+    removed.map_err(|e| Problem::new(Kind::Storage, e.to_string()))?.map_err(|e| failed(&e))?;
+    Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 /// Files and bytes below a folder.
@@ -66,17 +100,9 @@ fn size(folder: &Path) -> std::io::Result<(u64, u64)> {
 }
 
 pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response, Problem> {
-    let (name, path) = (call.named("upload").to_owned(), call.named("path").to_owned());
-    let plain = name.starts_with("upload-") && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    let uploads = folder(app)?;
-    let place = uploads.join(&name);
-    if !plain || !place.is_dir() {
-        return Err(Problem::new(Kind::NotFound, "this upload does not exist; begin one with POST /api/v1/uploads"));
-    }
-    if app.team.as_ref().is_some_and(|team| team.looked_at(&name)) {
-        let why = "an alert is investigated over this upload, so nothing can be added; begin another upload";
-        return Err(Problem::new(Kind::Exists, why));
-    }
+    let path = call.named("path").to_owned();
+    let (uploads, place) = (folder(app)?, place(app, call.named("upload"))?);
+    unused(app, call.named("upload"))?;
     let parts = upload::parts(&path).map_err(|why| Problem::new(Kind::Invalid, why))?;
     let target = parts.iter().fold(place.clone(), |folder, part| folder.join(part));
     // Beside the upload: a part that came before the connection broke is no evidence, and goes when it is dropped.

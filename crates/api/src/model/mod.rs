@@ -2,8 +2,10 @@
 
 pub mod alert;
 pub mod insights;
+pub mod limits;
 pub mod row;
 pub mod spans;
 pub mod told;
 pub mod upload;
+pub mod verified;
 pub mod zone;

@@ -165,6 +165,7 @@ fn head(case: &Case<'_>) -> Markup {
             }
             div.row {
                 a.btn href={ "/compare?a=" (case.id) } { (Icon::Compare.show()) "Compare" }
+                form method="post" action={ "/i/" (case.id) "/verify" } { button { (Icon::Shield.show()) "Verify" } }
                 a.btn href={ "/api/v1/investigations/" (case.id) "/report.html" @if case.is_open() { "?partial=1" } } { (Icon::File.show()) "Report" }
             }
         }

@@ -1,6 +1,8 @@
 //! Investigate an alert: paste it, choose the evidence.
 
-use maud::html;
+use casebook_protocol::Budget;
+use casebook_report::words;
+use maud::{Markup, html};
 
 use super::frame::{Frame, Live};
 use super::icon::Icon;
@@ -11,12 +13,15 @@ use crate::team::Body;
 pub struct Draft<'a> {
     pub alert: &'a str,
     pub body: &'a str,
+    pub cost: &'a str,
+    pub minutes: &'a str,
+    pub again: bool,
     /// What is wrong with it.
     pub wrong: Option<&'a str>,
 }
 
 #[must_use]
-pub fn page(frame: &Frame, bodies: &[Body], draft: &Draft<'_>) -> String {
+pub fn page(frame: &Frame, bodies: &[Body], most: &Budget, draft: &Draft<'_>) -> String {
     let chosen = |n: usize, body: &Body| if draft.body.is_empty() { n == 0 } else { body.name == draft.body };
     let body = html! {
         div { h1 { "Investigate an alert" } p.facts { "One JSON object, as the detection sent it" } }
@@ -37,8 +42,10 @@ pub fn page(frame: &Frame, bodies: &[Body], draft: &Draft<'_>) -> String {
                         }
                     }
                 } }
+                section.card aria-labelledby="three" { header { h2 #three { "3. Limits" } } div.pad { (limits(most, draft)) } }
                 div.row { button.main { (Icon::Launch.show()) "Investigate" } span.soft { "The same alert over the same evidence is one investigation." } }
             }
+            (uploads(bodies))
             form.card #upload hidden { header { h2 { "Other evidence: upload files" } } div.pad.stack {
                 label for="files" { "Log files, as text or gzip" }
                 input #files type="file" multiple;
@@ -48,4 +55,34 @@ pub fn page(frame: &Frame, bodies: &[Body], draft: &Draft<'_>) -> String {
         }
     };
     frame.page("Investigate an alert", "/launch", Live::Still, &body)
+}
+
+fn limits(most: &Budget, draft: &Draft<'_>) -> Markup {
+    html! {
+        div.row {
+            label for="cost" { "Cost" }
+            input #cost name="cost" inputmode="decimal" size="8" value=(draft.cost) placeholder=(words::money(most.cost_micros));
+            label for="minutes" { "Working time in minutes" }
+            input #minutes name="minutes" inputmode="numeric" size="6" value=(draft.minutes) placeholder=(most.seconds / 60);
+            label.row { input type="checkbox" name="again" checked[draft.again]; "Investigate again if this alert was investigated before" }
+        }
+        p.soft { "An empty field means the limit of the server. At a limit, the investigation ends with a report of what is known." }
+    }
+}
+
+/// Uploads that can be removed.
+fn uploads(bodies: &[Body]) -> Markup {
+    let mut removable = bodies.iter().filter(|body| body.removable).peekable();
+    html! {
+        @if removable.peek().is_some() {
+            section.card aria-labelledby="unused" { header { h2 #unused { "Unused uploads" } } div.pad.stack {
+                @for body in removable {
+                    form.row method="post" action="/launch/remove" {
+                        span { (body.name) }
+                        button name="upload" value=(body.name) { "Remove" }
+                    }
+                }
+            } }
+        }
+    }
 }

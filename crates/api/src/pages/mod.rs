@@ -15,3 +15,4 @@ pub mod parts;
 pub mod problem;
 pub mod settings;
 pub mod task;
+pub mod verified;

@@ -10,15 +10,16 @@ use casebook_api::http::{Config, listen};
 use casebook_api::model::insights::Insights;
 use casebook_api::model::row::Row;
 use casebook_api::model::spans::spans;
+use casebook_api::model::verified::Verified;
 use casebook_api::model::zone::Zone;
 use casebook_api::pages::case::{self, Case, TABS};
 use casebook_api::pages::frame::{Frame, Theme};
-use casebook_api::pages::{call, compare, evidence, fleet, launch, model, problem, settings, task};
+use casebook_api::pages::{call, compare, evidence, fleet, launch, model, problem, settings, task, verified};
 use casebook_api::problem::{Kind, Problem};
 use casebook_api::team::Body;
-use casebook_hub::{MemoryStore, State, report};
+use casebook_hub::{MemoryStore, State, Verification, report, verify};
 use casebook_index::{Index, Wanted};
-use casebook_protocol::{InvestigationId, Recorded, Timestamp};
+use casebook_protocol::{Budget, InvestigationId, Recorded, Timestamp};
 use casebook_runtime::clock::Clock;
 use casebook_runtime::store::Store;
 use serde_json::json;
@@ -149,11 +150,29 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let side = || compare::Side { row: &row, report: &report };
     out.push(("compare".into(), compare::page(&frame, &twice(), [result, ""], Some([side(), side()]))));
     out.push(("insights".into(), casebook_api::pages::insights::page(&frame, &numbers(log))));
-    let bodies = [Body { name: result.into(), about: result.into() }];
+    let bodies = [Body { name: result.into(), about: result.into(), removable: true }];
     out.push((
         "launch".into(),
-        launch::page(&frame, &bodies, &launch::Draft { alert: result, body: result, wrong: Some(result) }),
+        launch::page(
+            &frame,
+            &bodies,
+            &Budget::default(),
+            &launch::Draft {
+                alert: result,
+                body: result,
+                cost: result,
+                minutes: result,
+                again: true,
+                wrong: Some(result),
+            },
+        ),
     ));
+    let problem = verify::Problem { seq: Some(1), what: result.into() };
+    let differs = Verification { problems: vec![problem], foreign: vec![result.to_owned()], ..Verification::default() };
+    let intact = Verification { events: 3, closed: true, report: true, ..Verification::default() };
+    for (name, found) in [("verified", intact), ("verified-differs", differs)] {
+        out.push((name.into(), verified::page(&case, &Verified::of(&found))));
+    }
     out.push(("settings".into(), settings::page(&frame, &[("Rounds".to_owned(), result.to_owned())])));
     out.push(("problem".into(), problem::page(&frame, &Problem::new(Kind::NotFound, result))));
     out
