@@ -226,7 +226,7 @@ fn what_cannot_start_is_told_before_anything_is_made() {
     check(&["--record", "kept"], &["--record needs a models file", "CASEBOOK_MODELS"]);
     check(&["--replay", "kept"], &["kept", "--record"]);
     check(&["--replay", "kept", "--record", "kept"], &["cannot be used with"]);
-    place.file("bad.toml", "[models.x]\nprovider = \"nobody\"\n");
+    place.file("bad.toml", "[models.x]\nprovider = \"unknown\"\n");
     check(&["--models", "bad.toml"], &["bad.toml:2: models.x.provider: expected one of"]);
     assert!(!place.path().join(".casebook").exists());
 }

@@ -1,4 +1,4 @@
-//! An Expert's task with the tools of a server that nobody here wrote, and what the Critic sees of it.
+//! An Expert's task with the tools of a third party's server, and what the Critic sees of it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -273,8 +273,8 @@ async fn the_critic_sees_arguments_results_documentation_and_who_had_what() {
         assert_eq!((&one["tools"][0]["input_schema"], &one["tools"][0]["repeatable"]), (&json!(SCHEMA), &json!(false)));
         assert_eq!(ask(name, json!({"domain": "shop"})).await.unwrap()["tools"].as_array().unwrap().len(), 6);
     }
-    let error = ask("get_toolset_info", json!({"domain": "nobody"})).await.unwrap_err();
-    assert_eq!(error, "no Expert nobody was on the roster, which had shop, idle");
+    let error = ask("get_toolset_info", json!({"domain": "unknown"})).await.unwrap_err();
+    assert_eq!(error, "no Expert unknown was on the roster, which had shop, idle");
     let all = ask("list_toolsets", json!({})).await.unwrap();
     let had = ["shop__orders", "shop__tail", "shop__everything", "search_result", "slice_result", "count_result"];
     assert_eq!((&all["toolsets"][0]["domain"], &all["toolsets"][0]["tools"]), (&json!("shop"), &json!(had)));

@@ -197,7 +197,7 @@ mod tests {
         assert!(!sign_in("2024-03-01T09:20:00Z", "3", "mara", "FS1", "192.0.2.7"), "long before");
         assert!(!sign_in("2024-03-01T10:01:00Z", "3", "mara", "FS1", "192.0.2.7"), "after");
         assert!(!sign_in("2024-03-01T09:59:50Z", "2", "mara", "FS1", "192.0.2.7"), "at the console");
-        assert!(!sign_in("2024-03-01T09:59:50Z", "3", "jonas", "FS1", "192.0.2.7"), "somebody else");
+        assert!(!sign_in("2024-03-01T09:59:50Z", "3", "jonas", "FS1", "192.0.2.7"), "another person");
         assert!(!sign_in("2024-03-01T09:59:50Z", "3", "mara", "FS2", "192.0.2.7"), "another host");
         assert!(!sign_in("2024-03-01T09:59:50Z", "3", "mara", "FS1", "127.0.0.1"), "from the host itself");
     }

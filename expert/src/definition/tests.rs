@@ -159,7 +159,7 @@ fn every_preset_holds_and_all_together_read_every_domain() {
     assert_eq!(presets.len(), 8);
     let sources: BTreeSet<&str> = presets.iter().flat_map(|p| &p.sources).map(Pattern::as_str).collect();
     for domain in DOMAINS {
-        assert!(sources.contains(domain), "nobody reads {domain}");
+        assert!(sources.contains(domain), "no source is for {domain}");
     }
     let names: BTreeSet<&str> = presets.iter().map(|p| p.name.as_str()).collect();
     assert!(sources.iter().all(|s| DOMAINS.contains(s) || names.contains(s)), "{sources:?}");

@@ -63,8 +63,8 @@ async fn intact_investigation_is_verified_completely() {
     assert_eq!((proof.head.seq, &proof.head.hash), (last.seq, &last.hash));
     let cited: Vec<&str> = proof.records.iter().map(|record| record.file.as_str()).collect();
     assert_eq!(cited, ["endpoint.log", "network.log", "network.log", "network.log"]);
-    let nobody = InvestigationId::new("nobody").unwrap();
-    assert_eq!(verify(&store, &nobody).await, Err(HubError::Unknown(nobody.clone())));
+    let unknown = InvestigationId::new("unknown").unwrap();
+    assert_eq!(verify(&store, &unknown).await, Err(HubError::Unknown(unknown.clone())));
 }
 
 #[tokio::test]

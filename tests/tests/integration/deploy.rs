@@ -99,8 +99,8 @@ fn a_server_takes_the_files_and_lets_in_whom_they_name() {
         std::fs::write(place.join("credentials/wrong"), "hub:wrong").unwrap();
         let error = nats::connect(&as_user("hub", "wrong")).await.map(drop).unwrap_err().to_string();
         assert!(error.contains("authorization violation"), "{error}");
-        let nobody = nats::Options { credentials: None, ..as_user("hub", "hub") };
-        assert!(nats::connect(&nobody).await.is_err(), "a password is required");
+        let anonymous = nats::Options { credentials: None, ..as_user("hub", "hub") };
+        assert!(nats::connect(&anonymous).await.is_err(), "a password is required");
         let encrypted = nats::Options { url: broker.url().replace("nats://", "tls://"), ..as_user("hub", "hub") };
         let error = nats::connect(&encrypted).await.map(drop).unwrap_err().to_string();
         assert!(error.contains("the server does not use TLS"), "{error}");

@@ -152,7 +152,7 @@ fn investigation_over_nats_gives_the_embedded_report() {
             let message = events.next().await.unwrap();
             schema::holds("event", &message.bytes);
             let told: Recorded = serde_json::from_slice(&message.bytes).unwrap();
-            assert_eq!(told, entry, "every event is told, in order");
+            assert_eq!(told, entry, "every event is published, in order");
             if let Event::TimelineRewritten { timeline } = entry.event {
                 let message = timelines.next().await.unwrap();
                 schema::holds("timeline", &message.bytes);
@@ -181,7 +181,7 @@ fn server_refuses_each_forbidden_subject_of_each_role() {
     let queues: Vec<Queue> =
         users.iter().filter_map(|u| if let User::Worker(q) = u { Some(q.clone()) } else { None }).collect();
     let all = users.iter().map(|user| user.permissions(&queues));
-    // What anyone may do, what only the Hub does, and what nobody should.
+    // What anyone may do, what only the Hub does, and what no user should.
     let mut publishes: BTreeSet<String> = all.clone().flat_map(|p| p.publish).map(|p| concrete(&p)).collect();
     publishes.extend(
         [

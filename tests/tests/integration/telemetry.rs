@@ -60,10 +60,10 @@ fn called<'a>(spans: &'a [(String, Span)], operation: &str) -> Vec<&'a Span> {
 fn hangs_together(spans: &[(String, Span)], report: &Report) {
     let id = report.investigation.as_str();
     let over: Vec<_> = spans.iter().filter(|(_, span)| span.name == "investigation").collect();
-    let [(_, over)] = over.as_slice() else { panic!("an investigation is told once: {}", over.len()) };
+    let [(_, over)] = over.as_slice() else { panic!("an investigation ends once: {}", over.len()) };
     assert_eq!(attribute(&over.attributes, "gen_ai.conversation.id"), id);
     assert_eq!(attribute(&over.attributes, "casebook.verdict"), report.verdict.name());
-    assert_eq!(hex(&over.trace_id), id.replace('-', ""), "whoever knows the investigation knows its trace");
+    assert_eq!(hex(&over.trace_id), id.replace('-', ""), "the trace id is the id of the investigation");
     assert!(over.parent_span_id.is_empty());
 
     let tasks = called(spans, "invoke_agent");

@@ -36,7 +36,7 @@ fn a_text_is_found_where_it_can_be_cited() {
     }
     let found = search(&json, None, "MARA'S");
     assert_eq!((places(&found), &found["any_case"]), (vec!["/items/2/note"], &json!(true)));
-    let none = search(&json, None, "nobody");
+    let none = search(&json, None, "unknown");
     assert_eq!((&none["found"], &none["total"], places(&none)), (&json!(false), &json!(0), vec![]));
     let found = search(TEXT, None, "mara");
     assert_eq!(places(&found), ["line 1", "line 3", "line 3"]);

@@ -215,8 +215,8 @@ async fn mistakes_are_problems_that_say_what_to_do() {
     assert_eq!(problem(launch("{}", "text/plain").await.unwrap()).await.0, 415);
     assert_eq!(problem(launch("{", "application/json").await.unwrap()).await.0, 400);
     assert_eq!(problem(launch("{\"alert\":1}", "application/json").await.unwrap()).await.0, 422);
-    let nobody = launch("{\"alert\":{\"id\":\"a\"}}", "application/json").await.unwrap();
-    assert_eq!(problem(nobody).await, (409, "/problems/no-team".into()));
+    let unknown = launch("{\"alert\":{\"id\":\"a\"}}", "application/json").await.unwrap();
+    assert_eq!(problem(unknown).await, (409, "/problems/no-team".into()));
     for kind in casebook_api::problem::Kind::ALL {
         assert_eq!(server.get(&format!("/problems/{}", kind.name())).await.status(), 200, "{kind:?}");
     }

@@ -176,7 +176,7 @@ pub(super) fn is_interpreter(program: &str) -> bool {
     INTERPRETERS.contains(&program_name(program).as_str())
 }
 
-/// The script that an interpreter runs. None if the program is no interpreter, or if its command has the code.
+/// The script that an interpreter runs. None if the program is not an interpreter, or if its command has the code.
 pub(super) fn script<'c>(program: &str, command: &'c str) -> Option<&'c str> {
     let mut rest = command.split_whitespace();
     let called = rest.next()?;

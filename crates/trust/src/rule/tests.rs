@@ -284,7 +284,7 @@ fn accusation_needs_what_happened_to_a_thing_of_the_alert() {
     assert_eq!(ruling(&[Shape { absent: true, ..attack() }]).verdict, Verdict::Inconclusive);
     assert_eq!(ruling(&[Shape { kind: FindingKind::Absence, ..attack() }]).verdict, Verdict::Inconclusive);
     let both = Shape { names: "WEB-1 mail-7", ..Shape::default() };
-    assert_eq!(ruling(&[elsewhere, both]).verdict, Verdict::Inconclusive, "a text is no entity");
+    assert_eq!(ruling(&[elsewhere, both]).verdict, Verdict::Inconclusive, "a text is not an entity");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub struct Docket<'a> {
 /// - an explanation of each act
 /// - no failed task
 ///
-/// An accusation rests on what happened to a process, account, host, address or record of the alert. An absence is no
+/// An accusation rests on what happened to a process, account, host, address or record of the alert. An absence is not a
 /// ground. Whether a record of the claimed act exists decides between the two dismissals.
 pub fn verdict(proposed: Verdict, docket: &Docket<'_>) -> (Ruling, Vec<Guard>) {
     let credible: Vec<&Reviewed> = docket.known.values().filter(|f| credible(f, docket.threshold)).collect();

@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(session_keys(&Rec::with(&fields)), ["audit(1.5:7)", "a.log#ses=237"]);
         let elsewhere = [&fields[..], &[("node", "web2")]].concat();
         assert_eq!(session_keys(&Rec::with(&elsewhere)), ["audit(1.5:7)", "web2#ses=237"]);
-        let nobody = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "4294967295")];
-        assert_eq!(session_keys(&Rec::with(&nobody)), ["audit(1.5:7)"]);
+        let daemon = [("audit.time", "1.5"), ("audit.serial", "7"), ("type", "SYSCALL"), ("ses", "4294967295")];
+        assert_eq!(session_keys(&Rec::with(&daemon)), ["audit(1.5:7)"]);
     }
 
     #[test]

@@ -54,7 +54,7 @@ fn client_opens_and_reads_investigations_of_a_team() {
     let artifact = json!({"id": id, "artifact": citation["artifact"]});
     assert!(client.json("get_evidence", &artifact)["bytes"].as_u64().unwrap() > 0);
     assert_eq!(client.json("search_investigations", &json!({"text": "web-017"}))["total"], 1);
-    // Who may only read opens nothing, and is told so.
+    // A reader who opens an investigation gets an error.
     let mut client = Client::stdio(&server, LEGACY);
     let refused = client.call("open_investigation", &json!({"alert": {"id": "other"}})).unwrap_err();
     assert!(!refused.is_empty(), "{refused}");

@@ -190,7 +190,7 @@ fn a_domain_whose_last_instance_is_gone_is_a_fact_and_no_hang() {
         assert!(
             log.iter().any(|e| matches!(&e.event, Event::Attendance { domain, gone: Some(_) } if *domain == cloud))
         );
-        assert!(!log.iter().any(|e| asked(e, 2)), "nobody who is not there is asked");
+        assert!(!log.iter().any(|e| asked(e, 2)), "an absent Expert was asked");
     })
     .unwrap();
 }

@@ -1,4 +1,4 @@
-//! The world of the simulation: what is investigated, and lives that end when they are told to.
+//! The world of the simulation: what is investigated, and processes that end at a chosen step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

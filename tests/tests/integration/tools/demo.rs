@@ -1,5 +1,5 @@
 //! Whole investigations whose tools are behind real servers: the evidence over a child process and over
-//! HTTP, and servers that nobody here wrote, used by an Expert of a YAML file against a scripted model.
+//! HTTP, and servers of third parties, used by an Expert of a YAML file against a scripted model.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
