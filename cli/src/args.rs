@@ -40,7 +40,7 @@ Examples:
 
 Exit codes:
   0   done, whatever the verdict
-  1   the machine did not let us: full disk, locked data folder, evidence that changed
+  1   something outside prevented it: full disk, locked data folder, evidence that changed
   2   the command or its input is wrong; `check` found faults
   3   stopped before the end; `casebook resume ID` goes on from there
   4   `verify` found something that is not what was recorded

@@ -125,7 +125,9 @@ impl From<NatsError> for Failure {
             NatsError::Connect { .. } => {
                 "check that the server runs and that --nats, --credentials and --ca are correct"
             }
-            NatsError::File { .. } => "name a file that contains it",
+            NatsError::File { .. } => {
+                "name a file with our credentials, certificate or key: --credentials, --ca, --cert, --key"
+            }
             NatsError::NoResponders { .. } | NatsError::Failed { .. } => {
                 "check that a Hub is running (`casebook cluster` or casebook-hub) and that `--credentials` names the right user"
             }

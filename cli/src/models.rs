@@ -185,7 +185,7 @@ fn read(file: &Path, what: &'static str) -> Result<String, Failure> {
 }
 
 fn unread(error: &ReadError) -> Failure {
-    Failure::usage(error, "name a text file")
+    Failure::usage(error, "name the models file: --models FILE")
 }
 
 #[cfg(test)]

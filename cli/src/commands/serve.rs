@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use casebook_api::cases::Cases;
 use casebook_api::http::{Config, ServeError, access, listen};
-use casebook_api::team::Team as _;
+use casebook_api::team::{Team as _, Wanted};
 use casebook_hub::{OpenError, SqliteStore};
 use casebook_index::Index;
 use casebook_runtime::clock::SystemClock;
@@ -63,9 +63,10 @@ pub(super) async fn with_alert(
     if let Some(alert) = alert {
         let bytes = super::investigate::read_alert(alert)?.0;
         let body = desk.bodies().into_iter().next().map(|body| body.name).unwrap_or_default();
+        let wanted = Wanted { body, again: false, budget: None };
         let opening = desk.clone();
         tokio::spawn(async move {
-            if let Err(why) = opening.open(&bytes, &body).await {
+            if let Err(why) = opening.open(&bytes, wanted).await {
                 tracing::error!(why, "the alert of the demo was not accepted");
             }
         });

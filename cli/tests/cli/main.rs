@@ -5,6 +5,7 @@
 
 mod check;
 mod commands;
+mod errors;
 mod fixture;
 mod html;
 mod investigate;

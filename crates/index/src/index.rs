@@ -30,7 +30,7 @@ pub enum IndexError {
     Database { file: PathBuf, reason: String },
     #[error("the disk of the index of investigations {} is full", .0.display())]
     Full(PathBuf),
-    #[error("the cursor {0:?} is not of this list; begin again without a cursor")]
+    #[error("the cursor {0:?} is not of this list")]
     Cursor(String),
     #[error("another process is building the index of investigations in {} and has stalled; stop that process", .0.display())]
     Stalled(PathBuf),

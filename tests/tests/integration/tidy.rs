@@ -85,3 +85,42 @@ fn threat_model_names_tests_that_exist() {
     assert!(named > 35, "only {named} tests are found");
     assert!(page.lines().count() <= 150);
 }
+
+/// The messages of all error types, and of refusals in the command line and the API, in one file for a reader.
+#[test]
+fn messages_of_errors_are_lower_case_without_a_full_stop() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let message = Regex::new(
+        r#"(?s)(?:#\[error\(|Failure::(?:usage|failed|unfinished)\(\s*(?:format!\()?|Problem::new\(\s*Kind::\w+,\s*(?:format!\()?)"((?:[^"\\]|\\.)*)""#,
+    );
+    let (message, broken) = (message.unwrap(), Regex::new(r"\\\n\s*").unwrap());
+    let mut paths = Vec::new();
+    for part in ["crates", "cli", "critic", "director", "expert", "hub", "protocol"] {
+        files(&root.join(part), &mut paths);
+    }
+    paths.sort();
+    let mut list = String::from("# Error messages by file, for review. `UPDATE_EXPECT=1` writes this file.\n");
+    let mut wrong = Vec::new();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|e| e == "rs")) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+        let found: Vec<String> = message
+            .captures_iter(&text[..end])
+            .map(|one| broken.replace_all(&one[1], "").replace("\\\"", "\""))
+            .collect();
+        if found.is_empty() {
+            continue;
+        }
+        list += &format!("\n{}\n", path.strip_prefix(root).unwrap().display());
+        for one in found {
+            list += &format!("  {one}\n");
+            // Names and quoted code may begin with a capital.
+            let shout = Regex::new(r"^[A-Z][a-z]+ [a-z]").unwrap().is_match(&one);
+            if one.ends_with('.') || (shout && !one.starts_with("Expert")) || one.chars().count() > 300 {
+                wrong.push(one);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "expected lower case, no full stop, at most 300 characters:\n{}", wrong.join("\n"));
+    casebook_table::expect_file!["errors.txt"].assert_eq(&list);
+}

@@ -44,7 +44,9 @@ fn failed(error: &std::io::Error) -> Problem {
 pub(super) fn begin(app: &App) -> Result<Response, Problem> {
     let there = std::fs::read_dir(folder(app)?).map_or(0, Iterator::count);
     if there >= UPLOADS {
-        let why = format!("there are {there} uploads; remove unused ones on the page Launch, or from the folder `uploads` of the data folder");
+        let why = format!(
+            "there are {there} uploads; remove unused ones on the page Launch, or from the folder `uploads` of the data folder"
+        );
         return Err(Problem::new(Kind::TooLarge, why));
     }
     let name = super::access::secret().map_err(|e| failed(&e))?;
