@@ -78,6 +78,7 @@ pub(super) fn conclusion(report: &Report, out: Option<&Path>, screen: &mut Scree
 /// The verdict with its reasons, as at the end of an investigation.
 pub(super) fn verdict(report: &Report, screen: &mut Screen) {
     screen.line("");
+    screen.wrapped("", BOLD, &safe(&report.headline, 400));
     screen.line(format_args!(
         "{}  {}",
         paint(of_verdict(report.verdict), words::verdict(report.verdict)),

@@ -104,6 +104,7 @@ impl Casebook {
             "worked_on": worked_on,
             "under_way": state.in_flight().map(|(task, _)| task.as_str()).collect::<Vec<_>>(),
             "findings": report.findings.len(),
+            "headline": report.headline,
             "verdict": concluded(json!(report.verdict)),
             "summary": concluded(json!(report.summary)),
             "missing": concluded(json!(report.ruling.missing)),

@@ -5,6 +5,7 @@ use casebook_protocol::{
     AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, Proof,
     RecordRef, Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
 };
+use casebook_trust::headline;
 use casebook_trust::rule::TIMELINE_THRESHOLD;
 
 pub const fn verdict(verdict: Verdict) -> &'static str {
@@ -23,6 +24,24 @@ pub const fn meaning(verdict: Verdict) -> &'static str {
         Verdict::FalsePositive => "the rule is wrong: what it says did not happen",
         Verdict::Inconclusive => "not shown either way: a person must look",
     }
+}
+
+/// Whom the alert is about, its time, how sure the report is, and since when. Names are in backquotes.
+pub fn header(report: &Report) -> Vec<(&'static str, String)> {
+    let name = |name: String| format!("`{}`", name.replace('`', "'"));
+    let alert = &report.alert;
+    let sure = headline::confidence(report);
+    let facts = [
+        ("Host", alert.host().map(name)),
+        ("User", alert.user().map(name)),
+        ("Time of the alert", alert.time().map(second)),
+        (
+            "Confidence",
+            Some(sure.map_or_else(|| "none: no event".to_owned(), |(score, label)| format!("{score} {label}"))),
+        ),
+        ("Since", headline::since(report).map(moment)),
+    ];
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// The proposed verdict, if the rules did not accept it.

@@ -3,11 +3,6 @@
 use casebook_protocol::Alert;
 use serde_json::Value;
 
-/// Keys of the time of the activity, in lower case.
-pub const TIME: &[&str] = &["event_time", "time", "timestamp", "@timestamp", "eventtime", "created", "detected_at"];
-/// Keys of the sentence that says what the alert is about.
-pub const ABOUT: &[&str] = &["description", "message", "summary", "details", "note"];
-
 /// Top-level and nested texts of an alert as `path` and value, in order of the document.
 #[must_use]
 pub fn fields(alert: &Alert) -> Vec<(String, String)> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use casebook_hub::State;
 use casebook_protocol::{FindingId, InvestigationId, Recorded, Report, Reviewed, ToolCall, Usage};
 use casebook_report::words;
+use casebook_trust::headline;
 use maud::{Markup, html};
 
 use super::frame::{Frame, Live};
@@ -159,6 +160,9 @@ fn head(case: &Case<'_>) -> Markup {
                     (parts::severity(row.severity))
                     @if let Some(host) = &row.host { span { (Icon::Host.show()) " " b { (host) } } }
                     @if let Some(user) = &row.user { span { (Icon::User.show()) " " b { (user) } } }
+                    @if let Some(at) = case.report.alert.time() { span { "alerted " (parts::time(case.frame, at)) } }
+                    @if let Some((score, label)) = headline::confidence(case.report) { span { "confidence " b { (score) } " " (label) } }
+                    @if let Some(when) = headline::since(case.report) { span { "since " (parts::time(case.frame, when.at)) } }
                     @if let Some(opened) = row.opened { span { "opened " (parts::time(case.frame, opened)) } }
                     span { "alert " span.mono { (row.alert) } }
                 }
