@@ -161,7 +161,8 @@ impl Casebook {
         let finished = state.closed.is_some();
         match wanted.format.as_deref().unwrap_or("markdown") {
             "markdown" => {
-                let text = Form::Md.render(&report).map_err(|e| e.to_string())?;
+                let backing = archive::backing(self.store(), &report, false).await.map_err(message)?;
+                let text = Form::Md.render(&report, &backing).map_err(|e| e.to_string())?;
                 let text = if finished { text } else { format!("{}{text}", unfinished(&state)) };
                 Ok(json!({"id": id, "finished": finished, "markdown": text}))
             }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use casebook_hub::State;
 use casebook_protocol::{FindingId, InvestigationId, Recorded, Report, Reviewed, ToolCall, Usage};
 use casebook_report::words;
-use casebook_trust::headline;
+use casebook_trust::{Backing, headline};
 use maud::{Markup, html};
 
 use super::frame::{Frame, Live};
@@ -45,6 +45,8 @@ pub struct Case<'a> {
     /// Events that are shown up to this one, on the tab for events.
     pub upto: Option<u64>,
     pub group: &'a str,
+    /// For the tabs that show cited records and searches.
+    pub backing: Backing,
 }
 
 pub const TABS: [(&str, &str); 8] = [
