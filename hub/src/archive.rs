@@ -2,6 +2,7 @@
 
 use casebook_protocol::{AlertId, InvestigationId, Phase, Recorded, Report, Severity, Timestamp, Verdict};
 use casebook_runtime::store::{Once, Store, StoreError};
+use casebook_trust::Backing;
 
 use crate::error::HubError;
 use crate::report;
@@ -63,6 +64,23 @@ pub async fn read(store: &dyn Store, investigation: &InvestigationId) -> Result<
 
 pub async fn report(store: &dyn Store, investigation: &InvestigationId) -> Result<Report, HubError> {
     Ok(read(store, investigation).await?.report)
+}
+
+/// The cited records of a report, and with `all` every search; else those that findings cite. A result that is gone or
+/// damaged is left out: [`verify`](crate::verify) reports it.
+pub async fn backing(store: &dyn Store, report: &Report, all: bool) -> Result<Backing, HubError> {
+    let mut backing = Backing::of(report);
+    for call in &report.calls {
+        if !backing.needs(call) || !(all || backing.cites(call)) {
+            continue;
+        }
+        match store.get(&call.result).await {
+            Ok(Some(bytes)) => backing.add(call, &bytes),
+            Ok(None) | Err(StoreError::Corrupt { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(backing)
 }
 
 /// Records the report of a closed investigation, so that [`verify`](crate::verify) can compare the log with it.

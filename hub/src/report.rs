@@ -11,6 +11,8 @@ use casebook_protocol::{
     Score, TaskId, TaskKind, Timeline, ToolCall, Verdict, one_line,
 };
 
+use casebook_trust::headline::headline;
+
 use crate::state::{Progress, State, TaskState};
 
 mod disagreements;
@@ -23,13 +25,14 @@ pub fn build(state: &State) -> Option<Report> {
     let case = state.case.as_ref()?;
     let (conclusion, ruling) = state.conclusion.clone().unwrap_or_else(unfinished);
     let rounds = state.rounds.values().filter(|r| r.phase != Phase::Conclude).count();
-    Some(Report {
+    let report = Report {
         casebook_report: REPORT_VERSION,
         investigation: state.investigation.clone()?,
         opened: state.opened?,
         closed: state.closed.or(state.last_at)?,
         alert: case.alert.clone(),
         verdict: ruling.verdict,
+        headline: String::new(),
         ruling,
         stop_reason: state.stop_reason.clone(),
         summary: conclusion.summary,
@@ -50,13 +53,15 @@ pub fn build(state: &State) -> Option<Report> {
             tasks: tasks(state),
         },
         proof: proof(state),
-    })
+    };
+    Some(Report { headline: headline(&report, state.conclusion.is_some()), ..report })
 }
 
-/// Whether a report that was kept is what the log gives. Older versions wrote no proof.
+/// Whether a report that was kept is what the log gives. Older versions wrote no proof and no headline.
 pub fn same(kept: &Report, built: &Report) -> bool {
     let proof = kept.proof.as_ref().and(built.proof.clone());
-    *kept == Report { proof, ..built.clone() }
+    let headline = if kept.headline.is_empty() { String::new() } else { built.headline.clone() };
+    *kept == Report { proof, headline, ..built.clone() }
 }
 
 fn proof(state: &State) -> Option<Proof> {

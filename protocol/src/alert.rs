@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::hash::{canonical_json, sha256_hex};
-use crate::{AlertId, InvalidId, closed};
+use crate::{AlertId, InvalidId, Timestamp, closed};
 
 /// The largest accepted alert, in bytes.
 pub const MAX_ALERT_BYTES: usize = 1024 * 1024;
@@ -129,6 +129,79 @@ impl Alert {
 
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+
+    /// The host that it names.
+    pub fn host(&self) -> Option<String> {
+        self.named(HOST)
+    }
+
+    /// The account that it names.
+    pub fn user(&self) -> Option<String> {
+        self.named(USER)
+    }
+
+    /// When the activity happened, or else when the alert was made.
+    pub fn time(&self) -> Option<Timestamp> {
+        self.named(TIME)?.parse().ok()
+    }
+
+    /// The sentence that says what it is about.
+    pub fn about(&self) -> Option<String> {
+        self.named(ABOUT)
+    }
+
+    /// The text of the first field with one of these keys, the nearest to the top, on one line. For an object it is
+    /// its `name`, `hostname` or `id`.
+    fn named(&self, keys: &[&str]) -> Option<String> {
+        let root = self.json();
+        let mut level = vec![&root];
+        for _ in 0..4 {
+            let mut below = Vec::new();
+            for value in level {
+                let Value::Object(map) = value else { continue };
+                for (key, inner) in map {
+                    let text = keys.contains(&key.to_ascii_lowercase().as_str()).then(|| text(inner)).flatten();
+                    let line = text.map(|text| one_line(&text, LONG)).filter(|line| !line.is_empty());
+                    if line.is_some() {
+                        return line;
+                    }
+                    below.push(inner);
+                }
+            }
+            level = below;
+        }
+        None
+    }
+}
+
+/// Keys in lower case.
+const HOST: &[&str] = &[
+    "host",
+    "hostname",
+    "host_name",
+    "computer",
+    "computer_name",
+    "computername",
+    "device",
+    "devicename",
+    "agent",
+    "agent_name",
+];
+const USER: &[&str] = &["user", "username", "user_name", "account", "accountname", "principal", "login", "actor"];
+const TIME: &[&str] = &["event_time", "time", "timestamp", "@timestamp", "eventtime", "created", "detected_at"];
+const ABOUT: &[&str] = &["description", "message", "summary", "details", "note"];
+/// The longest text of a field, in characters.
+const LONG: usize = 300;
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Object(map) => {
+            ["name", "hostname", "id"].iter().find_map(|key| map.get(*key).and_then(Value::as_str)).map(str::to_owned)
+        }
+        _ => None,
     }
 }
 

@@ -19,6 +19,9 @@ pub struct Report {
     pub closed: Timestamp,
     pub alert: Alert,
     pub verdict: Verdict,
+    /// What happened to whom, how sure, and since when, in at most 30 words. Empty in reports of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub headline: String,
     pub ruling: Ruling,
     /// Why the investigation ended, unless the Director ended it.
     pub stop_reason: Option<String>,

@@ -123,8 +123,9 @@ async fn investigate(
     screen.line(paint(DIM, format_args!("investigation {id}")));
     let reader = connect(shared, "reader").await?;
     let exit = super::watch::follow(&reader, &id, screen, stop).await?;
-    let report = archive::report(reader.env().store.as_ref(), &id).await?;
-    super::show::conclusion(&report, args.out.as_deref(), screen)?;
+    let env = reader.env();
+    let report = archive::report(env.store.as_ref(), &id).await?;
+    super::show::conclusion(&report, args.out.as_deref(), env.store.as_ref(), screen).await?;
     screen.line(paint(DIM, format_args!("took {}", words::took(&report))));
     Ok(exit)
 }

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use casebook_hub::archive;
 use casebook_protocol::Report;
 use casebook_report::sign::SignError;
 use casebook_report::{Form, save, sign};
@@ -18,7 +19,10 @@ pub(super) async fn run(home: &Home, args: &Export, screen: &mut Screen) -> Resu
     }
     let text = match &args.sign {
         Some(key) => signed(&past.report, key, args.format)?,
-        None => args.format.render(&past.report).map_err(Failure::defect)?,
+        None => {
+            let backing = archive::backing(home.store.as_ref(), &past.report, args.format != Form::Json).await?;
+            args.format.render(&past.report, &backing).map_err(Failure::defect)?
+        }
     };
     match &args.output {
         Some(path) => save::whole(path, &text)?,

@@ -31,7 +31,7 @@ pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) ->
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.end();
     let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
-    conclude(&report, args.out.as_deref(), data, &models, screen)
+    conclude(&report, args.out.as_deref(), data, &models, screen).await
 }
 
 /// What to type to go on needs the models, too: without them the built-in analyst would go on.
@@ -62,18 +62,18 @@ pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> R
     let report = embedded::resume(&home, &id, &sources, &models.reasoners, &mut watcher, &mut stop).await;
     watcher.end();
     let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
-    conclude(&report, args.out.as_deref(), data, &models, screen)
+    conclude(&report, args.out.as_deref(), data, &models, screen).await
 }
 
 /// The verdict, what it used, and where the report is.
-fn conclude(
+async fn conclude(
     report: &Report,
     out: Option<&Path>,
     data: &Path,
     models: &Opened,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
-    super::show::conclusion(report, out, screen)?;
+    super::show::conclusion(report, out, Home::reading(data)?.store.as_ref(), screen).await?;
     if out.is_none() {
         screen.line(format_args!(
             "{} casebook export {}{} --format html --output report.html",

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use casebook_agent::model::data::visible;
-use casebook_hub::archive::Past;
+use casebook_hub::archive::{self, Past};
 use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, between, report::TaskUsage};
+use casebook_runtime::store::Store;
 
 use crate::args::Show;
 use crate::failure::{Exit, Failure};
@@ -64,12 +65,18 @@ async fn recorded(home: &Home, report: &Report, call: &CallId, screen: &mut Scre
 }
 
 /// The verdict, what it used, and where the report is.
-pub(super) fn conclusion(report: &Report, out: Option<&Path>, screen: &mut Screen) -> Result<(), Failure> {
+pub(super) async fn conclusion(
+    report: &Report,
+    out: Option<&Path>,
+    store: &dyn Store,
+    screen: &mut Screen,
+) -> Result<(), Failure> {
     verdict(report, screen);
     by_role(report, screen);
     screen.line("");
     if let Some(folder) = out {
-        save::report(folder, report)?;
+        let backing = archive::backing(store, report, true).await?;
+        save::report(folder, report, &backing)?;
         screen.line(format_args!("{} {}", paint(BOLD, "Report"), folder.join(Form::Html.file_name()).display()));
     }
     Ok(())
@@ -78,6 +85,7 @@ pub(super) fn conclusion(report: &Report, out: Option<&Path>, screen: &mut Scree
 /// The verdict with its reasons, as at the end of an investigation.
 pub(super) fn verdict(report: &Report, screen: &mut Screen) {
     screen.line("");
+    screen.wrapped("", BOLD, &safe(&report.headline, 400));
     screen.line(format_args!(
         "{}  {}",
         paint(of_verdict(report.verdict), words::verdict(report.verdict)),

@@ -104,6 +104,7 @@ impl Casebook {
             "worked_on": worked_on,
             "under_way": state.in_flight().map(|(task, _)| task.as_str()).collect::<Vec<_>>(),
             "findings": report.findings.len(),
+            "headline": report.headline,
             "verdict": concluded(json!(report.verdict)),
             "summary": concluded(json!(report.summary)),
             "missing": concluded(json!(report.ruling.missing)),
@@ -160,7 +161,8 @@ impl Casebook {
         let finished = state.closed.is_some();
         match wanted.format.as_deref().unwrap_or("markdown") {
             "markdown" => {
-                let text = Form::Md.render(&report).map_err(|e| e.to_string())?;
+                let backing = archive::backing(self.store(), &report, false).await.map_err(message)?;
+                let text = Form::Md.render(&report, &backing).map_err(|e| e.to_string())?;
                 let text = if finished { text } else { format!("{}{text}", unfinished(&state)) };
                 Ok(json!({"id": id, "finished": finished, "markdown": text}))
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use casebook_report::{Form, html, markdown};
+use casebook_trust::Backing;
 
 use crate::fixture::{self, HOSTILE};
 use crate::html::{Tag, tags};
@@ -29,14 +30,14 @@ fn on_file(name: &str, text: &str) {
 
 #[test]
 fn markdown_reads_as_on_file() {
-    let text = markdown::render(&fixture::report());
+    let text = markdown::render(&fixture::report(), &fixture::backing());
     nothing_hidden(&text);
     on_file("report.md", &text);
 }
 
 #[test]
 fn markdown_tells_what_counts_in_its_first_ten_lines() {
-    let text = markdown::render(&fixture::report());
+    let text = markdown::render(&fixture::report(), &fixture::backing());
     let head: String = text.lines().take(10).collect::<Vec<_>>().join("\n");
     for needed in [
         "Inconclusive",
@@ -70,7 +71,7 @@ fn without_code(text: &str) -> String {
 
 #[test]
 fn hostile_text_stays_text_in_markdown() {
-    let text = without_code(&markdown::render(&fixture::report()));
+    let text = without_code(&markdown::render(&fixture::report(), &fixture::backing()));
     for syntax in ["<script", "](javascript", "![", "https://", "@admin"] {
         let bare = text.match_indices(syntax).filter(|(i, _)| !text[..*i].ends_with('\\')).count();
         assert_eq!(bare, 0, "{syntax} stands bare");
@@ -79,11 +80,11 @@ fn hostile_text_stays_text_in_markdown() {
 
 #[test]
 fn html_reads_as_on_file() {
-    on_file("report.html", &html::render(&fixture::report()));
+    on_file("report.html", &html::render(&fixture::report(), &fixture::backing()));
 }
 
 fn page() -> (String, Vec<Tag>) {
-    let page = html::render(&fixture::report());
+    let page = html::render(&fixture::report(), &fixture::backing());
     let tags = tags(&page).unwrap();
     (page, tags)
 }
@@ -164,13 +165,16 @@ fn base64(hex: &str) -> String {
 #[test]
 fn the_same_report_gives_the_same_text() {
     for form in Form::ALL {
-        assert_eq!(form.render(&fixture::report()).unwrap(), form.render(&fixture::report()).unwrap());
+        assert_eq!(
+            form.render(&fixture::report(), &fixture::backing()).unwrap(),
+            form.render(&fixture::report(), &fixture::backing()).unwrap()
+        );
     }
 }
 
 #[test]
 fn json_has_at_least_what_is_promised() {
-    let text = Form::Json.render(&fixture::report()).unwrap();
+    let text = Form::Json.render(&fixture::report(), &Backing::default()).unwrap();
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     for pointer in [
         "/verdict",
@@ -199,8 +203,8 @@ fn an_empty_report_is_a_page_too() {
     report.journal.clear();
     report.rests_on.clear();
     report.root_cause.clear();
-    let page = html::render(&report);
+    let page = html::render(&report, &Backing::default());
     assert!(tags(&page).is_ok(), "{:?}", tags(&page));
-    assert!(markdown::render(&report).contains("No Expert submitted a finding."));
+    assert!(markdown::render(&report, &Backing::default()).contains("No Expert submitted a finding."));
     assert!(page.contains(&HOSTILE[..0]));
 }

@@ -1,64 +1,13 @@
-//! What a list and a page show of an alert's own fields, and the text by which a search finds it.
+//! The text by which a search finds an alert.
 
 use std::collections::BTreeSet;
 
-use casebook_protocol::{Alert, one_line};
+use casebook_protocol::Alert;
 use serde_json::Value;
 
-/// Keys of the host, in lower case.
-pub const HOST: &[&str] = &[
-    "host",
-    "hostname",
-    "host_name",
-    "computer",
-    "computer_name",
-    "computername",
-    "device",
-    "devicename",
-    "agent",
-    "agent_name",
-];
-pub const USER: &[&str] = &["user", "username", "user_name", "account", "accountname", "principal", "login", "actor"];
-/// In characters.
-const LONG: usize = 300;
 /// Longer values are prose or command lines.
 const LONGEST_NAME: usize = 80;
 const MOST_TEXT: usize = 1024;
-
-/// The text of the first field with one of these keys, the nearest to the top. For an object it is its `name`,
-/// `hostname` or `id`.
-#[must_use]
-pub fn named(alert: &Alert, keys: &[&str]) -> Option<String> {
-    let root = alert.json();
-    let mut level = vec![&root];
-    for _ in 0..4 {
-        let mut below = Vec::new();
-        for value in level {
-            let Value::Object(map) = value else { continue };
-            for (key, inner) in map {
-                if keys.contains(&key.to_ascii_lowercase().as_str())
-                    && let Some(text) = text(inner)
-                {
-                    return Some(one_line(&text, LONG));
-                }
-                below.push(inner);
-            }
-        }
-        level = below;
-    }
-    None
-}
-
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Object(map) => {
-            ["name", "hostname", "id"].iter().find_map(|key| map.get(*key).and_then(Value::as_str)).map(str::to_owned)
-        }
-        _ => None,
-    }
-}
 
 /// Title, id and the names in the alert.
 pub(crate) fn words(alert: &Alert) -> String {

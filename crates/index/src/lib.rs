@@ -4,11 +4,11 @@
 //! with the position in the feed. The file is never the truth: it is made again if it is missing, damaged, of another
 //! version, or of another store. One process at a time writes it ([`Index::catch_up`]), and others read it.
 
-pub mod alert;
 pub mod figures;
 pub mod query;
 pub mod row;
 
+mod alert;
 mod database;
 mod index;
 

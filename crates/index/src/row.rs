@@ -8,7 +8,7 @@ use casebook_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::alert::{self, named};
+use crate::alert;
 use crate::figures::Figures;
 
 /// A summary is cut after so many characters; the report has all of it.
@@ -141,7 +141,7 @@ impl Folded {
         match &entry.event {
             Event::Opened { alert, budget, evidence, .. } => {
                 (row.alert, row.severity) = (Some(alert.id.clone()), Some(alert.severity));
-                (row.host, row.user) = (named(alert, alert::HOST), named(alert, alert::USER));
+                (row.host, row.user) = (alert.host(), alert.user());
                 row.title.clone_from(&alert.title);
                 row.evidence.clone_from(evidence);
                 (row.opened, row.budget) = (Some(entry.at), Some(*budget));

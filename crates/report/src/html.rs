@@ -4,28 +4,34 @@
 
 use askama::Template;
 use askama::filters::HtmlSafe;
-use casebook_protocol::report::ReportFinding;
-use casebook_protocol::{CallStatus, Citation, Credibility, EventTime, FindingId, RecordRef, Report, Score, Verdict};
+use casebook_protocol::report::{ReportCitation, ReportFinding};
+use casebook_protocol::{
+    CallStatus, Citation, Credibility, EventTime, FindingId, RecordRef, Report, Score, TimeBasis, Verdict,
+};
+
+use casebook_trust::Backing;
 
 use crate::finished;
+use crate::record::{self, Part};
 use crate::words::{self, Piece, cut, pieces};
 
 const STYLE: &str = include_str!("../templates/style.css");
 
 /// Allows only the style with this hash. Even text that escaping missed could not load or run anything.
-const POLICY: &str = "default-src 'none'; style-src 'sha256-84D9CNN/Dj3/h/JnNN4e0d+z/dOcXlBynGdG3SSeu9w='; base-uri 'none'; form-action 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'sha256-+re4vs3nfb7MQdciBu0juxDVWEm0IRbRgSf02eSNSSM='; base-uri 'none'; form-action 'none'";
 
 /// In characters. Longer texts are cut, with a note; the JSON report has them whole.
 const MOST: usize = 6_000;
 
-pub fn render(report: &Report) -> String {
-    finished(&Page { report }.to_string())
+pub fn render(report: &Report, backing: &Backing) -> String {
+    finished(&Page { report, backing }.to_string())
 }
 
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
     report: &'a Report,
+    backing: &'a Backing,
 }
 
 /// A sentence or a list of findings, with evidence names marked and findings linked.
@@ -64,6 +70,16 @@ struct Quoted {
     more: u64,
 }
 
+/// Text with what a claim used marked.
+#[derive(Template)]
+#[template(
+    ext = "html",
+    source = r#"{% for part in parts %}{% if part.marked %}<mark>{{ part.text }}</mark>{% else %}{{ part.text }}{% endif %}{% endfor %}"#
+)]
+struct Marked<'a> {
+    parts: &'a [Part],
+}
+
 /// A record with a link to its citation.
 #[derive(Template)]
 #[template(
@@ -90,6 +106,7 @@ impl HtmlSafe for Text<'_> {}
 impl HtmlSafe for Chip {}
 impl HtmlSafe for Basis<'_> {}
 impl HtmlSafe for Quoted {}
+impl HtmlSafe for Marked<'_> {}
 impl HtmlSafe for Place {}
 impl HtmlSafe for Entry {}
 
@@ -104,8 +121,7 @@ impl<'a> Page<'a> {
     }
 
     const fn has_doubts(&self) -> bool {
-        let Report { disagreements, blind_spots, guards, .. } = self.report;
-        !(disagreements.is_empty() && blind_spots.is_empty() && guards.is_empty())
+        !(self.report.disagreements.is_empty() && self.report.guards.is_empty())
     }
 
     fn sentence<'t>(&self, text: &'t str) -> Text<'t> {
@@ -165,6 +181,16 @@ impl<'a> Page<'a> {
     fn quoted(&self, text: &str) -> Quoted {
         let (shown, more) = cut(text, MOST);
         Quoted { shown: shown.to_owned(), more: more as u64 }
+    }
+
+    fn record(&self, found: &ReportFinding, cited: &ReportCitation) -> Option<record::Shown> {
+        let Citation::Literal { quote, .. } = &cited.citation else { return None };
+        let record = self.backing.record(&cited.citation)?;
+        Some(record::shown(&record, &found.finding.draft.claim, quote))
+    }
+
+    fn marked<'t>(&self, parts: &'t [Part]) -> Marked<'t> {
+        Marked { parts }
     }
 
     fn json(&self, text: &str) -> Quoted {

@@ -1,12 +1,15 @@
 //! Renders a finished investigation for people: [`markdown`] and [`html`]. The same report gives the same bytes.
 //! [`compare`] compares two reports, [`save`] writes them, and [`sign`] signs them.
 //!
+//! A [`Backing`] has what is not in the report itself: the cited records and the searches.
+//!
 //! Both forms are templates in `templates/` with a struct as typed input. Evidence is hostile: templates escape
 //! every text for their syntax, and every finished text passes [`visible`] as a whole.
 
 pub mod compare;
 pub mod html;
 pub mod markdown;
+pub mod record;
 pub mod save;
 pub mod sign;
 pub mod words;
@@ -14,6 +17,7 @@ pub mod words;
 use std::fmt::Write;
 
 use casebook_protocol::{Report, alert};
+use casebook_trust::Backing;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -47,11 +51,11 @@ impl Form {
     /// Ends with a line break.
     ///
     /// Errors: The report cannot be written as JSON, which is a bug.
-    pub fn render(self, report: &Report) -> Result<String, serde_json::Error> {
+    pub fn render(self, report: &Report, backing: &Backing) -> Result<String, serde_json::Error> {
         match self {
             Self::Json => serde_json::to_string_pretty(report).map(|json| json + "\n"),
-            Self::Md => Ok(markdown::render(report)),
-            Self::Html => Ok(html::render(report)),
+            Self::Md => Ok(markdown::render(report, backing)),
+            Self::Html => Ok(html::render(report, backing)),
         }
     }
 }

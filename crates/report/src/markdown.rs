@@ -7,6 +7,7 @@ use askama::Template;
 use askama::filters::Safe;
 use casebook_protocol::report::TaskUsage;
 use casebook_protocol::{Citation, FindingId, RecordRef, Report};
+use casebook_trust::Backing;
 use escape::{cell, code};
 
 pub(crate) use escape::Sentence;
@@ -16,14 +17,15 @@ use crate::{finished, words};
 /// Reasons at the top of the page. The others follow below.
 const REASONS: usize = 2;
 
-pub fn render(report: &Report) -> String {
-    finished(&Page { report }.to_string())
+pub fn render(report: &Report, backing: &Backing) -> String {
+    finished(&Page { report, backing }.to_string())
 }
 
 #[derive(Template)]
 #[template(path = "report.md")]
 struct Page<'a> {
     report: &'a Report,
+    backing: &'a Backing,
 }
 
 impl Page<'_> {

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use casebook_protocol::Report;
+use casebook_trust::Backing;
 
 use crate::Form;
 
@@ -62,10 +63,10 @@ fn mode(target: &Path) -> std::fs::Permissions {
 }
 
 /// Writes all forms of the report into `folder`, which is created if needed.
-pub fn report(folder: &Path, report: &Report) -> Result<(), SaveError> {
+pub fn report(folder: &Path, report: &Report, backing: &Backing) -> Result<(), SaveError> {
     std::fs::create_dir_all(folder).map_err(|source| SaveError::Write { path: folder.to_path_buf(), source })?;
     for form in Form::ALL {
-        let text = form.render(report)?;
+        let text = form.render(report, backing)?;
         whole(&folder.join(form.file_name()), &text)?;
     }
     Ok(())

@@ -3,8 +3,10 @@
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
     AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, Proof,
-    RecordRef, Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
+    RecordRef, Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight, one_line,
 };
+use casebook_trust::backing::{Backing, Search};
+use casebook_trust::headline;
 use casebook_trust::rule::TIMELINE_THRESHOLD;
 
 pub const fn verdict(verdict: Verdict) -> &'static str {
@@ -24,6 +26,31 @@ pub const fn meaning(verdict: Verdict) -> &'static str {
         Verdict::Inconclusive => "not shown either way: a person must look",
     }
 }
+
+/// Whom the alert is about, its time, how sure the report is, and since when. Names are in backquotes.
+pub fn header(report: &Report) -> Vec<(&'static str, String)> {
+    let name = |name: String| format!("`{}`", name.replace('`', "'"));
+    let alert = &report.alert;
+    let sure = headline::confidence(report);
+    let facts = [
+        ("Host", alert.host().map(name)),
+        ("User", alert.user().map(name)),
+        ("Time of the alert", alert.time().map(second)),
+        (
+            "Confidence",
+            Some(sure.map_or_else(|| "none: no event".to_owned(), |(score, label)| format!("{score} {label}"))),
+        ),
+        ("Since", headline::since(report).map(moment)),
+    ];
+    facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+/// Names that a sentence lists.
+const UNFOUND: usize = 60;
+/// Bytes that the first sentences have at least.
+const OPENING: usize = 120;
+/// Items that are shown at once; the rest is folded.
+pub const FIRST: usize = 3;
 
 /// The proposed verdict, if the rules did not accept it.
 pub fn overruled(ruling: &Ruling) -> Option<&'static str> {
@@ -99,6 +126,30 @@ pub fn credible(finding: &ReportFinding) -> bool {
 
 pub fn label(score: Score) -> &'static str {
     Credibility::of(score).name()
+}
+
+pub fn searched(search: &Search) -> String {
+    capital(&search.to_string())
+}
+
+/// What was searched without a hit, with the number of sources.
+pub fn unfound(backing: &Backing) -> Option<String> {
+    let all = backing.unfound();
+    let most = all.iter().map(|(_, sources)| *sources).max()?;
+    let name = |(name, _): &(&str, usize)| format!("`{}`", one_line(&name.replace('`', "'"), 80));
+    let listed: Vec<String> = all.iter().take(UNFOUND).map(name).collect();
+    let more = all.len().saturating_sub(UNFOUND);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (names, sources) = (many(all.len(), "name"), many(most, "source"));
+    Some(format!("{names} in up to {sources}: {}{more}", listed.join(", ")))
+}
+
+/// The first sentences, and the rest.
+pub fn opening(text: &str) -> (&str, &str) {
+    let ends = text.match_indices(". ").map(|(at, _)| at + 1).filter(|at| *at >= OPENING);
+    // A full stop in a name of the evidence ends no sentence.
+    let mut ends = ends.filter(|at| text.get(..*at).is_some_and(|text| text.matches('`').count().is_multiple_of(2)));
+    ends.next().map_or((text, ""), |at| text.split_at(at))
 }
 
 pub fn scored(finding: &ReportFinding) -> String {
@@ -200,6 +251,15 @@ pub fn count(number: u64, thing: &str) -> String {
     }
 }
 
+pub fn many(number: usize, thing: &str) -> String {
+    count(number as u64, thing)
+}
+
+/// Items beyond those that are shown at once.
+pub fn beyond(all: usize, thing: &str) -> String {
+    many(all.saturating_sub(FIRST), thing)
+}
+
 /// From opening to closing.
 pub fn took(report: &Report) -> String {
     let seconds = report.closed.duration_since(report.opened).as_secs();
@@ -213,8 +273,7 @@ pub fn took(report: &Report) -> String {
 
 /// What the report says about the log and the evidence, without the hash.
 pub fn proof(proof: &Proof) -> String {
-    let number = |n: usize, thing: &str| count(n as u64, thing);
-    let (records, files) = (number(proof.records.len(), "cited record"), number(proof.files.len(), "evidence file"));
+    let (records, files) = (many(proof.records.len(), "cited record"), many(proof.files.len(), "evidence file"));
     format!(
         "Made from {}. The hashes of {records} and {files} are in report.json. The last event has the hash",
         count(proof.head.seq, "event")

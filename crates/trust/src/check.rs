@@ -52,6 +52,29 @@ impl Exhibits {
         self.0.get(call)?.record(pointer)
     }
 
+    /// What a quotation is from: the record, or else the value or the line that it points to.
+    pub fn whole(&self, citation: &Citation) -> Option<Value> {
+        let Citation::Literal { call, at, .. } = citation else { return None };
+        let exhibit = self.0.get(call)?;
+        match at {
+            Locator::Line(line) => {
+                let index = usize::try_from(line.checked_sub(1)?).ok()?;
+                exhibit.text.lines().nth(index).map(Value::from)
+            }
+            Locator::Pointer(pointer) => {
+                if let Some((_, record)) = exhibit.record(pointer) {
+                    return Some(record.clone());
+                }
+                let Some(json) = &exhibit.json else { return Some(Value::from(exhibit.text.as_str())) };
+                let value = json.pointer(pointer)?;
+                match cite::records_in(value).as_slice() {
+                    [record] if !exhibit.served() => Some((*record).clone()),
+                    _ => Some(value.clone()),
+                }
+            }
+        }
+    }
+
     pub fn text(&self, call: &CallId) -> Option<&str> {
         self.0.get(call).map(|exhibit| exhibit.text.as_str())
     }

@@ -140,7 +140,7 @@ fn claim_with_id(note: &Note) -> String {
 fn actions(verdict: Verdict, against: &[&Note]) -> Vec<String> {
     let mut actions: Vec<String> = match verdict {
         Verdict::TruePositive => vec![
-            "Contain what the Timeline names: isolate the hosts, disable the accounts and keys, block the addresses."
+            "Contain what the Timeline names: isolate the hosts, disable the accounts, withdraw their keys, block the addresses."
                 .into(),
             "Keep volatile evidence (memory, sessions, cloud logs) before it is gone.".into(),
         ],

@@ -8,6 +8,7 @@ use casebook_protocol::{
     Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict,
 };
 use casebook_trust::Exhibits;
+use casebook_trust::name::{Things, named};
 use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
@@ -300,6 +301,10 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
     let (ruling, guards) = rule::verdict(conclusion.verdict, &docket);
     events.extend(guards.into_iter().map(|guard| Event::Guarded { guard }));
     rule::not_accepted(&mut conclusion, &ruling);
+    if let Some(case) = &state.case {
+        let things = Things::of(&case.alert, conclusion.findings.iter().filter_map(|id| state.known.get(id)));
+        conclusion.actions.iter_mut().for_each(|action| *action = named(action, &things));
+    }
     events.push(Event::Concluded { conclusion, ruling });
     events
 }

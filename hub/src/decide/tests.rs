@@ -256,6 +256,18 @@ fn conclusion_without_support_for_dismissal_is_inconclusive() {
 }
 
 #[test]
+fn actions_of_a_conclusion_name_the_host_of_the_alert() {
+    let mut on_host = case(&ROSTER);
+    on_host.alert = casebook_protocol::Alert::parse(br#"{"id":"a-1","title":"t","host":"ACCT01"}"#).unwrap();
+    let (mut driver, task) = until_in(&on_host, "r4.report");
+    let mut proposed = conclusion(Vec::new());
+    proposed.actions = vec!["isolate the host".into()];
+    answered(&mut driver, &task, Answer::Report(proposed));
+    let actions = driver.state.conclusion.as_ref().unwrap().0.actions.join(" | ");
+    assert!(actions.ends_with("isolate the host `ACCT01`"), "{actions}");
+}
+
+#[test]
 fn failed_report_task_ends_in_inconclusive() {
     let (mut driver, task) = until("r4.report");
     driver.take(&[Command::FailTask { task: task.id, reason: "the model is away".into(), now: driver.now() }]);

@@ -11,6 +11,7 @@ use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
 use casebook_tests::model::fooled::{Fooled, Way};
 use casebook_tests::run;
+use casebook_trust::Backing;
 use serde_json::Value;
 
 /// Texts in one folder of evidence.
@@ -105,7 +106,7 @@ fn checked(report: &Report, batch: &Batch, who: &str) {
         .collect();
     assert_eq!(missed, [""; 0], "{who}: the attempt is not in the report");
     for form in [Form::Md, Form::Html] {
-        let page = form.render(report).unwrap();
+        let page = form.render(report, &Backing::default()).unwrap();
         assert!(page.contains("Text that addresses the analyst"), "{who}: {form:?}");
         let ids = report.findings.iter().filter(|f| f.finding.draft.kind == FindingKind::Instruction);
         let (_, section) = page.split_once("Text that addresses the analyst").unwrap();

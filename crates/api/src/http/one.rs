@@ -71,9 +71,9 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
         Endpoint::Call => Ok(call.of(&moment, &tool(&moment, call.named("call"))?)),
         Endpoint::Result => result(app, call, &moment).await,
         Endpoint::Context => context(app, call, &moment).await,
-        Endpoint::Json => rendered(call, &moment, Form::Json, "application/json"),
-        Endpoint::Markdown => rendered(call, &moment, Form::Md, "text/markdown; charset=utf-8"),
-        Endpoint::Html => rendered(call, &moment, Form::Html, "text/html; charset=utf-8"),
+        Endpoint::Json => rendered(app, call, &moment, (Form::Json, "application/json")).await,
+        Endpoint::Markdown => rendered(app, call, &moment, (Form::Md, "text/markdown; charset=utf-8")).await,
+        Endpoint::Html => rendered(app, call, &moment, (Form::Html, "text/html; charset=utf-8")).await,
         _ => Err(missing("resource")),
     }
 }
@@ -192,11 +192,17 @@ async fn context(app: &App, call: &Call, moment: &Moment) -> Result<Response, Pr
     Ok(no_store(answer::json(StatusCode::OK, &seen)))
 }
 
-fn rendered(call: &Call, moment: &Moment, form: Form, kind: &'static str) -> Result<Response, Problem> {
+async fn rendered(
+    app: &App,
+    call: &Call,
+    moment: &Moment,
+    (form, kind): (Form, &'static str),
+) -> Result<Response, Problem> {
     if moment.held().state.closed.is_none() && call.asked.get("partial") != "1" {
         return Err(Problem::new(Kind::NotClosed, "its report is complete when it is closed"));
     }
-    let text = form.render(&moment.report).map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
+    let backing = moment.backing(app, form != Form::Json).await?;
+    let text = form.render(&moment.report, &backing).map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
     if form == Form::Json {
         return Ok(([(header::CONTENT_TYPE, kind)], text).into_response());
     }

@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use casebook_agent::model::kept;
 use casebook_hub::verify;
 use casebook_protocol::MAX_ALERT_BYTES;
+use casebook_trust::Backing;
 
 use serde_json::{Map, Value, json};
 
@@ -107,10 +108,14 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
         let upto = read::number(&asked.query, "upto")?;
         let moment = read::moment(&app, read::id(&id)?, at).await?;
         let frame = asked.frame(&app);
-        let case = case::Case { upto, group: asked.get("group"), ..moment.case(&frame) };
         let usual = if moment.at.is_some() { "channels" } else { "timeline" };
-        let tab = asked.get("tab");
-        Ok(case::page(&case, if tab.is_empty() { usual } else { tab }))
+        let tab = Some(asked.get("tab")).filter(|tab| !tab.is_empty()).unwrap_or(usual);
+        let backing = match tab {
+            "findings" | "evidence" => moment.backing(&app, tab == "evidence").await?,
+            _ => Backing::default(),
+        };
+        let case = case::Case { upto, group: asked.get("group"), backing, ..moment.case(&frame) };
+        Ok(case::page(&case, tab))
     };
     shown(&app, &asked, page.await)
 }

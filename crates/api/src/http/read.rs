@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use axum::http::Uri;
 use axum::http::header::HeaderMap;
-use casebook_hub::report;
+use casebook_hub::{archive, report};
 use casebook_protocol::{InvestigationId, Report};
+use casebook_trust::Backing;
 
 use super::{App, answer, guard};
 use crate::cases::{Held, Trouble};
@@ -64,6 +65,11 @@ impl Moment {
         self.held().state.last.as_ref().map(|(_, hash)| hash.clone()).unwrap_or_default()
     }
 
+    /// The cited records, and with `all` every search.
+    pub(super) async fn backing(&self, app: &App, all: bool) -> Result<Backing, Trouble> {
+        Ok(archive::backing(app.cases.store(), &self.report, all).await?)
+    }
+
     pub(super) fn case<'a>(&'a self, frame: &'a Frame) -> Case<'a> {
         let held = self.held();
         Case {
@@ -79,6 +85,7 @@ impl Moment {
             present: self.at.map(|_| &self.whole.state),
             upto: None,
             group: "",
+            backing: Backing::default(),
         }
     }
 }

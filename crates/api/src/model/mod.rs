@@ -1,6 +1,5 @@
 //! What pages show, computed from the log and its state. No clock, no I/O.
 
-pub mod alert;
 pub mod insights;
 pub mod limits;
 pub mod row;

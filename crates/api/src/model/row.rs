@@ -1,7 +1,7 @@
 //! What a list shows of an investigation.
 
 use casebook_hub::State;
-use casebook_index::{QUIET, alert};
+use casebook_index::QUIET;
 use casebook_protocol::{Alert, InvestigationId, Phase, Score, Severity, Timestamp, Usage, Verdict, between, closed};
 use serde::Serialize;
 
@@ -44,14 +44,13 @@ impl Row {
     #[must_use]
     pub fn of(id: &InvestigationId, state: &State) -> Self {
         let alert = state.case.as_ref().map(|case| &case.alert);
-        let named = |names: &[&str]| alert.and_then(|alert: &Alert| alert::named(alert, names));
         Self {
             id: id.clone(),
             alert: alert.map(|a| a.id.to_string()).unwrap_or_default(),
             title: alert.map_or_else(|| "without an alert".to_owned(), |a| a.title.clone()),
             severity: alert.map(|a| a.severity),
-            host: named(alert::HOST),
-            user: named(alert::USER),
+            host: alert.and_then(Alert::host),
+            user: alert.and_then(Alert::user),
             evidence: state.case.as_ref().map(|case| case.evidence.clone()).unwrap_or_default(),
             opened: state.opened,
             closed: state.closed,

@@ -2,7 +2,8 @@
 
 use casebook_protocol::report::{ReportCitation, ReportFinding};
 use casebook_protocol::{ArtifactId, CallStatus, Citation, Locator, ToolCall, between};
-use casebook_report::words;
+use casebook_report::{record, words};
+use casebook_trust::Backing;
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ pub fn page(
             }
             a.btn href=(raw) { (Icon::File.show()) "Download" }
         }
-        @if let Some(cited) = cited { (verdict(case, cited)) }
+        @if let Some(cited) = cited { (verdict(case, cited)) (cited_record(case, call, result, cited)) }
         @if let Some(around) = around { (context(case, around, cited)) }
         section.card aria-labelledby="asked" { header { h2 #asked { "Asked" } } div.pad { (arguments(&call.arguments)) } }
         section.card aria-labelledby="got" { header { h2 #got { "Returned" } } (returned(case, result, cited)) }
@@ -81,6 +82,23 @@ fn verdict(case: &Case<'_>, one: &Cited<'_>) -> Markup {
             }
             p { (case.with_links(|links| links.ids(std::slice::from_ref(&one.found.finding.id)))) ": " (case.with_links(|links| links.sentence(&one.found.finding.draft.claim))) }
             p.small.soft { (words::capital(&words::cited(&one.cited.citation))) " at " code { (words::place(&one.cited.citation)) } @for record in one.cited.records.iter().take(4) { " · " span.mono { (words::record(record)) } } }
+        }
+    }
+}
+
+fn cited_record(case: &Case<'_>, call: &ToolCall, result: &str, one: &Cited<'_>) -> Markup {
+    let mut backing = Backing::of(case.report);
+    backing.add(call, result.as_bytes());
+    let citation = &one.cited.citation;
+    html! {
+        @if let Some(record) = backing.record(citation) {
+            section.card aria-labelledby="record" {
+                header { h2 #record { "The cited record" } span.soft.small { "marked: what the claim uses" } }
+                div.pad { (parts::record(&record::shown(&record, &one.found.finding.draft.claim, one.quote()), "#got")) }
+            }
+        }
+        @if let Some(search) = backing.search(citation) {
+            section.card.pad aria-label="Search" { p { (case.with_links(|links| links.sentence(&words::searched(search)))) } }
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use casebook_hub::State;
 use casebook_protocol::{FindingId, InvestigationId, Recorded, Report, Reviewed, ToolCall, Usage};
 use casebook_report::words;
+use casebook_trust::{Backing, headline};
 use maud::{Markup, html};
 
 use super::frame::{Frame, Live};
@@ -44,6 +45,8 @@ pub struct Case<'a> {
     /// Events that are shown up to this one, on the tab for events.
     pub upto: Option<u64>,
     pub group: &'a str,
+    /// For the tabs that show cited records and searches.
+    pub backing: Backing,
 }
 
 pub const TABS: [(&str, &str); 8] = [
@@ -159,6 +162,9 @@ fn head(case: &Case<'_>) -> Markup {
                     (parts::severity(row.severity))
                     @if let Some(host) = &row.host { span { (Icon::Host.show()) " " b { (host) } } }
                     @if let Some(user) = &row.user { span { (Icon::User.show()) " " b { (user) } } }
+                    @if let Some(at) = case.report.alert.time() { span { "alerted " (parts::time(case.frame, at)) } }
+                    @if let Some((score, label)) = headline::confidence(case.report) { span { "confidence " b { (score) } " " (label) } }
+                    @if let Some(when) = headline::since(case.report) { span { "since " (parts::time(case.frame, when.at)) } }
                     @if let Some(opened) = row.opened { span { "opened " (parts::time(case.frame, opened)) } }
                     span { "alert " span.mono { (row.alert) } }
                 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use casebook_protocol::{
     Credibility, EntryKind, EventTime, FindingId, InvestigationId, Score, Severity, Timestamp, Verdict, between,
 };
+use casebook_report::record::{Part, Shown};
 use casebook_report::words::{self, Piece};
 use maud::{Markup, html};
 
@@ -218,6 +219,19 @@ pub fn marked(text: &str, quotes: &[&str]) -> Markup {
     match found {
         None => html! { (text) },
         Some((quote, (before, after))) => html! { (before) mark { (quote) } (after) },
+    }
+}
+
+/// A record whole, with what the claim used marked. `rest` leads to what is left out.
+#[must_use]
+pub fn record(shown: &Shown, rest: &str) -> Markup {
+    let text = |parts: &[Part]| {
+        html! { @for part in parts { @if part.marked { mark { (part.text) } } @else { (part.text) } } }
+    };
+    html! {
+        @if !shown.text.is_empty() { pre tabindex="0" { (text(&shown.text)) } }
+        @if !shown.fields.is_empty() { dl.json { @for (name, value) in &shown.fields { dt { (name) } dd { (text(value)) } } } }
+        @if shown.more > 0 { p.small { a href=(rest) { (words::thousands(shown.more)) " more characters" } } }
     }
 }
 

@@ -19,9 +19,10 @@ use casebook_api::problem::{Kind, Problem};
 use casebook_api::team::Body;
 use casebook_hub::{MemoryStore, State, Verification, report, verify};
 use casebook_index::{Index, Wanted};
-use casebook_protocol::{Budget, InvestigationId, Recorded, Timestamp};
+use casebook_protocol::{ArtifactId, Budget, CallStatus, InvestigationId, Recorded, Report, Timestamp, ToolCall};
 use casebook_runtime::clock::Clock;
 use casebook_runtime::store::Store;
+use casebook_trust::Backing;
 use serde_json::json;
 
 pub(crate) const KEY: &str = "the-key-of-the-test";
@@ -78,6 +79,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
             present: at.map(|_| &present),
             upto: None,
             group: "",
+            backing: searched(&report, result),
         };
         case::page(&case, tab)
     };
@@ -104,6 +106,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         present: None,
         upto: None,
         group: "",
+        backing: Backing::default(),
     };
     for span in case.spans.iter().filter(|span| span.tool_calls > 0).take(1) {
         out.push(("task".into(), task::page(&case, span, b"not a view")));
@@ -113,6 +116,11 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         let one = call::Cited { found, cited: &found.citations[0] };
         let made =
             report.calls.iter().find(|call| call.id == *found.citations[0].citation.call()).unwrap_or(&report.calls[0]);
+        let made = &ToolCall {
+            id: found.citations[0].citation.call().clone(),
+            result: ArtifactId::of(result.as_bytes()),
+            ..made.clone()
+        };
         let around =
             json!({"records": [{"file": "auth.log", "line": 1, "time": "2026-11-25T00:00:00Z", "text": result}]});
         out.push(("call".into(), call::page(&case, made, result, Some(&one), Some(&around))));
@@ -176,6 +184,18 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     out.push(("settings".into(), settings::page(&frame, &[("Rounds".to_owned(), result.to_owned())])));
     out.push(("problem".into(), problem::page(&frame, &Problem::new(Kind::NotFound, result))));
     out
+}
+
+/// A search for `name` without a hit.
+fn searched(report: &Report, name: &str) -> Backing {
+    let mut backing = Backing::of(report);
+    for call in &report.calls {
+        let arguments = json!({"terms": [name, "x"], "mode": "any"}).to_string();
+        let call = ToolCall { arguments, tool: "search".into(), status: CallStatus::Answered, ..call.clone() };
+        let result = json!({"total": 9, "returned": 2, "searched": [name], "by_term": {"x": 9}});
+        backing.add(&call, result.to_string().as_bytes());
+    }
+    backing
 }
 
 fn numbers(log: &[Recorded]) -> Insights {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use casebook_report::save;
 use casebook_tests::score::{Score, Summary, score};
 use casebook_tests::{Result, run};
+use casebook_trust::Backing;
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -26,7 +27,7 @@ pub(super) fn run(Arguments { folder, out }: &Arguments) -> Result<ExitCode> {
         let name = case.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let report = run::investigate_case(&case)?;
         if let Some(out) = out {
-            save::report(&out.join(&name), &report)?;
+            save::report(&out.join(&name), &report, &Backing::default())?;
         }
         let score = score(&case, &report)?;
         println!("{}", line(&name, &score));

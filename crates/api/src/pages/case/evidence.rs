@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use casebook_protocol::{CallStatus, SourceInfo};
-use casebook_report::words;
+use casebook_report::{record, words};
 use maud::{Markup, html};
 
 use super::{Case, empty_yet};
 use crate::chart::bars;
-use crate::model::alert;
 use crate::pages::icon::Icon;
 use crate::pages::parts;
 
@@ -18,11 +17,14 @@ pub fn show(case: &Case<'_>) -> Markup {
     html! {
         @if sources.is_empty() { (empty_yet(case, Icon::File, "No sources", "The team names its sources when the case opens.")) }
         @else { (cards(case, &sources)) }
+        @if let Some(unfound) = words::unfound(&case.backing) {
+            section.card aria-labelledby="unfound" { header { h2 #unfound { "Searched without a hit" } } div.pad { p { (case.with_links(|links| links.sentence(&unfound))) } } }
+        }
         div.half {
             (tools(case))
             section.card aria-labelledby="alert" {
                 header { h2 #alert { "The alert as it was sent" } }
-                div.pad { dl.json { @for (path, value) in alert::fields(&case.report.alert) { dt { (path) } dd { (parts::quoted(&value, &[])) } } } }
+                div.pad { dl.json { @for (path, value) in record::flat(&case.report.alert.json()) { dt { (path) } dd { (parts::quoted(&value, &[])) } } } }
             }
         }
     }

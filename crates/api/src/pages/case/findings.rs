@@ -90,6 +90,7 @@ fn cite(case: &Case<'_>, found: &ReportFinding, n: usize, cited: &ReportCitation
                 }
                 span.soft { (one_line(&cited.note, 200)) }
             }
+            @if let Some(search) = case.backing.search(&cited.citation) { p.small { (case.with_links(|links| links.sentence(&words::searched(search)))) } }
             @if let Citation::Literal { quote, .. } = &cited.citation { pre tabindex="0" { (parts::quoted(quote, &[])) } }
         }
     }

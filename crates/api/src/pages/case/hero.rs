@@ -1,12 +1,10 @@
 //! The answer, how sure it is and why, what to do first, what is missing, and what happens at this moment.
 
-use casebook_index::alert::named;
 use casebook_protocol::{Phase, between};
 use casebook_report::words;
 use maud::{Markup, html};
 
 use super::{Case, fact, usage_words};
-use crate::model::alert;
 use crate::pages::icon::Icon;
 use crate::pages::parts;
 
@@ -36,7 +34,7 @@ pub fn brief(case: &Case<'_>) -> Markup {
     html! {
         section.card.brief.(tone) aria-label="Answer" {
             p.verdict { (icon.show()) @if concluded { (words::verdict(case.report.verdict)) } @else { "No verdict yet" } }
-            p.soft { @if concluded { (words::capital(words::meaning(case.report.verdict))) "." } @else { (words::count(case.report.findings.len() as u64, "finding")) " so far, round " (case.state.round) "." } }
+            p.soft { @if concluded { (case.with_links(|links| links.sentence(&case.report.headline))) } @else { (words::count(case.report.findings.len() as u64, "finding")) " so far, round " (case.state.round) "." } }
             @if case.state.timeline.is_some() { (parts::score(case.report.timeline.score, case.report.timeline.label.name())) }
             a href={ "/i/" (case.id) } { "The whole answer" }
         }
@@ -48,6 +46,7 @@ fn answer(case: &Case<'_>) -> Markup {
     let (_, icon) = parts::verdict_look(report.verdict);
     case.with_links(|links| html! {
         p.verdict { (icon.show()) (words::verdict(report.verdict)) }
+        p.headline { (links.sentence(&report.headline)) }
         div {
             p.soft { (words::capital(words::meaning(report.verdict))) "." @if let Some(other) = words::overruled(&report.ruling) { " The team proposed: " (other.to_lowercase()) "." } }
             (paragraphs(&report.summary, &|text| links.sentence(text)))
@@ -100,10 +99,11 @@ fn so_far(case: &Case<'_>) -> Markup {
     let credible = case.report.findings.iter().filter(|found| words::credible(found)).count();
     html! {
         p.verdict { (Icon::Spinner.show()) "No verdict yet" }
+        p.headline { (case.with_links(|links| links.sentence(&case.report.headline))) }
         @if let Some(timeline) = &case.state.timeline {
             p.lead { (case.with_links(|links| links.sentence(&casebook_protocol::one_line(&timeline.narrative, 420)))) }
         }
-        @if let Some(text) = named(&case.report.alert, alert::ABOUT) { div { p.label { "The alert says" } p { (text) } } }
+        @if let Some(text) = case.report.alert.about() { div { p.label { "The alert says" } p { (text) } } }
         @if let Some(question) = case.state.this_round().and_then(|round| round.question.as_ref()) {
             div { p.label { "The team is asked" } p { (case.with_links(|links| links.sentence(&question.text))) } }
         }

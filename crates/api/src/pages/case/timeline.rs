@@ -1,14 +1,12 @@
 //! The Timeline: drawn on a time axis, then event by event with its records.
 
-use casebook_index::alert::named;
 use casebook_protocol::report::ReportEvent;
-use casebook_protocol::{Citation, GapKind, RecordRef, Timestamp, between, one_line};
+use casebook_protocol::{Citation, GapKind, RecordRef, between, one_line};
 use casebook_report::words;
 use maud::{Markup, html};
 
 use super::{Case, empty_yet};
 use crate::chart::axis::{self, Point};
-use crate::model::alert;
 use crate::pages::icon::Icon;
 use crate::pages::parts;
 
@@ -64,7 +62,7 @@ fn drawn(case: &Case<'_>) -> Markup {
             href: format!("#e-{}", n + 1),
         })
         .collect();
-    let alerted: Option<Timestamp> = named(&case.report.alert, alert::TIME).and_then(|text| text.parse().ok());
+    let alerted = case.report.alert.time();
     // A marker far from all events would squeeze them.
     let edges = points.first().zip(points.last());
     let near = alerted.filter(|at| {
