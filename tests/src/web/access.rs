@@ -29,14 +29,18 @@ pub async fn axe(browser: &Browser, stage: &Stage, id: &str) -> Result<String> {
         for (theme, width) in [("light", 1280), ("dark", 1280), ("light", 320), ("dark", 320)] {
             browser.width(width).await?;
             browser.open(&stage.at(page)).await?;
-            let set = format!("document.documentElement.dataset.theme = '{theme}'; return document.documentElement.scrollWidth");
+            let set = format!(
+                "document.documentElement.dataset.theme = '{theme}'; return document.documentElement.scrollWidth"
+            );
             let wide = browser.run(&set).await?.as_u64().unwrap_or(u64::MAX);
             if wide > u64::from(width) {
                 wrong.push(format!("{page} at {width}: {wide} wide"));
             }
             browser.run(&format!("{axe}; window.axe = axe;")).await?;
             let check = "return axe.run({runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice']}).then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')))";
-            for (what, found) in [("axe", browser.run(check).await?), ("policy", browser.run("return window.refused").await?)] {
+            for (what, found) in
+                [("axe", browser.run(check).await?), ("policy", browser.run("return window.refused").await?)]
+            {
                 let found = found.as_array().cloned().unwrap_or_else(|| vec![json!("no answer")]);
                 wrong.extend(found.iter().map(|one| format!("{page} {theme} {width}: {what}: {one}")));
             }
@@ -49,11 +53,13 @@ pub async fn axe(browser: &Browser, stage: &Stage, id: &str) -> Result<String> {
 /// What a person can act on, in the order of the page. Of a group of radio buttons one is in the order.
 const STOPS: &str = "
 const all = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex=\"0\"]')];
-window.stops = all.filter((one) => one.checkVisibility() && !one.disabled && (one.type !== 'radio' || one.checked));
+// By name, since a live page replaces its parts.
+window.named = (one) => [one.tagName, one.id, one.getAttribute('href'), one.name, one.value, one.textContent.slice(0, 40)].join(' ');
+window.stops = all.filter((one) => one.checkVisibility() && !one.disabled && (one.type !== 'radio' || one.checked)).map(named);
 window.visited = new Set();
 window.unseen = [];
 addEventListener('focusin', (event) => {
-  visited.add(event.target);
+  visited.add(named(event.target));
   const style = getComputedStyle(event.target);
   const shown = style.outlineStyle !== 'none' || style.boxShadow !== 'none';
   if (!event.target.matches(':focus-visible') || !shown) unseen.push(event.target.outerHTML.slice(0, 120));
@@ -70,7 +76,7 @@ async fn walk(browser: &Browser, page: &str) -> Result<(u64, Vec<String>)> {
         browser.keys(&vec![TAB; usize::try_from(now)?]).await?;
         left -= now;
     }
-    let missed = browser.run("return [...stops.filter((one) => !visited.has(one)).map((one) => 'not reached: ' + one.outerHTML.slice(0, 120)), ...unseen.map((one) => 'focus not shown: ' + one)]").await?;
+    let missed = browser.run("return [...stops.filter((one) => !visited.has(one)).map((one) => 'not reached: ' + one), ...unseen.map((one) => 'focus not shown: ' + one)]").await?;
     let missed = missed.as_array().cloned().unwrap_or_default();
     Ok((stops, missed.iter().map(|one| format!("{page}: {one}")).collect()))
 }
@@ -98,7 +104,8 @@ fn acts(id: &str, alert: &str) -> Vec<Act> {
     let mut launch = act("/launch", "#alert", &[], "location.pathname.startsWith('/i/')");
     // The text, the file, the evidence, the button.
     launch.keys = [letters(alert), vec![TAB.to_owned(); 3], vec![ENTER.to_owned()]].concat();
-    let mut zone = act("/settings", "#zone-name", &[], "document.querySelector('.foot').textContent.includes('Asia/Tokyo')");
+    let mut zone =
+        act("/settings", "#zone-name", &[], "document.querySelector('.foot').textContent.includes('Asia/Tokyo')");
     let cleared = [BACKSPACE, DELETE].map(|key| vec![key.to_owned(); 20]).concat();
     zone.keys = [cleared, letters("Asia/Tokyo"), vec![ENTER.to_owned()]].concat();
     vec![
@@ -106,7 +113,7 @@ fn acts(id: &str, alert: &str) -> Vec<Act> {
         act("/", "", &["j", ENTER], "location.pathname.startsWith('/i/')"),
         act(&case, "", &["u"], "location.pathname === '/'"),
         act("/", "", &["/", "a", "b", "s", ENTER], "location.search.includes('q=abs')"),
-        act("/", "select[name=status]", &["C", ENTER], "true"),
+        act("/", "select[name=status]", &["C"], "document.querySelector('select[name=status]').value === 'closed'"),
         act("/", ".foot button[value=dark]", &[ENTER], "document.documentElement.dataset.theme === 'dark'"),
         act("/", ".foot button[value=system]", &[SPACE], "document.documentElement.dataset.theme === 'system'"),
         act("/", "", &["g", "h"], "location.pathname === '/insights'"),
@@ -115,8 +122,18 @@ fn acts(id: &str, alert: &str) -> Vec<Act> {
         act(&past, "", &["]"], "location.search.includes('at=301')"),
         act(&past, "", &["{"], "!location.search.includes('at=300') && location.search.includes('at=')"),
         act(&past, "#slide", &[LEFT], "location.search.includes('at=299')"),
-        act(&past, "", &[SPACE], "!location.search.includes('at=300') && document.getElementById('play').textContent.includes('Stop')"),
-        act(&format!("{case}?at=1"), "#play", &[ENTER], "sessionStorage.getItem('casebook-play') === null || !location.search.includes('at=1&')"),
+        act(
+            &past,
+            "",
+            &[SPACE],
+            "!location.search.includes('at=300') && document.getElementById('play').textContent.includes('Stop')",
+        ),
+        act(
+            &format!("{case}?at=1"),
+            "#play",
+            &[ENTER],
+            "location.search !== '?at=1' && document.getElementById('play').textContent.includes('Stop')",
+        ),
         act(&case, "main details > summary", &[ENTER], "document.querySelector('main details').open"),
         act(&format!("{case}?tab=findings"), ".cite a", &[ENTER], "location.pathname.includes('/c/')"),
         zone,
@@ -146,7 +163,13 @@ pub async fn keyboard(browser: &Browser, stage: &Stage, id: &str) -> Result<Stri
         let keys: Vec<&str> = one.keys.iter().map(String::as_str).collect();
         browser.keys(&keys).await?;
         if let Err(error) = browser.within(Duration::from_secs(20), &one.then).await {
-            wrong.push(format!("{} {} {:?}: {error}", one.page, one.focus, keys.iter().take(6).collect::<Vec<_>>()));
+            let here = browser.run("return [location.pathname + location.search, document.activeElement.outerHTML.slice(0, 80), document.hasFocus(), document.readyState]").await?;
+            wrong.push(format!(
+                "{} {} {:?}: {error}, at {here}",
+                one.page,
+                one.focus,
+                keys.iter().take(6).collect::<Vec<_>>()
+            ));
         }
         browser.run("sessionStorage.clear()").await?;
     }

@@ -65,7 +65,11 @@ impl Seen {
 /// Clicks what a person sees; the error names what is not there.
 async fn click(browser: &Browser, what: &str) -> Result<()> {
     let clicked = format!("const one = {what}; if (!one?.checkVisibility()) return false; one.click(); return true");
-    if browser.run(&clicked).await? == Value::Bool(true) { Ok(()) } else { Err(format!("not to be seen: {what}").into()) }
+    if browser.run(&clicked).await? == Value::Bool(true) {
+        Ok(())
+    } else {
+        Err(format!("not to be seen: {what}").into())
+    }
 }
 
 /// # Errors
@@ -78,8 +82,15 @@ pub async fn check(browser: &Browser, stage: &Stage, id: &str) -> Result<String>
         for (n, cited) in (1..).zip(found.get("citations").and_then(Value::as_array).into_iter().flatten()) {
             browser.open(&stage.at(&format!("/i/{id}"))).await?;
             let steps = [
-                ("[...document.querySelectorAll('.tabs a')].find((one) => one.textContent.startsWith('Findings'))".to_owned(), "document.querySelector('.tabs [aria-current]')?.textContent.startsWith('Findings')"),
-                (format!("document.querySelector('a[href*=\"?cite={name}.{n}#\"]')"), "document.querySelector('section[aria-label=Citation]')"),
+                (
+                    "[...document.querySelectorAll('.tabs a')].find((one) => one.textContent.startsWith('Findings'))"
+                        .to_owned(),
+                    "document.querySelector('.tabs [aria-current]')?.textContent.startsWith('Findings')",
+                ),
+                (
+                    format!("document.querySelector('a[href*=\"?cite={name}.{n}#\"]')"),
+                    "document.querySelector('section[aria-label=Citation]')",
+                ),
             ];
             for (what, there) in &steps {
                 click(browser, what).await?;
@@ -94,5 +105,8 @@ pub async fn check(browser: &Browser, stage: &Stage, id: &str) -> Result<String>
     if reached == 0 {
         wrong.push("the case has no citation".to_owned());
     }
-    verdict(&wrong, format!("{reached} citations, {quotes} of them quotes, each reached from the verdict with 2 clicks"))
+    verdict(
+        &wrong,
+        format!("{reached} citations, {quotes} of them quotes, each reached from the verdict with 2 clicks"),
+    )
 }

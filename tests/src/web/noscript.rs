@@ -52,21 +52,64 @@ fn sent(page: &str, form: &'static str, fields: &[(&'static str, &str)], button:
 }
 
 fn forms(id: &str, alert: &str) -> Vec<Sent> {
-    let [theme, zone] = ["form[action='/preferences']:has([name=theme])", "form[action='/preferences']:has([name=zone])"];
+    let [theme, zone] =
+        ["form[action='/preferences']:has([name=theme])", "form[action='/preferences']:has([name=zone])"];
     let past = format!("/i/{id}");
     vec![
         sent("/", theme, &[], "[value=dark]", "document.documentElement.dataset.theme === 'dark'"),
         sent("/settings", theme, &[], "[value=light]", "document.documentElement.dataset.theme === 'light'"),
-        sent("/settings", zone, &[("zone", "Asia/Tokyo")], "button", "document.querySelector('.foot').textContent.includes('Asia/Tokyo')"),
-        sent("/settings", zone, &[("zone", "UTC")], "button", "document.querySelector('.foot').textContent.includes('UTC')"),
+        sent(
+            "/settings",
+            zone,
+            &[("zone", "Asia/Tokyo")],
+            "button",
+            "document.querySelector('.foot').textContent.includes('Asia/Tokyo')",
+        ),
+        sent(
+            "/settings",
+            zone,
+            &[("zone", "UTC")],
+            "button",
+            "document.querySelector('.foot').textContent.includes('UTC')",
+        ),
         sent("/settings", "form:has([name=keys])", &[], "button", "document.body.dataset.keys === 'off'"),
-        sent("/", "form.filter", &[("q", "absent-name")], "button", "location.search.includes('q=absent-name') && document.querySelector('.empty')"),
+        sent(
+            "/",
+            "form.filter",
+            &[("q", "absent-name")],
+            "button",
+            "location.search.includes('q=absent-name') && document.querySelector('.empty')",
+        ),
         sent("/", "form.filter", &[("status", "closed")], "button", "document.querySelector('.case')"),
-        sent(&past, ".player form", &[("at", "300")], "button", "location.search.includes('at=300') && document.querySelector('#ch-journal')"),
-        sent(&format!("/evidence?id={id}"), "main form", &[("q", "sudo")], "button.main", "document.querySelector('.rows mark')"),
-        sent("/launch", "main form", &[("alert", "{\"id\":")], "button.main", "document.querySelector('.note.bad') && document.querySelector('textarea').value === '{\"id\":'"),
+        sent(
+            &past,
+            ".player form",
+            &[("at", "300")],
+            "button",
+            "location.search.includes('at=300') && document.querySelector('#ch-journal')",
+        ),
+        sent(
+            &format!("/evidence?id={id}"),
+            "main form",
+            &[("q", "sudo")],
+            "button.main",
+            "document.querySelector('.rows mark')",
+        ),
+        sent(
+            "/launch",
+            "main form",
+            &[("alert", "{\"id\":")],
+            "button.main",
+            "document.querySelector('.note.bad') && document.querySelector('textarea').value === '{\"id\":'",
+        ),
         sent("/launch", "main form", &[("alert", alert)], "button.main", "location.pathname.startsWith('/i/')"),
-        sent("/compare", "main form", &[], "button.main", "document.querySelectorAll('main section[aria-label]').length >= 2"),
+        sent(
+            "/compare",
+            "main form",
+            &[],
+            "button.main",
+            "document.querySelectorAll('main section[aria-label]').length >= 2",
+        ),
     ]
 }
 
@@ -102,9 +145,11 @@ pub async fn check(browser: &Browser, stage: &Stage, id: &str) -> Result<String>
             wrong.push(format!("{page}: links that only a script makes: {}", lost.join(" ")));
         }
         for name in ["dead", "mute"] {
-            wrong.extend(texts(&without, name).into_iter().map(|one| format!("{page}: {name} without a script: {one}")));
+            wrong
+                .extend(texts(&without, name).into_iter().map(|one| format!("{page}: {name} without a script: {one}")));
         }
-        if without.get("title") != Some(&json!(1)) || without.get("text").and_then(Value::as_u64).is_none_or(|n| n < 80) {
+        if without.get("title") != Some(&json!(1)) || without.get("text").and_then(Value::as_u64).is_none_or(|n| n < 80)
+        {
             wrong.push(format!("{page}: says little: {without}"));
         }
         links += texts(&without, "links").len();

@@ -28,7 +28,12 @@ fn closed(id: &str, citation: &str) -> Vec<Question> {
         Question {
             asks: "4 what does it say, how sure, and why",
             page: format!("/i/{id}"),
-            answer: &[("region", "Answer"), ("StaticText", "False positive"), ("StaticText", "Coherence of the story"), ("StaticText", "Rests on")],
+            answer: &[
+                ("region", "Answer"),
+                ("StaticText", "False positive"),
+                ("StaticText", "Coherence of the story"),
+                ("StaticText", "Rests on"),
+            ],
         },
         Question {
             asks: "5 what do I do first",
@@ -48,7 +53,13 @@ fn closed(id: &str, citation: &str) -> Vec<Question> {
         Question {
             asks: "9 what did the team know at that moment, and what changed since",
             page: format!("/i/{id}?at=300"),
-            answer: &[("StaticText", "You are viewing the past"), ("region", "Changed since"), ("region", "Journal"), ("region", "Review"), ("region", "Timeline")],
+            answer: &[
+                ("StaticText", "You are viewing the past"),
+                ("region", "Changed since"),
+                ("region", "Journal"),
+                ("region", "Review"),
+                ("region", "Timeline"),
+            ],
         },
         Question {
             asks: "10 who is wrong how often",
@@ -95,13 +106,15 @@ impl Tree {
 
     /// The distances from the top of the page of what has this role and name.
     async fn tops(&self, browser: &Browser, role: &str, name: &str) -> Result<Vec<f64>> {
-        let is = |node: &&Value, field: &str| node.pointer(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is =
+            |node: &&Value, field: &str| node.pointer(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let wanted = self.0.iter().filter(|node| is(node, "/role/value") == role);
         let plain = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let wanted = wanted.filter(|node| plain(is(node, "/name/value")).contains(name.trim()));
         let mut tops = Vec::new();
         for node in wanted.take(50) {
-            let place = browser.devtools("DOM.getBoxModel", json!({"backendNodeId": node.get("backendDOMNodeId")})).await;
+            let place =
+                browser.devtools("DOM.getBoxModel", json!({"backendNodeId": node.get("backendDOMNodeId")})).await;
             // A part that is folded has no place.
             tops.extend(place.ok().and_then(|place| place.pointer("/model/border/1").and_then(Value::as_f64)));
         }
@@ -119,7 +132,10 @@ async fn asked(browser: &Browser, stage: &Stage, one: &Question, wrong: &mut Vec
         let tops = tree.tops(browser, role, name).await?;
         match tops.iter().copied().filter(|top| (0.0..FOLD).contains(top)).reduce(f64::min) {
             Some(top) => lowest = lowest.max(top),
-            None => wrong.push(format!("{}: {}: no {role} {name:?} in the first {FOLD} px, but at {tops:?}", one.asks, one.page)),
+            None => wrong.push(format!(
+                "{}: {}: no {role} {name:?} in the first {FOLD} px, but at {tops:?}",
+                one.asks, one.page
+            )),
         }
     }
     Ok(lowest)
@@ -131,7 +147,8 @@ async fn night(stage: &Stage, id: &str) -> Result<String> {
     let store = SqliteStore::open(stage.data.path())?;
     let now: Timestamp = SystemTime::now().try_into()?;
     let ago = |hours: u64| now.checked_sub(Duration::from_secs(hours * 3600));
-    let working = log.iter().position(|entry| matches!(entry.event, Event::CallRecorded { .. })).map_or(1, |at| at + 40);
+    let working =
+        log.iter().position(|entry| matches!(entry.event, Event::CallRecorded { .. })).map_or(1, |at| at + 40);
     let mut unclear: Vec<Recorded> = log.clone();
     for entry in &mut unclear {
         if let Event::Concluded { ruling, .. } = &mut entry.event {
@@ -140,7 +157,12 @@ async fn night(stage: &Stage, id: &str) -> Result<String> {
     }
     let names = ["running", "silent", "unclear", "yesterday"].map(|name| format!("{name}-0000-4000-8000-000000000000"));
     let [running, silent, unclear_id, yesterday] = names;
-    let cases = [(&running, log.get(..working), now), (&silent, log.get(..working), ago(3)?), (&unclear_id, Some(&unclear[..]), ago(1)?), (&yesterday, Some(&log[..]), ago(26)?)];
+    let cases = [
+        (&running, log.get(..working), now),
+        (&silent, log.get(..working), ago(3)?),
+        (&unclear_id, Some(&unclear[..]), ago(1)?),
+        (&yesterday, Some(&log[..]), ago(26)?),
+    ];
     for (name, part, at) in cases {
         let id = InvestigationId::new(name)?;
         let log = renamed(part.ok_or("the log of the demo is too short")?, &id, |_| at);
@@ -170,6 +192,7 @@ pub async fn check(browser: &Browser) -> Result<String> {
         figures.push((one.asks, asked(browser, &stage, one, &mut wrong).await?));
     }
     let lines: Vec<String> = figures.iter().map(|(asks, at)| format!("{asks}: {at:.0} px")).collect();
-    let left = "left out, as parts of supervision: approvals that wait (1), verdicts of people (4, 10), health of a team (10)";
+    let left =
+        "left out, as parts of supervision: approvals that wait (1), verdicts of people (4, 10), health of a team (10)";
     verdict(&wrong, format!("{}\n{left}", lines.join("\n")))
 }

@@ -43,8 +43,14 @@ impl Stage {
 
     /// The address of a page, with the key.
     pub fn at(&self, path: &str) -> String {
-        let (path, fragment) = path.split_once('#').map_or((path, String::new()), |(path, at)| (path, format!("#{at}")));
-        format!("{}{path}{}k={}{fragment}", self.server.base, if path.contains('?') { '&' } else { '?' }, self.server.key)
+        let (path, fragment) =
+            path.split_once('#').map_or((path, String::new()), |(path, at)| (path, format!("#{at}")));
+        format!(
+            "{}{path}{}k={}{fragment}",
+            self.server.base,
+            if path.contains('?') { '&' } else { '?' },
+            self.server.key
+        )
     }
 
     pub async fn api(&self, path: &str) -> Result<Value> {

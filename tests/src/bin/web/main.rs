@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use casebook_tests::Result;
 use casebook_tests::browser::Browser;
 use casebook_tests::web::stage::Stage;
 use casebook_tests::web::{access, evidence, noscript, questions};
-use casebook_tests::Result;
 use clap::Parser;
 
 /// Checks the pages and the API of Casebook in a real browser
