@@ -9,9 +9,8 @@ use casebook_api::team::{Body, Launched, Team, Wanted};
 use casebook_evidence::{Catalog, EvidenceTools};
 use casebook_hub::archive;
 use casebook_hub::intake::{Source, Wish};
-use casebook_protocol::{Budget, InvestigationId};
+use casebook_protocol::Budget;
 use casebook_runtime::process::blocking;
-use casebook_runtime::store::Store;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -43,7 +42,6 @@ struct Request {
 
 /// What pages ask. The work itself is done by [`Work`].
 pub struct Desk {
-    store: Arc<dyn Store>,
     data: PathBuf,
     given: Sources,
     budget: Budget,
@@ -70,7 +68,6 @@ impl Desk {
     pub fn new(home: Home, setup: Setup) -> (Arc<Self>, Work) {
         let (requests, received) = mpsc::channel(WAITING);
         let desk = Self {
-            store: Arc::clone(&home.store),
             data: home.folder.clone(),
             given: setup.sources.clone(),
             budget: setup.budget,
@@ -157,9 +154,8 @@ impl Team for Desk {
         self.has_team().then(|| self.data.join(UPLOADS))
     }
 
-    async fn look(&self, investigation: &InvestigationId, tool: &str, arguments: &Value) -> Result<Value, String> {
-        let state = archive::state(self.store.as_ref(), investigation).await.map_err(|e| e.to_string())?;
-        let recorded = state.case.as_ref().map(|case| PathBuf::from(&case.evidence)).unwrap_or_default();
+    async fn look(&self, evidence: &str, tool: &str, arguments: &Value) -> Result<Value, String> {
+        let recorded = PathBuf::from(evidence);
         if !recorded.is_dir() {
             return Err("the evidence is not in a folder of this machine".to_owned());
         }

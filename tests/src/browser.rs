@@ -118,7 +118,15 @@ impl Browser {
     /// # Errors
     /// It never is.
     pub async fn until(&self, expression: &str) -> Result<(), String> {
-        let end = Instant::now() + PATIENCE * 3;
+        self.within(PATIENCE * 3, expression).await
+    }
+
+    /// Like [`Browser::until`], with another patience.
+    ///
+    /// # Errors
+    /// It is not true in time.
+    pub async fn within(&self, patience: Duration, expression: &str) -> Result<(), String> {
+        let end = Instant::now() + patience;
         loop {
             match self.run(&format!("return Boolean({expression})")).await {
                 Ok(Value::Bool(true)) => return Ok(()),
@@ -134,8 +142,18 @@ impl Browser {
     /// # Errors
     /// The browser refuses it.
     pub async fn press(&self, key: &str) -> Answer {
-        let keys = json!([{"type": "key", "id": "keyboard", "actions": [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]}]);
-        self.post(&format!("{}/actions", self.session), &json!({"actions": keys})).await
+        self.keys(&[key]).await
+    }
+
+    /// Presses keys, one after the other.
+    ///
+    /// # Errors
+    /// The browser refuses it.
+    pub async fn keys(&self, keys: &[&str]) -> Answer {
+        let pressed: Vec<Value> =
+            keys.iter().flat_map(|key| ["keyDown", "keyUp"].map(|does| json!({"type": does, "value": key}))).collect();
+        let actions = json!([{"type": "key", "id": "keyboard", "actions": pressed}]);
+        self.post(&format!("{}/actions", self.session), &json!({"actions": actions})).await
     }
 
     /// The width of the window, as of a phone.

@@ -49,8 +49,8 @@ pub trait Team: Send + Sync + 'static {
     /// The folder for uploads; none if this server only reads.
     fn uploads(&self) -> Option<std::path::PathBuf>;
 
-    /// Calls a read-only evidence tool on the evidence of an investigation.
-    async fn look(&self, investigation: &InvestigationId, tool: &str, arguments: &Value) -> Result<Value, String>;
+    /// Calls a read-only evidence tool on the evidence that an investigation names.
+    async fn look(&self, evidence: &str, tool: &str, arguments: &Value) -> Result<Value, String>;
 
     /// Settings with their values, for the page of settings. Secrets are `set` or `not set`.
     fn settings(&self) -> Vec<(String, String)>;

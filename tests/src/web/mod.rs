@@ -1,10 +1,16 @@
-//! `casebook serve` as a process.
+//! `casebook serve` as a process, and checks of its pages and API.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::{Result, run};
+
+pub mod access;
+pub mod evidence;
+pub mod noscript;
+pub mod questions;
+pub mod stage;
 
 /// A server that ends with the value.
 pub struct Server {

@@ -188,7 +188,8 @@ async fn context(app: &App, call: &Call, moment: &Moment) -> Result<Response, Pr
     let limit = read::number(&call.asked.query, "limit")?.unwrap_or(20).clamp(1, 200);
     let arguments = json!({"file": call.asked.get("file"), "line": line, "before_seconds": seconds, "after_seconds": seconds, "limit": limit});
     let team = app.team.as_ref().ok_or_else(|| Problem::new(Kind::NoTeam, "this server has no evidence"))?;
-    let seen = team.look(&moment.id, "around", &arguments).await.map_err(|why| Problem::new(Kind::Invalid, why))?;
+    let seen =
+        team.look(&moment.row.evidence, "around", &arguments).await.map_err(|why| Problem::new(Kind::Invalid, why))?;
     Ok(no_store(answer::json(StatusCode::OK, &seen)))
 }
 

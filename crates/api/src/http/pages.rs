@@ -29,6 +29,7 @@ use crate::pages::{
     task, verified as verified_page,
 };
 use crate::problem::{Kind, Problem};
+use crate::team::Team;
 
 pub(super) const STYLE: &str = include_str!("../../assets/style.css");
 pub(super) const SCRIPT: &str = include_str!("../../assets/app.js");
@@ -154,8 +155,8 @@ async fn tool_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, 
             cited.as_ref().and_then(|one| one.cited.records.first()).filter(|record| record.artifact().is_none());
         let around = match (record, &app.team) {
             (Some(record), Some(team)) => {
-                let arguments = json!({"file": record.file, "line": record.line, "sources": [record.source], "before_seconds": 3600, "after_seconds": 3600, "limit": 200});
-                team.look(&moment.id, "around", &arguments).await.ok()
+                let around = json!({"file": record.file, "line": record.line, "sources": [record.source], "before_seconds": 3600, "after_seconds": 3600, "limit": 200});
+                near(team.as_ref(), &moment.row.evidence, &around).await.ok()
             }
             _ => None,
         };
@@ -183,6 +184,24 @@ async fn model_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String,
     shown(&app, &asked, page.await)
 }
 
+/// Lines before and after a record without a time.
+const LINES: u64 = 8;
+
+/// The records around one in time, or in its file if it has no time.
+async fn near(team: &dyn Team, evidence: &str, around: &Value) -> Result<Value, String> {
+    let found = team.look(evidence, "around", around).await;
+    let (Err(why), Some(file), Some(line)) = (&found, around.get("file"), around.get("line").and_then(Value::as_u64))
+    else {
+        return found;
+    };
+    let mut records = Vec::new();
+    for line in line.saturating_sub(LINES).max(1)..=line.saturating_add(LINES) {
+        // A line that begins no record has none.
+        records.extend(team.look(evidence, "get_record", &json!({"file": file, "line": line})).await.ok());
+    }
+    if records.is_empty() { Err(why.clone()) } else { Ok(json!({"records": records})) }
+}
+
 /// The citation that `FINDING.NUMBER` names.
 fn cited<'c>(case: &'c case::Case<'_>, text: &str) -> Option<call::Cited<'c>> {
     let (finding, number) = text.rsplit_once('.')?;
@@ -201,7 +220,8 @@ async fn evidence(State(app): State<Arc<App>>, asked: Asked) -> Response {
             Looked { q: get("q"), source: get("source"), from: get("from"), to: get("to"), file: get("file"), line };
         let (tool, arguments) = looked_for(&wanted);
         let found = match &app.team {
-            Some(team) => team.look(&moment.id, tool, &arguments).await,
+            Some(team) if tool == "around" => near(team.as_ref(), &moment.row.evidence, &arguments).await,
+            Some(team) => team.look(&moment.row.evidence, tool, &arguments).await,
             None => Err("this server has no evidence".to_owned()),
         };
         Ok(evidence_page::page(&moment.case(&frame), &wanted, &found))

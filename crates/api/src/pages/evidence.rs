@@ -62,7 +62,7 @@ fn records(case: &Case<'_>, wanted: &Wanted, found: &Result<Value, String>) -> M
             @let here = wanted.line.is_some() && one.get("line").and_then(Value::as_u64) == wanted.line && text(one, "file") == wanted.file;
             li.hit[here] {
                 div.at { @let time = text(one, "time"); time datetime=(time) { (time) } br; (text(one, "file")) ":" (one.get("line").and_then(Value::as_u64).unwrap_or(0)) }
-                div { (parts::quoted(&text(one, "text"), &[&wanted.q])) }
+                div { (parts::quoted(&text(one, "raw"), &[&wanted.q])) }
             }
         } } }
         p.pad.soft.small { "Read with the tools of the Experts, which can only read. " a href={ "/i/" (case.id) "?tab=evidence" } { "All sources of this case" } }

@@ -92,7 +92,7 @@ pub fn page(frame: &Frame, recent: &[Row], listed: &Listed, all: u64, filter: &F
             div { h1 { "Investigations" } p.facts { (words::count(all, "case")) @if counted < all { ", numbers of the newest " (counted) } } }
             @if frame.investigates { a.btn.main href="/launch" { (Icon::Launch.show()) "Investigate an alert" } }
         }
-        div #tiles data-part { (tiles(frame, recent, filter)) }
+        div #tiles data-part { (tiles(frame, recent, filter)) (severities(recent)) }
         @if let Some(days) = days(frame, recent) { section.card aria-labelledby="night" data-part #days { (days) } }
         section.stack aria-label="Cases" {
             (controls(filter))
@@ -136,6 +136,17 @@ fn tiles(frame: &Frame, rows: &[Row], filter: &Filter) -> Markup {
             (tile(standing(Standing::Running), "Running", Icon::Spinner, "tc", &running, on_running))
             (tile(dismissed, "Benign or false", Icon::Shield, "tg", &filter.with("closed"), filter.status == "closed"))
         }
+    }
+}
+
+/// How many of each severity.
+fn severities(rows: &[Row]) -> Markup {
+    let number = |wanted| rows.iter().filter(|row| row.severity == Some(wanted)).count();
+    let counts = Severity::ALL.iter().rev().map(|one| (*one, number(*one))).filter(|(_, n)| *n > 0);
+    html! {
+        @if !rows.is_empty() { p.facts { "By severity:" @for (one, n) in counts {
+            a href={ "/?severity=" (one.name()) } { (parts::severity_look(one).0) " " b { (n) } }
+        } } }
     }
 }
 

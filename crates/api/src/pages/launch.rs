@@ -31,9 +31,9 @@ pub fn page(frame: &Frame, bodies: &[Body], most: &Budget, draft: &Draft<'_>) ->
             @if let Some(wrong) = draft.wrong { (parts::note("bad", Icon::Alert, &html! { span.strong { "Not accepted. " } (wrong) })) }
             form.stack.wide method="post" action="/launch" {
                 section.card aria-labelledby="one" { header { h2 #one { "1. The alert" } } div.pad.stack #drop {
-                    label for="alert" { "Paste it, or drop a file here" }
+                    label for="alert" { "Paste it" span.js { ", or drop a file here" } }
                     textarea #alert name="alert" required spellcheck="false" placeholder="{\"id\": \"…\", \"title\": \"…\", \"severity\": \"high\", …}" { (draft.alert) }
-                    div.row { label.soft for="alert-file" { "or choose a file" } input #alert-file type="file" accept=".json,application/json"; }
+                    div.row.js { label.soft for="alert-file" { "or choose a file" } input #alert-file type="file" accept=".json,application/json"; }
                 } }
                 section.card aria-labelledby="two" { header { h2 #two { "2. The evidence" } } div.pad {
                     fieldset.stack { legend.sr { "Evidence" }

@@ -145,7 +145,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         out.push(("model".into(), model::page(&case, &made.task, &made.call, Ok(&ask), Ok(&reply))));
         out.push(("model-not-kept".into(), model::page(&case, &made.task, &made.call, Err(result), Err(result))));
     }
-    let found = Ok(json!({"total": 1, "records": [{"file": result, "line": 1, "time": result, "text": result}]}));
+    let found = Ok(json!({"total": 1, "records": [{"file": result, "line": 1, "time": result, "raw": result}]}));
     let wanted = evidence::Wanted {
         q: result.into(),
         source: result.into(),

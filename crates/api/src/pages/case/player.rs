@@ -37,7 +37,7 @@ pub fn show(case: &Case<'_>, tab: &str) -> Markup {
             form method="get" action={ "/i/" (case.id) } {
                 label for="at" { "Go to event" }
                 input #at type="number" name="at" min="1" max=(case.last) value=(at);
-                input #slide type="range" min="1" max=(case.last) value=(at) aria-label="Moment, as the number of an event";
+                input.js #slide type="range" min="1" max=(case.last) value=(at) aria-label="Moment, as the number of an event";
                 button { "Show" }
                 button #play type="button" hidden data-key=" " { (Icon::Launch.show()) "Play" }
             }

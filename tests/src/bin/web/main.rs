@@ -1,0 +1,63 @@
+//! `web`: checks of the pages and the API, one command for each. Prints `ok` with figures, or what is wrong.
+
+use std::process::ExitCode;
+
+use casebook_tests::Result;
+use casebook_tests::browser::Browser;
+use casebook_tests::web::stage::Stage;
+use casebook_tests::web::{access, evidence, noscript, questions};
+use clap::Parser;
+
+/// Checks the pages and the API of Casebook in a real browser
+#[derive(Debug, Parser)]
+#[command(name = "web", version, arg_required_else_help = true, disable_help_subcommand = true)]
+enum Web {
+    /// From the verdict to the log line of each citation of the demo, by clicks
+    Evidence,
+    /// Every page and form in a browser that runs no script
+    Noscript,
+    /// The rules of axe-core in both themes and two widths, and every action with the keyboard alone
+    Access,
+    /// The answer to each question of a person stands in the first 800 pixels of its page
+    Questions,
+}
+
+impl Web {
+    async fn run(self) -> Result<String> {
+        match self {
+            Self::Evidence => {
+                let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);
+                evidence::check(&browser, &stage, &id).await
+            }
+            Self::Noscript => {
+                let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);
+                noscript::check(&browser, &stage, &id).await
+            }
+            Self::Access => {
+                let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);
+                let axe = access::axe(&browser, &stage, &id).await?;
+                Ok(format!("{axe}\n{}", access::keyboard(&browser, &stage, &id).await?))
+            }
+            Self::Questions => questions::check(&browser().await?).await,
+        }
+    }
+}
+
+async fn browser() -> Result<Browser> {
+    Ok(Browser::start().await?.ok_or("this check needs a browser")?)
+}
+
+fn main() -> ExitCode {
+    let web = Web::parse();
+    let runtime = tokio::runtime::Runtime::new().map_err(Into::into);
+    match runtime.and_then(|runtime| runtime.block_on(web.run())) {
+        Ok(figures) => {
+            println!("ok\n{figures}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
