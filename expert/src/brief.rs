@@ -15,6 +15,7 @@ use crate::analyst;
 
 mod form;
 mod read;
+mod second;
 
 use form::InvestigateForm;
 
@@ -64,14 +65,30 @@ impl Brief for ExpertBrief {
 
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         match &task.view {
-            View::Investigate(_) => read::findings(done, casebook_agent::model::form::read(object)?),
+            View::Investigate(_) => {
+                let taken = read::findings(done, casebook_agent::model::form::read(object)?)?;
+                Ok(Answer::Investigate(taken.into_iter().map(|taken| taken.draft).collect()))
+            }
             other => Err(vec![format!("an Expert investigates; this is a {} task", other.kind().name())]),
         }
+    }
+
+    fn returned(&self, _: &Task, done: &[Done], object: &Value) -> String {
+        second::returned(&taken(done, object).unwrap_or_default(), done)
+    }
+
+    fn mended(&self, _: &Task, done: &[Done], first: &Value, second: &Value) -> Option<(Answer, u32)> {
+        let (findings, corrected) = second::mended(taken(done, first)?, taken(done, second)?, done);
+        Some((Answer::Investigate(findings), corrected))
     }
 
     fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
         crate::analyst::raise::beside(task, done)
     }
+}
+
+fn taken(done: &[Done], object: &Value) -> Option<Vec<read::Taken>> {
+    read::findings(done, casebook_agent::model::form::read(object).ok()?).ok()
 }
 
 fn sections<'a>(task: &'a Task, view: &'a ExpertView) -> Vec<Section<'a>> {

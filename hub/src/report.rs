@@ -219,6 +219,7 @@ fn tasks(state: &State) -> Vec<TaskUsage> {
             Progress::Failed(reason) => Some(reason.clone()),
             Progress::Requested | Progress::Answered => None,
         },
+        corrected: task.corrected,
         usage: task.usage,
     };
     state.tasks_in_order().into_iter().map(usage).collect()

@@ -48,6 +48,8 @@ pub struct TaskState {
     pub progress: Progress,
     /// Set at the end of the task, if it had a player.
     pub player: Option<Player>,
+    /// The findings that its Expert corrected after code returned them.
+    pub corrected: u32,
     pub usage: Usage,
 }
 
@@ -144,8 +146,9 @@ impl State {
             Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
             Event::CallRecorded { task, call } => made(&mut self.calls, &call.id, task, call),
             Event::ModelCalled { task, call } => made(&mut self.asked, &call.id, task, call),
-            Event::TaskAnswered { task, player, usage, .. } => {
-                self.ended(task, Progress::Answered, Some(player), usage)
+            Event::TaskAnswered { task, player, usage, corrected, .. } => {
+                self.ended(task, Progress::Answered, Some(player), usage);
+                self.tasks.entry(task.clone()).and_modify(|state| state.corrected = *corrected);
             }
             Event::TaskFailed { task, reason, usage, player, .. } => {
                 self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
@@ -217,6 +220,7 @@ impl State {
             requested_after: self.worked,
             progress: Progress::Requested,
             player: None,
+            corrected: 0,
             usage: Usage::default(),
         };
         self.tasks.insert(task.clone(), fresh);

@@ -52,6 +52,9 @@ pub enum Event {
         /// SHA-256 of its outcome as stored. Logs of older versions have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<String>,
+        /// The findings that an Expert corrected after code returned them.
+        #[serde(default, skip_serializing_if = "crate::task::is_zero")]
+        corrected: u32,
     },
     /// A task ended without an answer. The investigation continues.
     TaskFailed {

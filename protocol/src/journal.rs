@@ -33,8 +33,41 @@ pub struct EntryDraft {
     pub priority: Option<Priority>,
     pub follow_ups: Vec<String>,
     pub citations: Vec<FindingId>,
-    /// The sequence number of the entry that this one corrects.
-    pub supersedes: Option<u32>,
+    /// The sequence numbers of the entries that this one corrects. In JSON, one number stands alone, and none is null,
+    /// as in older logs.
+    #[serde(default, with = "one_or_more")]
+    pub supersedes: Vec<u32>,
+}
+
+mod one_or_more {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        None(()),
+        One(u32),
+        Several(Vec<u32>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(numbers: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
+        match numbers {
+            [] if serializer.is_human_readable() => serializer.serialize_none(),
+            [one] if serializer.is_human_readable() => one.serialize(serializer),
+            several => several.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Vec::deserialize(deserializer);
+        }
+        Ok(match Written::deserialize(deserializer)? {
+            Written::None(()) => Vec::new(),
+            Written::One(number) => vec![number],
+            Written::Several(numbers) => numbers,
+        })
+    }
 }
 
 impl EntryDraft {
@@ -46,7 +79,7 @@ impl EntryDraft {
             priority: Some(priority),
             follow_ups: Vec::new(),
             citations: Vec::new(),
-            supersedes: None,
+            supersedes: Vec::new(),
         }
     }
 }
@@ -110,8 +143,8 @@ fn line(entry: &JournalEntry) -> String {
     if let Some(priority) = draft.priority {
         let _ = write!(out, " ({})", priority.name());
     }
-    if let Some(old) = draft.supersedes {
-        let _ = write!(out, " supersedes #{old}");
+    for (n, old) in draft.supersedes.iter().enumerate() {
+        let _ = write!(out, "{} #{old}", if n == 0 { " supersedes" } else { "," });
     }
     // A line break in a note must not look like the start of another entry.
     let _ = write!(out, ": {}", one_line(&draft.text, usize::MAX));
@@ -143,6 +176,27 @@ mod tests {
     #[test]
     fn chronology_says_what_kind_when_and_what() {
         assert_eq!(render(&entries(1), 1000), "#1 [trace 1] observation (low): note 1\n");
+    }
+
+    #[test]
+    fn an_entry_corrects_several_and_older_logs_with_one_or_none_are_read() {
+        let entry = |supersedes: &str| -> EntryDraft {
+            let json = format!(
+                r#"{{"kind":"decision","text":"t","priority":null,"follow_ups":[],"citations":[],"supersedes":{supersedes}}}"#
+            );
+            let read: EntryDraft = serde_json::from_str(&json).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), json, "it is written as it was");
+            read
+        };
+        assert_eq!(["null", "4", "[4,5]"].map(|json| entry(json).supersedes), [vec![], vec![4], vec![4, 5]]);
+        let entry = JournalEntry {
+            seq: 7,
+            phase: Phase::Trace,
+            round: 2,
+            at: Timestamp::UNIX_EPOCH,
+            entry: EntryDraft { supersedes: vec![4, 5], ..entry("null") },
+        };
+        assert_eq!(render(&[entry], 1000), "#7 [trace 2] decision supersedes #4, #5: t\n");
     }
 
     #[test]

@@ -108,6 +108,9 @@ pub struct TaskUsage {
     pub phase: Phase,
     pub player: Option<Player>,
     pub failed: Option<String>,
+    /// The findings that its Expert corrected after code returned them.
+    #[serde(default, skip_serializing_if = "crate::task::is_zero")]
+    pub corrected: u32,
     pub usage: Usage,
 }
 

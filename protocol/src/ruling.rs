@@ -42,6 +42,7 @@ closed! {
         CitationMissing = "citation_missing", "no citation: at most 0.29";
         CitationDoesNotHold = "citation_does_not_hold", "a citation is not valid: at most 0.29";
         ClaimNotInEvidence = "claim_not_in_evidence", "the claim states something that its evidence does not: at most 0.29";
+        TimeNotInEvidence = "time_not_in_evidence", "no cited record has the time of the finding: it loses the time";
         SingleSource = "single_source", "evidence from one sensor only: at most 0.89";
         NotReviewed = "not_reviewed", "the Review does not mention the finding: it scores 0";
         NotSubmitted = "not_submitted", "the Review judges a finding that was not submitted in this round: dropped";

@@ -205,6 +205,11 @@ impl Answer {
     }
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+pub(crate) const fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 /// The end of a task, recorded once even if workers crash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -225,5 +230,8 @@ pub struct Outcome {
     /// The evidence files that this Expert reads. None for other roles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<crate::Files>,
+    /// The findings that an Expert corrected after code returned them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrected: u32,
     pub usage: Usage,
 }

@@ -83,6 +83,8 @@ pub struct Asking {
     /// The most that the request can use: estimated input tokens, the longest reply, and their price.
     pub most: Usage,
     pub time: std::time::Duration,
+    /// The answer that counts if this request cannot be made.
+    pub stands: Option<Box<Answer>>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +94,8 @@ pub enum Action {
     /// Call tools, all at once.
     Call(Vec<CallRequest>),
     Answer(Box<Answer>),
+    /// An answer after faulty findings were returned, and how many of them are right now.
+    Corrected(Box<Answer>, u32),
     GiveUp(String),
 }
 

@@ -49,6 +49,9 @@ pub struct TurnLoop {
     hurry: bool,
     /// The answer, while calls that check its citations are running.
     held: Option<Box<Answer>>,
+    /// The answer that counts if no further one comes.
+    stands: Option<Box<Answer>>,
+    corrected: u32,
 }
 
 impl TurnLoop {
@@ -67,7 +70,14 @@ impl TurnLoop {
             used: Usage::default(),
             hurry: false,
             held: None,
+            stands: None,
+            corrected: 0,
         }
+    }
+
+    /// The findings that were corrected after code returned them.
+    pub const fn corrected(&self) -> u32 {
+        self.corrected
     }
 
     pub fn done(&self) -> &[Done] {
@@ -95,20 +105,24 @@ impl TurnLoop {
 
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
         match input {
-            Input::Action(Action::GiveUp(reason)) => vec![Effect::Finish(Err(reason))],
+            Input::Action(Action::GiveUp(reason)) => self.ended(reason),
             Input::Action(Action::Ask(asking)) => self.ask(asking),
             Input::Replied(exchange) => self.replied(*exchange),
             Input::Late => self.in_a_hurry(),
             Input::Action(Action::Answer(answer)) => self.answered(answer),
+            Input::Action(Action::Corrected(answer, corrected)) => {
+                self.corrected = corrected;
+                self.answered(answer)
+            }
             Input::Action(Action::Call(requests)) if self.last() => {
                 let asked: Vec<_> = requests.into_iter().map(|r| r.tool).collect();
-                vec![Effect::Finish(Err(format!(
+                self.ended(format!(
                     "asked for {} when no more tool call was granted, and gave no answer",
                     asked.join(", ")
-                )))]
+                ))
             }
             Input::Action(Action::Call(requests)) if requests.is_empty() => {
-                vec![Effect::Finish(Err("neither called a tool nor answered".into()))]
+                self.ended("neither called a tool nor answered".into())
             }
             Input::Action(Action::Call(requests)) => self.call(requests),
             Input::Called(done) => self.called(*done),
@@ -118,12 +132,21 @@ impl TurnLoop {
     /// Asks if the most expensive reply is within the limits. If only one more call fits, it is the last one and
     /// offers no tools, so that there is room for an answer.
     fn ask(&mut self, asking: Box<Asking>) -> Vec<Effect> {
+        self.stands.clone_from(&asking.stands);
         let one_fits = self.over(&asking.most, 1);
         let two_fit = self.over(&asking.most, 2);
         match (one_fits, two_fit) {
-            (Some(limit), _) => vec![Effect::Finish(Err(format!("no further model call is allowed: {limit}")))],
+            (Some(limit), _) => self.ended(format!("no further model call is allowed: {limit}")),
             (None, Some(_)) if !self.last() => self.in_a_hurry(),
             (None, _) => vec![Effect::Ask(asking)],
+        }
+    }
+
+    /// Ends without a further answer.
+    fn ended(&mut self, reason: String) -> Vec<Effect> {
+        match self.stands.take() {
+            Some(answer) => self.answered(answer),
+            None => vec![Effect::Finish(Err(reason))],
         }
     }
 

@@ -185,10 +185,7 @@ impl Worker {
                         let turn = Turn { toolset: Arc::clone(&toolset), last, prompt_cache: prompt_cache.clone() };
                         inputs.push(Input::Action(self.reasoner.next(task, machine.past(), &turn).await));
                     }
-                    Effect::Ask(asking) => match self.ask(task, *asking, &mut time, &mut before).await? {
-                        Ok(input) => inputs.push(input),
-                        Err(reason) => return Ok(self.outcome(task, &tools, &machine, Err(reason)).await),
-                    },
+                    Effect::Ask(asking) => inputs.push(self.ask(task, *asking, &mut time, &mut before).await?),
                     Effect::Call { id, request, refused } => {
                         calls.push(self.call(task, &tools, id, request, refused));
                     }
@@ -304,7 +301,8 @@ impl Worker {
             View::Investigate(view) => (tools.acts(&view.alert).await, tools.files()),
             View::Plan(_) | View::Review(_) | View::Timeline(_) | View::Decide(_) | View::Report(_) => (None, None),
         };
-        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, acts, files, usage }
+        let corrected = machine.corrected();
+        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, acts, files, corrected, usage }
     }
 }
 

@@ -98,6 +98,15 @@ impl Exhibits {
         Checked { citations, faults }
     }
 
+    /// What the rules would cap the finding or drop its time for; empty if it stands as it is.
+    pub fn objections(&self, finding: &FindingDraft) -> Vec<String> {
+        let checked = self.check(finding);
+        let none = finding.citations.is_empty().then(|| "it cites nothing: cite a tool call".to_owned());
+        let bad = checked.citations.iter().zip(1..).filter(|(check, _)| !check.holds);
+        let bad = bad.map(|(check, n)| format!("citation {n}: {}", check.note));
+        none.into_iter().chain(bad).chain(checked.faults.iter().cloned()).collect()
+    }
+
     /// The records of the queries whose number the finding cites, if the queries returned all that they found.
     pub fn rows(&self, finding: &FindingDraft) -> Vec<RecordRef> {
         let counted = finding.citations.iter().filter(|citation| matches!(citation, Citation::Count { .. }));
@@ -318,6 +327,13 @@ impl Exhibit {
 struct CitedTime {
     at: Timestamp,
     basis: TimeBasis,
+}
+
+/// The finding without its time, for one whose time alone is faulty. Without a time it is no occurrence.
+pub fn timeless(finding: &FindingDraft) -> Option<FindingDraft> {
+    let occurred = finding.kind == FindingKind::Occurrence;
+    let kind = if occurred { FindingKind::State } else { finding.kind };
+    (occurred || finding.time.is_some()).then(|| FindingDraft { time: None, kind, ..finding.clone() })
 }
 
 fn check_time(finding: &FindingDraft, times: &[CitedTime], faults: &mut Vec<String>) {

@@ -1,48 +1,46 @@
-//! Turns an Expert's answer into findings. It rejects only what cannot be used; the Hub checks the citations.
+//! Turns an Expert's answer into findings, and says what is wrong with the form of each.
 
 use casebook_agent::model::data::recorded_quote;
 use casebook_agent::model::form::{Faults, moment};
 use casebook_agent::reasoner::Done;
 use casebook_protocol::tool::RESULT_TOOLS;
-use casebook_protocol::{
-    Answer, CallStatus, Citation, Entity, FindingDraft, FindingKind, Locator, Score, Timestamp, one_line,
-};
+use casebook_protocol::{CallStatus, Citation, Entity, FindingDraft, Locator, Score, Timestamp, one_line};
 
 use super::form::{CitationForm, CitationKind, FindingForm, InvestigateForm};
 
 /// The shortest useful quotation, in characters.
 const QUOTE: usize = 3;
 
-pub(super) fn findings(done: &[Done], form: InvestigateForm) -> Result<Answer, Vec<String>> {
-    let mut faults = Faults::default();
-    let drafts: Vec<FindingDraft> = form
-        .findings
-        .into_iter()
-        .enumerate()
-        .map(|(i, form)| finding(done, &format!("/findings/{i}"), form, &mut faults))
-        .collect();
-    faults.or(Answer::Investigate(drafts))
+/// A finding, and what is wrong with its form. A citation that cannot be used is left out.
+pub(super) struct Taken {
+    pub(super) draft: FindingDraft,
+    pub(super) faults: Vec<String>,
 }
 
-fn finding(done: &[Done], place: &str, form: FindingForm, faults: &mut Faults) -> FindingDraft {
-    let claim = faults.text(format!("{place}/claim"), &form.claim);
-    let time = form.time.and_then(|time| time.read(&format!("{place}/time"), faults));
-    if time.is_none() && form.kind == FindingKind::Occurrence {
-        let what = "an occurrence needs the time of a cited record; without one choose another kind";
-        faults.add(format!("{place}/time"), what);
-    }
-    if form.citations.is_empty() {
-        faults.add(format!("{place}/citations"), "is empty: cite a tool call, or leave the finding out");
-    }
+/// # Errors
+/// A finding without a claim, with its place.
+pub(super) fn findings(done: &[Done], form: InvestigateForm) -> Result<Vec<Taken>, Vec<String>> {
+    let mut faults = Faults::default();
+    let named = |(i, form): (usize, FindingForm)| {
+        let claim = faults.text(format!("/findings/{i}/claim"), &form.claim);
+        finding(done, claim, form)
+    };
+    let all = form.findings.into_iter().enumerate().map(named).collect();
+    faults.or(all)
+}
+
+fn finding(done: &[Done], claim: String, form: FindingForm) -> Taken {
+    let mut faults = Faults::default();
+    let time = form.time.and_then(|time| time.read("time", &mut faults));
     let citations = form
         .citations
         .into_iter()
-        .enumerate()
-        .filter_map(|(i, form)| citation(done, &format!("{place}/citations/{i}"), form, faults))
+        .zip(1..)
+        .filter_map(|(form, n)| citation(done, &format!("citation {n}"), form, &mut faults))
         .collect();
     let nonempty = |text: Option<String>| text.map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
     let entities = form.entities.into_iter().map(|e| Entity { kind: e.kind, value: e.value.trim().to_owned() });
-    FindingDraft {
+    let draft = FindingDraft {
         kind: form.kind,
         claim,
         time,
@@ -54,7 +52,8 @@ fn finding(done: &[Done], place: &str, form: FindingForm, faults: &mut Faults) -
         confidence: Score::clamped(form.confidence),
         citations,
         look_next: nonempty(form.look_next),
-    }
+    };
+    Taken { draft, faults: faults.or(()).err().unwrap_or_default() }
 }
 
 fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults) -> Option<Citation> {

@@ -145,12 +145,17 @@ fn numbers_and_absences_are_cited_with_what_they_need() {
 }
 
 #[test]
-fn what_makes_an_answer_unusable_is_named_with_its_place() {
+fn a_citation_that_cannot_be_used_is_returned_and_the_rest_stands() {
     let check = |citation: Value, expect: &str| {
-        let calls = [search("x"), done("r2.investigate.endpoint.t1.1", CallStatus::Failed, "no")];
-        let faults = read_one(&calls, &answer(&[citation])).unwrap_err();
-        assert_eq!(faults.len(), 1, "{faults:?}");
-        assert!(faults[0].starts_with(&format!("/findings/0/citations/0{expect}")), "{faults:?}");
+        let calls = [search("abc"), done("r2.investigate.endpoint.t1.1", CallStatus::Failed, "no")];
+        let object = answer(&[citation, literal("abc")]);
+        assert_eq!(read_one(&calls, &object).unwrap().citations.len(), 1, "{object}");
+        let returned = ExpertBrief.returned(&task("x", 1), &calls, &object);
+        let line = returned.lines().nth(1).unwrap_or_default();
+        assert!(
+            line.starts_with(&format!("- finding 1 (\"a program ran at 18:10:22\"): citation 1{expect}")),
+            "{returned}"
+        );
     };
     let with = |key: &str, value: Value| {
         let mut citation = literal("abc");
@@ -167,20 +172,42 @@ fn what_makes_an_answer_unusable_is_named_with_its_place() {
     let count = |value: &str, at: &str| json!({"kind": "count", "call": CALL, "at": at, "value": value});
     check(count("many", "/total"), "/value: \"many\" is not a number");
     check(count("1", "line 1"), "/at: a number is cited by JSON pointer");
-    check(
-        json!({"kind": "absence", "call": CALL, "at": "/total", "from": "noon"}),
-        "/from: expected a time, got \"noon\"",
-    );
-
-    let mut object = answer(&[]);
-    object["findings"][0]["time"] = Value::Null;
+    let mut object = answer(&[literal("abc")]);
     object["findings"][0]["claim"] = json!(" ");
-    let faults = read_one(&[], &object).unwrap_err();
-    let places: Vec<&str> = faults.iter().filter_map(|f| f.split(':').next()).collect();
-    assert_eq!(places, ["/findings/0/claim", "/findings/0/time", "/findings/0/citations"]);
+    assert_eq!(read_one(&[search("abc")], &object).unwrap_err(), ["/findings/0/claim: is empty; write a sentence"]);
+}
 
-    let many: Vec<Value> = (0..30).map(|_| with("at", json!("x"))).collect();
-    assert_eq!(read_one(&[search("x")], &answer(&many)).unwrap_err().len(), 10);
+#[test]
+fn only_faulty_findings_come_back_and_corrections_take_their_places() {
+    let findings = |all: &[(&str, &str)]| {
+        let one = |(claim, quote): &(&str, &str)| {
+            let mut finding = answer(&[literal(quote)])["findings"][0].clone();
+            finding["claim"] = json!(claim);
+            finding
+        };
+        json!({"findings": all.iter().map(one).collect::<Vec<_>>()})
+    };
+    let calls = [search("run tool.exe as mara")];
+    let first = findings(&[("`mara` ran it", "mara"), ("`lee` ran it", "mara"), ("it is `tool.exe`", "never")]);
+    let returned = ExpertBrief.returned(&task("x", 1), &calls, &first);
+    let lines: Vec<&str> = returned.lines().filter(|line| line.starts_with("- ")).collect();
+    assert_eq!(lines.len(), 2, "{returned}");
+    assert!(lines[0].starts_with("- finding 2 (\"`lee` ran it\"): `lee` does not occur"), "{returned}");
+    assert!(lines[1].contains("citation 1: the quoted text \"never\" is not there"), "{returned}");
+    let check = |second: &[(&str, &str)], claims: &[&str], corrected: u32| {
+        let (mended, count) = ExpertBrief.mended(&task("x", 1), &calls, &first, &findings(second)).unwrap();
+        let Answer::Investigate(mended) = mended else { panic!("{mended:?}") };
+        let found: Vec<&str> = mended.iter().map(|f| f.claim.as_str()).collect();
+        assert_eq!((found.as_slice(), count), (claims, corrected), "{second:?}");
+    };
+    let right = ("`mara` ran it again", "mara");
+    let (tool, stands) = (("it is `tool.exe`", "tool.exe"), ("`mara` ran it", "mara"));
+    check(&[right, tool], &[stands.0, right.0, tool.0], 2);
+    check(&[("`lee` did", "mara"), tool], &[stands.0, "`lee` did", tool.0], 1);
+    check(&[tool], &[stands.0, tool.0], 1);
+    check(&[], &[stands.0], 0);
+    check(&[stands, right, tool], &[stands.0, right.0, tool.0], 2);
+    assert_eq!(ExpertBrief.returned(&task("x", 1), &calls, &findings(&[stands, right, tool])), "");
 }
 
 #[test]

@@ -43,6 +43,7 @@ pub(super) fn outcome(
                 player: outcome.player.clone(),
                 usage: outcome.usage,
                 outcome: Some(sha256.to_owned()),
+                corrected: outcome.corrected,
             };
             (answered, accept(state, task, answer, &outcome.raised, exhibits))
         }
@@ -160,14 +161,14 @@ fn journal(state: &State, task: &TaskState, drafts: &[EntryDraft], now: Timestam
     for (draft, seq) in drafts.iter().zip(u32::try_from(state.journal.len()).unwrap_or(u32::MAX).saturating_add(1)..) {
         let mut entry = draft.clone();
         let subject = format!("Journal #{seq}");
-        if let Some(old) = entry.supersedes.filter(|old| *old == 0 || *old >= seq) {
-            entry.supersedes = None;
+        for old in draft.supersedes.iter().filter(|old| **old == 0 || **old >= seq) {
             events.push(guard(
                 Rule::UnknownEntry,
                 subject.as_str(),
                 format!("no earlier entry has the number #{old}: reference dropped"),
             ));
         }
+        entry.supersedes.retain(|old| (1..seq).contains(old));
         for id in draft.citations.iter().filter(|id| !known.contains(id)) {
             events.push(guard(
                 Rule::UnknownFinding,
@@ -233,10 +234,12 @@ fn submit(state: &State, round: u32, domain: &Domain, findings: &[FindingDraft],
     }
     for (draft, n) in findings.iter().take(MAX_FINDINGS).zip(1..) {
         let id = FindingId::of(round, domain, n);
-        let checked = visibility::check(state, domain, draft, exhibits);
-        let rows = if checked.valid() { visibility::rows(state, domain, draft, exhibits) } else { Vec::new() };
-        let hashes = exhibits.hashes(draft, &checked, &rows);
-        let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft: draft.clone() };
+        let (draft, checked, dropped) = visibility::settled(state, domain, draft, exhibits);
+        let rows = if checked.valid() { visibility::rows(state, domain, &draft, exhibits) } else { Vec::new() };
+        let hashes = exhibits.hashes(&draft, &checked, &rows);
+        let why = |why| guard(Rule::TimeNotInEvidence, id.as_str(), format!("{why}: the finding loses its time"));
+        events.extend(dropped.map(why));
+        let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft };
         let checked = Event::FindingChecked { finding: id, checked, rows, hashes };
         events.extend([Event::FindingSubmitted { finding }, checked]);
     }

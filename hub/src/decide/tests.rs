@@ -35,6 +35,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         raised: vec![],
         acts: None,
         files: None,
+        corrected: 0,
         usage: Usage::default(),
     }
 }
@@ -140,11 +141,11 @@ fn journal_entries_are_stamped_and_refer_to_known_ids() {
     let before = driver.state.journal.len();
     let known = FindingId::new("r1-network-1").unwrap();
     let wild = EntryDraft {
-        supersedes: Some(99),
+        supersedes: vec![99],
         citations: vec![known.clone(), FindingId::new("r9-x-1").unwrap()],
         ..entry("wild")
     };
-    let fine = EntryDraft { supersedes: Some(1), ..entry("fine") };
+    let fine = EntryDraft { supersedes: vec![1, 2], ..entry("fine") };
     let mut outcome = outcome(&task, Answer::Plan(Question { text: "?".into(), to: vec![], follow: vec![] }));
     outcome.journal = vec![wild, fine];
     let now = driver.now();
@@ -161,10 +162,10 @@ fn journal_entries_are_stamped_and_refer_to_known_ids() {
         ]
     );
     let [wild, fine] = &driver.state.journal[before..] else { panic!() };
-    assert_eq!((wild.entry.supersedes, &wild.entry.citations), (None, &vec![known]));
+    assert_eq!((&wild.entry.supersedes, &wild.entry.citations), (&vec![], &vec![known]));
     assert_eq!(
-        (fine.entry.supersedes, fine.seq as usize, fine.phase, fine.round, fine.at),
-        (Some(1), before + 2, Phase::Trace, 2, now)
+        (fine.entry.supersedes.as_slice(), fine.seq as usize, fine.phase, fine.round, fine.at),
+        (&[1, 2][..], before + 2, Phase::Trace, 2, now)
     );
 }
 

@@ -2,6 +2,7 @@
 
 use casebook_protocol::{Checked, Domain, FindingDraft, MAX_ACTS, Member, RecordRef, one_line, server_of};
 use casebook_trust::Exhibits;
+use casebook_trust::check::timeless;
 
 use crate::state::State;
 
@@ -19,6 +20,22 @@ pub(crate) fn check(state: &State, domain: &Domain, draft: &FindingDraft, exhibi
         }
     }
     checked
+}
+
+/// The finding as it stands, with its check. If only its time is faulty, it loses the time, and the text says why.
+pub(super) fn settled(
+    state: &State,
+    domain: &Domain,
+    draft: &FindingDraft,
+    exhibits: &Exhibits,
+) -> (FindingDraft, Checked, Option<String>) {
+    let checked = check(state, domain, draft, exhibits);
+    let timeless = timeless(draft).filter(|_| !checked.valid());
+    let again = timeless.map(|timeless| (check(state, domain, &timeless, exhibits), timeless));
+    match again {
+        Some((again, timeless)) if again.valid() => (timeless, again, Some(checked.faults.join("; "))),
+        _ => (draft.clone(), checked, None),
+    }
 }
 
 /// The records of its queries, of sources that the Expert sees.

@@ -240,6 +240,7 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
                             raised: vec![],
                             acts: None,
                             files: None,
+                            corrected: 0,
                             usage,
                         },
                         results,

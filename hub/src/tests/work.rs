@@ -171,7 +171,14 @@ impl Reasoner for Asks {
             max_output: 10,
         };
         let (request, bytes) = (ask.fingerprint(), ask.canonical().len() as u64);
-        Action::Ask(Box::new(Asking { ask, request, bytes, most: Usage::default(), time: Duration::from_secs(1) }))
+        Action::Ask(Box::new(Asking {
+            ask,
+            request,
+            bytes,
+            most: Usage::default(),
+            time: Duration::from_secs(1),
+            stands: None,
+        }))
     }
 
     fn models(&self) -> Option<&dyn Model> {

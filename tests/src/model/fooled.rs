@@ -69,7 +69,9 @@ const FOREIGN: [&str; 5] = ["shell", "close_alert", "isolate_host", "http_get", 
 /// Whether the model must repair its answer, after a message or a result of `submit`.
 fn mending(request: &Request) -> bool {
     let rejected = |turn: &Turn| match turn {
-        Turn::Results(answers) => answers.iter().any(|a| a.text.contains("Your answer cannot be used")),
+        Turn::Results(answers) => answers.iter().any(|a| {
+            a.text.contains("Your answer cannot be used") || a.text.contains("Code has checked your findings")
+        }),
         _ => false,
     };
     repairing(request) || request.turns.last().is_some_and(rejected)

@@ -36,6 +36,7 @@ mod conformance;
 mod deceive;
 mod deploy;
 mod files;
+mod forms;
 mod full;
 mod fuzz;
 mod hostile;

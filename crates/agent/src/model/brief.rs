@@ -31,6 +31,18 @@ pub trait Brief: Send + Sync + 'static {
     /// Other faults, each with its place and what to write instead.
     fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>>;
 
+    /// What to say about the findings in `object` that code would cap for their form; empty if there are none. It is
+    /// said once for each task.
+    fn returned(&self, _task: &Task, _done: &[Done], _object: &Value) -> String {
+        String::new()
+    }
+
+    /// The answer in `first` with the corrections in `second`, and how many findings were corrected. None if `second`
+    /// cannot be read.
+    fn mended(&self, _task: &Task, _done: &[Done], _first: &Value, _second: &Value) -> Option<(Answer, u32)> {
+        None
+    }
+
     /// Does slow preparations (forms, patterns), so that no task waits for them.
     fn ready(&self) {}
 

@@ -1,13 +1,15 @@
 //! The conversation of a task with a language model, as a pure function: the next step follows from the task, its
 //! prompt and what it has done. A task that is repeated after a crash makes the same requests up to that point.
 
-use casebook_protocol::{ArtifactId, CallId, ModelCallId, Purpose, Task, ToolSpec, Usage};
+use casebook_protocol::{Answer, ArtifactId, CallId, CallStatus, ModelCallId, Purpose, Task, ToolSpec, Usage, View};
+use serde_json::Value;
 
 use crate::model::brief::{Brief, Briefing};
 use crate::model::config::{ModelSelection, Profile, Way};
 use crate::model::schema::{AnswerForm, Schema};
 use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, ToolAnswer};
-use crate::reasoner::{Action, Asking, CallRequest, Done, Exchange, Past, Turn};
+use crate::reasoner::{Action, Asking, Done, Exchange, Past, Turn};
+use crate::worker::JOURNAL_TOOL;
 use casebook_protocol::Tokens;
 
 mod fit;
@@ -39,6 +41,10 @@ struct Walk {
     repair: bool,
     unreadable: u32,
     lost: Vec<String>,
+    /// The answer that counts if no further one comes.
+    stands: Option<Answer>,
+    /// The answer whose faulty findings were returned, as the model gave it.
+    first: Option<Value>,
 }
 
 enum Entry {
@@ -57,12 +63,11 @@ impl Dialogue<'_> {
     pub fn next(&self) -> Action {
         let form = self.brief.form(self.task.view.kind());
         let mut walk = Walk { turn: 1, ..Walk::default() };
-        for exchange in self.past.asked.iter() {
-            if let Some(thought) = self.take(&mut walk, exchange, &form) {
-                return thought;
-            }
+        let taken = self.past.asked.iter().find_map(|exchange| self.take(&mut walk, exchange, &form));
+        match (taken.unwrap_or_else(|| self.ask(&walk)), walk.stands) {
+            (Action::GiveUp(_), Some(answer)) => Action::Answer(Box::new(answer)),
+            (action, _) => action,
         }
-        self.ask(&walk)
     }
 
     /// Takes in one exchange. Returns an action if the exchange leads to one.
@@ -79,77 +84,141 @@ impl Dialogue<'_> {
                 return None;
             }
         };
-        match read(reply, call.purpose, self.submit()) {
-            Reading::Refused => {
-                walk.give_up_on(format!("model {} refused", call.model));
+        let reading = read(reply, call.purpose, self.submit());
+        if reading == Reading::Refused {
+            walk.give_up_on(format!("model {} refused", call.model));
+            return None;
+        }
+        let calls = reading::calls(reply, call.purpose, self.submit());
+        let made = self.made(walk.turn, calls.len());
+        if made.len() < calls.len() {
+            return Some(Action::Call(calls));
+        }
+        walk.turn += u32::from(!calls.is_empty());
+        match reading {
+            Reading::Refused | Reading::Calls => {
+                self.say(walk, reply, made, None);
                 None
             }
-            Reading::Calls(requests) => self.called(walk, reply, requests),
             Reading::Object(object) => {
                 let mut faults = form.faults(&object);
                 if faults.is_empty() {
                     match self.brief.read(self.task, &self.past.done, &object) {
-                        Ok(answer) => return Some(Action::Answer(Box::new(answer))),
+                        Ok(answer) => return self.answered(walk, reply, made, object, answer),
                         Err(more) => faults = more,
                     }
                 }
-                self.faulty(walk, reply, call.purpose, &faults)
+                let submitted = reply.calls.iter().any(|c| c.tool == self.submit());
+                if !made.is_empty() && !submitted {
+                    // The text beside the calls is another object than an answer.
+                    self.say(walk, reply, made, None);
+                    return None;
+                }
+                self.faulty(walk, reply, made, call.purpose, &faults)
             }
-            Reading::Nothing(fault) => self.faulty(walk, reply, call.purpose, &[fault]),
+            Reading::Nothing(fault) => self.faulty(walk, reply, made, call.purpose, &[fault]),
         }
     }
 
-    fn called(&self, walk: &mut Walk, reply: &Reply, requests: Vec<CallRequest>) -> Option<Action> {
-        let mut shown = Vec::new();
-        for (asked, place) in reply.calls.iter().zip(0..).take(MOST_CALLS) {
-            let id = CallId::of(&self.task.id, walk.turn, place);
-            let Some(done) = self.past.done.iter().find(|d| d.call.id == id) else {
-                return Some(Action::Call(requests));
-            };
-            shown.push(Shown::Made { id: asked.id.clone(), done: done.clone() });
+    /// The finished calls of a turn, in order.
+    fn made(&self, turn: u32, count: usize) -> Vec<&Done> {
+        let done = |place| {
+            let id = CallId::of(&self.task.id, turn, place);
+            self.past.done.iter().find(|d| d.call.id == id)
+        };
+        (0..).take(count).map_while(done).collect()
+    }
+
+    /// Takes an answer, unless a call in the same reply failed or its faulty findings can still be returned.
+    fn answered(
+        &self,
+        walk: &mut Walk,
+        reply: &Reply,
+        made: Vec<&Done>,
+        object: Value,
+        answer: Answer,
+    ) -> Option<Action> {
+        if made.iter().any(|done| done.call.status == CallStatus::Failed) {
+            let text = "Your answer was not taken yet, because a call beside it failed. Correct the call if it matters, and give the whole answer again.";
+            self.say(walk, reply, made, Some(text));
+            walk.stands.get_or_insert(answer);
+            return None;
         }
-        let mut reply = reply.clone();
-        reply.calls.truncate(MOST_CALLS);
-        walk.messages.push(Entry::Reply(reply));
-        walk.messages.push(Entry::Results(shown));
-        walk.turn += 1;
+        if let Some(first) = &walk.first {
+            let mended = self.brief.mended(self.task, &self.past.done, first, &object);
+            let (answer, corrected) = mended.unwrap_or((answer, 0));
+            return Some(Action::Corrected(Box::new(answer), corrected));
+        }
+        let returned = self.brief.returned(self.task, &self.past.done, &object);
+        if returned.is_empty() {
+            return Some(Action::Answer(Box::new(answer)));
+        }
+        self.say(walk, reply, made, Some(&returned));
+        (walk.stands, walk.first, walk.repair) = (Some(answer), Some(object), false);
         None
     }
 
     /// An invalid answer: one repair, then a failure with its reasons.
-    fn faulty(&self, walk: &mut Walk, reply: &Reply, purpose: Purpose, faults: &[String]) -> Option<Action> {
+    fn faulty(
+        &self,
+        walk: &mut Walk,
+        reply: &Reply,
+        made: Vec<&Done>,
+        purpose: Purpose,
+        faults: &[String],
+    ) -> Option<Action> {
         let list = faults.iter().take(crate::model::schema::MAX_ERRORS).map(|f| format!("- {f}"));
         let list = list.collect::<Vec<_>>().join("\n");
-        if purpose == Purpose::Repair {
+        if purpose == Purpose::Repair || walk.first.is_some() {
             return Some(Action::GiveUp(format!("its answer is not valid, even after one repair:\n{list}")));
         }
         let text = format!(
             "Your answer cannot be used:\n{list}\nGive the whole answer again, corrected. This is the only repair, and no tools can be called any more."
         );
-        let mut reply = reply.clone();
-        reply.calls.truncate(MOST_CALLS);
-        if reply.calls.is_empty() {
-            if reply.text.trim().is_empty() {
-                reply.text = "(no answer)".into();
-            }
-            walk.messages.push(Entry::Reply(reply));
-            walk.messages.push(Entry::Ours(text));
-        } else {
-            let note = |id: &str, tool: &str| Shown::Note {
-                id: id.to_owned(),
-                tool: tool.to_owned(),
-                text: if tool == self.submit() { text.clone() } else { "not made".to_owned() },
-            };
-            let submitted = reply.calls.iter().any(|c| c.tool == self.submit());
-            let notes = reply.calls.iter().map(|c| note(&c.id, &c.tool)).collect();
-            walk.messages.push(Entry::Reply(reply));
-            walk.messages.push(Entry::Results(notes));
-            if !submitted {
-                walk.messages.push(Entry::Ours(text));
-            }
-        }
+        self.say(walk, reply, made, Some(&text));
         walk.repair = true;
         None
+    }
+
+    /// Adds a reply with the results of its calls, and `text` about its answer.
+    fn say(&self, walk: &mut Walk, reply: &Reply, made: Vec<&Done>, text: Option<&str>) {
+        let mut reply = reply.clone();
+        reply.calls.truncate(MOST_CALLS);
+        if reply.calls.is_empty() && reply.text.trim().is_empty() {
+            reply.text = "(no answer)".into();
+        }
+        let mut made = made.into_iter();
+        let mut shown = Vec::new();
+        let mut told = false;
+        for asked in &reply.calls {
+            let note =
+                |text: &str| Shown::Note { id: asked.id.clone(), tool: asked.tool.clone(), text: text.to_owned() };
+            shown.push(match text {
+                Some(text) if asked.tool == self.submit() => {
+                    told = true;
+                    note(text)
+                }
+                _ => match made.next() {
+                    Some(done) => Shown::Made { id: asked.id.clone(), done: self.numbered(done) },
+                    None => note("not made"),
+                },
+            });
+        }
+        walk.messages.push(Entry::Reply(reply));
+        walk.messages.extend((!shown.is_empty()).then_some(Entry::Results(shown)));
+        walk.messages.extend(text.filter(|_| !told).map(|text| Entry::Ours(text.to_owned())));
+    }
+
+    /// The result of a call as the model reads it: that of a Journal entry gives the number that the Hub will give it.
+    fn numbered(&self, done: &Done) -> Done {
+        let (View::Plan(view) | View::Decide(view) | View::Report(view)) = &self.task.view else { return done.clone() };
+        let entry = |d: &&Done| d.call.tool == JOURNAL_TOOL && d.call.status == CallStatus::Answered;
+        if !entry(&done) {
+            return done.clone();
+        }
+        let before = self.past.done.iter().filter(entry).take_while(|d| d.call.id != done.call.id).count();
+        let number = view.journal.len() + before + 1;
+        Done { result: format!(r#"{{"accepted":true,"number":{number}}}"#).into(), ..done.clone() }
     }
 
     /// The name of the tool for the answer, different from the names of the task's tools.
@@ -203,7 +272,9 @@ impl Dialogue<'_> {
         };
         // Time for a few attempts.
         let time = profile.timeout.saturating_mul(3);
-        Ok(Asking { ask, request: ArtifactId::of(canonical.as_bytes()), bytes: canonical.len() as u64, most, time })
+        let stands = walk.stands.clone().map(Box::new);
+        let request = ArtifactId::of(canonical.as_bytes());
+        Ok(Asking { ask, request, bytes: canonical.len() as u64, most, time, stands })
     }
 
     /// Tools, choice and format of a request. Tools stay listed if they may no longer be called, for the provider's

@@ -139,6 +139,14 @@ impl Brief for Reworded {
         self.brief.read(task, done, object)
     }
 
+    fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
+        self.brief.returned(task, done, object)
+    }
+
+    fn mended(&self, task: &Task, done: &[Done], first: &Value, second: &Value) -> Option<(Answer, u32)> {
+        self.brief.mended(task, done, first, second)
+    }
+
     fn raised(&self, task: &Task, done: &[Done]) -> Vec<FindingDraft> {
         self.brief.raised(task, done)
     }

@@ -143,6 +143,7 @@ fn asking(n: u32, most: Usage) -> Input {
         ask,
         most,
         time: std::time::Duration::from_secs(1),
+        stands: None,
     })))
 }
 
@@ -217,4 +218,24 @@ fn who_hurries_goes_on_with_what_another_recorded_that_had_time() {
     assert_eq!(m.step(replied_as(Purpose::Last, 1, tokens(1))), [Effect::Think { last: true }]);
     assert_eq!(m.step(replied(2, tokens(1))), [Effect::Think { last: false }]);
     assert_eq!(ids(&m.step(calls(&["search"]))).len(), 1, "its reply asked for tools");
+}
+
+#[test]
+fn an_answer_that_stands_is_not_lost_to_a_limit() {
+    let standing = || Answer::Investigate(vec![]);
+    let stands = |input: Input| {
+        let Input::Action(Action::Ask(mut asking)) = input else { panic!() };
+        asking.stands = Some(Box::new(standing()));
+        Input::Action(Action::Ask(asking))
+    };
+    let kept = [Effect::Finish(Ok(Box::new(standing())))];
+    let mut m = machine(20, 20);
+    m.allowance.model_calls = 0;
+    assert_eq!(m.step(stands(asking(1, tokens(1)))), kept);
+    let mut m = machine(20, 20);
+    assert!(matches!(m.step(stands(asking(1, tokens(1)))).as_slice(), [Effect::Ask(_)]));
+    assert_eq!(m.step(Input::Action(Action::GiveUp("its time is over".into()))), kept);
+    let mut m = machine(20, 20);
+    m.step(Input::Action(Action::Corrected(Box::new(standing()), 3)));
+    assert_eq!(m.corrected(), 3);
 }

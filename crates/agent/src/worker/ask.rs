@@ -8,23 +8,23 @@ use casebook_protocol::{ArtifactId, ModelCall, Purpose, Task, Timestamp, Usage, 
 use super::{Step, WorkError, Worker};
 use crate::model::kept::{Before, StoredReply, split};
 use crate::model::{Answered, AskError};
-use crate::reasoner::{Asking, Exchange};
+use crate::reasoner::{Action, Asking, Exchange};
 use crate::turn::Input;
 use casebook_protocol::key::model_key;
 use casebook_runtime::store::Once;
 use casebook_runtime::stored;
 
 impl Worker {
-    /// Asks a language model, or takes its recorded reply. The inner error ends the task.
+    /// Asks a language model, or takes its recorded reply.
     pub(super) async fn ask(
         &self,
         task: &Arc<Task>,
         asking: Asking,
         time: &mut TaskTime,
         before: &mut Before,
-    ) -> Result<Result<Input, String>, WorkError> {
+    ) -> Result<Input, WorkError> {
         let asked = self.asked(task, &asking, time, before).await?;
-        if let Ok(Input::Replied(exchange)) = &asked {
+        if let Input::Replied(exchange) = &asked {
             *before = Before { messages: asking.ask.messages, reply: exchange.result.clone().ok() };
         }
         Ok(asked)
@@ -36,30 +36,32 @@ impl Worker {
         asking: &Asking,
         time: &mut TaskTime,
         before: &Before,
-    ) -> Result<Result<Input, String>, WorkError> {
+    ) -> Result<Input, WorkError> {
         let (ask, patience) = (&asking.ask, asking.time);
         let key = model_key(&ask.id);
         if let Some(bytes) = self.env.store.recorded(&task.investigation, &key).await? {
             let exchange = self.recall_model(&key, &bytes).await?;
             time.before += between(exchange.call.started, exchange.call.ended);
-            return Ok(Ok(Input::Replied(Box::new(exchange))));
+            return Ok(Input::Replied(Box::new(exchange)));
         }
         let started = self.env.clock.now();
         let left = time.left(started);
         if left.is_zero() {
-            return Ok(Err(format!("its time of {} s is over", time.limit.as_secs())));
+            let over = format!("its time of {} s is over", time.limit.as_secs());
+            return Ok(Input::Action(Action::GiveUp(over)));
         }
         if left < time.limit / 4 && ask.purpose == Purpose::Turn {
-            return Ok(Ok(Input::Late));
+            return Ok(Input::Late);
         }
         let Some(models) = self.reasoner.models() else {
-            return Ok(Err("it has no model to ask; this is a defect of casebook".to_owned()));
+            let defect = "it has no model to ask; this is a defect of casebook".to_owned();
+            return Ok(Input::Action(Action::GiveUp(defect)));
         };
         let answer = models.ask(ask, patience.min(left)).await;
         let answered = self.env.clock.now();
         let exchange = self.record_model(task, &key, asking, before, answer, started).await?;
         time.stored += between(answered, self.env.clock.now());
-        Ok(Ok(Input::Replied(Box::new(exchange))))
+        Ok(Input::Replied(Box::new(exchange)))
     }
 
     async fn record_model(

@@ -31,6 +31,7 @@ impl Worker {
             raised: Vec::new(),
             acts: None,
             files: None,
+            corrected: 0,
             usage: Usage::default(),
         })
     }

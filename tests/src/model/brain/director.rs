@@ -35,7 +35,7 @@ fn entry(round: u32, n: usize, about: &str) -> Value {
             "Round {round}, note {n}: what the Experts found in this round fits what came before; the account was used from where it is always used, the program was started by its usual parent, and nothing yet says who set it off. Ask next about the minutes before, and about the other host."
         )
     };
-    json!({"kind": kind, "text": text, "priority": priority, "follow_ups": [], "citations": [], "supersedes": null})
+    json!({"kind": kind, "text": text, "priority": priority, "follow_ups": [], "citations": [], "supersedes": []})
 }
 
 pub(super) fn decide(brain: &Brain, request: &Request) -> Step {

@@ -9,13 +9,20 @@ use crate::reasoner::CallRequest;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Reading {
-    Calls(Vec<CallRequest>),
+    /// Tool calls alone.
+    Calls,
     Object(Value),
     Nothing(String),
     Refused,
 }
 
-/// Reads the `reply` to a request for `purpose`. `submit` is the tool for an answer.
+/// The tool calls of a reply, which are made before its answer is taken. `submit` is the tool for an answer.
+pub(super) fn calls(reply: &Reply, purpose: Purpose, submit: &str) -> Vec<CallRequest> {
+    let calls = reply.calls.iter().take(MOST_CALLS).filter(|call| call.tool != submit);
+    if purpose == Purpose::Turn { calls.map(request).collect() } else { Vec::new() }
+}
+
+/// Reads the `reply` to a request for `purpose`.
 pub(super) fn read(reply: &Reply, purpose: Purpose, submit: &str) -> Reading {
     if reply.stop == Stop::Refused {
         return Reading::Refused;
@@ -26,15 +33,17 @@ pub(super) fn read(reply: &Reply, purpose: Purpose, submit: &str) -> Reading {
             Err(error) => Reading::Nothing(unreadable(reply, &error)),
         };
     }
+    let text = reply.text.trim();
     if !reply.calls.is_empty() {
-        return match purpose {
-            Purpose::Turn => Reading::Calls(reply.calls.iter().take(MOST_CALLS).map(request).collect()),
-            Purpose::Last | Purpose::Repair => {
+        let object = serde_json::from_str(fenced(text).unwrap_or(text)).ok().filter(Value::is_object);
+        return match (purpose, object) {
+            (Purpose::Turn, Some(object)) => Reading::Object(object),
+            (Purpose::Turn, None) => Reading::Calls,
+            (Purpose::Last | Purpose::Repair, _) => {
                 Reading::Nothing("tools can no longer be called; answer with what you have".into())
             }
         };
     }
-    let text = reply.text.trim();
     if text.is_empty() {
         return Reading::Nothing(match reply.stop {
             Stop::Length => cut(),
@@ -78,7 +87,7 @@ mod tests {
         Reply { text: text.into(), calls: vec![], stop, kept: None }
     }
 
-    fn calls(tools: &[(&str, &str)]) -> Reply {
+    fn called(tools: &[(&str, &str)]) -> Reply {
         let calls = tools.iter().map(|(tool, arguments)| Called {
             id: "1".into(),
             tool: (*tool).into(),
@@ -92,7 +101,7 @@ mod tests {
         let object = Reading::Object(serde_json::json!({"a": 1}));
         assert_eq!(read(&said(r#" {"a": 1} "#, Stop::Done), Purpose::Turn, "submit"), object);
         assert_eq!(read(&said("Here:\n```json\n{\"a\": 1}\n```\nDone.", Stop::Done), Purpose::Last, "submit"), object);
-        assert_eq!(read(&calls(&[("search", "{}"), ("submit", r#"{"a":1}"#)]), Purpose::Turn, "submit"), object);
+        assert_eq!(read(&called(&[("search", "{}"), ("submit", r#"{"a":1}"#)]), Purpose::Turn, "submit"), object);
     }
 
     #[test]
@@ -105,17 +114,35 @@ mod tests {
         assert!(why(&said("I think it is fine.", Stop::Done), Purpose::Turn).contains("not one JSON object"));
         assert!(why(&said("{\"a\": [1, ", Stop::Length), Purpose::Turn).contains("cut at the limit"));
         assert!(why(&said("```{}``` or ```{}```", Stop::Done), Purpose::Turn).contains("not one JSON"));
-        assert!(why(&calls(&[("search", "{}")]), Purpose::Last).contains("can no longer be called"));
-        assert!(why(&calls(&[("submit", "{")]), Purpose::Turn).contains("not one JSON object"));
+        assert!(why(&called(&[("search", "{}")]), Purpose::Last).contains("can no longer be called"));
+        assert!(why(&called(&[("submit", "{")]), Purpose::Turn).contains("not one JSON object"));
     }
 
     #[test]
     fn calls_count_while_tools_are_offered_and_a_refusal_always_does() {
         let asked = vec![CallRequest { tool: "search".into(), arguments: "{}".into() }];
-        assert_eq!(read(&calls(&[("search", "")]), Purpose::Turn, "submit"), Reading::Calls(asked));
+        let one = called(&[("search", "")]);
+        assert_eq!(
+            (read(&one, Purpose::Turn, "submit"), calls(&one, Purpose::Turn, "submit")),
+            (Reading::Calls, asked)
+        );
         assert_eq!(read(&said("{}", Stop::Refused), Purpose::Turn, "submit"), Reading::Refused);
         let many: Vec<_> = std::iter::repeat_n(("search", "{}"), 1000).collect();
-        let Reading::Calls(kept) = read(&calls(&many), Purpose::Turn, "submit") else { panic!("no calls") };
-        assert_eq!(kept.len(), MOST_CALLS);
+        assert_eq!(calls(&called(&many), Purpose::Turn, "submit").len(), MOST_CALLS);
+    }
+
+    #[test]
+    fn calls_and_an_answer_may_stand_in_one_reply() {
+        let object = Reading::Object(serde_json::json!({"a": 1}));
+        let submitted = called(&[("journal", "{}"), ("submit", r#"{"a":1}"#), ("search", "{}")]);
+        let native = Reply { text: r#"{"a":1}"#.into(), ..called(&[("journal", "{}"), ("search", "{}")]) };
+        for reply in [submitted, native] {
+            assert_eq!(read(&reply, Purpose::Turn, "submit"), object);
+            let made = calls(&reply, Purpose::Turn, "submit");
+            assert_eq!(made.iter().map(|c| c.tool.as_str()).collect::<Vec<_>>(), ["journal", "search"]);
+            assert_eq!(calls(&reply, Purpose::Last, "submit"), []);
+        }
+        let prose = Reply { text: "I look.".into(), ..called(&[("search", "{}")]) };
+        assert_eq!(read(&prose, Purpose::Turn, "submit"), Reading::Calls);
     }
 }

@@ -38,7 +38,7 @@ pub fn show(case: &Case<'_>) -> Markup {
 
 fn one(case: &Case<'_>, entry: &JournalEntry) -> Markup {
     let draft = &entry.entry;
-    let replaced = case.state.journal.iter().find(|later| later.entry.supersedes == Some(entry.seq));
+    let replaced = case.state.journal.iter().find(|later| later.entry.supersedes.contains(&entry.seq));
     let tone = match draft.priority {
         Some(Priority::Critical | Priority::High) => "open",
         _ => "none",
@@ -50,7 +50,7 @@ fn one(case: &Case<'_>, entry: &JournalEntry) -> Markup {
                 div.row.small {
                     span.strong { "#" (entry.seq) " " (words::capital(draft.kind.name())) }
                     @if let Some(priority) = draft.priority { span.badge.(tone) { (priority.name()) } }
-                    @if let Some(old) = draft.supersedes { a href={ "#j-" (old) } { "corrects #" (old) } }
+                    @for old in &draft.supersedes { a href={ "#j-" (old) } { "corrects #" (old) } }
                     @if let Some(later) = replaced { a href={ "#j-" (later.seq) } { "corrected by #" (later.seq) } }
                     span.soft { (parts::time(case.frame, entry.at)) }
                 }
