@@ -5,9 +5,11 @@ use casebook_protocol::{
     AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, Proof,
     RecordRef, Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight, one_line,
 };
-use casebook_trust::backing::{Backing, Search};
+use casebook_trust::backing::{Backing, Search, Unfound};
 use casebook_trust::headline;
 use casebook_trust::rule::TIMELINE_THRESHOLD;
+
+use crate::record::flat;
 
 pub const fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
@@ -40,13 +42,13 @@ pub fn header(report: &Report) -> Vec<(&'static str, String)> {
             "Confidence",
             Some(sure.map_or_else(|| "none: no event".to_owned(), |(score, label)| format!("{score} {label}"))),
         ),
-        ("Since", headline::since(report).map(moment)),
+        ("First event", headline::since(report).map(moment)),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 /// Names that a sentence lists.
-const UNFOUND: usize = 60;
+const UNFOUND: usize = 30;
 /// Bytes that the first sentences have at least.
 const OPENING: usize = 120;
 /// Items that are shown at once; the rest is folded.
@@ -132,16 +134,17 @@ pub fn searched(search: &Search) -> String {
     capital(&search.to_string())
 }
 
-/// What was searched without a hit, with the number of sources.
+/// What was searched without a hit, and in how many sources.
 pub fn unfound(backing: &Backing) -> Option<String> {
     let all = backing.unfound();
-    let most = all.iter().map(|(_, sources)| *sources).max()?;
-    let name = |(name, _): &(&str, usize)| format!("`{}`", one_line(&name.replace('`', "'"), 80));
-    let listed: Vec<String> = all.iter().take(UNFOUND).map(name).collect();
-    let more = all.len().saturating_sub(UNFOUND);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let (names, sources) = (many(all.len(), "name"), many(most, "source"));
-    Some(format!("{names} in up to {sources}: {}{more}", listed.join(", ")))
+    let sources = many(all.iter().map(|one| one.sources).max()?, "source");
+    let (listed, own): (Vec<_>, Vec<_>) = all.iter().partition(|one| one.listed);
+    let name = |one: &&Unfound<'_>| format!("`{}`", one_line(&one.name.replace('`', "'"), 80));
+    let mut names: Vec<String> = own.iter().take(UNFOUND).map(name).collect();
+    let beyond = own.len().saturating_sub(UNFOUND);
+    names.extend((beyond > 0).then(|| format!("{beyond} more")));
+    names.extend((!listed.is_empty()).then(|| format!("{} from lists of known names", listed.len())));
+    Some(format!("{}, in up to {sources}", names.join(", ")))
 }
 
 /// The first sentences, and the rest.
@@ -162,6 +165,13 @@ pub fn scored(finding: &ReportFinding) -> String {
 
 pub fn call<'r>(report: &'r Report, id: &CallId) -> Option<&'r ToolCall> {
     report.calls.iter().find(|call| call.id == *id)
+}
+
+/// A line for each argument.
+pub fn arguments(call: &ToolCall) -> String {
+    let Ok(arguments) = serde_json::from_str(&call.arguments) else { return call.arguments.clone() };
+    let lines: Vec<String> = flat(&arguments).into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    lines.join("\n")
 }
 
 /// The first `most` characters, and the number of the rest.

@@ -11,6 +11,8 @@ use crate::Exhibits;
 
 /// The tools that search records.
 const SEARCHES: [&str; 2] = ["search", "count_by"];
+/// The names of a longer search come from a list.
+const LONG: usize = 12;
 /// Names that a sentence lists; of others only the number is given.
 const LISTED: usize = 6;
 
@@ -61,19 +63,32 @@ impl Backing {
         }
     }
 
-    /// The names that no search found, each with the number of sources that were searched for it.
-    pub fn unfound(&self) -> Vec<(&str, usize)> {
-        let mut all: BTreeMap<&str, (u64, BTreeSet<&str>)> = BTreeMap::new();
+    /// The names that no search found, in order.
+    pub fn unfound(&self) -> Vec<Unfound<'_>> {
+        let mut all: BTreeMap<&str, (u64, BTreeSet<&str>, usize)> = BTreeMap::new();
         for search in self.searches.values().filter(|search| !search.narrowed) {
             for (name, hits) in search.names.iter().filter_map(|(name, hits)| Some((name, (*hits)?))) {
-                let (found, sources) = all.entry(name).or_default();
+                let (found, sources, with) = all.entry(name).or_insert((0, BTreeSet::new(), usize::MAX));
                 *found += hits;
                 sources.extend(search.sources.iter().map(String::as_str));
+                *with = search.names.len().min(*with);
             }
         }
-        let unfound = all.into_iter().filter(|(_, (found, _))| *found == 0);
-        unfound.map(|(name, (_, sources))| (name, sources.len())).collect()
+        let unfound = all.into_iter().filter(|(_, (found, ..))| *found == 0);
+        unfound
+            .map(|(name, (_, sources, with))| Unfound { name, sources: sources.len(), listed: with > LONG })
+            .collect()
     }
+}
+
+/// A name that no search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfound<'s> {
+    pub name: &'s str,
+    /// How many sources were searched for it.
+    pub sources: usize,
+    /// It was searched only with many others, so that it comes from a list and not from the alert.
+    pub listed: bool,
 }
 
 /// A search as it was recorded.

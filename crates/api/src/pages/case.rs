@@ -164,7 +164,7 @@ fn head(case: &Case<'_>) -> Markup {
                     @if let Some(user) = &row.user { span { (Icon::User.show()) " " b { (user) } } }
                     @if let Some(at) = case.report.alert.time() { span { "alerted " (parts::time(case.frame, at)) } }
                     @if let Some((score, label)) = headline::confidence(case.report) { span { "confidence " b { (score) } " " (label) } }
-                    @if let Some(when) = headline::since(case.report) { span { "since " (parts::time(case.frame, when.at)) } }
+                    @if let Some(when) = headline::since(case.report) { span { "first event " (parts::time(case.frame, when.at)) } }
                     @if let Some(opened) = row.opened { span { "opened " (parts::time(case.frame, opened)) } }
                     span { "alert " span.mono { (row.alert) } }
                 }

@@ -58,7 +58,12 @@ fn only_names_without_any_hit_are_unfound() {
     let within = json!({"terms": ["w"], "from": "2026-01-01T00:00:00Z"});
     searched(&mut backing, "d", &within, &json!({"total": 0, "returned": 0, "searched": ["s"]}));
     searched(&mut backing, "e", &json!({"terms": ["p", "q"]}), &json!({"total": 0, "returned": 0, "searched": ["s"]}));
-    assert_eq!(backing.unfound(), [("y", 3)], "not a name in a part of the time, not one with another");
+    let many: Vec<String> = (0..=LONG).map(|n| format!("a{n}")).collect();
+    let found: BTreeMap<&String, u64> = many.iter().skip(1).map(|name| (name, 1)).collect();
+    let result = json!({"total": LONG, "searched": ["s"], "by_term": found});
+    searched(&mut backing, "f", &json!({"terms": many, "mode": "any"}), &result);
+    let got: Vec<_> = backing.unfound().into_iter().map(|one| (one.name, one.sources, one.listed)).collect();
+    assert_eq!(got, [("a0", 1, true), ("y", 3, false)], "not a name in a part of the time, not one with another");
 }
 
 #[test]
