@@ -12,7 +12,9 @@ pub(crate) fn recorded(recorded: &[Recorded], state: &State) {
             Event::Opened { .. } => meter::opened(),
             Event::Guarded { guard } => meter::ruled(guard.rule.name()),
             Event::Reviewed { review } => {
-                review.findings.iter().for_each(|f| meter::scored(f.score.get(), f.label.name()));
+                // A finding of an earlier round was counted there.
+                let new = review.findings.iter().filter(|f| f.finding.round == review.round);
+                new.for_each(|f| meter::scored(f.score.get(), f.label.name()));
             }
             Event::Closed {} => over(state),
             _ => {}

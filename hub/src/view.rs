@@ -13,8 +13,8 @@ use casebook_protocol::{
 
 use crate::state::{Progress, State};
 
-/// Maximum number of earlier findings to show to the Critic because new findings contradict them.
-const MAX_CONTRADICTED: usize = 20;
+/// Maximum number of earlier findings to show to the Critic because new findings contradict or may support them.
+const MAX_EARLIER: usize = 20;
 
 /// The view of a task in this round. `None` before the opening, for an unknown domain, and for a Timeline
 /// without a Review.
@@ -149,22 +149,34 @@ fn expert(state: &State, domain: &Domain) -> Option<ExpertView> {
 
 fn critic(state: &State) -> Option<ReviewView> {
     let findings: Vec<CheckedFinding> = state.this_round()?.findings.values().cloned().collect();
-    let earlier = state.rounds.range(..state.round).flat_map(|(_, r)| r.findings.values());
-    let contradicted = earlier.filter(|old| findings.iter().any(|new| contradicts(&new.finding, &old.finding)));
+    let earlier = || state.rounds.range(..state.round).flat_map(|(_, r)| r.findings.values());
+    let against = |old: &&CheckedFinding| findings.iter().any(|new| contradicts(&new.finding, &old.finding));
+    let beside = |old: &&CheckedFinding| !against(old) && findings.iter().any(|new| may_support(new, old));
+    let earlier = earlier().filter(against).chain(earlier().filter(beside));
     let toolsets =
         state.roster().iter().map(|m| DomainToolset { domain: m.domain.clone(), toolset: m.toolset.clone() });
     Some(ReviewView {
         journal: state.journal.clone(),
-        contradicted: contradicted.take(MAX_CONTRADICTED).cloned().collect(),
+        earlier: earlier.take(MAX_EARLIER).cloned().collect(),
         accounting: state.accounting(),
         toolsets: toolsets.collect(),
         findings,
     })
 }
 
+/// Whether a new finding may support an earlier one: both are valid, name the same thing, and have different sources.
+fn may_support(new: &CheckedFinding, old: &CheckedFinding) -> bool {
+    let (own, other) = (new.checked.sources(), old.checked.sources());
+    new.checked.valid()
+        && old.checked.valid()
+        && own.is_disjoint(&other)
+        && !entities(&new.finding).is_disjoint(&entities(&old.finding))
+}
+
 /// Whether two findings contradict each other, as far as code can detect. They point in opposite directions and
 /// share an entity, or only one claims an absence and both name the same thing in `backquotes`. A shared host
-/// does not count, because most findings share one.
+/// does not count, because most findings share one. An absence contradicts only what lies in its window, and not what
+/// it excepts: "nothing other than X".
 pub(crate) fn contradicts(a: &Finding, b: &Finding) -> bool {
     let opposite = matches!(
         (a.draft.bearing, b.draft.bearing),
@@ -174,16 +186,43 @@ pub(crate) fn contradicts(a: &Finding, b: &Finding) -> bool {
         (a.draft.kind, b.draft.kind),
         (FindingKind::Absence, FindingKind::Occurrence) | (FindingKind::Occurrence, FindingKind::Absence)
     );
-    (opposite && !entities(a).is_disjoint(&entities(b))) || (absent && !names(a).is_disjoint(&names(b)))
+    let shared = (opposite && !entities(a).is_disjoint(&entities(b))) || (absent && !names(a).is_disjoint(&names(b)));
+    shared && meets(a, b) && meets(b, a)
+}
+
+/// False if `absence` is an absence over windows that all lie before or after the other finding.
+fn meets(absence: &Finding, other: &Finding) -> bool {
+    let (true, Some(time)) = (absence.draft.kind == FindingKind::Absence, &other.draft.time) else { return true };
+    let last = time.until.unwrap_or(time.at);
+    let windows = absence.draft.citations.iter().filter_map(|citation| match citation {
+        Citation::Absence { from, to, .. } => Some((from, to)),
+        Citation::Literal { .. } | Citation::Count { .. } | Citation::Aggregate { .. } => None,
+    });
+    let mut windows =
+        windows.map(|(from, to)| from.is_none_or(|from| from <= last) && to.is_none_or(|to| time.at <= to));
+    windows.clone().count() == 0 || windows.any(|meets| meets)
+}
+
+/// What follows these words is excepted from an absence.
+const EXCEPT: [&str; 6] = ["other than", "except", "apart from", "besides", "aside from", "beyond"];
+
+/// The part of a claim before an exception; all of it for a finding that is no absence.
+fn unexcepted(finding: &Finding) -> &str {
+    let claim = finding.draft.claim.as_str();
+    let lower = claim.to_ascii_lowercase();
+    let at =
+        EXCEPT.iter().filter_map(|word| lower.find(word)).min().filter(|_| finding.draft.kind == FindingKind::Absence);
+    at.and_then(|at| claim.get(..at)).unwrap_or(claim)
 }
 
 fn entities(finding: &Finding) -> BTreeSet<(EntityKind, String)> {
-    let telling = finding.draft.entities.iter().filter(|e| e.kind != EntityKind::Host);
+    let excepted = finding.draft.claim.get(unexcepted(finding).len()..).unwrap_or_default();
+    let telling = finding.draft.entities.iter().filter(|e| e.kind != EntityKind::Host && !excepted.contains(&e.value));
     telling.map(|e| (e.kind, e.value.to_lowercase())).collect()
 }
 
 fn names(finding: &Finding) -> BTreeSet<String> {
-    finding.draft.claim.split('`').skip(1).step_by(2).map(str::to_lowercase).collect()
+    unexcepted(finding).split('`').skip(1).step_by(2).map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ closed! {
         ClaimNotInEvidence = "claim_not_in_evidence", "the claim states something that its evidence does not: at most 0.29";
         TimeNotInEvidence = "time_not_in_evidence", "no cited record has the time of the finding: it loses the time";
         SingleSource = "single_source", "evidence from one sensor only: at most 0.89";
+        Corroborated = "corroborated", "a finding of a later round supports it from another source: its cap is lifted";
         NotReviewed = "not_reviewed", "the Review does not mention the finding: it scores 0";
         NotSubmitted = "not_submitted", "the Review judges a finding that was not submitted in this round: dropped";
         NotCredible = "not_credible", "no finding of the event is credible and has valid citations: not on the Timeline";

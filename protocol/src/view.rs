@@ -50,8 +50,9 @@ pub struct DomainToolset {
 pub struct ReviewView {
     pub journal: Vec<JournalEntry>,
     pub findings: Vec<CheckedFinding>,
-    /// Findings of earlier rounds that a finding of this round contradicts.
-    pub contradicted: Vec<CheckedFinding>,
+    /// Findings of earlier rounds that a finding of this round may contradict or support.
+    #[serde(alias = "contradicted")]
+    pub earlier: Vec<CheckedFinding>,
     /// The acts that a dismissal must account for. None if no Expert has listed them.
     #[serde(default)]
     pub accounting: Option<Accounting>,

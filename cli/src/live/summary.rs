@@ -165,7 +165,13 @@ impl Summary {
     }
 
     fn reviewed(&mut self, review: &Review) -> Vec<String> {
-        self.round.credible = Some(review.findings.iter().filter(|f| f.score.get() >= TIMELINE_THRESHOLD).count());
+        self.round.credible = Some(
+            review
+                .findings
+                .iter()
+                .filter(|f| f.finding.round == review.round && f.score.get() >= TIMELINE_THRESHOLD)
+                .count(),
+        );
         Vec::new()
     }
 

@@ -20,7 +20,12 @@ mod served;
 mod when;
 
 use cite::literal;
-use query::{asked_for, covers, queried};
+use query::{asked_for, covers, edge, queried};
+
+const SQL: &str = "sql";
+const COUNT_BY: &str = "count_by";
+/// The mark that the tool `sql` sets in a row whose cells are all of the record at its file and line.
+const OF_RECORD: &str = "of_record";
 
 #[derive(Debug, Clone)]
 pub struct Exhibit {
@@ -83,7 +88,7 @@ impl Exhibits {
         let mut corpus = Corpus::default();
         let mut times = Vec::new();
         let citations: Vec<_> =
-            finding.citations.iter().map(|c| self.citation(c, &finding.claim, &mut corpus, &mut times)).collect();
+            finding.citations.iter().map(|c| self.citation(c, finding, &mut corpus, &mut times)).collect();
         let mut faults = Vec::new();
         if citations.iter().any(|c| c.holds) {
             check_time(finding, &times, &mut faults);
@@ -116,7 +121,7 @@ impl Exhibits {
     fn citation(
         &self,
         citation: &Citation,
-        claim: &str,
+        finding: &FindingDraft,
         corpus: &mut Corpus,
         times: &mut Vec<CitedTime>,
     ) -> CitationCheck {
@@ -128,7 +133,7 @@ impl Exhibits {
             sources: Vec::new(),
             chosen: None,
         };
-        match self.examine(citation, claim, corpus, times, &mut check) {
+        match self.examine(citation, finding, corpus, times, &mut check) {
             Ok(note) => {
                 check.holds = true;
                 check.note = note;
@@ -141,7 +146,7 @@ impl Exhibits {
     fn examine(
         &self,
         citation: &Citation,
-        claim: &str,
+        finding: &FindingDraft,
         corpus: &mut Corpus,
         times: &mut Vec<CitedTime>,
         check: &mut CitationCheck,
@@ -156,8 +161,11 @@ impl Exhibits {
             return Err(why);
         }
         match citation {
-            Citation::Literal { quote, .. } if quote.trim().chars().count() < 3 => {
-                Err("expected a quotation of at least three characters".to_owned())
+            Citation::Literal { at, quote, .. }
+                if quote.trim().chars().count() < 3 && !exhibit.is_whole_value(at, quote) =>
+            {
+                Err("expected a quotation of at least three characters, or a whole value at the pointer of its field"
+                    .to_owned())
             }
             Citation::Literal { at, quote, .. } if exhibit.served() => {
                 served::literal(exhibit, at, quote, corpus, times, check)
@@ -168,7 +176,11 @@ impl Exhibits {
                 if exhibit.number(found) != Some(*value) {
                     return Err(format!("the citation says {value}, the result says {}", exhibit.shown(found)));
                 }
-                queried(exhibit, corpus, check)?;
+                if *value == 0 {
+                    let window = finding.time.as_ref().map(|time| [Some(time.at), time.until]).unwrap_or_default();
+                    exhibit.nothing(&finding.claim, window, times)?;
+                }
+                exhibit.counted(at, corpus, times, check)?;
                 corpus.add_number(*value);
                 Ok(exhibit.computed(value))
             }
@@ -178,7 +190,7 @@ impl Exhibits {
                 if text != *value {
                     return Err(format!("the citation says {value:?}, the result says {text:?}"));
                 }
-                queried(exhibit, corpus, check)?;
+                exhibit.counted(at, corpus, times, check)?;
                 corpus.add_value(found);
                 Ok(exhibit.computed(value))
             }
@@ -188,19 +200,7 @@ impl Exhibits {
                     let shown = exhibit.shown(found);
                     return Err(format!("the citation says that nothing is there, the result says {shown}"));
                 }
-                // A search with a limit of 0 returns no records even if it found some, so check the total.
-                let total = exhibit.json.as_ref().and_then(|json| json.get("total")).and_then(Value::as_u64);
-                if let Some(total) = total.filter(|total| *total > 0 && !exhibit.served()) {
-                    return Err(format!("the citation says that nothing is there, the query found {total} records"));
-                }
-                if exhibit.served() {
-                    served::window(exhibit, [*from, *to], times)?;
-                } else {
-                    covers(exhibit, *from, *to)?;
-                    let edges = [*from, *to].into_iter().flatten();
-                    times.extend(edges.map(|at| CitedTime { at, basis: TimeBasis::Record }));
-                }
-                asked_for(exhibit, claim)?;
+                exhibit.nothing(&finding.claim, [*from, *to], times)?;
                 queried(exhibit, corpus, check)?;
                 Ok(exhibit.searched())
             }
@@ -242,6 +242,70 @@ impl Exhibit {
     /// The result comes from an MCP server, so nothing that it says about itself is believed.
     fn served(&self) -> bool {
         tool::server_of(&self.call.tool).is_some()
+    }
+
+    /// Checks that a query that found nothing covers the window, and that the claim is about what it searched for.
+    fn nothing(&self, claim: &str, window: [Option<Timestamp>; 2], times: &mut Vec<CitedTime>) -> Result<(), String> {
+        if self.call.tool == SQL {
+            return Err(
+                "code cannot know what a query in SQL would have found: cite a `search` or a `count_by`".to_owned()
+            );
+        }
+        // A search with a limit of 0 returns no records even if it found some, so check the total.
+        let total = self.json.as_ref().and_then(|json| json.get("total")).and_then(Value::as_u64);
+        if let Some(total) = total.filter(|total| *total > 0 && !self.served()) {
+            return Err(format!("the citation says that nothing is there, the query found {total} records"));
+        }
+        if self.served() {
+            served::window(self, window, times)?;
+        } else {
+            covers(self, window[0], window[1])?;
+            let edges = window.into_iter().flatten();
+            times.extend(edges.map(|at| CitedTime { at, basis: TimeBasis::Record }));
+        }
+        asked_for(self, claim)
+    }
+
+    /// Adds what a number is about: the query, the edges of its window, and the group that the number is of.
+    fn counted(
+        &self,
+        at: &Locator,
+        corpus: &mut Corpus,
+        times: &mut Vec<CitedTime>,
+        check: &mut CitationCheck,
+    ) -> Result<(), String> {
+        queried(self, corpus, check)?;
+        if self.served() {
+            served::asked(self, times);
+            return Ok(());
+        }
+        let edges = ["from", "to"].into_iter().filter_map(|key| edge(self, key));
+        times.extend(edges.map(|at| CitedTime { at, basis: TimeBasis::Aggregation }));
+        if let Locator::Pointer(pointer) = at
+            && let Some(group) = self.group(pointer)
+        {
+            cite::group(group, corpus, times, check);
+        }
+        Ok(())
+    }
+
+    /// True if the quotation is the whole value of a field of one record. An item of a list that an MCP server returned
+    /// is a record.
+    fn is_whole_value(&self, at: &Locator, quote: &str) -> bool {
+        let (Locator::Pointer(pointer), Some(json)) = (at, &self.json) else { return false };
+        let text = match json.pointer(pointer) {
+            Some(Value::String(text)) => text.trim().to_owned(),
+            Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),
+            _ => return false,
+        };
+        let in_record = if self.served() { served::in_item(json, pointer) } else { self.record(pointer).is_some() };
+        in_record && !quote.trim().is_empty() && text == quote.trim()
+    }
+
+    /// The group of a `count_by` around `pointer`.
+    fn group(&self, pointer: &str) -> Option<&Value> {
+        let number = pointer.strip_prefix("/groups/").filter(|_| self.call.tool == COUNT_BY)?.split('/').next()?;
+        self.json.as_ref()?.pointer(&format!("/groups/{number}"))
     }
 
     /// Rejects a citation of a call that only read the result of another call.
@@ -310,9 +374,16 @@ impl Exhibit {
         records.iter().filter_map(row).collect()
     }
 
-    /// The innermost object around `pointer` that has a file and a line, and its pointer.
+    /// The innermost object around `pointer` that has a file and a line, and its pointer. Of `sql` it is a row that the
+    /// tool found to be one record, since a query can name its columns as it likes.
     fn record(&self, pointer: &str) -> Option<(String, &Value)> {
         let json = self.json.as_ref().filter(|_| !self.served())?;
+        if self.call.tool == SQL {
+            let number = pointer.strip_prefix("/rows/")?.split('/').next()?;
+            let path = format!("/rows/{number}");
+            let row = json.pointer(&path).filter(|row| row.get(OF_RECORD) == Some(&Value::Bool(true)))?;
+            return Some((path, row));
+        }
         let mut path = pointer;
         loop {
             let value = json.pointer(path)?;

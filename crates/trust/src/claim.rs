@@ -23,7 +23,7 @@ pub const NOTED: usize = 800;
 /// Lists what `claim` states and `corpus` does not. A duration must lie between two of the cited `times`, or a
 /// record must state it, in any unit.
 pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> {
-    let (names, rest) = quoted(claim);
+    let (names, rest) = quoted(claim, corpus);
     let mut faults: Vec<String> = names
         .iter()
         .filter(|name| !corpus.has_name(name))
@@ -43,7 +43,8 @@ pub fn faults(claim: &str, corpus: &Corpus, times: &[Timestamp]) -> Vec<String> 
             continue;
         }
         let word = word.trim_end_matches(['.', ':', '!', '?', '\'']).trim_start_matches('\'');
-        faults.extend(word_fault(word, ahead.get(1..).unwrap_or_default(), corpus, times));
+        let before = at.checked_sub(1).and_then(|at| words.get(at)).copied().unwrap_or_default();
+        faults.extend(word_fault(word, before, ahead.get(1..).unwrap_or_default(), corpus, times));
         at += 1;
     }
     faults
@@ -78,7 +79,7 @@ fn listed(word: &str) -> Vec<&str> {
     if thousands { vec![word.trim_end_matches(',')] } else { groups }
 }
 
-fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Option<String> {
+fn word_fault(word: &str, before: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) -> Option<String> {
     let next = ahead.first().map_or("", |w| w.trim_end_matches(['.', ':']));
     let stated = |ok: bool, what: &str| (!ok).then(|| format!("{what} {word} does not occur in what is cited"));
     if !word.contains(|c: char| c.is_ascii_digit()) && !word.contains("::") {
@@ -98,21 +99,36 @@ fn word_fault(word: &str, ahead: &[&str], corpus: &Corpus, times: &[Timestamp]) 
     let whole: Option<u64> = digits.chars().filter(char::is_ascii_digit).collect::<String>().parse().ok();
     let whole = whole.filter(|_| decimals == 0 && !digits.contains('.'));
     let as_written = whole.map_or_else(|| corpus.has_token(digits), |n| corpus.has_number(n));
+    let sought = whole.is_some_and(|n| corpus.was_sought(n));
     match unit {
         Some(unit) => {
             let of_query = matches!(unit, amount::Unit::Time(_)) && whole.is_some_and(|n| corpus.was_asked(n));
-            let found = as_written || of_query || amount::is_stated(value, decimals, unit, corpus, times);
+            let found = as_written || sought || of_query || amount::is_stated(value, decimals, unit, corpus, times);
             stated(found, if matches!(unit, amount::Unit::Time(_)) { "the duration" } else { "the amount" })
         }
         // It may be a version.
         None => {
             let whole = whole?;
+            // A number that was searched for is stated, but it is no count.
+            let sought = sought && (names_number(before, corpus) || !is_plural(next));
             match count::counted(ahead) {
-                Some(noun) if as_written => stated(corpus.has_count(whole, noun), "as a count the number"),
-                _ => stated(as_written, "the number"),
+                Some(noun) if as_written && !sought => stated(corpus.has_count(whole, noun), "as a count the number"),
+                Some(_) => stated(as_written || (sought && names_number(before, corpus)), "the number"),
+                None => stated(as_written || sought, "the number"),
             }
         }
     }
+}
+
+/// True if a number after this word is a name, as in `port 445`.
+fn names_number(before: &str, corpus: &Corpus) -> bool {
+    const WORDS: [&str; 9] = ["port", "ports", "id", "ids", "code", "type", "event", "number", "status"];
+    let word = before.trim_end_matches([':', '=']).to_lowercase();
+    WORDS.contains(&word.as_str()) || corpus.has_field(&word)
+}
+
+fn is_plural(word: &str) -> bool {
+    word.len() > 3 && word.ends_with('s') && !word.ends_with("ss") && word.chars().all(char::is_alphabetic)
 }
 
 /// Whether the address occurs in the corpus. None if the word is not an address, with or without port or prefix
@@ -148,13 +164,13 @@ fn is_hash(word: &str) -> bool {
     word.bytes().all(|b| b.is_ascii_hexdigit()) && (word.len() >= 32 || (word.len() >= 7 && mixed))
 }
 
-fn quoted(claim: &str) -> (Vec<String>, String) {
+fn quoted(claim: &str, corpus: &Corpus) -> (Vec<String>, String) {
     let mut names = Vec::new();
     let mut rest = String::new();
     for (i, part) in claim.split('`').enumerate() {
         if i % 2 == 1 {
             names.push(part.to_owned());
-            rest.push(' ');
+            rest.push_str(if corpus.has_field(&part.to_lowercase()) { " id " } else { " " });
         } else {
             rest.push_str(part);
         }

@@ -26,20 +26,13 @@ pub const CAP_SINGLE_SOURCE: f64 = 0.89;
 /// The default threshold for the Timeline.
 pub const TIMELINE_THRESHOLD: f64 = 0.5;
 
-/// The sensors behind the sources. The origin of a source that is not on the roster is unknown, so all such
-/// sources count as one sensor.
-fn sensors<'a>(
-    sources: impl IntoIterator<Item = &'a str>,
-    known: &'a BTreeMap<String, SourceInfo>,
-) -> BTreeSet<Option<&'a str>> {
-    sources.into_iter().map(|source| known.get(source).map(|info| info.sensor.as_str())).collect()
-}
-
-/// Score caps: turns a proposed Review into the valid one, which has every submitted finding.
+/// Score caps: turns a proposed Review into the valid one, which has every submitted finding, and those of `earlier`
+/// rounds whose score rises, because a submitted one supports them from another source.
 pub fn review(
     round: u32,
     draft: ReviewDraft,
     submitted: &[(Finding, Checked)],
+    earlier: &BTreeMap<FindingId, Reviewed>,
     sources: &BTreeMap<String, SourceInfo>,
 ) -> (Review, Vec<Guard>) {
     let mut guards = Vec::new();
@@ -62,15 +55,53 @@ pub fn review(
             judgements.insert(judgement.finding.clone(), judgement);
         }
     }
-    let checks: BTreeMap<&FindingId, &Checked> = submitted.iter().map(|(f, c)| (&f.id, c)).collect();
-    let findings = submitted
+    let mut checks: BTreeMap<&FindingId, &Checked> = earlier.iter().map(|(id, known)| (id, &known.checked)).collect();
+    checks.extend(submitted.iter().map(|(f, c)| (&f.id, c)));
+    let findings: Vec<Reviewed> = submitted
         .iter()
         .map(|(finding, checked)| {
             let judgement = judgements.remove(&finding.id);
             reviewed(finding, checked, judgement, &checks, sources, &mut guards)
         })
         .collect();
-    (Review { round, summary: draft.summary, findings }, guards)
+    let mut all = raised(&findings, earlier, sources, &mut guards);
+    all.extend(findings);
+    (Review { round, summary: draft.summary, findings: all }, guards)
+}
+
+/// The earlier findings that had the cap of a single source, and that a credible new finding supports from another one.
+fn raised(
+    findings: &[Reviewed],
+    earlier: &BTreeMap<FindingId, Reviewed>,
+    sources: &BTreeMap<String, SourceInfo>,
+    guards: &mut Vec<Guard>,
+) -> Vec<Reviewed> {
+    let capped = earlier.values().filter(|old| old.capped_by == [Rule::SingleSource] && old.checked.valid());
+    let capped = capped.filter(|old| !findings.iter().any(|new| new.finding.id == old.finding.id));
+    let supported = capped.filter_map(|old| {
+        let supports = |new: &&Reviewed| {
+            let from = new.checked.sources().into_iter().chain(old.checked.sources());
+            new.corroborated_by.contains(&old.finding.id)
+                && credible(new, Score::clamped(TIMELINE_THRESHOLD))
+                && independent(from, sources)
+        };
+        let by: Vec<FindingId> = findings.iter().filter(supports).map(|new| new.finding.id.clone()).collect();
+        let first = by.first()?;
+        let (score, capped_by) = (old.proposed, Vec::new());
+        let effect = format!("{} raised to {score}: {first} supports it from another source", old.score);
+        guards.push(guard(Rule::Corroborated, old.finding.id.as_str(), effect));
+        let mut corroborated_by = old.corroborated_by.clone();
+        corroborated_by.extend(by);
+        Some(Reviewed { score, label: Credibility::of(score), capped_by, corroborated_by, ..old.clone() })
+    });
+    supported.collect()
+}
+
+/// True if two known sensors are behind the sources. One of unknown origin may be the same as any of the others.
+fn independent<'a>(from: impl IntoIterator<Item = &'a str>, sources: &BTreeMap<String, SourceInfo>) -> bool {
+    let known: BTreeSet<&str> =
+        from.into_iter().filter_map(|source| Some(sources.get(source)?.sensor.as_str())).collect();
+    known.len() > 1
 }
 
 fn reviewed(
@@ -117,8 +148,7 @@ fn reviewed(
         cap(Rule::ClaimNotInEvidence, CAP_UNSUPPORTED, fault.clone());
     }
     let from = supporting.iter().filter_map(|id| checks.get(id)).flat_map(|c| c.sources()).chain(checked.sources());
-    // A source of unknown origin may be the same as any of the others.
-    if sensors(from, sources).iter().flatten().count() < 2 {
+    if !independent(from, sources) {
         cap(Rule::SingleSource, CAP_SINGLE_SOURCE, "all of its evidence comes from one source".into());
     }
     Reviewed {

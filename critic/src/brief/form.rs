@@ -24,7 +24,7 @@ pub(super) struct JudgementForm {
     pub score: f64,
     /// What you checked, what it showed, what keeps the score from being higher.
     pub rationale: String,
-    /// Ids of submitted findings that support it from another source.
+    /// Ids of findings, also of earlier rounds, that support it from another source.
     pub corroborated_by: Vec<String>,
     /// Ids of findings that cannot be true together with it.
     pub contradicted_by: Vec<String>,

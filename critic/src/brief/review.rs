@@ -14,8 +14,8 @@ use super::form::ReviewForm;
 /// Bytes of this round's findings, twice what a thorough round of four Experts needs. Beyond it, quotations are
 /// shortened first, then other texts.
 const FINDINGS: usize = 64 * 1024;
-/// Bytes of contradicted findings from earlier rounds.
-const CONTRADICTED: usize = 12 * 1024;
+/// Bytes of findings from earlier rounds.
+const EARLIER: usize = 12 * 1024;
 /// Characters of each text, and of each quotation and note, longest first.
 const DETAIL: [(usize, usize); 4] = [(1000, 1000), (600, 240), BRIEFLY, (240, 0)];
 const BRIEFLY: (usize, usize) = (400, 80);
@@ -23,8 +23,8 @@ const BRIEFLY: (usize, usize) = (400, 80);
 pub(super) fn sections(view: &ReviewView) -> Vec<Section<'_>> {
     let mut sections =
         vec![channels::journal(2, JOURNAL_READ, &view.journal).cached(), toolsets(&view.toolsets).cached()];
-    if !view.contradicted.is_empty() {
-        sections.push(contradicted(1, &view.contradicted));
+    if !view.earlier.is_empty() {
+        sections.push(earlier(1, &view.earlier));
     }
     sections.extend(view.accounting.as_ref().map(|accounting| channels::acts(1, accounting)));
     sections.push(findings(3, &view.findings));
@@ -39,13 +39,13 @@ fn toolsets(toolsets: &[DomainToolset]) -> Section<'_> {
     Section::fixed(section("toolsets", &toolsets.iter().map(shown).collect()))
 }
 
-fn contradicted(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
-    Section::new(rank, CONTRADICTED, move |limit| {
+fn earlier(rank: u8, findings: &[CheckedFinding]) -> Section<'_> {
+    Section::new(rank, EARLIER, move |limit| {
         let items = findings.iter().map(|f| (0, shown(f, BRIEFLY)));
         let (left, left_out) = channels::kept_values(items, usize::MAX, limit, |missing, all| {
-            format!("contradicted: {missing} of {all}, the oldest")
+            format!("earlier: {missing} of {all}, the oldest")
         });
-        Written { text: section("contradicted", &Value::Array(left)), left_out }
+        Written { text: section("earlier", &Value::Array(left)), left_out }
     })
 }
 
@@ -132,7 +132,7 @@ fn cited(citation: &Citation, quotes: usize) -> Value {
 pub(super) fn judged(view: &ReviewView, form: ReviewForm) -> Result<Answer, Vec<String>> {
     let submitted: BTreeSet<FindingId> = view.findings.iter().map(|f| f.finding.id.clone()).collect();
     let known: BTreeSet<FindingId> =
-        submitted.iter().cloned().chain(view.contradicted.iter().map(|f| f.finding.id.clone())).collect();
+        submitted.iter().cloned().chain(view.earlier.iter().map(|f| f.finding.id.clone())).collect();
     let mut faults = Faults::default();
     let mut seen = BTreeSet::new();
     let mut judgements = Vec::new();

@@ -250,7 +250,7 @@ fn review(state: &State, task: &TaskState, draft: &ReviewDraft) -> Vec<Event> {
     let findings = state.rounds.get(&task.round).map(|r| &r.findings);
     let submitted: Vec<(Finding, Checked)> =
         findings.into_iter().flat_map(|f| f.values()).map(|f| (f.finding.clone(), f.checked.clone())).collect();
-    let (review, guards) = rule::review(task.round, draft.clone(), &submitted, &state.sources());
+    let (review, guards) = rule::review(task.round, draft.clone(), &submitted, &state.known, &state.sources());
     let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
     guards.chain([Event::Reviewed { review }]).collect()
 }

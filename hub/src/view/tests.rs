@@ -93,7 +93,7 @@ fn expert_sees_no_review_no_timeline_no_other_findings() {
 }
 
 #[test]
-fn reviewing_critic_sees_only_this_round() {
+fn reviewing_critic_sees_earlier_findings_only_to_compare() {
     for (task, view) in tasks().iter().filter(|(t, _)| t.view.kind() == TaskKind::Review) {
         let earlier = (1..task.round).map(|round| format!("\"r{round}-"));
         assert!(earlier.clone().all(|id| !view.contains(&id)), "{view}");
@@ -119,7 +119,7 @@ fn contradicting(change_old: impl Fn(&mut FindingDraft), change_new: impl Fn(&mu
         let (id, task) = driver.waiting.pop_first().unwrap();
         if id.as_str() == "r2.review" {
             let View::Review(view) = task.view else { panic!() };
-            return view.contradicted.len();
+            return view.earlier.len();
         }
         let (mut outcome, results) = perform(&task, &honest);
         if let Ok(casebook_protocol::Answer::Investigate(found)) = &mut outcome.result {
@@ -139,6 +139,21 @@ fn critic_sees_earlier_finding_only_if_contradicted() {
     assert_eq!(contradicting(nothing, nothing), 0);
     assert_eq!(contradicting(nothing, exonerates), 1);
     assert_eq!(contradicting(nothing, absent), 1);
+    let says =
+        |claim: &'static str| move |f: &mut FindingDraft| (f.kind, f.claim) = (FindingKind::Absence, claim.into());
+    assert_eq!(contradicting(nothing, says("no process other than `THING1`")), 0, "what an absence excepts is there");
+    let over = |from: &str, to: &str| {
+        let call = casebook_protocol::CallId::new("r2.investigate.network.t1.0").unwrap();
+        let edges = [from, to].map(|edge| Some(edge.parse().unwrap()));
+        let at = casebook_protocol::Locator::Pointer("/total".into());
+        move |f: &mut FindingDraft| {
+            absent(f);
+            let (call, at, [from, to]) = (call.clone(), at.clone(), edges);
+            f.citations = vec![Citation::Absence { call, at, from, to, again: None }];
+        }
+    };
+    assert_eq!(contradicting(nothing, over("1970-01-01T00:00:00Z", "2100-01-01T00:00:00Z")), 1);
+    assert_eq!(contradicting(nothing, over("2100-01-01T00:00:00Z", "2101-01-01T00:00:00Z")), 0, "another window");
     assert_eq!(contradicting(of_host, |f| (exonerates(f), of_host(f)).1), 0, "a shared host does not contradict");
 }
 

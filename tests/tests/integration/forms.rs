@@ -1,14 +1,15 @@
 //! What a capable model does and a scripted one has not done: it writes into the Journal and answers in one turn, and
 //! it corrects what code returns.
 
-use casebook_protocol::{Budget, Report, Rule, TaskKind};
+use casebook_protocol::{Budget, FindingId, FindingKind, Report, Rule, TaskKind};
 use casebook_tests::lab::{FORMS, Lab};
 use casebook_tests::model::brain::Brain;
-use casebook_tests::model::invariants::SUBMIT;
 use casebook_tests::model::play::{Play, Reply, Script};
 use casebook_tests::model::{Request, prompt};
 use casebook_tests::run::demo;
 use serde_json::{Value, json};
+
+const SUBMIT: &str = "submit";
 
 fn brain() -> Brain {
     Brain { rounds: 2, journal: 2, ..Brain::default() }
@@ -94,6 +95,9 @@ impl Script for Sloppy {
         let told = String::from_utf8_lossy(&request.bytes).contains("Code has checked your findings");
         let mut answer: Value = serde_json::from_str(object(&mut reply)).unwrap();
         let findings = answer["findings"].as_array_mut().unwrap();
+        if findings.first().is_none_or(|first| first["kind"] != "occurrence") {
+            return Play::Reply(reply);
+        }
         if !told || !self.corrects {
             spoil(&mut findings[0], self.slip);
         }
@@ -105,6 +109,12 @@ impl Script for Sloppy {
 
 fn claims(report: &Report) -> Vec<&str> {
     report.findings.iter().map(|f| f.finding.draft.claim.as_str()).collect()
+}
+
+/// Whether the Expert of the task of this finding makes the mistake in it.
+fn slips(honest: &Report, id: &FindingId) -> bool {
+    let same = honest.findings.iter().find(|f| f.finding.id == *id).unwrap();
+    id.as_str().ends_with("-1") && same.finding.draft.kind == FindingKind::Occurrence
 }
 
 fn experts(report: &Report) -> impl Iterator<Item = &casebook_protocol::report::TaskUsage> {
@@ -120,9 +130,13 @@ fn a_faulty_finding_is_returned_once_and_its_correction_counts() {
             let (_, report) = investigated(Sloppy { brain: brain(), slip, corrects: true }, form);
             assert_eq!(claims(&report), claims(&honest), "{form:?} {slip:?}");
             assert!(report.findings.iter().all(|f| f.citations.iter().all(|c| c.holds)), "{form:?} {slip:?}");
+            let ids = || honest.findings.iter().map(|f| &f.finding.id);
+            let corrected: u32 = experts(&report).map(|task| task.corrected).sum();
+            assert_eq!(corrected as usize, ids().filter(|id| slips(&honest, id)).count(), "{form:?} {slip:?}");
+            assert!(corrected >= 4, "too few");
             for (task, before) in experts(&report).zip(experts(&honest)) {
-                assert_eq!(task.corrected, 1, "{form:?} {slip:?}");
-                assert_eq!(task.usage.model_calls, before.usage.model_calls + 1, "{form:?} {slip:?}: told once");
+                let calls = before.usage.model_calls + u64::from(task.corrected);
+                assert_eq!(task.usage.model_calls, calls, "{form:?} {slip:?}: each is told once");
             }
         }
     }
@@ -138,7 +152,7 @@ fn what_stays_faulty_is_capped_and_the_rest_of_the_answer_stands() {
             assert!(experts(&report).all(|task| task.corrected == 0), "{form:?} {slip:?}");
             for found in &report.findings {
                 let (draft, score) = (&found.finding.draft, found.score.unwrap().get());
-                let first = found.finding.id.as_str().ends_with("-1");
+                let first = slips(&honest, &found.finding.id);
                 let kept = if first && slip != Slip::Time { score <= 0.29 } else { score >= 0.5 };
                 assert!(kept, "{form:?} {slip:?}: {} {score}", found.finding.id);
                 assert!(!(first && slip == Slip::Time) || draft.time.is_none(), "{form:?}: the false time is dropped");

@@ -192,7 +192,7 @@ impl Story {
             accounting: None,
             journal: self.journal.clone(),
             findings: findings(round),
-            contradicted: vec![],
+            earlier: vec![],
             toolsets: DOMAINS.iter().map(|n| DomainToolset { domain: domain(n), toolset: toolset.clone() }).collect(),
         };
         self.ask(&CriticBrief, round, None, View::Review(Box::new(view)), 5, 2000);

@@ -194,7 +194,7 @@ fn given(case: &Case<'_>, span: &Span, view: &[u8]) -> Markup {
                 }
                 View::Review(view) => {
                     (count(view.findings.len(), "findings to score"))
-                    (count(view.contradicted.len(), "earlier findings that one contradicts"))
+                    (count(view.earlier.len(), "earlier findings to compare with"))
                     (count(view.journal.len(), "Journal entries"))
                 }
                 View::Timeline(view) => {

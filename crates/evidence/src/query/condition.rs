@@ -164,6 +164,12 @@ pub(crate) fn may_have<'p>(mut paths: impl Iterator<Item = &'p str>, wanted: &st
     })
 }
 
+/// True if `wanted` is this path or the end of it. List positions may be omitted.
+pub(crate) fn is_named(path: &str, wanted: &str) -> bool {
+    let (path, wanted) = (without(path).to_ascii_lowercase(), without(wanted).to_ascii_lowercase());
+    path.strip_suffix(&wanted).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+}
+
 /// True if `fields` has exactly this name, so that no other path counts. Packed fields have paths of at least
 /// two parts.
 pub(crate) fn is_settled(fields: &[(String, String)], wanted: &str) -> bool {

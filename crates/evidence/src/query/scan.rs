@@ -8,7 +8,7 @@ use crate::index::{self, ENTRY, Entry};
 use crate::readings::{Term, Terms, holds, may_hold};
 use crate::{ReadError, Source};
 
-use super::condition::{Condition, is_settled, may_be, may_have};
+use super::condition::{Condition, is_named, is_settled, may_be, may_have};
 
 /// Bytes that one query may read. The answer says if the limit was reached.
 const SCAN_MAX: u64 = 8 << 30;
@@ -110,6 +110,11 @@ pub(crate) fn scan(
 /// Whether any record of the source may have the field.
 pub(crate) fn has_field(source: &Source, field: &str) -> bool {
     source.more_fields || may_have(source.fields.iter().map(|f| f.name.as_str()), field)
+}
+
+/// Whether a record of the source has the field, as far as its profile knows.
+pub(crate) fn names_field(source: &Source, field: &str) -> bool {
+    source.more_fields || source.fields.iter().any(|known| is_named(&known.name, field))
 }
 
 struct Look<'a> {

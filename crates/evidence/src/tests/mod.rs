@@ -78,7 +78,7 @@ fn accounted(catalog: &Catalog, evidence: &Path) {
         let tools = EvidenceTools::new(Arc::new(reopened(catalog)), std::slice::from_ref(&source.id));
         let columns = r#"{"query":"SELECT count(*), count(DISTINCT line), count(time) FROM records"}"#;
         let counts: Value = serde_json::from_str(&tools.call("sql", columns).unwrap()).unwrap();
-        let count = |n: usize| counts["rows"][0][n].as_u64().unwrap();
+        let count = |n: usize| counts["rows"][0][counts["columns"][n].as_str().unwrap()].as_u64().unwrap();
         assert_eq!(count(0), source.records, "{}", source.file);
         assert_eq!(count(2), source.records - source.untimed, "{}", source.file);
         assert!(source.malformed + source.oversize <= 2 * source.records);

@@ -95,7 +95,7 @@ fn counting_by_field_source_and_period() {
     assert_eq!(
         counts["groups"][0],
         serde_json::json!({"value":"C:\\Windows\\p0.exe","count":17,
-        "first_time":"2024-01-01T00:00:00Z","last_time":"2024-01-01T00:00:48Z","example":{"file":"proc.ndjson","line":1}})
+        "first_time":"2024-01-01T00:00:00Z","last_time":"2024-01-01T00:00:48Z","example":{"source":"proc","file":"proc.ndjson","line":1}})
     );
     assert_eq!((&counts["distinct"], &counts["missing"]), (&Value::from(3), &Value::from(0)));
     assert_eq!(call(&tools, "count_by", r#"{"field":"Image"}"#)["missing"], 13);
@@ -129,22 +129,50 @@ fn sql_reads_the_records_of_its_own_sources() {
     let value = |query: &str| serde_json::from_str::<Value>(&rows(query).unwrap()).unwrap()["rows"].clone();
     assert_eq!(
         value("SELECT count(*), min(time), max(line) FROM records"),
-        serde_json::json!([[50, "2024-01-01T00:00:00Z", 50]])
+        serde_json::json!([{"count(*)": 50, "min(time)": "2024-01-01T00:00:00Z", "max(line)": 50}])
     );
     assert_eq!(
-        value("SELECT file, line, field(id,'pid') FROM records WHERE raw LIKE '%run 7%'"),
-        serde_json::json!([["proc.ndjson", 8, "7"]])
+        value("SELECT file, line, field(id,'pid') AS pid FROM records WHERE raw LIKE '%run 7%'"),
+        serde_json::json!([{"file": "proc.ndjson", "line": 8, "pid": "7", "of_record": true, "source": "proc",
+            "time": "2024-01-01T00:00:07Z", "time_basis": "record", "time_field": "time", "precision": "second"}])
     );
-    assert_eq!(value("SELECT DISTINCT source, time_basis FROM records"), serde_json::json!([["proc", "record"]]));
+    assert_eq!(
+        value("SELECT DISTINCT source, time_basis FROM records"),
+        serde_json::json!([{"source": "proc", "time_basis": "record"}])
+    );
     // Ids of the other sources exist, but are not to be had.
     assert_eq!(
         value(
-            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<13) SELECT count(field(i,'uid')) FROM n"
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<13) SELECT count(field(i,'pid')) AS n FROM n"
         ),
-        serde_json::json!([[0]])
+        serde_json::json!([{"n": 0}])
     );
     let cut = rows("SELECT raw FROM records").map(|a| a.contains("\"truncated\":false")).unwrap();
     assert!(cut);
+}
+
+#[test]
+fn row_of_sql_is_marked_only_if_all_of_it_is_of_its_record() {
+    let folder = sample();
+    let tools = folder.tools();
+    let check = |columns: &str, marked: bool| {
+        let query = format!("SELECT {columns} FROM records WHERE raw LIKE '%run 7%'");
+        let row = call(&tools, "sql", &serde_json::json!({ "query": query }).to_string())["rows"][0].clone();
+        assert_eq!(row.get("of_record").is_some(), marked, "{columns}: {row}");
+    };
+    check("file, line", true);
+    check("*", true);
+    check("file, line, nth, field(id,'pid') AS other", true);
+    check("file, line, field(id,'cmdline'), time_basis", true);
+    check("line, raw", false);
+    check("file, line, 'evil.exe' AS Image", false);
+    check("file, line, count(*) + 700 AS n", false);
+    check("file, 9 AS line, raw", false);
+    check("file, line, 'run' AS cmdline", false);
+    check("file, line, '2024-01-01T00:00:09Z' AS time", false);
+    check("'net/conn.log' AS file, line, field(id,'pid')", false);
+    let twice = call(&tools, "sql", r#"{"query":"SELECT line, line, line FROM records WHERE line = 50"}"#);
+    assert_eq!(twice["rows"][0], serde_json::json!({"line": 50, "line_2": 50, "line_3": 50}));
 }
 
 #[test]
@@ -173,7 +201,10 @@ fn hidden_source_is_in_no_answer() {
     assert!(!tools.toolset().about.contains("proc"));
     let none = EvidenceTools::new(Arc::new(folder.open()), &[]);
     assert_eq!(call(&none, "search", "{}")["total"], 0);
-    assert_eq!(call(&none, "sql", r#"{"query":"SELECT count(*) FROM records"}"#)["rows"], serde_json::json!([[0]]));
+    assert_eq!(
+        call(&none, "sql", r#"{"query":"SELECT count(*) FROM records"}"#)["rows"],
+        serde_json::json!([{"count(*)": 0}])
+    );
 }
 
 #[test]

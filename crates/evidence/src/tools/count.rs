@@ -56,6 +56,7 @@ impl EvidenceTools {
         let top = usize::try_from(args.number("top", 1, 1_000)?.unwrap_or(20)).unwrap_or(20);
         let mut counted = Counted::default();
         let needed = if let By::Field(field) = by { Some(field) } else { None };
+        needed.map_or(Ok(()), |field| self.known_field(&filter.sources, field)).or_else(|why| args.fail(&why))?;
         let rest = self.count_missing(&filter, needed, &mut counted)?;
         let scanned = scan(&self.catalog, &rest, needed, &mut |hit| {
             counted.total += 1;
@@ -107,7 +108,11 @@ impl EvidenceTools {
                     "count": group.count,
                     "first_time": group.first.map(stamp),
                     "last_time": group.last.map(stamp),
-                    "example": { "file": source.map(|s| s.file.as_str()), "line": group.example.line },
+                    "example": {
+                        "source": source.map(|s| s.id.as_str()),
+                        "file": source.map(|s| s.file.as_str()),
+                        "line": group.example.line,
+                    },
                 })
             })
             .collect();

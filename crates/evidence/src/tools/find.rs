@@ -1,13 +1,15 @@
-use casebook_protocol::Timestamp;
+use casebook_protocol::{Timestamp, one_line};
 use serde_json::{Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
 use super::shown::{Shown, records};
 use crate::index::Entry;
-use crate::query::{Filter, Order, Page, page};
+use crate::query::{Filter, Order, Page, names_field, page};
 use crate::readings::Terms;
 
+/// Names in an error about a field.
+const NEAREST: usize = 5;
 const SECOND: i64 = 1_000_000_000;
 const TERMS_MAX: usize = 500;
 /// In bytes.
@@ -33,13 +35,33 @@ impl EvidenceTools {
         {
             return args.fail("`from` is later than `to`");
         }
-        Ok(Filter {
-            sources: self.sources(args)?,
-            terms: Terms::new(&terms, any),
-            conditions: args.conditions()?,
-            from,
-            to,
-        })
+        let (sources, conditions) = (self.sources(args)?, args.conditions()?);
+        let known = conditions.iter().try_for_each(|condition| self.known_field(&sources, condition.field()));
+        known.or_else(|why| args.fail(&why))?;
+        Ok(Filter { sources, terms: Terms::new(&terms, any), conditions, from, to })
+    }
+
+    /// An error with the nearest names if no record of the sources has the field. A total of 0 would look like evidence.
+    pub(super) fn known_field(&self, sources: &[usize], field: &str) -> Result<(), String> {
+        let of = || sources.iter().filter_map(|place| self.catalog.sources().get(*place));
+        if sources.is_empty() || of().any(|source| names_field(source, field)) {
+            return Ok(());
+        }
+        let plain = |text: &str| text.chars().take(64).collect::<String>().to_lowercase();
+        let (wanted, last) = (plain(field), |name: &str| plain(name.rsplit('.').next().unwrap_or_default()));
+        let mut near: Vec<(usize, &str)> = of()
+            .flat_map(|source| &source.fields)
+            .map(|known| {
+                let whole = strsim::osa_distance(&wanted, &plain(&known.name));
+                (whole.min(strsim::osa_distance(&last(field), &last(&known.name))), known.name.as_str())
+            })
+            .collect();
+        near.sort_unstable();
+        near.dedup_by_key(|(_, name)| *name);
+        let near: Vec<String> = near.into_iter().take(NEAREST).map(|(_, name)| one_line(name, 80)).collect();
+        let advice =
+            if near.is_empty() { "they have no fields".to_owned() } else { format!("nearest: {}", near.join(", ")) };
+        Err(format!("no record of the searched sources has a field {field:?}; {advice}"))
     }
 
     pub(super) fn search(&self, args: &Args) -> Result<Value, String> {

@@ -27,7 +27,7 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
         "Finds records. `terms` are texts that a record must contain (all of them, or any with mode=any), in any \
          case, exactly as characters: no wildcards, no stemming; a term is also found where the record has it escaped \
          in JSON, XML or CSV, or in hexadecimal in audit logs. `where` adds conditions on fields; a field is a path \
-         such as `a.b.c` or the end of one, in any case; values compare in any case; `gt` and `lt` compare numbers and \
+         such as `a.b.c` or the end of one, in any case, and one that no record has is an error; values compare in any case; `gt` and `lt` compare numbers and \
          times; `ne` needs the field to be present. `from` and `to` are inclusive and apply to the record's `time` \
          (records without a time are then left out). Returns the total, the window and sources that were searched, \
          and the records with file, line, time and text: cite these; with mode=any also `by_term`, how many hold each term \
@@ -38,7 +38,7 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
     (
         "count_by",
         "Counts records by the values of a field, for the same selection as `search`: the most frequent values, each \
-         with its count, first and last time and one example place. `missing` counts records without the field. A \
+         with its count, first and last time and one example place: cite a group as `/groups/N`. `missing` counts records without the field. A \
          record with several values of the field counts once for each. Instead of a field: `$source`, `$minute`, \
          `$hour`, `$day`.",
         r#"{"type":"object","properties":{"field":{"type":"string"},"terms":{"type":"array","items":{"type":"string","minLength":1},"maxItems":500},"mode":{"enum":["all","any"],"default":"all"},"where":{"type":"array","maxItems":20,"items":{"type":"object","properties":{"field":{"type":"string"},"op":{"enum":["eq","ne","contains","starts_with","ends_with","gt","lt","exists","regex"],"default":"eq"},"value":{"type":["string","number","boolean"]}},"required":["field"],"additionalProperties":false}},"from":{"type":"string","format":"date-time"},"to":{"type":"string","format":"date-time"},"sources":{"type":"array","items":{"type":"string"}},"top":{"type":"integer","minimum":1,"maximum":1000,"default":20}},"required":["field"],"additionalProperties":false}"#,
@@ -60,8 +60,9 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
         "Runs one read-only SELECT (SQLite) over the view records(id, source, file, line, nth, time, time_ns, \
          time_basis, raw): `time` is RFC 3339 in UTC, `time_ns` nanoseconds since 1970. The function \
          field(id, 'name') gives a field's first value. Reading `raw` or a field reads the file for each row, and a \
-         query is stopped after five seconds: narrow down by source, line or time_ns first. Select file and line \
-         where the rows are to be cited.",
+         query is stopped after five seconds: narrow down by source, line or time_ns first. Select file and line, \
+         and columns and fields as they are, where a row is to be quoted: it then has `of_record`. A number is cited as \
+         `count` or `aggregate`. Finding nothing by SQL is no evidence of an absence.",
         r#"{"type":"object","properties":{"query":{"type":"string"},"limit":{"type":"integer","minimum":1,"maximum":5000,"default":200}},"required":["query"],"additionalProperties":false}"#,
     ),
 ];

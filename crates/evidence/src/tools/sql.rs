@@ -1,6 +1,7 @@
 //! Read-only SQL over the visible records.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rusqlite::functions::FunctionFlags;
@@ -8,12 +9,12 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::EvidenceTools;
 use super::args::Args;
 use super::find::{put, stamp};
-use super::shown::basis;
+use super::shown::{Shown, basis};
 use crate::catalog::{Catalog, kept};
 use crate::index::{self, ENTRY};
 use crate::profile::cut;
@@ -21,6 +22,10 @@ use crate::query::values;
 
 pub(super) const SQL: &[&str] = &["query", "limit"];
 
+/// The mark of a row that is one record. The check of citations relies on it.
+const OF_RECORD: &str = "of_record";
+/// Later rows get no mark.
+const MARKED_MAX: usize = 500;
 const TIME_MAX: Duration = Duration::from_secs(5);
 const BYTES_MAX: usize = 900 << 10;
 const CELL_MAX: usize = 16 << 10;
@@ -36,7 +41,71 @@ impl EvidenceTools {
         if statement.is_explain() != 0 || !statement.readonly() {
             return args.fail("only SELECT is allowed");
         }
-        rows(&mut statement, limit).map_err(|e| explain(&e))
+        if statement.column_names().any(|name| name == OF_RECORD) {
+            return args.fail(&format!("a column cannot have the name {OF_RECORD}"));
+        }
+        self.rows(&mut statement, limit).map_err(|e| explain(&e))
+    }
+
+    fn rows(&self, statement: &mut Statement<'_>, limit: usize) -> rusqlite::Result<Value> {
+        let columns = distinct(statement.column_names());
+        let (mut found, mut size, mut truncated) = (Vec::new(), 0, None);
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if found.len() >= limit {
+                truncated = Some(format!("there are more than {limit} rows"));
+                break;
+            }
+            let cells = columns.iter().enumerate().map(|(i, name)| Ok((name.clone(), cell(row.get_ref(i)?))));
+            let mut cells = cells.collect::<rusqlite::Result<Map<String, Value>>>()?;
+            if found.len() < MARKED_MAX {
+                self.mark(&mut cells);
+            }
+            size += Value::Object(cells.clone()).to_string().len();
+            if size > BYTES_MAX {
+                truncated = Some(format!("the answer would be too large after {} rows", found.len()));
+                break;
+            }
+            found.push(cells);
+        }
+        let mut answer = json!({ "columns": columns, "rows": found, "truncated": truncated.is_some() });
+        if let Some(why) = truncated {
+            put(&mut answer, "why", json!(why));
+        }
+        Ok(answer)
+    }
+
+    /// Marks a row whose cells are all of the record at its `file` and `line`, and adds its source and time. Any other
+    /// row may say what the query made up.
+    fn mark(&self, cells: &mut Map<String, Value>) -> Option<()> {
+        let number = |key: &str| cells.get(key).and_then(Value::as_u64);
+        let (file, line, nth) = (cells.get("file")?.as_str()?, number("line")?, number("nth").unwrap_or(1));
+        self.catalog.source_of(file).filter(|place| self.visible.contains(place))?;
+        let entry = self.catalog.find(file, line, u32::try_from(nth).ok()?).ok()?;
+        let record = self.catalog.record_of(&entry, self.catalog.bytes(&entry, 0, kept(&entry)).ok()?);
+        let (text, fields) = (record.text(), record.fields());
+        let shown = serde_json::to_value(Shown::new(&record, false)).ok()?;
+        let is_of = |(name, cell): (&String, &Value)| match name.as_str() {
+            "source" | "file" | "line" | "time" | "time_basis" => shown.get(name) == Some(cell),
+            "raw" => cell.as_str() == Some(cut(&text, CELL_MAX)),
+            "id" => cell.as_u64() == Some(record.id),
+            "nth" => cell.as_u64() == Some(u64::from(record.nth)),
+            "time_ns" => cell.as_i64() == entry.time,
+            _ => cell.is_null() || fields.iter().any(|(_, value)| cut(value, CELL_MAX) == plain(cell)),
+        };
+        if !cells.iter().all(is_of) {
+            return None;
+        }
+        for key in ["source", "time", "time_basis", "time_field", "precision", "nth"] {
+            if let Some(value) = shown.get(key) {
+                cells.entry(key).or_insert_with(|| value.clone());
+            }
+        }
+        if text.len() > CELL_MAX && cells.contains_key("raw") {
+            cells.insert("raw_cut".to_owned(), json!(true));
+        }
+        cells.insert(OF_RECORD.to_owned(), json!(true));
+        Some(())
     }
 
     /// A connection that can only read the view `records` of visible records.
@@ -80,12 +149,19 @@ impl EvidenceTools {
         db.create_scalar_function("rfc3339", 1, flags, |context| Ok(context.get::<Option<i64>>(0)?.map(stamp)))?;
         db.create_scalar_function("basis_name", 1, flags, |context| Ok(basis(index::basis_of(context.get(0)?))))?;
         let reader = Reader { catalog: Arc::clone(&self.catalog), visible: Arc::clone(&self.visible) };
-        let fields = reader.clone();
+        let (fields, tools, known) = (reader.clone(), self.clone(), Mutex::new(BTreeSet::new()));
         db.create_scalar_function("raw_text", 1, flags, move |context| {
             Ok(reader.record(context.get(0)?)?.map(|record| record.text()))
         })?;
         db.create_scalar_function("field", 2, flags, move |context| {
             let name: String = context.get(1)?;
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if !known.contains(&name) {
+                let failed = |why: String| rusqlite::Error::UserFunctionError(why.into());
+                tools.known_field(&tools.visible, &name).map_err(failed)?;
+                known.insert(name.clone());
+            }
+            drop(known);
             let record = fields.record(context.get(0)?)?;
             Ok(record.and_then(|r| values(&r.fields(), &name).first().map(|v| (*v).to_owned())))
         })?;
@@ -159,29 +235,18 @@ fn explain(error: &rusqlite::Error) -> String {
     )
 }
 
-fn rows(statement: &mut Statement<'_>, limit: usize) -> rusqlite::Result<Value> {
-    let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-    let (mut found, mut size, mut truncated) = (Vec::new(), 0, None);
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        if found.len() >= limit {
-            truncated = Some(format!("there are more than {limit} rows"));
-            break;
-        }
-        let cells = (0..columns.len()).map(|i| row.get_ref(i).map(cell)).collect::<rusqlite::Result<Vec<_>>>()?;
-        let cells = Value::Array(cells);
-        size += cells.to_string().len();
-        if size > BYTES_MAX {
-            truncated = Some(format!("the answer would be too large after {} rows", found.len()));
-            break;
-        }
-        found.push(cells);
+/// The names of the columns; a name that occurs again gets a number.
+fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for name in names {
+        let new = (2..).map(|n| format!("{name}_{n}")).find(|new| !all.contains(new));
+        all.push(new.filter(|_| all.iter().any(|known| known == name)).unwrap_or_else(|| name.to_owned()));
     }
-    let mut answer = json!({ "columns": columns, "rows": found, "truncated": truncated.is_some() });
-    if let Some(why) = truncated {
-        put(&mut answer, "why", json!(why));
-    }
-    Ok(answer)
+    all
+}
+
+fn plain(cell: &Value) -> String {
+    cell.as_str().map_or_else(|| cell.to_string(), str::to_owned)
 }
 
 fn cell(value: ValueRef<'_>) -> Value {

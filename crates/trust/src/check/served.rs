@@ -185,9 +185,7 @@ pub(super) fn window(
     times: &mut Vec<CitedTime>,
 ) -> Result<(), String> {
     let mut asked = Vec::new();
-    if let Ok(arguments) = serde_json::from_str::<Value>(&exhibit.call.arguments) {
-        when::of_record(&arguments, &mut asked);
-    }
+    self::asked(exhibit, &mut asked);
     let named = |edge: &Timestamp| asked.iter().any(|t| t.at == *edge);
     let [from, to] = edges;
     let (first, last) = (asked.iter().map(|t| t.at).min(), asked.iter().map(|t| t.at).max());
@@ -205,6 +203,21 @@ pub(super) fn window(
     let edges = [from, to].into_iter().flatten().filter(named);
     times.extend(edges.map(|at| CitedTime { at, basis: casebook_protocol::TimeBasis::Inferred }));
     Ok(())
+}
+
+/// Adds the times in the arguments of the call.
+pub(super) fn asked(exhibit: &Exhibit, times: &mut Vec<CitedTime>) {
+    let mut asked = Vec::new();
+    if let Ok(arguments) = serde_json::from_str::<Value>(&exhibit.call.arguments) {
+        when::of_record(&arguments, &mut asked);
+    }
+    times.extend(asked.into_iter().map(|time| CitedTime { basis: casebook_protocol::TimeBasis::Inferred, ..time }));
+}
+
+/// True if `pointer` leads into an item of a list of objects.
+pub(super) fn in_item(json: &Value, pointer: &str) -> bool {
+    let above = pointer.match_indices('/').filter_map(|(at, _)| pointer.get(..at));
+    above.filter_map(|path| json.pointer(path)).any(lists_records)
 }
 
 #[cfg(test)]

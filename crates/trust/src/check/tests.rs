@@ -68,13 +68,17 @@ fn finding(text: &str) -> FindingDraft {
             "claim" => finding.claim = said.into(),
             "again" => again = Some(id(said)),
             "user" => finding.entities.push(Entity { kind: EntityKind::User, value: said.into() }),
-            "occurred" => {
-                let [at, basis, precision] = said.split(' ').collect::<Vec<_>>()[..] else { panic!("{said}") };
+            "occurred" | "period" => {
+                let (at, until, basis, precision) = match said.split(' ').collect::<Vec<_>>()[..] {
+                    [at, basis, precision] => (at, None, basis, precision),
+                    [at, until, basis, precision] => (at, Some(until.parse().unwrap()), basis, precision),
+                    _ => panic!("{said}"),
+                };
                 let basis = serde_json::from_value(basis.into()).unwrap();
                 let precision: Precision = serde_json::from_value(precision.into()).unwrap();
-                finding.kind = FindingKind::Occurrence;
+                finding.kind = if what == "period" { FindingKind::Aggregate } else { FindingKind::Occurrence };
                 let field = String::new();
-                finding.time = Some(EventTime { at: at.parse().unwrap(), until: None, precision, basis, field });
+                finding.time = Some(EventTime { at: at.parse().unwrap(), until, precision, basis, field });
             }
             _ => panic!("{part}"),
         }

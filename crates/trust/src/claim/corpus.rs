@@ -11,7 +11,11 @@ pub struct Corpus {
     exact: Vec<String>,
     lower: Vec<String>,
     numbers: BTreeSet<u64>,
-    /// Numbers from the query. The evidence need not state them.
+    /// Texts of the query, in lower case. A claim may name them, but they count nothing.
+    queried: Vec<String>,
+    /// The last parts of the fields in the conditions of the query, in lower case.
+    fields: BTreeSet<String>,
+    /// Other numbers of the query, such as its limit.
     asked: BTreeSet<u64>,
     /// Numbers, each with the last part of its key in lower case.
     amounts: Vec<(String, f64)>,
@@ -29,16 +33,36 @@ impl Corpus {
         self.add_nested(value, "", 3);
     }
 
-    /// Adds the arguments of a query. A claim may name its texts, because they were searched for. Its numbers
-    /// are not results.
+    /// Adds the arguments of a query. A claim may name its texts and the numbers of its conditions, because they were
+    /// searched for. They are not results.
     pub fn add_query(&mut self, arguments: &Value) {
         match arguments {
             Value::Number(number) => self.asked.extend(number.as_u64()),
             Value::Array(items) => items.iter().for_each(|item| self.add_query(item)),
-            Value::Object(map) => map.values().for_each(|item| self.add_query(item)),
-            Value::String(text) => self.add_text(text),
+            Value::Object(map) => map.iter().for_each(|(key, item)| match item {
+                Value::Number(number) if key == "value" => self.queried.push(number.to_string()),
+                Value::String(field) if key == "field" => {
+                    self.fields.extend(field.rsplit('.').next().map(str::to_lowercase));
+                    self.add_query(&Value::from([field.as_str()].as_slice()));
+                }
+                item => self.add_query(item),
+            }),
+            Value::String(text) => {
+                self.queried.push(squeeze(&text.to_lowercase()));
+                self.exact.push(text.clone());
+            }
             Value::Bool(_) | Value::Null => {}
         }
+    }
+
+    /// True for the last part of a field in a condition of the query, in lower case.
+    pub(super) fn has_field(&self, name: &str) -> bool {
+        self.fields.contains(name)
+    }
+
+    /// The texts of the evidence and of the query, in lower case.
+    fn texts(&self) -> impl Iterator<Item = &String> {
+        self.lower.iter().chain(&self.queried)
     }
 
     fn add_nested(&mut self, value: &Value, key: &str, depth: u8) {
@@ -82,6 +106,8 @@ impl Corpus {
         self.exact.extend(other.exact);
         self.lower.extend(other.lower);
         self.numbers.extend(other.numbers);
+        self.queried.extend(other.queried);
+        self.fields.extend(other.fields);
         self.asked.extend(other.asked);
         self.amounts.extend(other.amounts);
     }
@@ -115,18 +141,18 @@ impl Corpus {
     pub fn has_name(&self, name: &str) -> bool {
         if let Some(beginning) = name.strip_suffix('…') {
             let beginning = squeeze(&beginning.to_lowercase());
-            return beginning.len() >= 3 && self.lower.iter().any(|text| text.contains(&beginning));
+            return beginning.len() >= 3 && self.texts().any(|text| text.contains(&beginning));
         }
         if let Ok(address) = name.parse::<IpAddr>() {
             return self.has_address(address);
         }
         let name = squeeze(&name.to_lowercase());
-        !name.is_empty() && self.lower.iter().any(|text| holds_token(text, &name, false))
+        !name.is_empty() && self.texts().any(|text| holds_token(text, &name, false))
     }
 
     pub(super) fn has_token(&self, token: &str) -> bool {
         let token = token.to_lowercase();
-        self.lower.iter().any(|text| holds_token(text, &token, true))
+        self.texts().any(|text| holds_token(text, &token, true))
     }
 
     /// True if the address occurs in any notation, with or without a port.
@@ -138,7 +164,7 @@ impl Corpus {
     /// Every address that is not part of something longer.
     pub(super) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '_' | '-');
-        let words = self.lower.iter().flat_map(move |text| text.split(move |c: char| !part(c)));
+        let words = self.texts().flat_map(move |text| text.split(move |c: char| !part(c)));
         words.filter(|w| w.len() >= 2 && w.contains(['.', ':'])).filter_map(|word| {
             let word = word.trim_matches(['.', '-']);
             let without_port = || word.rsplit_once(':').and_then(|(host, _)| host.parse().ok());
@@ -150,7 +176,7 @@ impl Corpus {
     /// A hash, or at least its first seven digits.
     pub(super) fn has_hash(&self, hash: &str) -> bool {
         let hash = hash.to_lowercase();
-        self.lower.iter().any(|text| {
+        self.texts().any(|text| {
             text.match_indices(&hash).any(|(at, _)| {
                 let before = text.get(..at).and_then(|t| t.chars().next_back());
                 let after = text.get(at + hash.len()..).and_then(|t| t.chars().next());
@@ -174,6 +200,12 @@ impl Corpus {
             || self.lower.iter().any(|text| text == &digits || super::count::says(text, &digits, noun))
     }
 
+    /// True if a text or a condition of the query has the number.
+    pub(super) fn was_sought(&self, number: u64) -> bool {
+        let digits = number.to_string();
+        self.queried.iter().any(|text| super::amount::occurs_alone(text, &digits))
+    }
+
     pub(super) fn was_asked(&self, number: u64) -> bool {
         self.asked.contains(&number)
     }
@@ -186,7 +218,7 @@ impl Corpus {
     /// True if the clock time occurs as written. The text may be more exact.
     pub(super) fn has_clock(&self, clock: &str) -> bool {
         let clock = clock.to_lowercase();
-        self.lower.iter().any(|text| {
+        self.texts().any(|text| {
             text.match_indices(&clock).any(|(at, _)| {
                 let head = text.get(..at).unwrap_or_default();
                 let before = head.chars().next_back();

@@ -6,7 +6,8 @@ use super::amount;
 /// Each noun, without the plural `s`, with the words for it in records of any product.
 const NOUNS: &[&str] = &["time", "record", "event", "entrie", "line", "hit", "matche", "attempt", "occurrence", "trie"];
 /// Words that may come between the number and the noun.
-const BETWEEN: &[&str] = &["failed", "successful", "such", "more", "further", "matching", "cited", "log", "login"];
+const BETWEEN: &[&str] =
+    &["failed", "successful", "such", "more", "further", "matching", "cited", "log", "login", "id"];
 /// If one of these is beside a number in a record, the number is a count.
 const COUNTS: &[&str] = &["count", "total", "repeat", "repeated"];
 /// Characters between a number and its noun, at most.

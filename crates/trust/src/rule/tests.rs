@@ -108,7 +108,7 @@ fn judged(all: &[(Finding, Checked)], score: f64) -> ReviewDraft {
 
 fn reviewed_one(shape: &Shape, score: f64) -> Reviewed {
     let all = [submitted(1, shape)];
-    review(1, judged(&all, score), &all, &sources()).0.findings.remove(0)
+    review(1, judged(&all, score), &all, &BTreeMap::new(), &sources()).0.findings.remove(0)
 }
 
 fn known(shapes: &[Shape], score: f64) -> BTreeMap<FindingId, Reviewed> {
@@ -117,7 +117,12 @@ fn known(shapes: &[Shape], score: f64) -> BTreeMap<FindingId, Reviewed> {
 }
 
 fn reviewed(all: &[(Finding, Checked)], draft: ReviewDraft) -> BTreeMap<FindingId, Reviewed> {
-    review(1, draft, all, &sources()).0.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect()
+    review(1, draft, all, &BTreeMap::new(), &sources())
+        .0
+        .findings
+        .into_iter()
+        .map(|f| (f.finding.id.clone(), f))
+        .collect()
 }
 
 #[test]
@@ -140,7 +145,7 @@ fn corroboration_counts_only_if_valid_and_independent() {
         let all = [submitted(1, &Shape::default()), submitted(2, &other)];
         let mut draft = judged(&all, 1.0);
         draft.judgements[0].corroborated_by = vec![all[1].0.id.clone(), all[0].0.id.clone()];
-        let (review, _) = review(1, draft, &all, &sources());
+        let (review, _) = review(1, draft, &all, &BTreeMap::new(), &sources());
         assert_eq!(review.findings[0].score.get(), expect);
     };
     check(Shape { sources: vec!["b"], ..Shape::default() }, 1.0);
@@ -149,11 +154,36 @@ fn corroboration_counts_only_if_valid_and_independent() {
 }
 
 #[test]
+fn a_finding_of_a_later_round_lifts_the_cap_of_an_earlier_one() {
+    let check = |old: Shape, new: Shape, named: bool, expect: &[f64]| {
+        let before = known(&[old], 1.0);
+        let mut all = [submitted(2, &new)];
+        all[0].0.round = 2;
+        let mut draft = judged(&all, 0.95);
+        draft.judgements[0].corroborated_by = before.keys().filter(|_| named).cloned().collect();
+        let (review, guards) = review(2, draft, &all, &before, &sources());
+        let scores: Vec<f64> = review.findings.iter().map(|f| f.score.get()).collect();
+        assert_eq!(scores, expect);
+        assert_eq!(guards.iter().any(|g| g.rule == Rule::Corroborated), expect.len() == 2);
+        if let [old, new] = review.findings.as_slice() {
+            assert_eq!((old.capped_by.as_slice(), &old.corroborated_by), (&[][..], &vec![new.finding.id.clone()]));
+        }
+    };
+    let of = |source| Shape { sources: vec![source], ..Shape::default() };
+    check(of("a"), of("b"), true, &[1.0, 0.95]);
+    check(of("a"), of("b"), false, &[0.89]);
+    check(of("a"), of("a"), true, &[0.89]);
+    check(of("a"), Shape { holds: false, ..of("b") }, true, &[0.29]);
+    check(Shape { holds: false, ..of("a") }, of("b"), true, &[0.89]);
+    check(Shape { sources: vec!["a", "b"], ..Shape::default() }, of("b"), true, &[0.95]);
+}
+
+#[test]
 fn review_judges_exactly_what_was_submitted() {
     let all = [submitted(1, &Shape::default()), submitted(2, &Shape::default())];
     let mut draft = judged(&all[..1], 0.8);
     draft.judgements.push(Judgement { finding: FindingId::new("r9-x-1").unwrap(), ..draft.judgements[0].clone() });
-    let (review, guards) = review(1, draft, &all, &sources());
+    let (review, guards) = review(1, draft, &all, &BTreeMap::new(), &sources());
     assert_eq!(review.findings.len(), 2);
     assert_eq!(review.findings[1].score, Score::ZERO);
     assert_eq!(guards.iter().map(|g| g.rule).collect::<Vec<_>>(), [Rule::NotSubmitted, Rule::NotReviewed]);

@@ -21,7 +21,7 @@ const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static s
             (&["alert", JOURNAL, "roster"], &["timeline", "review", "acts", "now", "budget", LEFT_OUT])
         }
         TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[LEFT_OUT]),
-        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["contradicted", "acts", LEFT_OUT]),
+        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["earlier", "acts", LEFT_OUT]),
         TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline", LEFT_OUT]),
     }
 }

@@ -32,7 +32,7 @@ fn reviewed(
         contradicted_by: vec![],
     });
     let review = ReviewDraft { summary: String::new(), judgements: judgements.collect() };
-    let (review, _) = rule::review(1, review, &submitted, sources);
+    let (review, _) = rule::review(1, review, &submitted, &BTreeMap::new(), sources);
     let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
     let checked: Vec<CheckedFinding> =
         submitted.into_iter().map(|(finding, checked)| CheckedFinding { finding, checked }).collect();
