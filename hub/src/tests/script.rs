@@ -200,6 +200,7 @@ fn asked(task: &Task) -> ModelCall {
         failed: None,
         attempts: 1,
         usage: Usage { model_calls: 1, ..Usage::default() },
+        estimated: false,
         started: Timestamp::UNIX_EPOCH,
         ended: Timestamp::UNIX_EPOCH,
     }

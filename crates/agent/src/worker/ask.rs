@@ -86,6 +86,7 @@ impl Worker {
             failed: None,
             attempts: 1,
             usage: Usage { model_calls: 1, ..Usage::default() },
+            estimated: false,
             started,
             ended: self.env.clock.now(),
         };
@@ -97,6 +98,7 @@ impl Worker {
                 call.usage.cached_tokens = answered.tokens.cached;
                 call.usage.output_tokens = answered.tokens.output;
                 call.usage.cost_micros = answered.cost_micros;
+                call.estimated = answered.estimated;
                 StoredReply::Reply(answered.reply)
             }
             Err(error) => {
