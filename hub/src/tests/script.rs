@@ -352,6 +352,9 @@ impl Driver {
                 assert!(self.waiting.is_empty());
                 return;
             }
+            if self.state.not_investigated.is_some() {
+                self.take(&[Command::GoOn]);
+            }
             let id =
                 self.waiting.keys().nth(pick(self.waiting.len())).expect("nothing under way and not closed").clone();
             let task = self.waiting.remove(&id).unwrap();

@@ -41,6 +41,7 @@ mod fuzz;
 mod hostile;
 mod killed;
 mod mcp;
+mod mind;
 mod models;
 mod nats;
 mod noise;
