@@ -46,6 +46,7 @@ Exit codes:
   4   `verify` found something that is not what was recorded
   5   `--replay` had no answer for a request: the report is not that of the recorded run
   6   `doctor` found a model that cannot be used, or a NATS server that does not store
+  7   not investigated: no model answered, so no log was read; `casebook resume ID` goes on
   70  a defect of casebook";
 
 /// Investigates security alerts: an alert and a folder of logs go in, a report that can be checked

@@ -323,7 +323,7 @@ impl Engine {
                         self.show(id, entry, &mut next, observer).await?;
                     }
                 }
-                report = &mut ending => break report?,
+                report = &mut ending => break report,
                 // A task whose result cannot be recorded would be tried again and again.
                 error = self.store.failed() => {
                     self.bus.close();
@@ -332,12 +332,17 @@ impl Engine {
                 }
             }
         };
-        for entry in self.store.log(id, next.unwrap_or(u64::MAX)).await? {
-            observer.recorded(&entry);
+        if matches!(report, Ok(_) | Err(HubError::NotInvestigated { .. })) {
+            for entry in self.store.log(id, next.unwrap_or(u64::MAX)).await? {
+                observer.recorded(&entry);
+            }
         }
         self.bus.close();
         self.toolbox.close().await;
-        Ok(report)
+        report.map_err(|error| match error {
+            HubError::NotInvestigated { .. } => Failure::not_investigated(error, self.again(id)),
+            error => error.into(),
+        })
     }
 
     /// Shows `entry`, and first the events that the bus lost, from the log.
@@ -372,8 +377,12 @@ impl Engine {
         if past.state.closed.is_some() {
             return closed(self.store.as_ref(), past.report).await;
         }
-        let advice =
-            format!("continue with: casebook resume {id}{}", crate::commands::investigate::data_option(&self.data));
+        let advice = format!("continue with: {}", self.again(id));
         Err(Failure::unfinished(format!("stopped; recorded results of investigation {id} are safe"), advice))
+    }
+
+    /// The command that goes on.
+    fn again(&self, id: &InvestigationId) -> String {
+        format!("casebook resume {id}{}", crate::commands::investigate::data_option(&self.data))
     }
 }

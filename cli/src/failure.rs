@@ -24,6 +24,8 @@ pub enum Exit {
     NotReplayed = 5,
     /// `doctor` found a model that cannot be used, or a server that does not store.
     Unfit = 6,
+    /// No model answered, so no log was read. The investigation can be resumed.
+    NotInvestigated = 7,
     Defect = 70,
 }
 
@@ -111,6 +113,9 @@ impl From<HubError> for Failure {
                 (Exit::Usage, "`casebook list` shows all investigations")
             }
             HubError::Broken { .. } => (Exit::NotIntact, "do not rely on it; restore the data folder from a backup"),
+            HubError::NotInvestigated { ref investigation, .. } => {
+                return Self::not_investigated(&error, format!("casebook resume {investigation}"));
+            }
             HubError::Suspended | HubError::Stopped | HubError::Contended(_) | HubError::Bus(_) => {
                 (Exit::Unfinished, "continue with `casebook resume ID`")
             }
@@ -150,6 +155,12 @@ impl Failure {
     /// For an investigation that can be resumed.
     pub fn unfinished(what: impl fmt::Display, advice: impl Into<String>) -> Self {
         Self { exit: Exit::Unfinished, what: what.to_string(), advice: advice.into() }
+    }
+
+    /// `command` goes on.
+    pub fn not_investigated(what: impl fmt::Display, command: impl fmt::Display) -> Self {
+        let advice = format!("no log was read; correct this, then go on with: {command}");
+        Self { exit: Exit::NotInvestigated, what: what.to_string(), advice }
     }
 
     pub fn defect(what: impl fmt::Display) -> Self {

@@ -150,6 +150,9 @@ fn trouble(event: &Event) -> Vec<String> {
         Event::BudgetNear { limit } => {
             vec![labelled("hub", &paint(YELLOW, format_args!("a limit is near: {}", safe(limit, WIDTH))))]
         }
+        Event::NotInvestigated { reason } => {
+            vec![labelled("hub", &paint(RED, format_args!("not investigated: {}", safe(reason, REASON))))]
+        }
         Event::Stopping { reason } => {
             vec![labelled("hub", &paint(YELLOW, format_args!("goes on to conclude: {}", safe(reason, WIDTH))))]
         }

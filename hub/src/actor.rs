@@ -128,7 +128,9 @@ impl Handler<Ended> for Hub {
     fn handle(&mut self, Ended(id, error): Ended, _: &mut Self::Context) {
         self.open.remove(&id);
         if let Some(error) = error {
-            tracing::error!(investigation = %id, %error, "investigation failed");
+            if !matches!(error, HubError::NotInvestigated { .. }) {
+                tracing::error!(investigation = %id, %error, "investigation failed");
+            }
             self.failed.insert(id, error);
         }
     }
@@ -204,7 +206,7 @@ impl Investigation {
             in_flight: Vec::new(),
             waiting: 0,
         };
-        let queue = VecDeque::from([Input::Sweep]);
+        let queue = VecDeque::from([Input::GoOn, Input::Sweep]);
         Self {
             id,
             env,
@@ -253,9 +255,14 @@ impl Investigation {
                 self.see(&ledger);
                 self.ledger = Some(ledger);
                 worked.tasks.into_iter().for_each(|task| self.send_out(task, ctx));
-                match worked.report {
-                    Some(report) => self.end(Ok(report), ctx),
-                    None => self.turn(ctx),
+                let rounds = self.ledger.as_ref().map_or(0, |ledger| ledger.state().idle_rounds.len());
+                match (worked.report, worked.not_investigated) {
+                    (Some(report), _) => self.end(Ok(report), ctx),
+                    (None, Some(reason)) => {
+                        let investigation = self.id.clone();
+                        self.end(Err(HubError::NotInvestigated { investigation, reason, rounds }), ctx);
+                    }
+                    (None, None) => self.turn(ctx),
                 }
             }
             Err(error) => self.end(Err(error), ctx),

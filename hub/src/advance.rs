@@ -82,6 +82,7 @@ impl Pass<'_> {
                     self.take(&Command::StartRound { phase: *phase, round: *round }).map_err(|r| r.to_string())
                 }
                 Next::ReviewNothing => self.take(&Command::ReviewNothing).map_err(|r| r.to_string()),
+                Next::Pause => self.take(&Command::Pause).map_err(|r| r.to_string()),
                 Next::Close => self.take(&Command::Close).map_err(|r| r.to_string()),
                 Next::Request { kind, domain } => self.view(*kind, domain.as_ref()).map(|task| requested.push(task)),
             };

@@ -19,6 +19,8 @@ pub enum Input {
     /// A running task made a step.
     Step(TaskId, Box<Step>),
     Stop(String, oneshot::Sender<Result<(), Rejection>>),
+    /// Ask the Experts again, if the investigation pauses.
+    GoOn,
     /// The domains that have an Expert now.
     Attend(Arc<BTreeSet<Domain>>),
     /// Look for outcomes whose notice was lost, and enqueue open tasks again.
@@ -31,6 +33,8 @@ pub enum Input {
 pub struct Worked {
     pub tasks: Vec<Task>,
     pub report: Option<Box<Report>>,
+    /// Why it pauses.
+    pub not_investigated: Option<String>,
 }
 
 /// Handles all of `batch`. On failure, senders in it are dropped without an answer.
@@ -70,6 +74,7 @@ impl Batch {
                 let gone = missing.map(|d| (d.clone(), format!("the last Expert for {d} is gone"))).collect();
                 self.commands.push(Command::Attend { gone, now: ledger.now() });
             }
+            Input::GoOn => self.commands.push(Command::GoOn),
             Input::Mark(reply) => self.marks.push(reply),
             Input::Sweep => {
                 let waiting: Vec<TaskId> = ledger.state().in_flight().map(|(id, _)| id.clone()).collect();
@@ -111,7 +116,8 @@ impl Batch {
         for reply in self.marks {
             let _ = reply.send(());
         }
-        Ok(Worked { tasks, report: ledger.report().await? })
+        let not_investigated = ledger.state().not_investigated.clone();
+        Ok(Worked { tasks, report: ledger.report().await?, not_investigated })
     }
 }
 

@@ -12,6 +12,7 @@ use casebook_protocol::{
 };
 use casebook_trust::Exhibits;
 
+use crate::mind;
 use crate::state::{Case, Progress, State, TaskState, limit_name};
 
 mod answer;
@@ -76,6 +77,10 @@ pub enum Command {
     Stop {
         reason: String,
     },
+    /// Record that no Expert has examined anything.
+    Pause,
+    /// Ask the Experts again after that.
+    GoOn,
     /// Check the time limits.
     Tick {
         now: Timestamp,
@@ -156,6 +161,12 @@ pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection>
             None if state.phase == Phase::Conclude => Err(Rejection::AlreadyStopping("it concludes".into())),
             None => Ok(vec![Event::Stopping { reason: reason.clone() }]),
         },
+        Command::Pause => match mind::missing(state).filter(|_| state.not_investigated.is_none()) {
+            Some(reason) => Ok(vec![Event::NotInvestigated { reason }]),
+            None => Err(Rejection::OutOfTurn("a pause".into())),
+        },
+        Command::GoOn if state.not_investigated.is_some() => start_round(state, state.phase, state.round + 1),
+        Command::GoOn => Err(Rejection::OutOfTurn("going on".into())),
         Command::Tick { now } => Ok(tick(state, *now)),
         Command::Close if state.conclusion.is_some() && state.in_flight().next().is_none() => {
             Ok(vec![Event::Closed {}])
@@ -250,6 +261,7 @@ fn ended(
     let mut total = state.usage;
     total += *usage;
     let rounds = if task.kind == TaskKind::Decide { task.round } else { task.round.saturating_sub(1) };
+    let rounds = rounds.saturating_sub(u32::try_from(state.idle_rounds.len()).unwrap_or(u32::MAX));
     events.extend(weigh(state, &total, rounds, state.worked_until(now).as_secs()));
     events
 }

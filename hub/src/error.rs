@@ -12,6 +12,14 @@ pub enum HubError {
     Unknown(InvestigationId),
     #[error("investigation {0} is not finished and not running here; continue it with `casebook resume {0}`")]
     NotRunning(InvestigationId),
+    /// No model answered an Expert. It goes on when it is resumed.
+    #[error("investigation {investigation} is not investigated: {reason}")]
+    NotInvestigated {
+        investigation: InvestigationId,
+        reason: String,
+        /// How many rounds ended so.
+        rounds: usize,
+    },
     #[error("the log of {investigation} is not intact: {reason}")]
     Broken { investigation: InvestigationId, reason: ChainError },
     #[error("cannot reach the agents: {0}")]

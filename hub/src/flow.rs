@@ -12,6 +12,7 @@
 //! | timeline | the previous one remains |
 //! | decide | `conclude` |
 //! | report | code concludes `inconclusive` with the reason |
+//! | every Expert, from the start | no verdict: the investigation pauses ([`mind`](crate::mind)) until it is resumed |
 //!
 //! A domain without an Expert gets no questions, and the Director's view says so. Its open tasks have failed.
 //!
@@ -19,6 +20,7 @@
 
 use casebook_protocol::{Domain, Move, Phase, TaskKind};
 
+use crate::mind;
 use crate::state::{Progress, Round, State};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,12 +35,15 @@ pub enum Next {
         domain: Option<Domain>,
     },
     ReviewNothing,
+    /// No Expert has examined anything.
+    Pause,
     Close,
 }
 
-/// The next steps; none while a task is running, before the opening or after the close.
+/// The next steps; none while a task is running or the investigation pauses, before the opening or after the close.
 pub fn next(state: &State) -> Vec<Next> {
-    if state.case.is_none() || state.closed.is_some() || state.in_flight().next().is_some() {
+    let pauses = state.not_investigated.is_some();
+    if state.case.is_none() || state.closed.is_some() || pauses || state.in_flight().next().is_some() {
         return Vec::new();
     }
     let conclude = || vec![Next::StartRound { phase: Phase::Conclude, round: state.round + 1 }];
@@ -73,6 +78,9 @@ fn within(state: &State, round: &Round) -> Vec<Next> {
         .collect();
     if !unasked.is_empty() {
         return unasked;
+    }
+    if mind::missing(state).is_some() {
+        return vec![Next::Pause];
     }
     if round.findings.is_empty() && !round.reviewed {
         return vec![Next::ReviewNothing];

@@ -34,6 +34,8 @@ pub use known::investigation_id;
 const LOOK: Duration = Duration::from_secs(2);
 /// The pause before a failed job is tried again.
 const AGAIN: Duration = Duration::from_secs(10);
+/// The longest pause before an investigation in which no model answered goes on.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
@@ -115,6 +117,11 @@ pub struct Intake {
     watchers: Arc<Mutex<BTreeMap<InvestigationId, Vec<Watcher>>>>,
     /// Serialises acceptance if the log is written first, so that equal alerts become one investigation.
     accepting: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// The pause after so many rounds without an answer.
+fn patience(rounds: usize) -> Duration {
+    AGAIN.saturating_mul(1 << rounds.saturating_sub(1).min(10)).min(LONGEST)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -291,6 +298,11 @@ impl Intake {
                 tracing::error!(%error, "investigation failed; alert moved to the dead letters");
                 self.bury(delivery, &error.to_string()).await
             }
+            Err(HubError::NotInvestigated { investigation, reason, rounds }) => {
+                let wait = patience(*rounds);
+                tracing::warn!(%investigation, reason, seconds = wait.as_secs(), "not investigated; it is tried again");
+                self.later(delivery, wait).await
+            }
             Err(HubError::Suspended) => delivery.back(Duration::ZERO).await,
             Err(error) => {
                 tracing::error!(%error, "investigation interrupted; it is tried again");
@@ -301,6 +313,24 @@ impl Intake {
             tracing::warn!(%error, "could not acknowledge job; it is repeated, and the log has what was done");
         }
         drop(permit);
+    }
+
+    /// Tries a job again after `wait`. A queue in memory does not hold it meanwhile, so that the same alert goes on at
+    /// once.
+    async fn later(&self, delivery: Box<dyn Delivery>, wait: Duration) -> Result<(), BusError> {
+        if !self.settings.record_first {
+            return delivery.back(wait).await;
+        }
+        if let Ok(job) = serde_json::from_slice(delivery.bytes()) {
+            let this = self.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(wait).await;
+                if let Err(error) = this.enqueue(job).await {
+                    tracing::debug!(%error, "no longer tried again: the process stops");
+                }
+            });
+        }
+        delivery.done().await
     }
 
     async fn run(&self, bytes: &[u8]) -> Result<(), HubError> {

@@ -164,11 +164,7 @@ fn blind_spots(state: &State) -> Vec<String> {
             spots.push(format!("{}: source {} holds no record", member.domain, one_line(&source.source, 80)));
         }
     }
-    for (_, task) in state.tasks_in_order() {
-        if let Progress::Failed(reason) = &task.progress {
-            spots.push(failed(state, task, &one_line(reason, 200)));
-        }
-    }
+    spots.extend(state.failures().map(|(_, task, reason)| failed(state, task, &one_line(reason, 200))));
     spots
 }
 

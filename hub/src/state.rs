@@ -109,6 +109,10 @@ pub struct State {
     pub guards: Vec<Guarded>,
     pub usage: Usage,
     pub warned: BTreeSet<String>,
+    /// Why no Expert could examine anything. It pauses until the next round.
+    pub not_investigated: Option<String>,
+    /// The rounds that ended so. Neither the budget nor the verdict counts them.
+    pub idle_rounds: BTreeSet<u32>,
     /// Why it has to conclude, if the Director did not decide so.
     pub stop_reason: Option<String>,
     /// The working time when that was decided.
@@ -189,6 +193,10 @@ impl State {
             Event::BudgetNear { limit } => drop(self.warned.insert(limit_name(limit).to_owned())),
             Event::Attendance { domain, gone: Some(reason) } => drop(self.gone.insert(domain.clone(), reason.clone())),
             Event::Attendance { domain, gone: None } => drop(self.gone.remove(domain)),
+            Event::NotInvestigated { reason } => {
+                self.not_investigated = Some(reason.clone());
+                self.idle_rounds.insert(self.round);
+            }
             Event::Stopping { reason } => {
                 self.stop_reason.get_or_insert_with(|| reason.clone());
                 self.stopped_after = self.worked;
@@ -200,6 +208,7 @@ impl State {
 
     fn started(&mut self, phase: Phase, round: u32) {
         (self.phase, self.round) = (phase, round);
+        self.not_investigated = None;
         let fresh = Round { phase, question: None, findings: BTreeMap::new(), reviewed: false, decision: None };
         self.rounds.insert(round, fresh);
     }
@@ -259,6 +268,9 @@ impl State {
 
     /// The working time at `now`, if an agent is working now.
     pub fn worked_until(&self, now: Timestamp) -> Duration {
+        if self.not_investigated.is_some() {
+            return self.worked;
+        }
         let silence = self.last_at.map_or(Duration::ZERO, |last| between(last, now));
         self.worked + silence.min(SILENCE)
     }
@@ -278,6 +290,18 @@ impl State {
 
     pub fn task(&self, kind: TaskKind, domain: Option<&Domain>) -> Option<&TaskState> {
         self.tasks.get(&TaskId::of(self.round, kind, domain))
+    }
+
+    /// The tasks that failed, and why, in order of round, kind and domain. Those of rounds in which no model answered
+    /// were asked again.
+    pub fn failures(&self) -> impl Iterator<Item = (&TaskId, &TaskState, &str)> {
+        let counts = |task: &TaskState| !self.idle_rounds.contains(&task.round);
+        self.tasks_in_order().into_iter().filter(move |(_, task)| counts(task)).filter_map(|(id, task)| {
+            match &task.progress {
+                Progress::Failed(reason) => Some((id, task, reason.as_str())),
+                Progress::Requested | Progress::Answered => None,
+            }
+        })
     }
 
     /// In order of round, kind and domain.

@@ -114,7 +114,7 @@ fn derived(review: &Review) -> Review {
 
 fn roster(state: &State) -> Vec<MemberState> {
     let mut last: BTreeMap<&Domain, (u32, &Progress)> = BTreeMap::new();
-    for task in state.tasks.values() {
+    for task in state.tasks.values().filter(|task| !state.idle_rounds.contains(&task.round)) {
         if let Some(domain) = &task.domain
             && last.get(domain).is_none_or(|(round, _)| *round < task.round)
         {

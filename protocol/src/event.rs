@@ -121,6 +121,11 @@ pub enum Event {
         /// Why the domain cannot be asked; none if it can be asked again.
         gone: Option<String>,
     },
+    /// No Expert could examine anything, because no model answered them. The investigation pauses; the next round asks
+    /// them again.
+    NotInvestigated {
+        reason: String,
+    },
     /// The investigation concludes, but not by a decision of the Director.
     Stopping {
         reason: String,

@@ -54,6 +54,9 @@ pub struct ModelCall {
     pub failed: Option<String>,
     pub attempts: u32,
     pub usage: Usage,
+    /// The provider did not report all tokens of `usage`, so that some are our own estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     pub started: Timestamp,
     pub ended: Timestamp,
 }

@@ -85,6 +85,10 @@ fn kept_nothing(failure: Failure) -> Failure {
             advice: "run the same command again".into(),
             ..failure
         },
+        Exit::NotInvestigated => Failure {
+            advice: "no log was read, and nothing is stored; correct this, then run the same command again".into(),
+            ..failure
+        },
         _ => failure,
     }
 }

@@ -36,7 +36,7 @@ pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) ->
 
 /// What to type to go on needs the models, too: without them the built-in analyst would go on.
 fn with_models(mut failure: Failure, models: &Models, team: Option<&Path>) -> Failure {
-    if failure.exit == Exit::Unfinished {
+    if matches!(failure.exit, Exit::Unfinished | Exit::NotInvestigated) {
         let given = [
             ("--team", team),
             ("--models", models.models.as_deref()),

@@ -50,7 +50,7 @@ fn show(row: &Row, screen: &mut Screen) {
     let opened = opened(row, screen);
     screen.line(format_args!("{}  {opened}  {}  {}", row.investigation, state(row), safe(&row.title, 100)));
     screen.line(paint(DIM, format_args!("    alert {}  evidence {}", safe(&alert(row), 80), evidence(row))));
-    if let Some(trouble) = &row.trouble {
+    if let Some(trouble) = row.trouble.as_ref().or(row.not_investigated.as_ref()) {
         screen.line(format_args!("    {}", paint(RED, safe(trouble, 200))));
     }
 }
@@ -87,6 +87,7 @@ fn state(row: &Row) -> String {
         Some(verdict) if row.closed.is_some() => {
             paint(of_verdict(verdict), format_args!("{:<15}", words::verdict(verdict)))
         }
+        _ if row.not_investigated.is_some() => paint(RED, format_args!("{:<15}", "not investigated")),
         _ => paint(YELLOW, format_args!("{:<15}", format!("{} {}", row.phase.name(), row.round))),
     }
 }

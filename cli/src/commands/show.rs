@@ -33,6 +33,9 @@ pub(super) async fn run(home: &Home, args: &Show, screen: &mut Screen) -> Result
     screen.line(paint(DIM, format_args!("investigation {id}, alert {alert}, opened {opened}")));
     if state.closed.is_some() {
         verdict(&report, screen);
+    } else if let Some(reason) = &state.not_investigated {
+        screen.wrapped("", RED, &format!("not investigated: {}", safe(reason, 1_000)));
+        screen.line(home.goes_on(&id));
     } else {
         screen.line(paint(YELLOW, format_args!("not finished: {}, round {}", state.phase.name(), state.round)));
         screen.line(home.goes_on(&id));

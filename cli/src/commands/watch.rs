@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use casebook_hub::archive;
+use casebook_hub::{HubError, archive};
 use casebook_protocol::{Event, InvestigationId, Recorded};
 use casebook_runtime::bus::{Message, Subscription};
 use casebook_runtime::nats::{Connection, Refusals};
@@ -52,7 +52,8 @@ pub(super) async fn run(data: &Path, args: &Watch, screen: &mut Screen) -> Resul
     watch.listen(screen, &mut stop).await
 }
 
-/// Watches one investigation, which may only just have been asked for, to its end.
+/// Watches one investigation, which may only just have been asked for, to its end. Fails if no model answers from now
+/// on, though the team tries again.
 pub(super) async fn follow(
     connection: &Connection,
     id: &InvestigationId,
@@ -60,7 +61,8 @@ pub(super) async fn follow(
     stop: &mut Stop,
 ) -> Result<Exit, Failure> {
     let watch = Watched::at(connection).await?;
-    Watched { only: Some(id.clone()), verdict: false, ..watch }.listen(screen, stop).await
+    let known = watch.store.log(id, 1).await?.len() as u64;
+    Watched { only: Some(id.clone()), verdict: false, known: Some(known), ..watch }.listen(screen, stop).await
 }
 
 /// The feed of a store as messages.
@@ -120,6 +122,8 @@ struct Watched {
     only: Option<InvestigationId>,
     /// The verdict is shown at the end of an investigation.
     verdict: bool,
+    /// A pause after so many events ends the watch; none never does.
+    known: Option<u64>,
     open: BTreeMap<InvestigationId, (u64, Teller)>,
 }
 
@@ -129,7 +133,7 @@ impl Watched {
         let env = connection.env();
         let heard = env.bus.subscribe(EVENTS).await.map_err(|e| Failure::failed(e, ""))?;
         let (refusals, open) = (connection.refusals().clone(), BTreeMap::new());
-        Ok(Self { store: env.store, heard, refusals, json: false, only: None, verdict: true, open })
+        Ok(Self { store: env.store, heard, refusals, json: false, only: None, verdict: true, known: None, open })
     }
 
     /// Watches what another process writes into a data folder.
@@ -137,7 +141,7 @@ impl Watched {
         let store = Arc::clone(&home.store);
         let heard = Box::new(Fed::from_now(Arc::clone(&store)).await?);
         let (refusals, open) = (Refusals::default(), BTreeMap::new());
-        Ok(Self { store, heard, refusals, json: false, only: None, verdict: true, open })
+        Ok(Self { store, heard, refusals, json: false, only: None, verdict: true, known: None, open })
     }
 
     fn is_next(&self, entry: &Recorded) -> bool {
@@ -222,6 +226,13 @@ impl Watched {
                 let verdict = paint(of_verdict(report.verdict), words::verdict(report.verdict));
                 screen.line(format_args!("{prefix}{verdict}  {}", safe(&report.summary, 400)));
             }
+        }
+        if let (Event::NotInvestigated { reason }, Some(known)) = (&entry.event, self.known)
+            && entry.seq > known
+        {
+            let (investigation, reason) = (id.clone(), reason.clone());
+            let error = HubError::NotInvestigated { investigation, reason, rounds: 1 };
+            return Err(Failure::not_investigated(error, "the same command"));
         }
         if over {
             self.open.remove(id);

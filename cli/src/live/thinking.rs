@@ -101,6 +101,7 @@ mod tests {
                 cost_micros: 1_500,
                 ..Usage::default()
             },
+            estimated: false,
             started: Timestamp::UNIX_EPOCH,
             ended: Timestamp::from_second(2).unwrap(),
         }

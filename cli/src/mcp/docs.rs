@@ -29,6 +29,8 @@ const TOOLS: [(&str, &str, &str); 9] = [
         "The state of an investigation: its alert, `phase` (discovery, trace, conclude), `round`, running tasks, usage, \
          and after its end (`closed`) the `verdict` with its summary: true_positive (an attack), benign_positive (the \
          rule is right, the activity harmless), false_positive (the rule is wrong), or inconclusive (a person must look). \
+         `not_investigated` has a reason if no language model answered: no log was read, there is no verdict, and the \
+         investigation is tried again with growing pauses, or at once if you open the same alert again. \
          `missing` lists what the rules for verdicts, which code applies, did not find.",
         ID,
     ),

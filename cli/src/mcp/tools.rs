@@ -105,6 +105,7 @@ impl Casebook {
             "under_way": state.in_flight().map(|(task, _)| task.as_str()).collect::<Vec<_>>(),
             "findings": report.findings.len(),
             "headline": report.headline,
+            "not_investigated": state.not_investigated,
             "verdict": concluded(json!(report.verdict)),
             "summary": concluded(json!(report.summary)),
             "missing": concluded(json!(report.ruling.missing)),
@@ -212,6 +213,9 @@ impl Casebook {
 /// The note above the report of an unfinished investigation.
 fn unfinished(state: &State) -> String {
     let (phase, round) = (state.phase.name(), state.round);
+    if let Some(reason) = &state.not_investigated {
+        return format!("> **Not investigated:** no log was read, and there is no verdict. {reason}\n\n");
+    }
     format!(
         "> **Not finished:** {phase}, round {round}. It has no verdict yet; the report covers what is recorded so far.\n\n"
     )

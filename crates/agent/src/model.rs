@@ -10,6 +10,7 @@ use casebook_protocol::{ArtifactId, ModelCallId, Purpose, closed};
 use serde::{Deserialize, Serialize};
 
 pub mod brief;
+pub mod circuit;
 pub mod client;
 pub mod config;
 pub mod data;
@@ -142,6 +143,9 @@ pub struct Answered {
     pub reply: Reply,
     pub version: String,
     pub tokens: casebook_protocol::Tokens,
+    /// The provider did not report all tokens, so that some are our own estimate.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
     /// Millionths of the currency of the models file.
     pub cost_micros: u64,
     pub attempts: u32,
@@ -157,6 +161,19 @@ closed! {
         Unreadable = "unreadable", "the answer cannot be read, or is too large";
         NotRecorded = "not_recorded", "a replay has no answer for this request";
     }
+}
+
+impl Reply {
+    /// What the model wrote, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.text.len() + self.calls.iter().map(|call| call.tool.len() + call.arguments.len()).sum::<usize>()
+    }
+}
+
+/// The most tokens in this many bytes. Measured on logs: 2.54 bytes a token in syslog, 2.65 in JSON. Prose has more
+/// bytes a token.
+pub const fn tokens(bytes: usize) -> u64 {
+    (bytes as u64 * 2).div_ceil(5)
 }
 
 /// A call that failed after all attempts. The message names the model and the cause, and never contains a key or a

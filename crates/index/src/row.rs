@@ -44,6 +44,8 @@ pub struct Row {
     pub budget: Option<Budget>,
     pub tally: Tally,
     pub stop_reason: Option<String>,
+    /// Why no Expert could examine anything; it pauses.
+    pub not_investigated: Option<String>,
     /// Why the log cannot be relied on. Later events are not folded.
     pub trouble: Option<String>,
     /// The number and the hash of the last event.
@@ -112,6 +114,7 @@ impl Folded {
             budget: None,
             tally: Tally::default(),
             stop_reason: None,
+            not_investigated: None,
             trouble: None,
             seq: 0,
             hash: Recorded::genesis(investigation),
@@ -147,7 +150,9 @@ impl Folded {
                 (row.opened, row.budget) = (Some(entry.at), Some(*budget));
                 self.text = Some(alert::words(alert));
             }
-            Event::RoundStarted { phase, round } => (row.phase, row.round) = (*phase, *round),
+            Event::RoundStarted { phase, round } => {
+                (row.phase, row.round, row.not_investigated) = (*phase, *round, None);
+            }
             Event::TaskRequested { task, kind, domain, .. } => {
                 row.tally.tasks += 1;
                 self.rest.roles.insert(task.clone(), kind.role());
@@ -183,6 +188,7 @@ impl Folded {
                 row.tally.timeline_events = timeline.events.len() as u64;
                 row.tally.gaps = timeline.gaps.len() as u64;
             }
+            Event::NotInvestigated { reason } => row.not_investigated = Some(reason.clone()),
             Event::Stopping { reason } => drop(row.stop_reason.get_or_insert_with(|| reason.clone())),
             Event::Concluded { conclusion, ruling } => {
                 (row.verdict, row.proposed) = (Some(ruling.verdict), Some(ruling.proposed));

@@ -282,3 +282,15 @@ async fn each_open_index_follows_the_store() {
     }
     assert_eq!((first.counts().unwrap().all, first.counts().unwrap().broken), (62, 0));
 }
+
+#[tokio::test]
+async fn a_row_says_why_nothing_is_investigated_until_the_next_round() {
+    let (store, index) = (MemoryStore::default(), Index::in_memory().unwrap());
+    let opened = open(&store, "mute", 0, alert("Module load", "high", "web-1")).await;
+    let paused = add(&store, &opened, 1, Event::NotInvestigated { reason: "HTTP 401".into() }).await;
+    index.catch_up(&store).await.unwrap();
+    assert_eq!(row_of(&index, "mute").not_investigated.as_deref(), Some("HTTP 401"));
+    add(&store, &paused, 2, Event::RoundStarted { phase: casebook_protocol::Phase::Discovery, round: 2 }).await;
+    index.catch_up(&store).await.unwrap();
+    assert_eq!(row_of(&index, "mute").not_investigated, None);
+}

@@ -12,7 +12,7 @@ use casebook_trust::name::{Things, named};
 use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
-use crate::state::{Progress, State, TaskState};
+use crate::state::{State, TaskState};
 
 pub(super) fn outcome(
     state: &State,
@@ -314,9 +314,8 @@ fn conclude(state: &State, proposed: &Conclusion) -> Vec<Event> {
 
 /// The tasks that failed: what they would have found is not known.
 fn failed_tasks(state: &State) -> Vec<String> {
-    let failed = state.tasks_in_order().into_iter().filter(|(_, task)| matches!(task.progress, Progress::Failed(_)));
     let weighs = |kind: TaskKind| matches!(kind, TaskKind::Investigate | TaskKind::Review);
-    failed.filter(|(_, task)| weighs(task.kind)).map(|(id, _)| id.to_string()).collect()
+    state.failures().filter(|(_, task, _)| weighs(task.kind)).map(|(id, ..)| id.to_string()).collect()
 }
 
 /// The findings of tasks that the built-in analyst played.

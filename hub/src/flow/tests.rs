@@ -18,6 +18,7 @@ fn kinds(log: &[Recorded]) -> String {
         Event::TaskRequested { kind, domain: Some(domain), .. } => Some(format!("{}:{domain}", kind.name())),
         Event::TaskRequested { kind, .. } => Some(kind.name().to_owned()),
         Event::Stopping { .. } => Some("STOP".into()),
+        Event::NotInvestigated { .. } => Some("PAUSE".into()),
         Event::Closed {} => Some("closed".into()),
         _ => None,
     });
@@ -57,6 +58,67 @@ fn no_failure_hangs_the_flow() {
     check("r2.plan", &format!("{DISCOVERY} | trace plan STOP {END}"));
     check("r2.investigate.network", &format!("{DISCOVERY} | trace plan investigate:network decide {TRACE} {END}"));
     check("r4.report", &format!("{DISCOVERY} {TRACE} {TRACE} {END}"));
+}
+
+/// An Expert without an answer in these rounds; in `calling` it makes a tool call first.
+fn mute(rounds: std::ops::Range<u32>, calling: bool) -> impl Fn(&Task, &[Done]) -> Action {
+    move |task, done| match &task.view {
+        View::Investigate(_) if rounds.contains(&task.round) && (!calling || !done.is_empty()) => {
+            Action::GiveUp("model m: HTTP 401".into())
+        }
+        _ => honest(task, done),
+    }
+}
+
+#[test]
+fn without_a_mind_there_is_no_verdict_until_one_answers() {
+    let mut driver = Driver::open(&Case {
+        budget: casebook_protocol::Budget { rounds: 2, ..casebook_protocol::Budget::default() },
+        ..case(&["endpoint", "network"])
+    });
+    driver.run(&mute(1..3, false), |_| 0);
+    let paused = "| discovery plan investigate:endpoint investigate:network PAUSE";
+    assert_eq!(
+        kinds(&driver.log),
+        format!("{paused} {paused} {DISCOVERY} {TRACE} {END}"),
+        "two rounds may be decided, and those without a mind do not count"
+    );
+    let reasons = driver.log.iter().filter_map(|e| match &e.event {
+        Event::NotInvestigated { reason } => Some(reason.as_str()),
+        _ => None,
+    });
+    assert_eq!(reasons.collect::<Vec<_>>(), ["model m: HTTP 401"; 2], "equal reasons stand once");
+}
+
+#[test]
+fn what_an_expert_has_examined_is_judged_and_code_is_a_mind() {
+    let mut driver = Driver::open(&case(&["endpoint"]));
+    driver.run(&mute(1..2, true), |_| 0);
+    assert!(!kinds(&driver.log).contains("PAUSE"), "a tool call was made: {}", kinds(&driver.log));
+    let mut driver = Driver::open(&case(&["endpoint", "network"]));
+    driver.run(&mute(2..9, false), |_| 0);
+    assert!(!kinds(&driver.log).contains("PAUSE"), "the first round has findings: {}", kinds(&driver.log));
+    let mut driver = Driver::open(&case(&["network"]));
+    let task = driver.until("r1.investigate.network");
+    let (mut outcome, _) = crate::tests::script::perform(&task, &mute(1..2, false));
+    outcome.player.built_in = true;
+    driver.answer(outcome, &[]);
+    assert_eq!(driver.state.not_investigated, None);
+}
+
+#[test]
+fn pause_takes_no_working_time_and_needs_a_command_to_end() {
+    let mut driver = Driver::open(&case(&["network"]));
+    let task = driver.until("r1.investigate.network");
+    let (outcome, _) = crate::tests::script::perform(&task, &mute(1..2, false));
+    driver.answer(outcome, &[]);
+    let worked = driver.state.worked;
+    driver.seconds += 86_400;
+    assert_eq!(driver.take(&[crate::decide::Command::Tick { now: driver.now() }]).recorded.len(), 0);
+    assert_eq!((driver.state.worked_until(driver.now()), next(&driver.state)), (worked, vec![]));
+    let again = driver.take(&[crate::decide::Command::GoOn, crate::decide::Command::GoOn]);
+    assert!(again.answers[0].is_ok() && again.answers[1].is_err());
+    assert_eq!((driver.state.worked, driver.state.round, driver.state.not_investigated.clone()), (worked, 2, None));
 }
 
 #[test]

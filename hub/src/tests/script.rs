@@ -200,6 +200,7 @@ fn asked(task: &Task) -> ModelCall {
         failed: None,
         attempts: 1,
         usage: Usage { model_calls: 1, ..Usage::default() },
+        estimated: false,
         started: Timestamp::UNIX_EPOCH,
         ended: Timestamp::UNIX_EPOCH,
     }
@@ -351,6 +352,9 @@ impl Driver {
             if self.state.closed.is_some() {
                 assert!(self.waiting.is_empty());
                 return;
+            }
+            if self.state.not_investigated.is_some() {
+                self.take(&[Command::GoOn]);
             }
             let id =
                 self.waiting.keys().nth(pick(self.waiting.len())).expect("nothing under way and not closed").clone();

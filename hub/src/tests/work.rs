@@ -191,7 +191,14 @@ impl Model for Asks {
     async fn ask(&self, _: &Ask, _: Duration) -> Result<Answered, AskError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         let reply = Reply { calls: Vec::new(), kept: None, stop: Stop::Done, text: "so".into() };
-        Ok(Answered { reply, version: "m".into(), tokens: Tokens::default(), cost_micros: 0, attempts: 1 })
+        Ok(Answered {
+            reply,
+            version: "m".into(),
+            tokens: Tokens::default(),
+            estimated: false,
+            cost_micros: 0,
+            attempts: 1,
+        })
     }
 }
 

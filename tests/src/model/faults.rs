@@ -1,7 +1,7 @@
 //! A script that adds failures of providers and models to another script.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use casebook_protocol::TaskKind;
@@ -19,6 +19,8 @@ pub enum Fault {
     /// Anthropic's 529; 503 in OpenAI's form.
     Overloaded,
     Broken,
+    /// This status in the provider's form.
+    Status(u16),
     /// A gateway's page with status 502.
     Gateway,
     /// A page other than JSON, with status 200.
@@ -111,6 +113,34 @@ impl<S: Script> Script for Faulty<S> {
     }
 }
 
+/// A script that fails each request while a fault is set.
+#[derive(Debug, Clone)]
+pub struct Switched<S> {
+    inner: S,
+    fault: Arc<Mutex<Option<Fault>>>,
+}
+
+impl<S: Script> Switched<S> {
+    pub fn new(inner: S, fault: Fault) -> Self {
+        Self { inner, fault: Arc::new(Mutex::new(Some(fault))) }
+    }
+
+    /// Answers from now on.
+    pub fn mend(&self) {
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl<S: Script> Script for Switched<S> {
+    fn reply(&self, request: &Request) -> Play {
+        let play = self.inner.reply(request);
+        match &*self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(fault) => fail(fault, request, play),
+            None => play,
+        }
+    }
+}
+
 /// Whether the reply answers the task instead of calling tools.
 fn answers(play: &Play) -> bool {
     match play {
@@ -130,6 +160,7 @@ fn fail(fault: &Fault, request: &Request, play: Play) -> Play {
             let status = if request.provider == crate::model::Provider::Anthropic { 529 } else { 503 };
             Play::Fail { status, retry_after: None }
         }
+        Fault::Status(status) => Play::Fail { status: *status, retry_after: None },
         Fault::Broken => Play::Fail { status: 500, retry_after: None },
         Fault::Gateway => Play::Page { status: 502 },
         Fault::NoJsonBody => Play::Page { status: 200 },

@@ -2,7 +2,7 @@
 //! order of turns and the results of calls (`wire::rules`).
 
 mod view;
-pub(crate) use view::SUBMIT;
+pub use view::SUBMIT;
 
 use std::collections::HashMap;
 

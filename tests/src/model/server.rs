@@ -45,6 +45,8 @@ pub struct Options {
     /// Replies append the number of the request to the model's name (`scripted-1#17`), so that a recorded call
     /// can be matched with its request.
     pub numbered: bool,
+    /// Replies have no usage.
+    pub unmetered: bool,
 }
 
 impl Default for Options {
@@ -58,6 +60,7 @@ impl Default for Options {
             window: None,
             threads: 1,
             numbered: false,
+            unmetered: false,
         }
     }
 }
@@ -206,7 +209,7 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
             Box::pin(perform(shared, under_way, captured, *then)).await
         }
         Play::Reply(reply) => {
-            let (text, usage) = rendered(captured, &reply);
+            let (text, usage) = rendered(shared, captured, &reply);
             shared.log.answered(captured, usage);
             if let Err(error) = shared.log.record(captured, &text) {
                 eprintln!("scripted-model: cannot record request {}: {error}", captured.number);
@@ -224,9 +227,9 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
             let page = format!("<html><head><title>{status}</title></head><body>upstream trouble</body></html>");
             whole(status, "text/html", page, under_way)
         }
-        Play::Cut(reply) => cut(rendered(captured, &reply).0, under_way),
+        Play::Cut(reply) => cut(rendered(shared, captured, &reply).0, under_way),
         Play::Huge(bytes) => {
-            let (text, _) = rendered(captured, &Reply::text(FILLER));
+            let (text, _) = rendered(shared, captured, &Reply::text(FILLER));
             let (before, after) = text.split_once(FILLER).unwrap_or((&text, ""));
             let piece = Bytes::from_static(&[b'a'; PIECE]);
             let filler = std::iter::repeat_n(piece, bytes.div_ceil(PIECE as u64) as usize);
@@ -238,9 +241,13 @@ async fn perform(shared: &Shared, under_way: UnderWay, captured: &Captured, play
     }
 }
 
-fn rendered(captured: &Captured, reply: &Reply) -> (String, Usage) {
+fn rendered(shared: &Shared, captured: &Captured, reply: &Reply) -> (String, Usage) {
     let usage = Usage { prompt: captured.prompt, output: wire::output_tokens(reply) };
-    (wire::body(&captured.request, reply, usage).to_string(), usage)
+    let mut body = wire::body(&captured.request, reply, usage);
+    if let Some(body) = body.as_object_mut().filter(|_| shared.options.unmetered) {
+        body.remove("usage");
+    }
+    (body.to_string(), usage)
 }
 
 fn whole(status: u16, kind: &'static str, text: String, under_way: UnderWay) -> Response<Sent> {

@@ -116,6 +116,7 @@ pub fn too_long(provider: Provider, tokens: u64, window: u64) -> Refused {
 
 pub fn failure(status: u16) -> Refused {
     let message = match status {
+        401 => "Incorrect API key provided.",
         429 => "This request would exceed your rate limit.",
         529 => "Overloaded",
         _ => "Internal server error",

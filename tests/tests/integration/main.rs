@@ -42,6 +42,7 @@ mod fuzz;
 mod hostile;
 mod killed;
 mod mcp;
+mod mind;
 mod models;
 mod nats;
 mod noise;

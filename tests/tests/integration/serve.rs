@@ -125,9 +125,14 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
     let verified = server.ask(Method::POST, &format!("/investigations/{first}/verifications"), Vec::new()).await;
     let verified = body(verified).await;
     assert_eq!((&verified["intact"], &verified["report"]), (&json!(true), &json!(true)), "{verified}");
-    for limits in
-        [json!({"rounds": 0}), json!({"rounds": 1_000}), json!({"round": 1}), json!(1), json!({"seconds": -1})]
-    {
+    for limits in [
+        json!({"rounds": 0}),
+        json!({"rounds": 1_000}),
+        json!({"round": 1}),
+        json!(1),
+        json!({"seconds": -1}),
+        json!({"rounds": null}),
+    ] {
         let (status, refused) = server.launch(&json!({"alert": alert, "again": true, "limits": limits})).await;
         assert_eq!(status, 422, "{limits}: {refused}");
     }
@@ -136,7 +141,7 @@ async fn an_alert_is_investigated_once_over_each_body_of_evidence() {
     assert_ne!(second["investigation"], json!(first), "a person may ask again");
     let second = second["investigation"].as_str().unwrap();
     server.closed(second).await;
-    assert_eq!(server.get(&format!("/investigations/{second}/rounds")).await["items"].as_array().unwrap().len(), 1);
+    assert_eq!(server.get(&format!("/investigations/{second}/usage")).await["rounds"], 1);
     let around = server.get(&format!("/investigations/{first}/context?file=auth.log&line=11&limit=5")).await;
     let records = around["records"].as_array().unwrap();
     assert!(records.iter().any(|one| one["file"] == "auth.log" && one["line"] == 11), "{around}");

@@ -29,7 +29,14 @@ fn ask(choice: Choice) -> Ask {
 
 fn heard(choice: Choice, result: Result<Reply, AskError>) -> Heard {
     let tokens = Tokens { input: 10, output: 1, ..Tokens::default() };
-    let result = result.map(|reply| Answered { reply, version: "m-1".into(), tokens, cost_micros: 1, attempts: 1 });
+    let result = result.map(|reply| Answered {
+        reply,
+        version: "m-1".into(),
+        tokens,
+        estimated: false,
+        cost_micros: 1,
+        attempts: 1,
+    });
     Heard { ask: ask(choice), result, took: Duration::ZERO }
 }
 

@@ -1,9 +1,9 @@
 //! The models of a models file over HTTP. [`codec`] has the formats of the providers, [`send`] makes one attempt with
-//! limits, and [`retry`] repeats it.
+//! limits, [`retry`] repeats it, and [`circuit`](crate::model::circuit) leaves a provider alone that fails.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,11 +13,12 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::Instrument;
 
+use crate::model::circuit::{Admission, Change, Circuit};
 use crate::model::client::codec::{Codec, Decoded};
 use crate::model::config::{Config, Profile};
 use crate::model::retry::{self, Failed, Pace};
 use crate::model::secret::{self, NoKey};
-use crate::model::{Answered, Ask, AskError, Fault, Model};
+use crate::model::{Answered, Ask, AskError, Fault, Model, tokens as estimate};
 use casebook_protocol::Tokens;
 use casebook_runtime::model_span;
 use casebook_runtime::telemetry::{self, meter};
@@ -37,8 +38,57 @@ pub enum OpenError {
 
 struct Wired {
     profile: Profile,
+    /// One for all models at the same address.
+    circuit: Arc<Mutex<Circuit>>,
     key: Option<SecretString>,
     permits: Semaphore,
+}
+
+impl Wired {
+    /// Waits until the provider may be asked.
+    async fn admitted(&self, deadline: Instant) -> Result<(), Failed> {
+        loop {
+            let now = Instant::now();
+            // The lock is not held over the wait.
+            let admission = self.circuit().admit(now, self.profile.timeout, deadline.duration_since(now));
+            match admission {
+                Admission::Go => return Ok(()),
+                Admission::Wait(wait) => tokio::time::sleep(wait).await,
+                Admission::Refuse(why) => return Err(Failed::final_(Fault::Unavailable, why)),
+            }
+        }
+    }
+
+    /// Takes the end of an attempt into account. A request that is refused by itself shows that the provider answers.
+    fn ended(&self, begun: Instant, failed: Option<&Failed>) {
+        let now = Instant::now();
+        let change = match failed.filter(|failed| failed.general) {
+            Some(failed) => self.circuit().failed(begun, now, failed),
+            None => self.circuit().answered(now),
+        };
+        let (model, provider) = (self.profile.name.as_str(), self.profile.provider.name());
+        match change {
+            Some(Change::Opened { failures, last }) => {
+                let last = secret::redact(&last, self.key.as_ref());
+                tracing::warn!(
+                    model,
+                    provider,
+                    failures,
+                    last,
+                    "a model provider fails; it is asked again after pauses"
+                );
+            }
+            Some(Change::Closed { failures, lasted }) => {
+                let seconds = lasted.as_secs();
+                tracing::warn!(model, provider, failures, seconds, "a model provider answers again");
+            }
+            None => {}
+        }
+    }
+
+    fn circuit(&self) -> MutexGuard<'_, Circuit> {
+        self.circuit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 pub struct Client {
@@ -60,10 +110,13 @@ impl Client {
 
     fn with(config: &Config, env: impl Fn(&str) -> Option<String>, pace: Pace) -> Result<Self, OpenError> {
         casebook_runtime::tls::install();
+        let mut circuits: BTreeMap<(&str, &str), Arc<Mutex<Circuit>>> = BTreeMap::new();
         let models = config.models().map(|profile| {
             let key = secret::key(profile, &env)?;
             let permits = Semaphore::new(usize::try_from(profile.concurrency).unwrap_or(1));
-            Ok((profile.name.clone(), Arc::new(Wired { profile: profile.clone(), key, permits })))
+            let circuit = circuits.entry((profile.provider.name(), &profile.base_url));
+            let circuit = Arc::clone(circuit.or_insert_with(|| Arc::new(Mutex::new(Circuit::new(pace)))));
+            Ok((profile.name.clone(), Arc::new(Wired { profile: profile.clone(), circuit, key, permits })))
         });
         let models = models.collect::<Result<_, NoKey>>()?;
         let http = send::http().map_err(|error| OpenError::Http(one_line(&error.to_string(), 200)))?;
@@ -77,15 +130,28 @@ impl Client {
         let draft = codec.encode(profile, ask);
         let attempt = || async {
             let permit = wired.permits.acquire().await;
+            wired.admitted(deadline).await?;
+            made.fetch_add(1, Ordering::Relaxed);
+            let begun = Instant::now();
             let json = send::once(&self.http, wired.key.as_ref(), profile, &draft).await;
             drop(permit);
-            json
+            let decoded = json.and_then(|json| codec.decode(profile, &json));
+            wired.ended(begun, decoded.as_ref().err());
+            decoded
         };
-        let json = retry::attempts(self.pace, deadline, made, attempt).await?;
-        let Decoded { version, reply, tokens } = codec.decode(profile, &json)?;
+        let Decoded { version, reply, tokens } = retry::attempts(self.pace, deadline, attempt).await?;
+        let counted = counted(tokens, draft.body.len(), reply.bytes());
+        let (estimated, tokens) = (counted != tokens, counted);
         let cost_micros = profile.price.map_or(0, |price| price.cost(&tokens));
-        Ok(Answered { reply, version, tokens, cost_micros, attempts: made.load(Ordering::Relaxed) })
+        Ok(Answered { reply, version, tokens, estimated, cost_micros, attempts: made.load(Ordering::Relaxed) })
     }
+}
+
+/// What a call used. A count that the provider does not report is estimated from the bytes of request and reply, so that
+/// budgets hold.
+fn counted(reported: Tokens, request: usize, reply: usize) -> Tokens {
+    let or = |count: u64, bytes: usize| if count == 0 { estimate(bytes) } else { count };
+    Tokens { input: or(reported.input, request), output: or(reported.output, reply), ..reported }
 }
 
 fn far() -> Instant {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::brief::{Brief, Briefing};
 use crate::model::config::{ModelSelection, Profile, Way};
 use crate::model::schema::{AnswerForm, Schema};
-use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, ToolAnswer};
+use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, ToolAnswer, tokens};
 use crate::reasoner::{Action, Asking, Done, Exchange, Past, Turn};
 use crate::worker::JOURNAL_TOOL;
 use casebook_protocol::Tokens;
@@ -260,7 +260,7 @@ impl Dialogue<'_> {
             max_output: profile.max_output,
         };
         let canonical = ask.canonical();
-        let input = fit::tokens(canonical.len());
+        let input = tokens(canonical.len());
         let output = u64::from(profile.max_output);
         let worst = Tokens { input, output, ..Tokens::default() };
         let most = Usage {

@@ -174,7 +174,14 @@ mod tests {
     impl Model for Echo {
         async fn ask(&self, ask: &Ask, _: Duration) -> Result<Answered, AskError> {
             let reply = Reply { text: ask.id.to_string(), calls: vec![], stop: Stop::Done, kept: None };
-            Ok(Answered { reply, version: "e-1".into(), tokens: Tokens::default(), cost_micros: 1, attempts: 1 })
+            Ok(Answered {
+                reply,
+                version: "e-1".into(),
+                tokens: Tokens::default(),
+                estimated: false,
+                cost_micros: 1,
+                attempts: 1,
+            })
         }
     }
 

@@ -1,5 +1,4 @@
 use std::future::Future;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use backon::{ExponentialBuilder, Retryable};
@@ -15,11 +14,14 @@ pub struct Pace {
     /// The longest wait, unless the provider asks for a longer one.
     pub longest: Duration,
     pub attempts: u32,
+    /// How long calls wait for a provider that fails, before they fail at once.
+    pub outage: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { first: Duration::from_millis(500), longest: Duration::from_secs(20), attempts: 6 }
+        let [longest, outage] = [Duration::from_secs(20); 2];
+        Self { first: Duration::from_millis(500), longest, attempts: 6, outage }
     }
 }
 
@@ -27,6 +29,8 @@ impl Default for Pace {
 pub struct Failed {
     pub fault: Fault,
     pub passing: bool,
+    /// The same would happen to every request: the provider does not work for us.
+    pub general: bool,
     pub wait: Option<Duration>,
     /// What happened, without key and prompt.
     pub message: String,
@@ -35,12 +39,18 @@ pub struct Failed {
 impl Failed {
     /// A failure that a retry would repeat.
     pub fn final_(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, passing: false, wait: None, message: message.into() }
+        Self { fault, passing: false, general: false, wait: None, message: message.into() }
+    }
+
+    /// The same, for a failure that every request would have.
+    #[must_use]
+    pub fn general(self) -> Self {
+        Self { general: true, ..self }
     }
 
     /// A failure that a retry may solve.
     pub fn passing(fault: Fault, message: impl Into<String>) -> Self {
-        Self { fault, passing: true, wait: None, message: message.into() }
+        Self { fault, passing: true, general: true, wait: None, message: message.into() }
     }
 }
 
@@ -60,14 +70,9 @@ pub fn retry_after(value: &str, now: Timestamp) -> Option<Duration> {
     Some(casebook_protocol::between(now, at))
 }
 
-/// Calls `attempt` until it succeeds, fails for good, or no other attempt fits before `deadline`. `made` counts the
-/// attempts. Waits that the provider asks for are respected.
-pub async fn attempts<T, A>(
-    pace: Pace,
-    deadline: Instant,
-    made: &AtomicU32,
-    mut attempt: impl FnMut() -> A,
-) -> Result<T, Failed>
+/// Calls `attempt` until it succeeds, fails for good, or no other attempt fits before `deadline`. Waits that the
+/// provider asks for are respected.
+pub async fn attempts<T, A>(pace: Pace, deadline: Instant, attempt: impl FnMut() -> A) -> Result<T, Failed>
 where
     A: Future<Output = Result<T, Failed>>,
 {
@@ -76,11 +81,7 @@ where
         .with_max_delay(pace.longest)
         .with_max_times(usize::try_from(pace.attempts.saturating_sub(1)).unwrap_or(usize::MAX))
         .with_jitter();
-    let counted = || {
-        made.fetch_add(1, Ordering::Relaxed);
-        attempt()
-    };
-    counted
+    attempt
         .retry(backoff)
         .when(|failed: &Failed| failed.passing)
         .adjust(|failed, ours| {
@@ -93,6 +94,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     #[test]
@@ -119,13 +122,13 @@ mod tests {
     }
 
     fn pace() -> Pace {
-        Pace { first: Duration::from_millis(1), longest: Duration::from_millis(4), attempts: 4 }
+        Pace { first: Duration::from_millis(1), longest: Duration::from_millis(4), attempts: 4, ..Pace::default() }
     }
 
     async fn run(failed: Failed, time: Duration, succeed_at: u32) -> (Result<u32, Failed>, u32) {
         let made = AtomicU32::new(0);
-        let result = attempts(pace(), Instant::now() + time, &made, || {
-            let (n, failed) = (made.load(Ordering::Relaxed), failed.clone());
+        let result = attempts(pace(), Instant::now() + time, || {
+            let (n, failed) = (made.fetch_add(1, Ordering::Relaxed) + 1, failed.clone());
             async move { if n >= succeed_at { Ok(n) } else { Err(failed) } }
         })
         .await;

@@ -165,6 +165,7 @@ fn replied_as(purpose: Purpose, n: u32, usage: Usage) -> Input {
         failed: None,
         attempts: 1,
         usage,
+        estimated: false,
         started: Timestamp::UNIX_EPOCH,
         ended: Timestamp::UNIX_EPOCH,
     };

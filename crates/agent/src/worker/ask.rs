@@ -88,6 +88,7 @@ impl Worker {
             failed: None,
             attempts: 1,
             usage: Usage { model_calls: 1, ..Usage::default() },
+            estimated: false,
             started,
             ended: self.env.clock.now(),
         };
@@ -99,6 +100,7 @@ impl Worker {
                 call.usage.cached_tokens = answered.tokens.cached;
                 call.usage.output_tokens = answered.tokens.output;
                 call.usage.cost_micros = answered.cost_micros;
+                call.estimated = answered.estimated;
                 StoredReply::Reply(answered.reply)
             }
             Err(error) => {

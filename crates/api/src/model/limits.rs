@@ -1,17 +1,25 @@
 //! The limits that a person gives one investigation.
 
 use casebook_protocol::Budget;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 /// Each is a limit of the server unless given. A limit may be lower than that of the server, never higher.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Millionths of the currency in which prices are given.
+    #[serde(deserialize_with = "number")]
     pub cost_micros: Option<u64>,
     /// Working time.
+    #[serde(deserialize_with = "number")]
     pub seconds: Option<u64>,
+    #[serde(deserialize_with = "number")]
     pub rounds: Option<u32>,
+}
+
+/// A number; `null` is refused.
+fn number<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 impl Limits {

@@ -8,6 +8,7 @@ use serde::Serialize;
 closed! {
     pub enum Standing {
         Broken = "broken";
+        NotInvestigated = "not_investigated";
         Quiet = "quiet";
         Running = "running";
         Closed = "closed";
@@ -38,6 +39,9 @@ pub struct Row {
     pub verdict: Option<Verdict>,
     pub usage: Usage,
     pub trouble: Option<String>,
+    /// Why no Expert could examine anything; it pauses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_investigated: Option<String>,
 }
 
 impl Row {
@@ -64,6 +68,7 @@ impl Row {
             verdict: state.conclusion.as_ref().map(|(_, ruling)| ruling.verdict),
             usage: state.usage,
             trouble: None,
+            not_investigated: state.not_investigated.clone(),
         }
     }
 
@@ -73,6 +78,7 @@ impl Row {
         match (&self.trouble, self.closed) {
             (Some(_), _) => Standing::Broken,
             (None, Some(_)) => Standing::Closed,
+            (None, None) if self.not_investigated.is_some() => Standing::NotInvestigated,
             (None, None) if silent => Standing::Quiet,
             (None, None) => Standing::Running,
         }
@@ -106,6 +112,7 @@ impl From<casebook_index::Row> for Row {
             verdict: row.verdict,
             usage: row.usage,
             trouble: row.trouble,
+            not_investigated: row.not_investigated,
             id: row.investigation,
         }
     }

@@ -107,6 +107,7 @@ pub fn told(event: &Event) -> (String, String) {
         Event::BudgetNear { limit } => ("Limit near".to_owned(), line(limit)),
         Event::Attendance { domain, gone: Some(why) } => (format!("Expert {domain} left"), line(why)),
         Event::Attendance { domain, gone: None } => (format!("Expert {domain} is back"), String::new()),
+        Event::NotInvestigated { reason } => ("Not investigated".to_owned(), line(reason)),
         Event::Stopping { reason } => ("Stopping".to_owned(), line(reason)),
         Event::Concluded { conclusion, ruling } => {
             (format!("Verdict: {}", words::verdict(ruling.verdict)), line(&conclusion.summary))

@@ -132,7 +132,7 @@ fn tiles(frame: &Frame, rows: &[Row], filter: &Filter) -> Markup {
         div.tiles {
             (tile(verdict(Verdict::TruePositive), "True positive", Icon::Flame, "tb", &attack, on_attack))
             (tile(verdict(Verdict::Inconclusive), "Inconclusive: needs a person", Icon::Question, "to", &unclear, on_unclear))
-            (tile(standing(Standing::Quiet) + standing(Standing::Broken), "Quiet or not intact", Icon::Pause, "to", &stuck, on_stuck))
+            (tile(standing(Standing::Quiet) + standing(Standing::NotInvestigated) + standing(Standing::Broken), "Quiet or not intact", Icon::Pause, "to", &stuck, on_stuck))
             (tile(standing(Standing::Running), "Running", Icon::Spinner, "tc", &running, on_running))
             (tile(dismissed, "Benign or false", Icon::Shield, "tg", &filter.with("closed"), filter.status == "closed"))
         }

@@ -62,6 +62,7 @@ pub fn standing(row: &Row, now: Timestamp) -> Markup {
         Standing::Running => html! {
             span.badge.calm.run { (Icon::Spinner.show()) (words::capital(row.phase.name())) @if row.round > 0 { " · round " (row.round) } }
         },
+        Standing::NotInvestigated => html! { span.badge.bad { (Icon::Broken.show()) "Not investigated" } },
         Standing::Quiet => html! { span.badge.open { (Icon::Pause.show()) "No event for " (since(row.last_at, now)) } },
         Standing::Broken => html! { span.badge.bad { (Icon::Broken.show()) "Not intact" } },
     }

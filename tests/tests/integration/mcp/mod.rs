@@ -3,5 +3,5 @@
 mod casebook;
 mod evidence;
 mod others;
-mod script;
+pub(crate) mod script;
 mod team;

@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/integration/mcp/client.py");
 
 /// Speaks the lifecycle with `initialize`.
-pub(super) const LEGACY: &str = "legacy";
+pub(crate) const LEGACY: &str = "legacy";
 /// Asks the server which lifecycle it speaks, and takes the newest.
-pub(super) const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = "auto";
 
 /// The demo case.
-pub(super) fn demo(part: &str) -> PathBuf {
+pub(crate) fn demo(part: &str) -> PathBuf {
     run::demo().join(part)
 }
 
 /// A session of the official Python SDK.
-pub(super) struct Client {
+pub(crate) struct Client {
     child: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
@@ -31,12 +31,12 @@ pub(super) struct Client {
 
 impl Client {
     /// With a server that it starts.
-    pub(super) fn stdio(command: &[&str], mode: &str) -> Self {
+    pub(crate) fn stdio(command: &[&str], mode: &str) -> Self {
         Self::start(&json!({"stdio": command, "mode": mode}))
     }
 
     /// With a server at `url`.
-    pub(super) fn http(url: &str, mode: &str) -> Self {
+    pub(crate) fn http(url: &str, mode: &str) -> Self {
         Self::start(&json!({"http": url, "mode": mode}))
     }
 
@@ -63,24 +63,24 @@ impl Client {
     }
 
     /// The tools that the server lists.
-    pub(super) fn tools(&mut self) -> Vec<Value> {
+    pub(crate) fn tools(&mut self) -> Vec<Value> {
         self.ask(&json!({"list": true}))["tools"].as_array().unwrap().clone()
     }
 
     /// The result of a call as it came.
-    pub(super) fn raw(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn raw(&mut self, tool: &str, arguments: &Value) -> Value {
         self.ask(&json!({"call": tool, "arguments": arguments}))
     }
 
     /// The text of a call's answer; else the message of its failure.
-    pub(super) fn call(&mut self, tool: &str, arguments: &Value) -> Result<String, String> {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<String, String> {
         let result = self.raw(tool, arguments);
         let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned();
         if result["isError"] == true { Err(text) } else { Ok(text) }
     }
 
     /// The JSON of a call's answer.
-    pub(super) fn json(&mut self, tool: &str, arguments: &Value) -> Value {
+    pub(crate) fn json(&mut self, tool: &str, arguments: &Value) -> Value {
         let answer = self.call(tool, arguments).unwrap_or_else(|e| panic!("{tool} {arguments}: {e}"));
         serde_json::from_str(&answer).unwrap()
     }
@@ -95,7 +95,7 @@ impl Drop for Client {
 }
 
 /// One of our servers over HTTP; killed with this value.
-pub(super) struct Server {
+pub(crate) struct Server {
     pub(super) child: Child,
     /// Where it serves.
     pub(super) url: String,
@@ -103,7 +103,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts `casebook` with `arguments` and reads where it serves.
-    pub(super) fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(run::program("casebook"));
         let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -123,11 +123,11 @@ impl Drop for Server {
 }
 
 /// The path of our program.
-pub(super) fn program() -> String {
+pub(crate) fn program() -> String {
     run::program("casebook").display().to_string()
 }
 
 /// A path as an argument.
-pub(super) fn text(path: &Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }

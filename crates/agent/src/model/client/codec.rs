@@ -68,7 +68,7 @@ impl Codec {
             Self::Chat => chat::decode(profile, json),
             Self::Responses => responses::decode(profile, json),
         };
-        let unreadable = || Failed::final_(Fault::Unreadable, "the reply does not have this provider's form");
+        let unreadable = || Failed::final_(Fault::Unreadable, "the reply does not have this provider's form").general();
         let (reply, tokens) = read.ok_or_else(unreadable)?;
         let version = text(json, "model").unwrap_or(&profile.provider_model);
         Ok(Decoded { version: one_line(version, 128), reply, tokens })

@@ -60,7 +60,7 @@ async fn exchange(
     let mut response = request.send().await.map_err(|error| network(&error))?;
     let status = response.status();
     if status.is_success() {
-        let unreadable = |message: String| Failed::final_(Fault::Unreadable, message);
+        let unreadable = |message: String| Failed::final_(Fault::Unreadable, message).general();
         let too_large =
             || unreadable(format!("the reply is larger than {MAX_REPLY} bytes and was not read to its end"));
         let body = read(&mut response, MAX_REPLY).await.map_err(|error| network(&error))?.ok_or_else(too_large)?;
@@ -147,6 +147,8 @@ fn refused(
     let spent = json.pointer("/error/code").and_then(Value::as_str) == Some("insufficient_quota");
     if retry::passes(status.as_u16()) && !spent {
         Failed { wait, ..Failed::passing(Fault::Unavailable, message) }
+    } else if spent || matches!(status.as_u16(), 401..=403) {
+        Failed::final_(Fault::Rejected, message).general()
     } else {
         Failed::final_(Fault::Rejected, message)
     }

@@ -23,7 +23,8 @@ fn client(provider: &str, server: &Server, more: &str) -> Client {
     );
     let text = if more.contains("# keyless") { text } else { format!("{text}key_env = \"KEY\"\n") };
     let config = Config::parse("models.toml", &text).expect("the file holds");
-    let pace = Pace { first: Duration::from_millis(1), longest: Duration::from_millis(2), attempts: 4 };
+    let pace =
+        Pace { first: Duration::from_millis(1), longest: Duration::from_millis(2), attempts: 4, ..Pace::default() };
     Client::with(&config, |name| (name == "KEY").then(|| KEY.to_owned()), pace).expect("the client opens")
 }
 
@@ -84,6 +85,26 @@ async fn each_provider_is_reached_at_its_path_with_its_key() {
         assert_eq!(request.header("anthropic-version"), (provider == "anthropic").then_some("2023-06-01"));
         assert_eq!(request.header("content-type"), Some("application/json"));
         assert_eq!(request.body["model"], "maker-1");
+    }
+}
+
+#[tokio::test]
+async fn a_count_that_is_not_reported_is_estimated_and_costs() {
+    let text = "x".repeat(1_000);
+    let reply = |usage: Value| json!({"content": [{"type": "text", "text": text}], "usage": usage});
+    let more = "price = { input = 1, output = 10 }";
+    for (usage, output, estimated) in [
+        (json!({"input_tokens": 7, "output_tokens": 5}), 5, false),
+        (json!({"input_tokens": 7}), 400, true),
+        (Value::Null, 400, true),
+    ] {
+        let server = Server::start([server::ok(&reply(usage.clone()))]).await;
+        let answered = client("anthropic", &server, more).ask(&ask(), TIME).await.unwrap();
+        let sent = server.requests()[0].body.to_string().len() as u64;
+        assert_eq!((answered.tokens.output, answered.estimated), (output, estimated), "{usage}");
+        let input = if usage["input_tokens"] == 7 { 7..8 } else { sent / 4..sent / 2 };
+        assert!(input.contains(&answered.tokens.input), "{} of {sent} bytes", answered.tokens.input);
+        assert_eq!(answered.cost_micros, answered.tokens.input + 10 * output, "an estimate has its price");
     }
 }
 

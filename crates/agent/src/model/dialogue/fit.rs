@@ -5,19 +5,13 @@ use std::sync::Arc;
 use casebook_protocol::tool::RESULT_TOOLS;
 
 use super::{Briefing, Dialogue, Entry, Frame, Message, Profile, Shown, ToolAnswer, Walk};
-use crate::model::data;
+use crate::model::{data, tokens};
 
 /// The shown bytes of a tool result at first: about sixty log records.
 pub(super) const RESULT_BYTES: usize = 24 * 1024;
 const LEAST_BYTES: usize = 512;
 /// Overhead of a message in bytes: roles, ids, braces.
 const FRAME_BYTES: usize = 200;
-
-/// The most tokens in this many bytes. Measured on logs: 2.54 bytes a token in syslog, 2.65 in JSON. Prose has more
-/// bytes a token.
-pub(super) const fn tokens(bytes: usize) -> u64 {
-    (bytes as u64 * 2).div_ceil(5)
-}
 
 /// The briefing and the messages in the model's window. Fails if even the shortest form is too large.
 pub(super) fn fit(

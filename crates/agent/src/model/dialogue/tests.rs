@@ -160,6 +160,7 @@ impl Table {
             failed,
             attempts: 1,
             usage: Usage::default(),
+            estimated: false,
             started: Timestamp::UNIX_EPOCH,
             ended: Timestamp::UNIX_EPOCH,
         };

@@ -98,8 +98,14 @@ fn folded(items: &[String], more: &str, numbered: bool, show: &dyn Fn(&str) -> M
 fn so_far(case: &Case<'_>) -> Markup {
     let credible = case.report.findings.iter().filter(|found| words::credible(found)).count();
     html! {
-        p.verdict { (Icon::Spinner.show()) "No verdict yet" }
-        p.headline { (case.with_links(|links| links.sentence(&case.report.headline))) }
+        @if let Some(reason) = &case.state.not_investigated {
+            p.verdict { (Icon::Broken.show()) "Not investigated" }
+            p.lead { "No log was read, because no model answered. The investigation goes on when it is resumed." }
+            p { (reason) }
+        } @else {
+            p.verdict { (Icon::Spinner.show()) "No verdict yet" }
+            p.headline { (case.with_links(|links| links.sentence(&case.report.headline))) }
+        }
         @if let Some(timeline) = &case.state.timeline {
             p.lead { (case.with_links(|links| links.sentence(&casebook_protocol::one_line(&timeline.narrative, 420)))) }
         }

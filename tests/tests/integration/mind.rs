@@ -1,0 +1,161 @@
+//! Investigations in which no model answers: they have no verdict, and go on once one does.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use casebook_protocol::{Budget, Event, Recorded};
+use casebook_tests::lab::{FORMS, Lab, models_file};
+use casebook_tests::model::Server;
+use casebook_tests::model::brain::Brain;
+use casebook_tests::model::faults::{Fault, Switched};
+use casebook_tests::model::server::Options;
+use casebook_tests::run;
+use serde_json::{Value, json};
+
+use super::mcp::script::{AUTO, Client, demo, program, text};
+
+fn brain() -> Brain {
+    Brain { rounds: 2, ..Brain::default() }
+}
+
+/// Runs `casebook` in `folder`: its exit code and what it printed.
+fn casebook(folder: &Path, arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(program()).args(arguments).current_dir(folder).output().unwrap();
+    let printed = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+    (output.status.code().unwrap(), printed)
+}
+
+fn has(printed: &str, needed: &[&str]) {
+    for needed in needed {
+        assert!(printed.contains(needed), "{needed:?} is not in\n{printed}");
+    }
+}
+
+/// Investigates without a mind, and goes on after `mend`.
+fn without_and_with(file: &str, reason: &str, mend: impl FnOnce()) {
+    let folder = tempfile::tempdir().unwrap();
+    let here = |arguments: &[&str]| casebook(folder.path(), arguments);
+    std::fs::write(folder.path().join("models.toml"), file).unwrap();
+    let (alert, evidence, team) = (demo("alert.json"), demo("evidence"), demo("team"));
+    let given = ["--evidence", text(&evidence), "--team", text(&team), "--models", "models.toml"];
+    let (code, printed) = here(&[&["investigate", text(&alert), "--out", "report"], &given[..]].concat());
+    assert_eq!(code, 7, "{printed}");
+    has(&printed, &["is not investigated: ", reason, "no log was read", "casebook resume ", "--models models.toml"]);
+    assert!(!printed.contains("Inconclusive") && !folder.path().join("report").exists(), "{printed}");
+    assert_eq!(printed.matches("a model provider fails").count(), 1, "it is told once:\n{printed}");
+    let list: Value = serde_json::from_str(&here(&["list", "--json"]).1).unwrap();
+    let (row, id) = (&list["items"][0], list["items"][0]["investigation"].as_str().unwrap());
+    assert!(row["not_investigated"].as_str().unwrap().contains(reason) && row["verdict"].is_null(), "{row}");
+    has(&here(&["list"]).1, &["not investigated", reason]);
+    has(&here(&["show", id]).1, &["not investigated: ", reason]);
+    assert_eq!(here(&["export", id]).0, 3, "there is no report");
+    mend();
+    let (code, printed) = here(&[&["resume", id, "--out", "report"], &given[..]].concat());
+    assert_eq!(code, 0, "{printed}");
+    has(&printed, &["True positive"]);
+    let report = std::fs::read_to_string(folder.path().join("report/report.json")).unwrap();
+    assert!(!report.contains("its Expert failed"), "the round without a mind is no blind spot");
+    has(&here(&["verify", id]).1, &["no difference was found"]);
+}
+
+#[test]
+fn no_verdict_without_an_answer_and_resume_goes_on_once_there_is_one() {
+    let faults = [(Fault::Status(401), "HTTP 401"), (Fault::Broken, "HTTP 500"), (Fault::NoJsonBody, "not JSON")];
+    std::thread::scope(|threads| {
+        for ((fault, reason), form) in faults.into_iter().zip([FORMS[0], FORMS[3], FORMS[4]]) {
+            threads.spawn(move || {
+                let script = Switched::new(brain(), fault);
+                let lab = Lab::start(script.clone(), form).unwrap();
+                without_and_with(&lab.file, reason, || script.mend());
+            });
+        }
+        threads.spawn(|| {
+            let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let folder = tempfile::tempdir().unwrap();
+            let key = folder.path().join("key");
+            std::fs::write(&key, "k").unwrap();
+            let file = models_file(&format!("http://127.0.0.1:{port}"), FORMS[7], &key, "");
+            let mut server = None;
+            without_and_with(&file, "no connection to the server", || {
+                server = Some(Server::start(brain(), Options { port, ..Options::default() }).unwrap());
+            });
+        });
+    });
+}
+
+#[test]
+fn over_mcp_the_same_alert_goes_on_once_a_model_answers() {
+    let script = Switched::new(brain(), Fault::Status(401));
+    let lab = Lab::start(script.clone(), FORMS[2]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let models = folder.path().join("models.toml");
+    std::fs::write(&models, &lab.file).unwrap();
+    let (evidence, team, data) = (demo("evidence"), demo("team"), folder.path().join("data"));
+    let program = program();
+    let command = [
+        &program,
+        "mcp",
+        "--evidence",
+        text(&evidence),
+        "--team",
+        text(&team),
+        "--models",
+        text(&models),
+        "--data",
+        text(&data),
+    ];
+    let mut client = Client::stdio(&command, AUTO);
+    let alert: Value = serde_json::from_slice(&std::fs::read(demo("alert.json")).unwrap()).unwrap();
+    let opened = client.json("open_investigation", &json!({"alert": alert}));
+    let one = json!({"id": opened["id"]});
+    let paused = until(&mut client, &one, |standing| !standing["not_investigated"].is_null());
+    assert!(paused["not_investigated"].as_str().unwrap().contains("HTTP 401"), "{paused}");
+    assert!(paused["verdict"].is_null() && paused["closed"].is_null(), "{paused}");
+    let report = client.json("get_report", &one);
+    assert!(report["markdown"].as_str().unwrap().contains("Not investigated"), "{report}");
+    script.mend();
+    let again = client.json("open_investigation", &json!({"alert": alert}));
+    assert_eq!((&again["id"], &again["new"]), (&opened["id"], &json!(false)));
+    let closed = until(&mut client, &one, |standing| !standing["closed"].is_null());
+    assert_eq!((&closed["verdict"], &closed["not_investigated"]), (&json!("true_positive"), &Value::Null));
+}
+
+fn until(client: &mut Client, one: &Value, wanted: impl Fn(&Value) -> bool) -> Value {
+    let begun = Instant::now();
+    loop {
+        let standing = client.json("get_investigation", one);
+        if wanted(&standing) {
+            return standing;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(300), "{standing}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn budgets_hold_with_a_provider_that_reports_no_usage() {
+    let priced = "price = { input = 3.0, output = 15.0 }\n";
+    for form in [FORMS[0], FORMS[2], FORMS[5]] {
+        let options = Options { unmetered: true, ..Options::default() };
+        let lab = Lab::start_with(Brain { rounds: 30, ..Brain::default() }, form, priced, options).unwrap();
+        let budget = Budget { tokens: 600_000, ..Budget::default() };
+        let report = lab.investigate(&run::demo(), budget).unwrap();
+        let total = report.usage.total;
+        assert!(report.stop_reason.as_ref().unwrap().contains("tokens"), "{form:?}: {:?}", report.stop_reason);
+        assert!(
+            total.input_tokens + total.output_tokens <= budget.tokens && total.cost_micros > 0,
+            "{form:?}: {total:?}"
+        );
+        let data = lab.data();
+        let log: Vec<Recorded> = tokio::runtime::Runtime::new().unwrap().block_on(async {
+            let store = casebook_hub::SqliteStore::open(data).unwrap();
+            casebook_hub::archive::log(&store, &report.investigation).await.unwrap()
+        });
+        let mut calls = log.iter().filter_map(|e| match &e.event {
+            Event::ModelCalled { call, .. } => Some(call),
+            _ => None,
+        });
+        assert!(calls.all(|call| call.estimated && call.usage.input_tokens > 0), "{form:?}");
+    }
+}
