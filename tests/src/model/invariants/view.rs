@@ -8,7 +8,7 @@ use crate::model::prompt;
 use crate::model::request::Request;
 
 /// The tool whose arguments are the answer.
-pub(crate) const SUBMIT: &str = "submit";
+pub const SUBMIT: &str = "submit";
 const JOURNAL: &str = "journal";
 /// Describes what did not fit the prompt.
 const LEFT_OUT: &str = "left_out";
