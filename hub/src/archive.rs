@@ -66,12 +66,11 @@ pub async fn report(store: &dyn Store, investigation: &InvestigationId) -> Resul
     Ok(read(store, investigation).await?.report)
 }
 
-/// The cited records of a report, and with `all` every search; else those that findings cite. A result that is gone or
-/// damaged is left out: [`verify`](crate::verify) reports it.
-pub async fn backing(store: &dyn Store, report: &Report, all: bool) -> Result<Backing, HubError> {
-    let mut backing = Backing::of(report);
+/// Reads the results that `backing` needs. One that is gone or damaged is left out:
+/// [`verify`](crate::verify) reports it.
+pub async fn backed(store: &dyn Store, report: &Report, mut backing: Backing) -> Result<Backing, HubError> {
     for call in &report.calls {
-        if !backing.needs(call) || !(all || backing.cites(call)) {
+        if !backing.needs(call) {
             continue;
         }
         match store.get(&call.result).await {

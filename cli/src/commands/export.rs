@@ -20,7 +20,7 @@ pub(super) async fn run(home: &Home, args: &Export, screen: &mut Screen) -> Resu
     let text = match &args.sign {
         Some(key) => signed(&past.report, key, args.format)?,
         None => {
-            let backing = archive::backing(home.store.as_ref(), &past.report, args.format != Form::Json).await?;
+            let backing = archive::backed(home.store.as_ref(), &past.report, args.format.backing(&past.report)).await?;
             args.format.render(&past.report, &backing).map_err(Failure::defect)?
         }
     };

@@ -8,6 +8,7 @@ use casebook_agent::model::data::visible;
 use casebook_hub::archive::{self, Past};
 use casebook_protocol::{CallId, CallStatus, Event, Recorded, Report, TaskId, between, report::TaskUsage};
 use casebook_runtime::store::Store;
+use casebook_trust::Backing;
 
 use crate::args::Show;
 use crate::failure::{Exit, Failure};
@@ -78,7 +79,7 @@ pub(super) async fn conclusion(
     by_role(report, screen);
     screen.line("");
     if let Some(folder) = out {
-        let backing = archive::backing(store, report, true).await?;
+        let backing = archive::backed(store, report, Backing::of(report)).await?;
         save::report(folder, report, &backing)?;
         screen.line(format_args!("{} {}", paint(BOLD, "Report"), folder.join(Form::Html.file_name()).display()));
     }

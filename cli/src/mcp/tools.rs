@@ -14,6 +14,7 @@ use casebook_hub::{HubError, State, Summary};
 use casebook_protocol::{ArtifactId, CallId, InvestigationId, Report, ToolCall, Toolset, one_line};
 use casebook_runtime::store::Store;
 use casebook_runtime::store::artifact_text;
+use casebook_trust::Backing;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -162,7 +163,8 @@ impl Casebook {
         let finished = state.closed.is_some();
         match wanted.format.as_deref().unwrap_or("markdown") {
             "markdown" => {
-                let backing = archive::backing(self.store(), &report, false).await.map_err(message)?;
+                let backing =
+                    archive::backed(self.store(), &report, Backing::of_numbers(&report)).await.map_err(message)?;
                 let text = Form::Md.render(&report, &backing).map_err(|e| e.to_string())?;
                 let text = if finished { text } else { format!("{}{text}", unfinished(&state)) };
                 Ok(json!({"id": id, "finished": finished, "markdown": text}))

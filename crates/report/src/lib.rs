@@ -48,6 +48,15 @@ impl Form {
         }
     }
 
+    /// What this form shows beyond the report, without results.
+    #[must_use]
+    pub fn backing(self, report: &Report) -> Backing {
+        match self {
+            Self::Json => Backing::default(),
+            Self::Md | Self::Html => Backing::of(report),
+        }
+    }
+
     /// Ends with a line break.
     ///
     /// Errors: The report cannot be written as JSON, which is a bug.

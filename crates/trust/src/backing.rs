@@ -22,30 +22,37 @@ pub struct Backing {
     exhibits: Exhibits,
     searches: BTreeMap<CallId, Search>,
     cited: BTreeSet<CallId>,
+    all: bool,
 }
 
 impl Backing {
+    /// For the cited records and every search. Empty until [`add`](Self::add) is called for each call that it needs.
     #[must_use]
     pub fn of(report: &Report) -> Self {
-        let citations = report.findings.iter().flat_map(|found| &found.citations);
-        Self { cited: citations.map(|cited| cited.citation.call().clone()).collect(), ..Self::default() }
+        Self { all: true, ..Self::cited(report, |_| true) }
     }
 
-    /// Whether a finding cites the call.
-    pub fn cites(&self, call: &ToolCall) -> bool {
-        self.cited.contains(&call.id)
+    /// For the searches that findings cite.
+    #[must_use]
+    pub fn of_numbers(report: &Report) -> Self {
+        Self::cited(report, |citation| !matches!(citation, Citation::Literal { .. }))
     }
 
-    /// Whether [`add`](Self::add) uses the result of the call.
+    fn cited(report: &Report, of: impl Fn(&Citation) -> bool) -> Self {
+        let citations = report.findings.iter().flat_map(|found| &found.citations).map(|cited| &cited.citation);
+        Self { cited: citations.filter(|one| of(one)).map(|one| one.call().clone()).collect(), ..Self::default() }
+    }
+
     pub fn needs(&self, call: &ToolCall) -> bool {
-        call.status == CallStatus::Answered && (self.cites(call) || SEARCHES.contains(&call.tool.as_str()))
+        let searched = self.all && SEARCHES.contains(&call.tool.as_str());
+        call.status == CallStatus::Answered && (searched || self.cited.contains(&call.id))
     }
 
     /// Bytes that do not match the hash in the call are not used for records.
     pub fn add(&mut self, call: &ToolCall, bytes: &[u8]) {
         let search = Search::read(call, bytes);
         self.searches.extend(search.map(|search| (call.id.clone(), search)));
-        if self.cites(call) {
+        if self.cited.contains(&call.id) {
             self.exhibits.add(call.clone(), false, bytes);
         }
     }

@@ -14,7 +14,7 @@ const MOST: usize = 5;
 /// In characters. Longer values are not names.
 const LONG: usize = 120;
 /// To disable or block these would stop the system itself.
-const SYSTEM: [&str; 6] = ["root", "system", "local service", "network service", "localsystem", "nobody"];
+const SYSTEM: [&str; 5] = ["root", "system", "local service", "network service", "localsystem"];
 
 /// What follows a kind of thing that has no name yet.
 const AFTER: &str = r"(?:[.,;:!?)]|$| (?:and|or|until|from|in|on|at|to|with|by|before|after|now|that|which|is|was|are|were|for|while|as|involved|named|concerned)\b)";

@@ -202,7 +202,7 @@ async fn rendered(
     if moment.held().state.closed.is_none() && call.asked.get("partial") != "1" {
         return Err(Problem::new(Kind::NotClosed, "its report is complete when it is closed"));
     }
-    let backing = moment.backing(app, form != Form::Json).await?;
+    let backing = moment.backed(app, form.backing(&moment.report)).await?;
     let text = form.render(&moment.report, &backing).map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
     if form == Form::Json {
         return Ok(([(header::CONTENT_TYPE, kind)], text).into_response());

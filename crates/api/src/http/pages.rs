@@ -112,9 +112,12 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
         let usual = if moment.at.is_some() { "channels" } else { "timeline" };
         let tab = Some(asked.get("tab")).filter(|tab| !tab.is_empty()).unwrap_or(usual);
         let backing = match tab {
-            "findings" | "evidence" => moment.backing(&app, tab == "evidence").await?,
+            "findings" => Backing::of_numbers(&moment.report),
+            // While it runs, the page is made again with each event.
+            "evidence" if moment.held().state.closed.is_some() => Backing::of(&moment.report),
             _ => Backing::default(),
         };
+        let backing = moment.backed(&app, backing).await?;
         let case = case::Case { upto, group: asked.get("group"), backing, ..moment.case(&frame) };
         Ok(case::page(&case, tab))
     };

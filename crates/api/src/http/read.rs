@@ -65,9 +65,8 @@ impl Moment {
         self.held().state.last.as_ref().map(|(_, hash)| hash.clone()).unwrap_or_default()
     }
 
-    /// The cited records, and with `all` every search.
-    pub(super) async fn backing(&self, app: &App, all: bool) -> Result<Backing, Trouble> {
-        Ok(archive::backing(app.cases.store(), &self.report, all).await?)
+    pub(super) async fn backed(&self, app: &App, backing: Backing) -> Result<Backing, Trouble> {
+        Ok(archive::backed(app.cases.store(), &self.report, backing).await?)
     }
 
     pub(super) fn case<'a>(&'a self, frame: &'a Frame) -> Case<'a> {
