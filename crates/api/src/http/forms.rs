@@ -39,7 +39,7 @@ pub(super) async fn open(app: &App, alert: &[u8], body: &str) -> Result<Launched
     };
     let body = if body.is_empty() { &first.name } else { body };
     if !bodies.iter().any(|known| known.name == body) {
-        return Err(Problem::new(Kind::Invalid, "no evidence has this name; choose one from the list"));
+        return Err(Problem::new(Kind::NotFound, "no evidence has this name; choose one of /api/v1/sources"));
     }
     tracing::info!(alert = %parsed.id, body, "alert from a page or the API");
     team.open(alert, body).await.map_err(|why| Problem::new(Kind::Invalid, why))
