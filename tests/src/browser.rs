@@ -156,6 +156,25 @@ impl Browser {
         self.post(&format!("{}/actions", self.session), &json!({"actions": actions})).await
     }
 
+    /// Opens another tab, which is the one in use from now on.
+    ///
+    /// # Errors
+    /// The browser refuses it.
+    pub async fn tab(&self) -> Result<String, String> {
+        let made = self.post(&format!("{}/window/new", self.session), &json!({"type": "tab"})).await?;
+        let handle = made.get("handle").and_then(Value::as_str).ok_or("no handle of a tab")?.to_owned();
+        self.switch(&handle).await?;
+        Ok(handle)
+    }
+
+    /// Uses this tab from now on.
+    ///
+    /// # Errors
+    /// There is no such tab.
+    pub async fn switch(&self, tab: &str) -> Answer {
+        self.post(&format!("{}/window", self.session), &json!({"handle": tab})).await
+    }
+
     /// The width of the window, as of a phone.
     ///
     /// # Errors

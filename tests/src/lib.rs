@@ -11,6 +11,7 @@ pub mod generate;
 pub mod hostile;
 pub mod lab;
 pub mod load;
+pub mod many;
 pub mod model;
 pub mod nats;
 pub mod noise;

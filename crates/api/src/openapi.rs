@@ -46,6 +46,8 @@ fn schema(parameter: &Parameter) -> Value {
     }
     match parameter.kind {
         "needed" => json!({"type": "string", "minLength": 1}),
+        "path" => json!({"type": "string", "pattern": file_path()}),
+        "cursor" => json!({"type": "string", "pattern": "^newest:[0-9]{1,18},[0-9]{1,18}$"}),
         "status" => names(Status::ALL.iter().map(|one| one.name()).collect()),
         "severity" => names(Severity::ALL.iter().map(|one| one.name()).collect()),
         "verdict" => names(Verdict::ALL.iter().map(|one| one.name()).collect()),
@@ -53,11 +55,22 @@ fn schema(parameter: &Parameter) -> Value {
     }
 }
 
+/// The names that [`crate::model::upload`] accepts for certain: at most 50 characters a part.
+fn file_path() -> String {
+    let never = "/\\\\:\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb\u{e0000}-\u{e007f}";
+    let part = format!("[^.{never}][^{never}]{{0,49}}");
+    format!("^{part}(/{part}){{0,7}}$")
+}
+
 fn operation(route: &Route) -> Value {
     let mut parameters: Vec<Value> = Vec::new();
     let path = route.public();
     for name in path.split('{').skip(1).filter_map(|rest| rest.split('}').next()) {
-        let kind = if matches!(name, "seq" | "n") { "integer" } else { "needed" };
+        let kind = match name {
+            "seq" | "n" => "integer",
+            "path" => "path",
+            _ => "needed",
+        };
         let schema = schema(&Parameter { name: "", kind, about: "" });
         parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
     }
@@ -75,8 +88,12 @@ fn operation(route: &Route) -> Value {
         }
         One(name) => json!({"application/json": {"schema": refer(name)}}),
         Page(name) => {
-            json!({"application/json": {"schema": {"type": "object", "required": ["items", "next"], "properties": {
-            "items": {"type": "array", "items": refer(name)}, "next": {"type": ["string", "null"]}}}}})
+            let mut content = json!({"application/json": {"schema": {"type": "object", "required": ["items", "next"], "properties": {
+            "items": {"type": "array", "items": refer(name)}, "next": {"type": ["string", "null"]}}}}});
+            if let (Endpoint::Events, Value::Object(kinds)) = (route.endpoint, &mut content) {
+                kinds.insert("text/event-stream".into(), json!({"schema": {"type": "string"}}));
+            }
+            content
         }
         Other(kind) => json!({kind: {"schema": {"type": "string"}}}),
         Done(_) => json!({}),
@@ -93,6 +110,9 @@ fn operation(route: &Route) -> Value {
     let mut responses = Map::from_iter([(good.to_owned(), answer)]);
     if route.endpoint == Endpoint::Launch {
         responses.insert("200".into(), json!({"description": "the same alert was there", "content": content}));
+    }
+    if route.endpoint == Endpoint::Events {
+        responses.insert("204".into(), json!({"description": "a stream was asked for, and nothing follows"}));
     }
     for kind in [Kind::Unreadable, Kind::SignIn, Kind::Origin, Kind::Host, Kind::TooMany, Kind::Store]
         .iter()
@@ -141,7 +161,9 @@ fn schemas() -> Value {
             ("closed", maybe("string")), ("seq", number()), ("phase", text()), ("round", number()), ("under_way", list()), ("findings", number()),
             ("score", score()), ("verdict", maybe("string")), ("usage", any())]),
         "Launch": {"type": "object", "required": ["alert"], "additionalProperties": false,
-            "properties": {"alert": any(), "source": {"type": "string", "description": "a name of /sources; the first unless given"},
+            "properties": {
+                "alert": {"type": "object", "properties": {"id": {"maxLength": 256, "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]*$", "description": "a text without control characters, or another value"}}},
+                "source": {"type": "string", "description": "a name of /sources; the first unless given"},
                 "again": {"type": "boolean", "description": "also if this alert was investigated and that investigation has closed"},
                 "limits": {"type": "object", "additionalProperties": false, "description": "each at most the limit of the server",
                     "properties": {"cost_micros": positive(), "seconds": positive(), "rounds": positive()}}}},

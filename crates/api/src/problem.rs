@@ -26,7 +26,7 @@ kinds! {
     Unreadable = "unreadable", 400, "The request cannot be read", "Correct the parameter that the detail names.";
     SignIn = "sign-in", 401, "Sign in first", "Open the address that the server printed, or add ?k= and the key from its key file.";
     Origin = "origin", 403, "The request comes from another site", "Send it from a page of this server.";
-    NotFound = "not-found", 404, "Not found", "Check the id. The list of investigations has all of them.";
+    NotFound = "not-found", 404, "Not found", "Check what the detail names. The list of investigations has all ids.";
     NotKept = "not-kept", 404, "Not kept", "Set keep_requests = true in the models file, and the next requests are kept.";
     Method = "method", 405, "This method is not allowed here", "See /api/v1/openapi.json for the methods of each path.";
     NotClosed = "not-closed", 409, "The investigation is not closed", "Wait for its end, or add partial=1 to get what is recorded so far.";

@@ -72,8 +72,8 @@ table! {
         verdict: verdict "such as true_positive; closed investigations alone",
         q: string "a text in title, alert, id, host or user",
         limit: limit "at most so many items",
-        cursor: string "from `next` of the page before";
-    Launch: Post "/investigations" => One("Launched"), [Unreadable NoTeam TooLarge Media Invalid],
+        cursor: cursor "from `next` of the page before";
+    Launch: Post "/investigations" => One("Launched"), [Unreadable NotFound NoTeam TooLarge Media Invalid],
         "Investigates an alert; waits for nothing";
     Investigation: Get "/investigations/{id}" => One("Investigation"), [NotFound Unreadable],
         "How an investigation stands",
@@ -148,7 +148,7 @@ table! {
         after: size "search from this byte on",
         count: boolean "count items, or hits of `search`",
         by: string "count items by this field";
-    Context: Get "/investigations/{id}/context" => One("Records"), [NotFound Invalid NoTeam],
+    Context: Get "/investigations/{id}/context" => One("Records"), [NotFound NoTeam],
         "Records around a record of the evidence",
         file: needed "the file of the record",
         line: line "its line",

@@ -7,10 +7,16 @@ use std::process::{Child, Command, Stdio};
 use crate::{Result, run};
 
 pub mod access;
+pub mod contract;
 pub mod evidence;
+pub mod first;
+pub mod latency;
+pub mod live;
 pub mod noscript;
 pub mod questions;
+pub mod resume;
 pub mod stage;
+pub mod weight;
 
 /// A server that ends with the value.
 pub struct Server {

@@ -61,7 +61,7 @@ const CACHE: &str = "private, no-cache";
 pub(super) fn tagged<T: Serialize>(headers: &HeaderMap, tag: &str, body: &T) -> Response {
     let tag = format!("\"{tag}.{}\"", build());
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
-    if known.is_some_and(|known| known.split(',').any(|one| one.trim() == tag)) {
+    if known.is_some_and(|known| known.split(',').any(|one| one.trim().trim_start_matches("W/") == tag)) {
         return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag), (header::CACHE_CONTROL, CACHE.to_owned())])
             .into_response();
     }

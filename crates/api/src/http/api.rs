@@ -103,7 +103,7 @@ fn known(route: &Route, asked: &Asked) -> Result<(), Problem> {
             let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
             return Err(Problem::new(Kind::Unreadable, format!("a query parameter is not known; known: {names}")));
         };
-        if text.is_empty() && matches!(parameter.kind, "needed" | "status" | "severity" | "verdict") {
+        if text.is_empty() && matches!(parameter.kind, "needed" | "cursor" | "status" | "severity" | "verdict") {
             return Err(Problem::new(Kind::Unreadable, format!("expected a value in {}", parameter.name)));
         }
         if parameter.kind == "boolean" && !["true", "false"].contains(&text.as_str()) {
@@ -173,7 +173,7 @@ pub(super) fn page<T: Serialize>(
         "" => 0,
         after => {
             let place = all.iter().position(|one| id(one) == after);
-            place.ok_or_else(|| Problem::new(Kind::Unreadable, "the cursor is not known"))? + 1
+            place.ok_or_else(|| Problem::new(Kind::NotFound, "this list has nothing with the id of the cursor"))? + 1
         }
     };
     let items: Vec<&T> = all.iter().skip(start).take(limit).collect();

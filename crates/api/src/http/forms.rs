@@ -57,7 +57,7 @@ pub(super) async fn open(
     };
     let body = if body.is_empty() { &first.name } else { body };
     if !bodies.iter().any(|known| known.name == body) {
-        return Err(Problem::new(Kind::Invalid, "no evidence has this name; choose one from the list"));
+        return Err(Problem::new(Kind::NotFound, "no evidence has this name; choose one of /api/v1/sources"));
     }
     let budget = limits.within(&team.budget()).map_err(|why| Problem::new(Kind::Invalid, why))?;
     let budget = (*limits != Limits::default()).then_some(budget);

@@ -10,7 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::access::{Known, Tried};
-use super::{App, answer};
+use super::{App, answer, pack};
 use crate::problem::{Kind, Problem};
 
 /// A request that takes longer is given up. Streams begin in time and then go on.
@@ -30,6 +30,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
 pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let wants_page = !path.starts_with("/api/");
+    let takes_gzip = pack::taken(request.headers());
     let (mut response, session) = match checked(&app, &request) {
         // An upload has a limit of time for each part.
         Ok(Passed::On(session)) if *request.method() == Method::PUT => (next.run(request).await, session),
@@ -54,7 +55,7 @@ pub(super) async fn guard(State(app): State<Arc<App>>, request: Request, next: N
         || ["/c/", "/m/", "/t/"].iter().any(|part| path.contains(part));
     let cache = if evidence || path.contains("/report.") { "no-store" } else { "private, no-cache" };
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static(cache));
-    response
+    pack::packed(takes_gzip, response).await
 }
 
 /// A refusal of the HTTP library, as a problem.

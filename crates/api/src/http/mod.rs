@@ -25,6 +25,7 @@ mod feed;
 mod forms;
 mod guard;
 mod one;
+mod pack;
 mod pages;
 mod read;
 mod upload;

@@ -182,15 +182,13 @@ async fn result(app: &App, call: &Call, moment: &Moment) -> Result<Response, Pro
 }
 
 async fn context(app: &App, call: &Call, moment: &Moment) -> Result<Response, Problem> {
-    let line = read::number(&call.asked.query, "line")?
-        .ok_or_else(|| Problem::new(Kind::Invalid, "expected `file` and `line`"))?;
+    let line = read::number(&call.asked.query, "line")?;
     let seconds = read::number(&call.asked.query, "seconds")?.unwrap_or(60);
-    let limit = read::number(&call.asked.query, "limit")?.unwrap_or(20).clamp(1, 200);
-    let arguments = json!({"file": call.asked.get("file"), "line": line, "before_seconds": seconds, "after_seconds": seconds, "limit": limit});
+    let limit = read::number(&call.asked.query, "limit")?.unwrap_or(20);
+    let around = json!({"file": call.asked.get("file"), "line": line, "before_seconds": seconds, "after_seconds": seconds, "limit": limit});
     let team = app.team.as_ref().ok_or_else(|| Problem::new(Kind::NoTeam, "this server has no evidence"))?;
-    let seen =
-        team.look(&moment.row.evidence, "around", &arguments).await.map_err(|why| Problem::new(Kind::Invalid, why))?;
-    Ok(no_store(answer::json(StatusCode::OK, &seen)))
+    let seen = super::pages::near(team.as_ref(), &moment.row.evidence, &around).await;
+    Ok(no_store(answer::json(StatusCode::OK, &seen.map_err(|why| Problem::new(Kind::NotFound, why))?)))
 }
 
 async fn rendered(

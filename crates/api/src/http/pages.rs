@@ -191,7 +191,7 @@ async fn model_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String,
 const LINES: u64 = 8;
 
 /// The records around one in time, or in its file if it has no time.
-async fn near(team: &dyn Team, evidence: &str, around: &Value) -> Result<Value, String> {
+pub(super) async fn near(team: &dyn Team, evidence: &str, around: &Value) -> Result<Value, String> {
     let found = team.look(evidence, "around", around).await;
     let (Err(why), Some(file), Some(line)) = (&found, around.get("file"), around.get("line").and_then(Value::as_u64))
     else {

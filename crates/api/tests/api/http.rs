@@ -1,6 +1,7 @@
 //! The server over real HTTP.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::time::Duration;
 
 use casebook_api::http::access::{Access, Known};
@@ -256,6 +257,26 @@ async fn pages_of_a_list_are_complete_and_tags_spare_the_body() {
         .await
         .unwrap();
     assert_eq!(again.status(), 304);
+    // A tag of a packed answer is weak, and spares the body as well.
+    let again = |tag: String| {
+        client()
+            .get(format!("{}{}", server.base, server.one("/journal")))
+            .bearer_auth(KEY)
+            .header(header::ACCEPT_ENCODING, "br, gzip")
+            .header(header::IF_NONE_MATCH, tag)
+            .send()
+    };
+    let packed = again(String::new()).await.unwrap();
+    assert_eq!(
+        (&packed.headers()[header::CONTENT_ENCODING], &packed.headers()[header::VARY]),
+        (&"gzip".parse().unwrap(), &"accept-encoding".parse().unwrap())
+    );
+    let weak = packed.headers()[header::ETAG].to_str().unwrap().to_owned();
+    assert_eq!(weak, format!("W/{tag}"));
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(&packed.bytes().await.unwrap()[..]).read_to_string(&mut text).unwrap();
+    assert_eq!(text, first.text().await.unwrap());
+    assert_eq!(again(weak).await.unwrap().status(), 304);
     let past = server.get(&server.one("/journal?at=20")).await;
     assert_ne!(past.headers()[header::ETAG].to_str().unwrap(), tag);
     // Another data folder may have an investigation with the same id.

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 
 use casebook_hub::SqliteStore;
 use casebook_index::{Index, Sort, Status, Wanted};
-use casebook_protocol::{
-    Alert, Budget, Conclusion, Event, InvestigationId, Phase, Recorded, Ruling, Severity, Timestamp, Verdict,
-};
+use casebook_protocol::{Severity, Timestamp, Verdict};
 use casebook_runtime::process;
 use casebook_runtime::store::Store;
 use casebook_tests::Result;
 use casebook_tests::load::measure;
+use casebook_tests::many;
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -23,8 +22,6 @@ pub(super) struct Arguments {
     investigations: u32,
 }
 
-/// How many are written at once, so that they share commits.
-const AT_ONCE: u32 = 256;
 /// How often each page is read.
 const TIMES: usize = 200;
 
@@ -36,12 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode> {
 async fn measured(investigations: u32) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path())?);
-    for from in (0..investigations).step_by(AT_ONCE as usize) {
-        let group = (from..(from + AT_ONCE).min(investigations)).map(|n| tokio::spawn(write(Arc::clone(&store), n)));
-        for one in group.collect::<Vec<_>>() {
-            one.await??;
-        }
-    }
+    many::fill(&store, investigations).await?;
     let started = Instant::now();
     let index = Index::open(folder.path())?;
     index.catch_up(store.as_ref()).await?;
@@ -55,7 +47,7 @@ async fn measured(investigations: u32) -> Result<()> {
     let started = Instant::now();
     index.catch_up(store.as_ref()).await?;
     println!("nothing new          {:>8.2} ms", millis(started.elapsed()));
-    write(Arc::clone(&store), investigations).await?;
+    many::write(Arc::clone(&store), investigations).await?;
     let started = Instant::now();
     index.catch_up(store.as_ref()).await?;
     println!("one new              {:>8.2} ms", millis(started.elapsed()));
@@ -98,40 +90,4 @@ fn pages() -> Vec<(&'static str, Wanted)> {
 
 fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
-}
-
-/// One log of eight events; one of a hundred stays open.
-async fn write(store: Arc<dyn Store>, n: u32) -> Result<()> {
-    let pick = |of: &[&'static str]| of.get(n as usize % of.len()).copied().unwrap_or_default();
-    let title =
-        pick(&["Kernel module load", "Password spray", "New admin in tenant", "Rare parent of a shell", "Beacon"]);
-    let body = serde_json::json!({
-        "id": format!("alert-{n}"), "title": format!("{title} on web-{n:05}"), "host": {"name": format!("web-{n:05}")},
-        "user": format!("user-{}", n % 997), "severity": pick(&["low", "medium", "high", "medium", "medium", "critical"]),
-    });
-    let verdict = Verdict::ALL.into_iter().nth(n as usize % 4).unwrap_or(Verdict::Inconclusive);
-    let conclusion = Conclusion {
-        verdict,
-        summary: format!("{title} on web-{n:05}, explained by a package that the host installed."),
-        root_cause: String::new(),
-        actions: Vec::new(),
-        open_questions: Vec::new(),
-        findings: Vec::new(),
-    };
-    let ruling = Ruling { verdict, proposed: verdict, grounds: Vec::new(), missing: Vec::new(), accounting: None };
-    let alert = Alert::parse(body.to_string().as_bytes())?;
-    let evidence = format!("/srv/evidence/site-{}", n % 40);
-    let mut events = vec![Event::Opened { alert, budget: Budget::default(), roster: Vec::new(), evidence }];
-    events.extend((1..=3).map(|round| Event::RoundStarted { phase: Phase::Trace, round }));
-    events.extend((1..=2).map(|n| Event::BudgetNear { limit: format!("limit {n}") }));
-    if !n.is_multiple_of(100) {
-        events.extend([Event::Concluded { conclusion, ruling }, Event::Closed {}]);
-    }
-    let id = InvestigationId::new(format!("{n:08x}-789c-5a27-9229-858a8549a102"))?;
-    let mut log: Vec<Recorded> = Vec::new();
-    for event in events {
-        log.push(Recorded::next(&id, log.last(), Timestamp::from_second(1_700_000_000 + i64::from(n) * 60)?, event));
-    }
-    store.append(&id, 0, &log).await?;
-    Ok(())
 }

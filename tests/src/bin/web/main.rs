@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use casebook_tests::Result;
 use casebook_tests::browser::Browser;
 use casebook_tests::web::stage::Stage;
-use casebook_tests::web::{access, evidence, noscript, questions};
+use casebook_tests::web::{access, contract, evidence, first, latency, noscript, questions, resume, weight};
 use clap::Parser;
 
 /// Checks the pages and the API of Casebook in a real browser
@@ -18,6 +18,26 @@ enum Web {
     Noscript,
     /// The rules of axe-core in both themes and two widths, and every action with the keyboard alone
     Access,
+    /// Requests that schemathesis makes from the description of the API
+    Contract {
+        /// Requests for each operation and kind of test
+        #[arg(long, default_value_t = 50)]
+        examples: u32,
+    },
+    /// One command: paste the alert of the demo, see its verdict
+    First,
+    /// How long after it was recorded an event is visible
+    Latency {
+        #[arg(long, default_value_t = 8)]
+        tabs: usize,
+    },
+    /// Each event comes once, over broken connections
+    Resume {
+        #[arg(long, default_value_t = 200)]
+        cuts: usize,
+    },
+    /// Bytes of a first visit of each page
+    Weight,
     /// The answer to each question of a person stands in the first 800 pixels of its page
     Questions,
 }
@@ -37,6 +57,14 @@ impl Web {
                 let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);
                 let axe = access::axe(&browser, &stage, &id).await?;
                 Ok(format!("{axe}\n{}", access::keyboard(&browser, &stage, &id).await?))
+            }
+            Self::Contract { examples } => contract::check(examples).await,
+            Self::First => first::check(&browser().await?).await,
+            Self::Latency { tabs } => latency::check(&browser().await?, tabs).await,
+            Self::Resume { cuts } => resume::check(&browser().await?, cuts).await,
+            Self::Weight => {
+                let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);
+                weight::check(&browser, &stage, &id).await
             }
             Self::Questions => questions::check(&browser().await?).await,
         }
