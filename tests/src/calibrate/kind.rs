@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use super::plant::{Plant, citations as cite, claims as claim, searches as search, times as time, values as value};
+use super::plant::{
+    Plant, citations as cite, claims as claim, forms as form, searches as search, times as time, values as value,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -88,6 +90,15 @@ kinds! {
     AbsenceMatched, "absence where the query matched", Refused, Code, Alone, search::matched;
     AbsenceNotAsked, "absence of what was not asked for", Refused, Code, Alone, search::not_asked;
     AggregateTime, "time of an aggregate as an event's", Refused, Code, Instead, time::of_aggregate;
+    ForgedRow, "made-up cell or column of SQL", Refused, Code, Alone, form::forged_row;
+    OtherGroup, "number or time of another group", Refused, Code, Alone, form::other_group;
+    LongerWindow, "count over a longer window", Refused, Code, Alone, form::longer_window;
+    CountedAbsent, "count of 0 that is not shown", Refused, Code, Alone, form::count_of_something;
+    OtherNumber, "absence of another number", Refused, Code, Alone, form::other_number;
+    NarrowPattern, "absence by a narrower pattern", Refused, Code, Alone, form::narrow_pattern;
+    PartOfPhrase, "absence of a part of a phrase", Refused, Code, Alone, form::part_of_phrase;
+    UnknownField, "absence over a misspelled field", Refused, Code, Alone, form::unknown_field;
+    OtherValue, "another short value, or a part", Refused, Code, Alone, form::other_value;
     MisreadField, "misread field (roles exchanged)", Refused, Judgement, Instead, claim::exchanged;
     BorrowedTime, "facts of one record, time of another", Refused, Judgement, Instead, time::borrowed;
     AttackerText, "claim from text an attacker wrote", Refused, Judgement, Beside, claim::attacker_text;
@@ -99,6 +110,14 @@ kinds! {
     AsFound, "as the investigation has it", Kept, Code, Instead, |_| None;
     TrueCount, "count, recomputed", Kept, Code, Alone, search::count;
     TrueAbsence, "absence, searched again", Kept, Code, Alone, search::absence;
+    SqlRow, "row of SQL", Kept, Code, Alone, form::row_of_sql;
+    Group, "group of a count", Kept, Code, Alone, form::group;
+    CountWindow, "count with the edges of its window", Kept, Code, Alone, form::window;
+    CountOfNothing, "count of 0", Kept, Code, Alone, form::count_of_nothing;
+    AbsentNumber, "absence of a number", Kept, Code, Alone, form::absent_number;
+    AbsentPattern, "absence by pattern", Kept, Code, Alone, form::absent_pattern;
+    AbsentPhrase, "absence of a phrase or of one term", Kept, Code, Alone, form::absent_phrase;
+    ShortValue, "whole short value", Kept, Code, Alone, form::short_value;
     OtherZone, "time in another zone", Kept, Code, Instead, time::other_zone;
     OtherNotation, "time in another notation", Kept, Code, Instead, time::other_notation;
     CutTime, "time cut to second or minute", Kept, Code, Instead, time::cut;

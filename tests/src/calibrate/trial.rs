@@ -9,13 +9,15 @@ use casebook_hub::State;
 use casebook_hub::advance::advance;
 use casebook_hub::decide::Command;
 use casebook_protocol::{
-    CheckedFinding, Domain, Finding, FindingDraft, FindingId, InvestigationId, Reviewed, Score, TaskKind, ToolCall,
+    Checked, CheckedFinding, Domain, Finding, FindingDraft, FindingId, InvestigationId, Reviewed, Score, TaskKind,
+    ToolCall,
 };
 use casebook_runtime::Env;
 use casebook_runtime::bus::memory::MemoryBus;
 use casebook_runtime::clock::SystemClock;
 use casebook_runtime::store::Store;
 use casebook_trust::Exhibits;
+use casebook_trust::check::timeless;
 use casebook_trust::rule::{TIMELINE_THRESHOLD, credible};
 
 use super::kind::{By, Expect, Kind};
@@ -72,6 +74,8 @@ pub struct Outcome {
     pub passed: bool,
     /// The objections of the check; empty if it passed.
     pub why: String,
+    /// Its time was false and nothing else, and it lost the time.
+    pub lost_time: bool,
     /// The final score; `None` if the Critic failed.
     pub score: Option<f64>,
     pub believed: bool,
@@ -87,7 +91,7 @@ pub struct Outcome {
 impl Outcome {
     pub fn right(&self) -> bool {
         match self.kind.row().expect {
-            Expect::Refused => !self.believed && !self.on_timeline,
+            Expect::Refused => (!self.believed || self.lost_time) && !self.on_timeline,
             Expect::Kept => self.believed,
             Expect::OneEvent => self.events == 1,
             Expect::Marked => self.marked || !self.believed || !self.partner_believed,
@@ -145,10 +149,21 @@ fn submit(stage: &Stage, state: &mut State, trial: &Trial) -> Option<FindingId> 
         }
     };
     let number = id.as_str().rsplit('-').next()?.parse().ok()?;
-    let checked = exhibits.check(&draft);
+    let (draft, checked) = settled(&exhibits, draft);
     let finding = Finding { id: id.clone(), domain: domain.clone(), round, draft };
     findings.insert((domain, number), CheckedFinding { finding, checked });
     Some(id)
+}
+
+/// Drops a time that alone is faulty, as the Hub does.
+fn settled(exhibits: &Exhibits, draft: FindingDraft) -> (FindingDraft, Checked) {
+    let checked = exhibits.check(&draft);
+    let timeless = timeless(&draft).filter(|_| !checked.valid());
+    let again = timeless.map(|timeless| (exhibits.check(&timeless), timeless));
+    match again {
+        Some((again, timeless)) if again.valid() => (timeless, again),
+        _ => (draft, checked),
+    }
 }
 
 async fn reviewed(
@@ -182,7 +197,10 @@ async fn reviewed(
 
 fn outcome(state: &State, id: &FindingId, trial: &Trial) -> Outcome {
     let partner = trial.partner.as_ref();
-    let submitted = state.findings().find(|found| found.finding.id == *id).map(|found| &found.checked);
+    let found = state.findings().find(|found| found.finding.id == *id);
+    let submitted = found.map(|found| &found.checked);
+    let changed = found.is_some_and(|found| found.finding.draft != trial.draft);
+    let of_time = matches!(trial.kind, Kind::ChangedTime | Kind::OtherDay | Kind::AggregateTime | Kind::CitesOther);
     let review = state.this_review();
     let find = |id: &FindingId| -> Option<&Reviewed> { review?.findings.iter().find(|f| f.finding.id == *id) };
     let (own, other) = (find(id), partner.and_then(find));
@@ -199,7 +217,8 @@ fn outcome(state: &State, id: &FindingId, trial: &Trial) -> Outcome {
     });
     Outcome {
         kind: trial.kind,
-        passed: submitted.is_some_and(|checked| checked.valid()),
+        passed: !changed && submitted.is_some_and(|checked| checked.valid()),
+        lost_time: changed && of_time,
         why: why.unwrap_or_default(),
         score: own.map(|reviewed| reviewed.score.get()),
         believed: believed(own),

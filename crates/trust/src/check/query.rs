@@ -114,7 +114,14 @@ fn values_in(value: &Value) -> Vec<String> {
 /// Adds the arguments of the call and the sources that it searched: a count or an absence is about them.
 pub(super) fn queried(exhibit: &Exhibit, corpus: &mut Corpus, check: &mut CitationCheck) -> Result<(), String> {
     match serde_json::from_str::<Value>(&exhibit.call.arguments) {
-        Ok(arguments) => corpus.add_query(&arguments),
+        Ok(arguments) => {
+            corpus.add_query(&arguments);
+            // In `\\bname` the name is not a word by itself.
+            let sought = arguments.get("where").map(conditions).unwrap_or_default();
+            sought.iter().flat_map(|sought| sought.alternatives.iter().flatten()).for_each(|text| {
+                corpus.add_query(&Value::from(text.as_str()));
+            });
+        }
         Err(_) => corpus.add_query(&Value::from(exhibit.call.arguments.as_str())),
     }
     if exhibit.served() {

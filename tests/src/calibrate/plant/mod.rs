@@ -5,6 +5,7 @@
 
 pub(crate) mod citations;
 pub(crate) mod claims;
+pub(crate) mod forms;
 pub(crate) mod searches;
 pub(crate) mod times;
 pub(crate) mod values;
@@ -170,12 +171,16 @@ impl<'a> Plant<'a> {
     }
 
     fn search(&mut self, arguments: &Value, result: &Value) -> CallId {
+        self.call("search", arguments, result)
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value, result: &Value) -> CallId {
         let (id, bytes) = (self.id(), result.to_string().into_bytes());
         let now = self.stage.state.last_at.unwrap_or_default();
         let call = ToolCall {
             id: id.clone(),
             domain: Some(self.domain.clone()),
-            tool: "search".into(),
+            tool: tool.into(),
             arguments: canonical_json(arguments),
             status: CallStatus::Answered,
             result: ArtifactId::of(&bytes),

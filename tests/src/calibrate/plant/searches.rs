@@ -13,7 +13,7 @@ fn total() -> Locator {
 }
 
 /// Makes the finding a statement about a search.
-fn state(p: &mut Plant, kind: FindingKind, claim: String, citation: Citation) {
+pub(super) fn state(p: &mut Plant, kind: FindingKind, claim: String, citation: Citation) {
     let absence = kind == FindingKind::Absence;
     p.draft = FindingDraft {
         kind,
@@ -80,9 +80,9 @@ fn absent<'a>(p: &mut Plant<'a>, fits: impl Fn(&&'a Search) -> bool) -> Option<&
     Some(search)
 }
 
-type Window = (Option<Timestamp>, Option<Timestamp>);
+pub(super) type Window = (Option<Timestamp>, Option<Timestamp>);
 
-fn stated_absent(p: &mut Plant, claim: String, call: &CallId, (from, to): Window, again: CallId) {
+pub(super) fn stated_absent(p: &mut Plant, claim: String, call: &CallId, (from, to): Window, again: CallId) {
     let citation = Citation::Absence { call: call.clone(), at: total(), from, to, again: Some(again) };
     state(p, FindingKind::Absence, claim, citation);
 }
