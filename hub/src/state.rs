@@ -49,6 +49,8 @@ pub struct TaskState {
     /// Set at the end of the task, if it had a player.
     pub player: Option<Player>,
     pub usage: Usage,
+    /// The limits that an Expert reached.
+    pub limits: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -148,8 +150,11 @@ impl State {
             Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
             Event::CallRecorded { task, call } => made(&mut self.calls, &call.id, task, call),
             Event::ModelCalled { task, call } => made(&mut self.asked, &call.id, task, call),
-            Event::TaskAnswered { task, player, usage, .. } => {
-                self.ended(task, Progress::Answered, Some(player), usage)
+            Event::TaskAnswered { task, player, usage, limits, .. } => {
+                self.ended(task, Progress::Answered, Some(player), usage);
+                if let Some(state) = self.tasks.get_mut(task) {
+                    state.limits.clone_from(limits);
+                }
             }
             Event::TaskFailed { task, reason, usage, player, .. } => {
                 self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
@@ -227,6 +232,7 @@ impl State {
             progress: Progress::Requested,
             player: None,
             usage: Usage::default(),
+            limits: Vec::new(),
         };
         self.tasks.insert(task.clone(), fresh);
     }
@@ -364,6 +370,11 @@ fn made<I: Ord + Clone, C: Clone>(calls: &mut BTreeMap<I, Box<Made<C>>>, id: &I,
 /// The number at the end of a finding's id.
 fn number(id: &FindingId) -> usize {
     id.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// The limits that the Expert of a task reached, if any.
+pub fn limits(task: &TaskState) -> Option<String> {
+    (!task.limits.is_empty()).then(|| task.limits.join(", "))
 }
 
 /// The limit in a warning such as `tokens: 8 of 10`.

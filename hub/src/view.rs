@@ -11,7 +11,7 @@ use casebook_protocol::{
     one_line,
 };
 
-use crate::state::{Progress, State};
+use crate::state::{Progress, State, TaskState, limits};
 
 /// Maximum number of earlier findings to show to the Critic because new findings contradict them.
 const MAX_CONTRADICTED: usize = 20;
@@ -113,17 +113,19 @@ fn derived(review: &Review) -> Review {
 }
 
 fn roster(state: &State) -> Vec<MemberState> {
-    let mut last: BTreeMap<&Domain, (u32, &Progress)> = BTreeMap::new();
+    let mut last: BTreeMap<&Domain, (u32, &TaskState)> = BTreeMap::new();
     for task in state.tasks.values().filter(|task| !state.idle_rounds.contains(&task.round)) {
         if let Some(domain) = &task.domain
             && last.get(domain).is_none_or(|(round, _)| *round < task.round)
         {
-            last.insert(domain, (task.round, &task.progress));
+            last.insert(domain, (task.round, task));
         }
     }
     let trouble = |domain: &Domain| match last.get(domain) {
         _ if state.gone.contains_key(domain) => state.gone.get(domain).cloned(),
-        Some((round, Progress::Failed(reason))) => Some(format!("failed in round {round}: {}", one_line(reason, 200))),
+        Some((round, TaskState { progress: Progress::Failed(reason), .. })) => {
+            Some(format!("failed in round {round}: {}", one_line(reason, 200)))
+        }
         _ => None,
     };
     let members = state.roster().iter();
@@ -132,6 +134,8 @@ fn roster(state: &State) -> Vec<MemberState> {
             domain: m.domain.clone(),
             description: m.description.clone(),
             trouble: trouble(&m.domain),
+            limit: last.get(&m.domain).and_then(|(_, task)| limits(task)),
+            covers: m.covers.clone(),
         })
         .collect()
 }
@@ -151,6 +155,8 @@ fn critic(state: &State) -> Option<ReviewView> {
     let findings: Vec<CheckedFinding> = state.this_round()?.findings.values().cloned().collect();
     let earlier = state.rounds.range(..state.round).flat_map(|(_, r)| r.findings.values());
     let contradicted = earlier.filter(|old| findings.iter().any(|new| contradicts(&new.finding, &old.finding)));
+    let round = state.tasks.values().filter(|task| task.round == state.round);
+    let limited = round.filter_map(|task| Some(format!("{}: {}", task.domain.as_ref()?, limits(task)?)));
     let toolsets =
         state.roster().iter().map(|m| DomainToolset { domain: m.domain.clone(), toolset: m.toolset.clone() });
     Some(ReviewView {
@@ -158,6 +164,7 @@ fn critic(state: &State) -> Option<ReviewView> {
         contradicted: contradicted.take(MAX_CONTRADICTED).cloned().collect(),
         accounting: state.accounting(),
         toolsets: toolsets.collect(),
+        limits: limited.collect(),
         findings,
     })
 }

@@ -52,6 +52,9 @@ pub enum Event {
         /// SHA-256 of its outcome as stored. Logs of older versions have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<String>,
+        /// The limits that an Expert reached.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        limits: Vec<String>,
     },
     /// A task ended without an answer. The investigation continues.
     TaskFailed {

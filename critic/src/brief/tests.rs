@@ -86,6 +86,7 @@ fn review(hostile: &str, many: usize) -> Task {
         findings: (1..=many).map(|n| finding(2, n, hostile)).collect(),
         contradicted: (1..=many / 2).map(|n| finding(1, n, hostile)).collect(),
         toolsets: vec![DomainToolset { domain: Domain::new("endpoint").unwrap(), toolset }],
+        limits: vec!["endpoint: 120 tool calls".into()],
     })))
 }
 
@@ -157,7 +158,7 @@ fn both_prompts_hold_their_rubric_and_rules() {
 #[test]
 fn sections_stand_in_order_and_say_nothing_of_the_run() {
     let briefing = CriticBrief.brief(&review("x", 2), AMPLE);
-    assert_eq!(names(&briefing), ["journal", "toolsets", "contradicted", "findings"]);
+    assert_eq!(names(&briefing), ["journal", "toolsets", "limits", "contradicted", "findings"]);
     assert_eq!(briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(), [true, true, false, false]);
     assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["journal", "toolsets", "findings"]);
     let story = CriticBrief.brief(&timeline("x", 2, 2), AMPLE);

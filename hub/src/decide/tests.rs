@@ -35,6 +35,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         raised: vec![],
         acts: None,
         files: None,
+        limits: vec![],
         usage: Usage::default(),
     }
 }

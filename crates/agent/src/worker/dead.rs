@@ -31,6 +31,7 @@ impl Worker {
             raised: Vec::new(),
             acts: None,
             files: None,
+            limits: Vec::new(),
             usage: Usage::default(),
         })
     }
