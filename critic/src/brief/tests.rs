@@ -159,8 +159,8 @@ fn both_prompts_hold_their_rubric_and_rules() {
 fn sections_stand_in_order_and_say_nothing_of_the_run() {
     let briefing = CriticBrief.brief(&review("x", 2), AMPLE);
     assert_eq!(names(&briefing), ["journal", "toolsets", "limits", "contradicted", "findings"]);
-    assert_eq!(briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(), [true, true, false, false]);
-    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["journal", "toolsets", "findings"]);
+    assert_eq!(briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(), [true, true, false, false, false]);
+    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["journal", "toolsets", "limits", "findings"]);
     let story = CriticBrief.brief(&timeline("x", 2, 2), AMPLE);
     assert_eq!(names(&story), ["journal", "timeline", "review"]);
     for text in briefing.parts.iter().chain(&story.parts).map(|p| &p.text) {
