@@ -110,7 +110,8 @@ pub async fn investigate_in(
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<Report, Failure> {
-    let (team, recorded_as) = gathered(&options.sources, home, analyst::when(&options.alert), observer, stop).await?;
+    let hint = analyst::when(&options.alert);
+    let (team, recorded_as) = gathered(&options.sources, home, hint, &options.reasoners, observer, stop).await?;
     let team = Engine::start(home, team, recorded_as, options.budget, &options.reasoners).await?;
     let known = team.intake.known(&options.alert.id, Source::Command).await?;
     if let Some(state) = &known.state {
@@ -147,7 +148,7 @@ pub async fn resume(
     }
     let hint = state.case.as_ref().and_then(|case| analyst::when(&case.alert));
     let budget = state.case.as_ref().map(|case| case.budget).unwrap_or_default();
-    let (team, evidence) = gathered(&sources, home, hint, observer, stop).await?;
+    let (team, evidence) = gathered(&sources, home, hint, reasoners, observer, stop).await?;
     let team = Engine::start(home, team, evidence, budget, reasoners).await?;
     same_evidence(id, &state, &team.roster)?;
     let events = team.bus.subscribe(EVENTS).await.map_err(Failure::defect)?;
@@ -183,6 +184,7 @@ async fn gathered(
     sources: &Sources,
     home: &Home,
     hint: Option<Hint>,
+    reasoners: &Reasoners,
     observer: &mut dyn Observer,
     stop: &mut Stop,
 ) -> Result<(Team, String), Failure> {
@@ -202,11 +204,12 @@ async fn gathered(
         return Err(nothing());
     }
     let everyone = std::collections::BTreeSet::new();
-    let team = tokio::select! {
+    let mut team = tokio::select! {
         biased;
         () = stop.wait() => return Err(crate::loading::stopped()),
         team = team::gather(team, catalog.as_ref(), &everyone) => team.map_err(|e| team_failure(&e))?,
     };
+    team.notices.extend(reasoners.unused(&team));
     observer.gathered(&team);
     let recorded_as = match (&evidence, &team.evidence_server) {
         (Some(folder), _) => folder.display().to_string(),
@@ -271,17 +274,19 @@ impl Engine {
         budget: Budget,
         reasoners: &Reasoners,
     ) -> Result<Self, Failure> {
-        let roster: Vec<Member> = team.members.iter().map(|team_member| team_member.member.clone()).collect();
+        let mut roster: Vec<Member> = Vec::new();
         let bus = MemoryBus::default();
         let env = Env { bus: Arc::new(bus.clone()), store: Arc::clone(&home.store), clock: Arc::new(SystemClock) };
         reasoners.ready().await;
         casebook_director::actor::start_with(env.clone(), reasoners.director());
         casebook_critic::actor::start_with(env.clone(), reasoners.critic());
         for team_member in team.members {
-            let TeamMember { member, tools, definition } = team_member;
+            let TeamMember { mut member, tools, definition } = team_member;
             let domain = member.domain.clone();
             // A continued investigation may have begun with other tools or another scope.
-            let reasoner = reasoners.expert_of(definition.as_ref(), Some(member));
+            let reasoner = reasoners.expert_of(definition.as_ref(), Some(member.clone()));
+            member.one_call = reasoner.one_call(&member);
+            roster.push(member);
             casebook_expert::actor::start_with(env.clone(), &domain, tools, reasoner);
         }
         let hub = HubHandle::start(env.clone(), SWEEP);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use casebook_hub::decide::Rejection;
 use casebook_hub::{HubError, OpenError};
 use casebook_index::IndexError;
 use casebook_report::save::SaveError;
@@ -109,6 +110,9 @@ impl From<HubError> for Failure {
         let (exit, advice) = match error {
             HubError::Store(error) => return error.into(),
             HubError::Defect(_) => return Self::defect(error),
+            HubError::Rejected(Rejection::BudgetTooSmall(_)) => {
+                (Exit::Usage, "raise --budget-tokens, --budget-cost or --budget-model-calls, or use a cheaper model")
+            }
             HubError::Unknown(_) | HubError::NotRunning(_) | HubError::Rejected(_) => {
                 (Exit::Usage, "`casebook list` shows all investigations")
             }

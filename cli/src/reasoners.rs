@@ -13,6 +13,7 @@ use casebook_critic::brief::CriticBrief;
 use casebook_director::brief::DirectorBrief;
 use casebook_expert::brief::ExpertBrief;
 use casebook_expert::definition::Definition;
+use casebook_expert::team::Team;
 use casebook_protocol::Member;
 
 #[derive(Clone, Default)]
@@ -55,6 +56,12 @@ impl Reasoners {
     /// An Expert that follows `definition`. If `member` is given, it sees only the evidence of that member.
     pub fn expert_of(&self, definition: Option<&Definition>, member: Option<Member>) -> Arc<dyn Reasoner> {
         casebook_expert::reasoner::of(definition, member, self.models.as_ref(), self.prompts.as_ref())
+    }
+
+    /// What of the team's files the built-in analyst does not use, if it plays an Expert.
+    pub fn unused(&self, team: &Team) -> Option<String> {
+        let config = self.models.as_ref().map(|models| models.config.as_ref());
+        casebook_expert::reasoner::unused(config, &team.members)
     }
 
     pub fn critic(&self) -> Arc<dyn Reasoner> {

@@ -67,7 +67,9 @@ fn discovery(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
         Priority::Medium,
         format!("Ask every Expert at once: {}.", there.join(", ")),
     ));
-    let missing: Vec<&str> = DOMAINS.iter().copied().filter(|d| !there.contains(d)).collect();
+    let covers =
+        |d: &&str| view.roster.iter().any(|m| m.trouble.is_none() && m.covers.iter().any(|c| c.as_str() == *d));
+    let missing: Vec<&str> = DOMAINS.iter().copied().filter(|d| !there.contains(d) && !covers(d)).collect();
     if !missing.is_empty() {
         entries.push(EntryDraft::new(
             EntryKind::Question,

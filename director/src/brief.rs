@@ -116,7 +116,11 @@ fn roster(rank: u8, members: &[MemberState]) -> Section<'_> {
                 .iter()
                 .map(|m| {
                     let trouble = m.trouble.as_deref().map(|t| one_line(t, TROUBLE));
-                    json!({"domain": m.domain, "description": one_line(&m.description, longest), "trouble": trouble})
+                    let mut shown = json!({"domain": m.domain, "description": one_line(&m.description, longest), "trouble": trouble});
+                    if let (Some(limit), Some(map)) = (&m.limit, shown.as_object_mut()) {
+                        map.insert("limit".to_owned(), one_line(limit, TROUBLE).into());
+                    }
+                    shown
                 })
                 .collect();
             section("roster", &Value::Array(members))

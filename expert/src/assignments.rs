@@ -48,10 +48,15 @@ pub async fn assignments(
     let mut boxes = Vec::new();
     let mut assignments = Vec::new();
     for team in teams {
+        if let Some(notice) = reasoner::unused(models.as_ref().map(|models| models.config.as_ref()), &team.members) {
+            tracing::warn!(notice, "no model plays");
+        }
         boxes.push(team.toolbox);
         for team_member in team.members {
             let reasoner =
                 reasoner::of(team_member.definition.as_ref(), Some(team_member.member.clone()), models.as_ref(), None);
+            let mut team_member = team_member;
+            team_member.member.one_call = reasoner.one_call(&team_member.member);
             assignments.push(assignment(team_member, at_once, reasoner));
         }
     }

@@ -1,5 +1,6 @@
 //! Chooses the reasoner of an Expert by its definition: model, instructions and limits.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use casebook_agent::model::config::{ANALYST, Config, NoModel};
@@ -7,11 +8,12 @@ use casebook_agent::model::open::Models;
 use casebook_agent::model::reasoner::assign;
 use casebook_agent::model::reword::Prompts;
 use casebook_agent::reasoner::{Analyst, Reasoner};
-use casebook_protocol::Member;
+use casebook_protocol::{Member, Phase, Role, TaskKind, server_of};
 
 use crate::analyst;
 use crate::brief::ExpertBrief;
 use crate::definition::Definition;
+use crate::roster::TeamMember;
 use crate::scope::ScopedToSources;
 
 /// The reasoner that `models` has for the Expert's domain, with `prompts` and the instructions of the
@@ -32,6 +34,25 @@ fn added(definition: Option<&Definition>) -> String {
         None | Some("") => String::new(),
         Some(text) => format!("\n\n# Your domain\n\n{text}\n"),
     }
+}
+
+/// What the built-in analyst does not use, of the Experts in files that it plays.
+pub fn unused(config: Option<&Config>, members: &[TeamMember]) -> Option<String> {
+    let played = |one: &&TeamMember| {
+        let domain = Some(&one.member.domain);
+        let model = |phase: &Phase| config?.select(Role::Expert, TaskKind::Investigate, *phase, domain);
+        // A preset has its name in angle brackets; the analyst knows what it says.
+        let own = one.definition.as_ref().is_some_and(|own| !own.file.to_string_lossy().starts_with('<'));
+        own && Phase::ALL.iter().find_map(model).is_none()
+    };
+    let played: Vec<&TeamMember> = members.iter().filter(played).collect();
+    let names: Vec<&str> = played.iter().map(|one| one.member.domain.as_str()).collect();
+    let tools = played.iter().flat_map(|one| &one.member.toolset.tools);
+    let servers: BTreeSet<&str> = tools.filter_map(|tool| server_of(&tool.name)).collect();
+    let servers: Vec<&str> = servers.into_iter().collect();
+    let calls = if servers.is_empty() { String::new() } else { format!(", or the servers {}", servers.join(", ")) };
+    let names = (!names.is_empty()).then(|| names.join(", "))?;
+    Some(format!("the built-in analyst plays {names}: it does not use the instructions in their files{calls}"))
 }
 
 /// Seats in `config` the models that `definitions` name.

@@ -122,7 +122,8 @@ pub fn members(catalog: &Arc<Catalog>) -> Vec<TeamMember> {
         let description = description(&domain, None, &sources);
         let definition = preset(&domain).cloned();
         let sources = sources.iter().map(Seen::info).collect();
-        TeamMember { member: Member { domain, description, sources, toolset }, tools, definition }
+        let member = Member { domain, description, sources, toolset, covers: Vec::new(), one_call: None };
+        TeamMember { member, tools, definition }
     };
     domains.into_iter().map(team_member).collect()
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use casebook_agent::model::Model;
 use casebook_agent::model::config::Limits;
 use casebook_agent::reasoner::{Action, Past, Reasoner, Turn};
-use casebook_protocol::{Allowance, FindingDraft, Member, Player, SourceInfo, Task, View};
+use casebook_protocol::{Allowance, FindingDraft, Member, Player, SourceInfo, Task, Usage, View};
 
 pub struct ScopedToSources {
     pub reasoner: Arc<dyn Reasoner>,
@@ -65,6 +65,10 @@ impl Reasoner for ScopedToSources {
         self.reasoner.raised(task, past).await
     }
 
+    fn one_call(&self, member: &Member) -> Option<Usage> {
+        self.reasoner.one_call(member)
+    }
+
     async fn ready(&self) {
         self.reasoner.ready().await;
     }
@@ -98,6 +102,8 @@ mod tests {
             description: "reads".into(),
             sources: vec![source],
             toolset: Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![] },
+            covers: vec![],
+            one_call: None,
         }
     }
 

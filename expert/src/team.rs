@@ -307,6 +307,10 @@ fn team_member(
     for gone in gone {
         description.push_str(&format!(" Server {}: {}.", gone.source, gone.about));
     }
-    let member = Member { domain: expert.name.clone(), description, sources, toolset: results::with(tools.toolset()) };
+    let mut covers: Vec<Domain> = seen.iter().map(|s| s.domain.clone()).filter(|d| *d != expert.name).collect();
+    covers.sort();
+    covers.dedup();
+    let toolset = results::with(tools.toolset());
+    let member = Member { domain: expert.name.clone(), description, sources, toolset, covers, one_call: None };
     Ok(TeamMember { member, tools, definition: Some(expert) })
 }

@@ -98,6 +98,8 @@ pub enum Rejection {
     Closed,
     #[error("the roster has no Expert: give at least one source of evidence")]
     NoExperts,
+    #[error("the budget is too small: {0}")]
+    BudgetTooSmall(String),
     #[error("the roster names the domain {0} twice")]
     DomainTwice(Domain),
     #[error("unexpected step: {0}")]
@@ -182,6 +184,9 @@ fn open(case: &Case) -> Result<Vec<Event>, Rejection> {
     }
     if case.roster.is_empty() {
         return Err(Rejection::NoExperts);
+    }
+    if let Some(why) = mind::too_small(&case.budget, &case.roster) {
+        return Err(Rejection::BudgetTooSmall(why));
     }
     let Case { alert, budget, roster, evidence } = case.clone();
     Ok(vec![Event::Opened { alert, budget, roster, evidence }])

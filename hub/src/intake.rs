@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 use crate::actor::HubHandle;
 use crate::decide::Rejection;
 use crate::error::HubError;
+use crate::mind;
 use crate::state::{Case, State};
 
 pub mod known;
@@ -164,6 +165,10 @@ impl Intake {
         }
         if accepted.fresh {
             self.room()?;
+            let case = self.case(alert.clone());
+            if let Some(why) = mind::too_small(&case.budget, &case.roster) {
+                return Err(HubError::from(Rejection::BudgetTooSmall(why)).into());
+            }
         }
         if self.settings.record_first {
             let mut case = self.case(alert.clone());

@@ -1,7 +1,7 @@
-//! Whether anyone has examined the evidence. An investigation in which no model answered an Expert has no verdict, and
+//! Whether anyone can examine the evidence, or has. An investigation in which no model answered an Expert has no verdict, and
 //! pauses until one does ([decision 38](../../docs/decisions/0038-give-no-verdict-without-a-mind.md)).
 
-use casebook_protocol::{CallStatus, TaskKind, one_line};
+use casebook_protocol::{Budget, CallStatus, Member, TaskKind, one_line};
 
 use crate::state::{Progress, State, TaskState};
 
@@ -25,4 +25,32 @@ fn failed(task: &TaskState) -> Option<String> {
         (Progress::Failed(reason), Some(player)) if !player.built_in => Some(one_line(reason, REASON)),
         _ => None,
     }
+}
+
+/// Why this budget allows no call of an Expert's model in the first round, in which all Experts share it. None if an
+/// Expert can be asked, or is played by code.
+pub fn too_small(budget: &Budget, roster: &[Member]) -> Option<String> {
+    let (usable, sharers) = (budget.before_the_report(), (roster.len() as u64).max(1));
+    let mut least: Option<String> = None;
+    for member in roster {
+        let needs = member.one_call?;
+        let tokens = needs.input_tokens.saturating_add(needs.output_tokens);
+        let limits = [
+            ("model calls", usable.model_calls, 1),
+            ("tokens", usable.tokens, tokens),
+            ("millionths of cost", usable.cost_micros, needs.cost_micros),
+        ];
+        let (what, usable, needs) = limits.into_iter().find(|(_, usable, needs)| usable.div_ceil(sharers) < *needs)?;
+        // A twentieth is kept for the report, and two calls.
+        let enough = (needs.saturating_mul(sharers).saturating_mul(20) / 19).saturating_add(2);
+        least.get_or_insert_with(|| {
+            format!(
+                "one call of the Expert for {} can use {needs} {what}, and each of {sharers} Experts has {} of the \
+                 {usable} before the report; a limit of {enough} is enough for one call each",
+                member.domain,
+                usable.div_ceil(sharers)
+            )
+        });
+    }
+    least
 }

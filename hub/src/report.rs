@@ -7,13 +7,13 @@ use casebook_protocol::report::{
     REPORT_VERSION, ReportCitation, ReportEvent, ReportFinding, ReportTimeline, ReportUsage, TaskUsage,
 };
 use casebook_protocol::{
-    CallId, CheckedFinding, Coherence, Conclusion, DOMAINS, FileHash, Head, Phase, Proof, RecordHash, Report, Ruling,
-    Score, TaskId, TaskKind, Timeline, ToolCall, Verdict, one_line,
+    CallId, CheckedFinding, Coherence, Conclusion, DOMAINS, FileHash, Head, Member, Phase, Proof, RecordHash, Report,
+    Ruling, Score, TaskId, TaskKind, Timeline, ToolCall, Verdict, one_line,
 };
 
 use casebook_trust::headline::headline;
 
-use crate::state::{Progress, State, TaskState};
+use crate::state::{self, Progress, State, TaskState};
 
 mod disagreements;
 
@@ -152,7 +152,8 @@ fn finding(state: &State, CheckedFinding { finding, checked }: &CheckedFinding) 
 fn blind_spots(state: &State) -> Vec<String> {
     let mut spots = Vec::new();
     for domain in DOMAINS {
-        if !state.roster().iter().any(|m| m.domain.as_str() == domain) {
+        let covers = |m: &Member| m.domain.as_str() == domain || m.covers.iter().any(|d| d.as_str() == domain);
+        if !state.roster().iter().any(covers) {
             spots.push(format!("{domain}: no source of evidence"));
         }
     }
@@ -164,6 +165,11 @@ fn blind_spots(state: &State) -> Vec<String> {
             spots.push(format!("{}: source {} holds no record", member.domain, one_line(&source.source, 80)));
         }
     }
+    let limited = state.tasks_in_order().into_iter().filter_map(|(_, task)| Some((task, state::limits(task)?)));
+    spots.extend(limited.map(|(task, limits)| {
+        let domain = task.domain.as_ref().map_or("", |domain| domain.as_str());
+        format!("{domain}: its Expert reached a limit in round {}: {limits}", task.round)
+    }));
     spots.extend(state.failures().map(|(_, task, reason)| failed(state, task, &one_line(reason, 200))));
     spots
 }

@@ -50,6 +50,11 @@ fn whole(join: &Join) -> bool {
     }
 }
 
+/// What an Expert sees. Its model may differ from that of other instances.
+fn evidence(member: &Member) -> Member {
+    Member { one_call: None, ..member.clone() }
+}
+
 impl Roster {
     #[must_use]
     pub const fn new(protocol: u16, now: Timestamp) -> Self {
@@ -84,7 +89,7 @@ impl Roster {
     pub fn join(&mut self, join: &Join, now: Timestamp) -> Result<(), Refusal> {
         self.fits(join)?;
         if let Some((other, known)) = self.oldest(&join.queue(), &join.instance, now)
-            && join.member.as_ref() != Some(known)
+            && join.member.as_ref().map(evidence) != Some(evidence(known))
         {
             let reason = format!(
                 "instance {other} of {} sees other sources; instances of one domain share its work, so they must see \

@@ -51,6 +51,8 @@ pub struct TaskState {
     /// The findings that its Expert corrected after code returned them.
     pub corrected: u32,
     pub usage: Usage,
+    /// The limits that an Expert reached.
+    pub limits: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -150,9 +152,12 @@ impl State {
             Event::TaskRequested { task, kind, domain, view } => self.requested(task, *kind, domain.as_ref(), view),
             Event::CallRecorded { task, call } => made(&mut self.calls, &call.id, task, call),
             Event::ModelCalled { task, call } => made(&mut self.asked, &call.id, task, call),
-            Event::TaskAnswered { task, player, usage, corrected, .. } => {
+            Event::TaskAnswered { task, player, usage, corrected, limits, .. } => {
                 self.ended(task, Progress::Answered, Some(player), usage);
-                self.tasks.entry(task.clone()).and_modify(|state| state.corrected = *corrected);
+                if let Some(state) = self.tasks.get_mut(task) {
+                    state.corrected = *corrected;
+                    state.limits.clone_from(limits);
+                }
             }
             Event::TaskFailed { task, reason, usage, player, .. } => {
                 self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
@@ -231,6 +236,7 @@ impl State {
             player: None,
             corrected: 0,
             usage: Usage::default(),
+            limits: Vec::new(),
         };
         self.tasks.insert(task.clone(), fresh);
     }
@@ -368,6 +374,11 @@ fn made<I: Ord + Clone, C: Clone>(calls: &mut BTreeMap<I, Box<Made<C>>>, id: &I,
 /// The number at the end of a finding's id.
 fn number(id: &FindingId) -> usize {
     id.as_str().rsplit('-').next().and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// The limits that the Expert of a task reached, if any.
+pub fn limits(task: &TaskState) -> Option<String> {
+    (!task.limits.is_empty()).then(|| task.limits.join(", "))
 }
 
 /// The limit in a warning such as `tokens: 8 of 10`.

@@ -11,7 +11,7 @@ use casebook_protocol::{
     one_line,
 };
 
-use crate::state::{Progress, State};
+use crate::state::{Progress, State, TaskState, limits};
 
 /// Maximum number of earlier findings to show to the Critic because new findings contradict or may support them.
 const MAX_EARLIER: usize = 20;
@@ -113,17 +113,19 @@ fn derived(review: &Review) -> Review {
 }
 
 fn roster(state: &State) -> Vec<MemberState> {
-    let mut last: BTreeMap<&Domain, (u32, &Progress)> = BTreeMap::new();
+    let mut last: BTreeMap<&Domain, (u32, &TaskState)> = BTreeMap::new();
     for task in state.tasks.values().filter(|task| !state.idle_rounds.contains(&task.round)) {
         if let Some(domain) = &task.domain
             && last.get(domain).is_none_or(|(round, _)| *round < task.round)
         {
-            last.insert(domain, (task.round, &task.progress));
+            last.insert(domain, (task.round, task));
         }
     }
     let trouble = |domain: &Domain| match last.get(domain) {
         _ if state.gone.contains_key(domain) => state.gone.get(domain).cloned(),
-        Some((round, Progress::Failed(reason))) => Some(format!("failed in round {round}: {}", one_line(reason, 200))),
+        Some((round, TaskState { progress: Progress::Failed(reason), .. })) => {
+            Some(format!("failed in round {round}: {}", one_line(reason, 200)))
+        }
         _ => None,
     };
     let members = state.roster().iter();
@@ -132,6 +134,8 @@ fn roster(state: &State) -> Vec<MemberState> {
             domain: m.domain.clone(),
             description: m.description.clone(),
             trouble: trouble(&m.domain),
+            limit: last.get(&m.domain).and_then(|(_, task)| limits(task)),
+            covers: m.covers.clone(),
         })
         .collect()
 }
@@ -153,6 +157,8 @@ fn critic(state: &State) -> Option<ReviewView> {
     let against = |old: &&CheckedFinding| findings.iter().any(|new| contradicts(&new.finding, &old.finding));
     let beside = |old: &&CheckedFinding| !against(old) && findings.iter().any(|new| may_support(new, old));
     let earlier = earlier().filter(against).chain(earlier().filter(beside));
+    let round = state.tasks.values().filter(|task| task.round == state.round);
+    let limited = round.filter_map(|task| Some(format!("{}: {}", task.domain.as_ref()?, limits(task)?)));
     let toolsets =
         state.roster().iter().map(|m| DomainToolset { domain: m.domain.clone(), toolset: m.toolset.clone() });
     Some(ReviewView {
@@ -160,6 +166,7 @@ fn critic(state: &State) -> Option<ReviewView> {
         earlier: earlier.take(MAX_EARLIER).cloned().collect(),
         accounting: state.accounting(),
         toolsets: toolsets.collect(),
+        limits: limited.collect(),
         findings,
     })
 }

@@ -55,6 +55,9 @@ pub enum Event {
         /// The findings that an Expert corrected after code returned them.
         #[serde(default, skip_serializing_if = "crate::task::is_zero")]
         corrected: u32,
+        /// The limits that an Expert reached.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        limits: Vec<String>,
     },
     /// A task ended without an answer. The investigation continues.
     TaskFailed {

@@ -66,6 +66,12 @@ pub struct Member {
     pub description: String,
     pub sources: Vec<SourceInfo>,
     pub toolset: Toolset,
+    /// The domains of its evidence, besides its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub covers: Vec<Domain>,
+    /// The most that the first call of its model can use, at least. None for the built-in analyst.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_call: Option<Usage>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +80,12 @@ pub struct MemberState {
     pub description: String,
     /// Why the Expert cannot be asked now, or why its last task failed.
     pub trouble: Option<String>,
+    /// The limits that its last task reached.
+    #[serde(default)]
+    pub limit: Option<String>,
+    /// The domains of its evidence, besides its own.
+    #[serde(default)]
+    pub covers: Vec<Domain>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -233,5 +245,8 @@ pub struct Outcome {
     /// The findings that an Expert corrected after code returned them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrected: u32,
+    /// The limits that an Expert reached, by code: what it did not find may only be out of their reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<String>,
     pub usage: Usage,
 }

@@ -57,6 +57,9 @@ pub struct ReviewView {
     #[serde(default)]
     pub accounting: Option<Accounting>,
     pub toolsets: Vec<DomainToolset>,
+    /// The limits that Experts of this round reached, each as `domain: limit`.
+    #[serde(default)]
+    pub limits: Vec<String>,
 }
 
 /// The Timeline task has no tools.

@@ -30,8 +30,8 @@ pub(super) async fn run(data: &Path, args: &Investigate, screen: &mut Screen) ->
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::investigate(options, &mut watcher, &mut stop).await;
     watcher.end();
-    let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
-    conclude(&report, args.out.as_deref(), data, &models, screen).await
+    let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()));
+    conclude(report, args.out.as_deref(), data, &models, screen).await
 }
 
 /// What to type to go on needs the models, too: without them the built-in analyst would go on.
@@ -61,18 +61,23 @@ pub(super) async fn resume(data: &Path, args: &Resume, screen: &mut Screen) -> R
     let mut watcher = Watcher::new(screen, args.verbose);
     let report = embedded::resume(&home, &id, &sources, &models.reasoners, &mut watcher, &mut stop).await;
     watcher.end();
-    let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()))?;
-    conclude(&report, args.out.as_deref(), data, &models, screen).await
+    let report = report.map_err(|failure| with_models(failure, &args.models, args.sources.team.as_deref()));
+    conclude(report, args.out.as_deref(), data, &models, screen).await
 }
 
 /// The verdict, what it used, and where the report is.
 async fn conclude(
-    report: &Report,
+    report: Result<Report, Failure>,
     out: Option<&Path>,
     data: &Path,
     models: &Opened,
     screen: &mut Screen,
 ) -> Result<Exit, Failure> {
+    if matches!(&report, Err(failure) if failure.exit == Exit::NotInvestigated) {
+        // A replay without the answers is the cause.
+        models.replayed()?;
+    }
+    let report = &report?;
     super::show::conclusion(report, out, Home::reading(data)?.store.as_ref(), screen).await?;
     if out.is_none() {
         screen.line(format_args!(

@@ -26,7 +26,8 @@ impl Service {
     /// Loads the evidence, starts the roles, and continues stopped investigations of this evidence. Call it on
     /// an actix system.
     pub async fn start(home: &Home, options: Options, stop: &mut Stop) -> Result<Self, Failure> {
-        let (team, evidence) = gathered(&options.sources, home, None, &mut NoObserver, stop).await?;
+        let (team, evidence) =
+            gathered(&options.sources, home, None, &options.reasoners, &mut NoObserver, stop).await?;
         team.notices.iter().for_each(|notice| tracing::warn!(notice, "check the Experts and their servers"));
         let team = Engine::start(home, team, evidence.clone(), options.budget, &options.reasoners).await?;
         let intake = team.intake.clone();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use casebook_protocol::{
-    ANALYST, Allowance, Answer, ArtifactId, FindingDraft, ModelCall, Player, Task, ToolCall, Toolset, Usage,
+    ANALYST, Allowance, Answer, ArtifactId, FindingDraft, Member, ModelCall, Player, Task, ToolCall, Toolset, Usage,
 };
 use casebook_runtime::process::blocking;
 
@@ -117,6 +117,11 @@ pub trait Reasoner: Send + Sync + 'static {
     /// to any answer, and reported without one.
     async fn raised(&self, _task: &Arc<Task>, _past: &Past) -> Vec<FindingDraft> {
         Vec::new()
+    }
+
+    /// The most that the first call for an Expert of this roster entry can use, at least. None for an analyst in code.
+    fn one_call(&self, _member: &Member) -> Option<Usage> {
+        None
     }
 
     /// Does slow preparations, so that no task waits for them.

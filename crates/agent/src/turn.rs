@@ -45,8 +45,8 @@ pub struct TurnLoop {
     open: BTreeSet<CallId>,
     past: Past,
     used: Usage,
-    /// A limit is near, so the next model call must be the last one.
-    hurry: bool,
+    /// The limit that is near, so that the next model call must be the last one.
+    hurry: Option<String>,
     /// The answer, while calls that check its citations are running.
     held: Option<Box<Answer>>,
     /// The answer that counts if no further one comes.
@@ -68,7 +68,7 @@ impl TurnLoop {
             open: BTreeSet::new(),
             past: Past::default(),
             used: Usage::default(),
-            hurry: false,
+            hurry: None,
             held: None,
             stands: None,
             corrected: 0,
@@ -92,6 +92,23 @@ impl TurnLoop {
         self.used
     }
 
+    /// The limits that it has reached.
+    pub fn limits(&self) -> Vec<String> {
+        let Allowance { turns, tool_calls, .. } = self.allowance;
+        let mut all: Vec<String> = self.hurry.iter().cloned().collect();
+        if self.calls >= tool_calls {
+            all.push(format!("{tool_calls} tool calls"));
+        }
+        if self.turn >= turns {
+            all.push(format!("{turns} turns"));
+        }
+        let cut = self.past.done.iter().filter(|done| cut_by_tool(done)).count();
+        if cut > 0 {
+            all.push(format!("{cut} results of sql without all rows"));
+        }
+        all
+    }
+
     pub fn begin(&self) -> Vec<Effect> {
         vec![Effect::Think { last: self.last() }]
     }
@@ -100,7 +117,7 @@ impl TurnLoop {
         self.turn >= self.allowance.turns
             || self.calls >= self.allowance.tool_calls
             || self.tools.is_empty()
-            || self.hurry
+            || self.hurry.is_some()
     }
 
     pub fn step(&mut self, input: Input) -> Vec<Effect> {
@@ -108,7 +125,7 @@ impl TurnLoop {
             Input::Action(Action::GiveUp(reason)) => self.ended(reason),
             Input::Action(Action::Ask(asking)) => self.ask(asking),
             Input::Replied(exchange) => self.replied(*exchange),
-            Input::Late => self.in_a_hurry(),
+            Input::Late => self.in_a_hurry(format!("{} s", self.allowance.seconds)),
             Input::Action(Action::Answer(answer)) => self.answered(answer),
             Input::Action(Action::Corrected(answer, corrected)) => {
                 self.corrected = corrected;
@@ -137,7 +154,7 @@ impl TurnLoop {
         let two_fit = self.over(&asking.most, 2);
         match (one_fits, two_fit) {
             (Some(limit), _) => self.ended(format!("no further model call is allowed: {limit}")),
-            (None, Some(_)) if !self.last() => self.in_a_hurry(),
+            (None, Some(limit)) if !self.last() => self.in_a_hurry(limit),
             (None, _) => vec![Effect::Ask(asking)],
         }
     }
@@ -150,8 +167,8 @@ impl TurnLoop {
         }
     }
 
-    fn in_a_hurry(&mut self) -> Vec<Effect> {
-        self.hurry = true;
+    fn in_a_hurry(&mut self, limit: String) -> Vec<Effect> {
+        self.hurry = Some(limit);
         vec![Effect::Think { last: true }]
     }
 
@@ -173,7 +190,7 @@ impl TurnLoop {
     fn replied(&mut self, exchange: Exchange) -> Vec<Effect> {
         self.used += exchange.call.usage;
         // A recorded reply may be from a worker that still had time for tools.
-        self.hurry &= exchange.call.purpose != Purpose::Turn;
+        self.hurry = self.hurry.take().filter(|_| exchange.call.purpose != Purpose::Turn);
         Arc::make_mut(&mut self.past.asked).push(exchange);
         vec![Effect::Think { last: self.last() }]
     }
@@ -261,6 +278,13 @@ impl TurnLoop {
         self.held = Some(answer);
         effects
     }
+}
+
+/// The tool's own limit cut this result, not one that the caller chose.
+fn cut_by_tool(done: &Done) -> bool {
+    let chosen =
+        || serde_json::from_str::<serde_json::Value>(&done.call.arguments).is_ok_and(|a| a.get("limit").is_some());
+    done.call.tool == "sql" && done.result.contains(r#""truncated":true"#) && !chosen()
 }
 
 /// Turn and place as numbers, since `t10` sorts before `t2`.

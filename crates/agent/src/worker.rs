@@ -297,12 +297,27 @@ impl Worker {
         let journal = journal::written(task, &calls);
         let player = self.reasoner.player(task, machine.past());
         let raised = self.reasoner.raised(task, machine.past()).await;
-        let (acts, files) = match &task.view {
-            View::Investigate(view) => (tools.acts(&view.alert).await, tools.files()),
-            View::Plan(_) | View::Review(_) | View::Timeline(_) | View::Decide(_) | View::Report(_) => (None, None),
+        let (acts, files, limits) = match &task.view {
+            View::Investigate(view) => (tools.acts(&view.alert).await, tools.files(), machine.limits()),
+            View::Plan(_) | View::Review(_) | View::Timeline(_) | View::Decide(_) | View::Report(_) => {
+                (None, None, Vec::new())
+            }
         };
         let corrected = machine.corrected();
-        Outcome { task: task.id.clone(), player, result, journal, calls, asked, raised, acts, files, corrected, usage }
+        Outcome {
+            task: task.id.clone(),
+            player,
+            result,
+            journal,
+            calls,
+            asked,
+            raised,
+            acts,
+            files,
+            corrected,
+            limits,
+            usage,
+        }
     }
 }
 

@@ -63,9 +63,9 @@ mod tests {
     }
 
     #[test]
-    fn golden_bytes_of_version_6() {
+    fn golden_bytes_of_version_7() {
         let domain = Domain::new("network").unwrap();
-        assert_eq!(encode(&domain).unwrap(), b"\x00\x06\x07network");
+        assert_eq!(encode(&domain).unwrap(), b"\x00\x07\x07network");
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "expected a message of protocol version 6, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
+            "expected a message of protocol version 7, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
         );
     }
 

@@ -23,6 +23,9 @@ const BRIEFLY: (usize, usize) = (400, 80);
 pub(super) fn sections(view: &ReviewView) -> Vec<Section<'_>> {
     let mut sections =
         vec![channels::journal(2, JOURNAL_READ, &view.journal).cached(), toolsets(&view.toolsets).cached()];
+    if !view.limits.is_empty() {
+        sections.push(Section::fixed(section("limits", &json!(view.limits))));
+    }
     if !view.earlier.is_empty() {
         sections.push(earlier(1, &view.earlier));
     }

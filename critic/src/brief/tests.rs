@@ -86,6 +86,7 @@ fn review(hostile: &str, many: usize) -> Task {
         findings: (1..=many).map(|n| finding(2, n, hostile)).collect(),
         earlier: (1..=many / 2).map(|n| finding(1, n, hostile)).collect(),
         toolsets: vec![DomainToolset { domain: Domain::new("endpoint").unwrap(), toolset }],
+        limits: vec!["endpoint: 120 tool calls".into()],
     })))
 }
 
@@ -157,9 +158,9 @@ fn both_prompts_hold_their_rubric_and_rules() {
 #[test]
 fn sections_stand_in_order_and_say_nothing_of_the_run() {
     let briefing = CriticBrief.brief(&review("x", 2), AMPLE);
-    assert_eq!(names(&briefing), ["journal", "toolsets", "earlier", "findings"]);
-    assert_eq!(briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(), [true, true, false, false]);
-    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["journal", "toolsets", "findings"]);
+    assert_eq!(names(&briefing), ["journal", "toolsets", "limits", "earlier", "findings"]);
+    assert_eq!(briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(), [true, true, false, false, false]);
+    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["journal", "toolsets", "limits", "findings"]);
     let story = CriticBrief.brief(&timeline("x", 2, 2), AMPLE);
     assert_eq!(names(&story), ["journal", "timeline", "review"]);
     for text in briefing.parts.iter().chain(&story.parts).map(|p| &p.text) {

@@ -53,6 +53,8 @@ fn view(hostile: &str, events: usize) -> DirectorView {
             domain: Domain::new("endpoint").unwrap(),
             description: hostile.into(),
             trouble: Some(hostile.into()),
+            limit: Some(hostile.into()),
+            covers: vec![],
         }],
         used: Usage::default(),
         warning: None,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use casebook_protocol::{
     Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Files, Finding, FindingDraft,
     FindingId, Guard, JournalEntry, MAX_ACTS, MAX_FILES, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling,
-    Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict,
+    Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
 };
 use casebook_trust::Exhibits;
 use casebook_trust::name::{Things, named};
@@ -13,6 +13,8 @@ use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
 use crate::state::{State, TaskState};
+
+const MAX_LIMITS: usize = 8;
 
 pub(super) fn outcome(
     state: &State,
@@ -44,6 +46,8 @@ pub(super) fn outcome(
                 usage: outcome.usage,
                 outcome: Some(sha256.to_owned()),
                 corrected: outcome.corrected,
+                // A worker sends them, so their length is checked.
+                limits: outcome.limits.iter().take(MAX_LIMITS).map(|limit| one_line(limit, 120)).collect(),
             };
             (answered, accept(state, task, answer, &outcome.raised, exhibits))
         }

@@ -36,6 +36,7 @@ fn outcome(task: &Task, answer: Answer) -> Outcome {
         acts: None,
         files: None,
         corrected: 0,
+        limits: vec![],
         usage: Usage::default(),
     }
 }

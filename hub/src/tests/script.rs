@@ -37,7 +37,14 @@ pub(crate) fn member(name: &str) -> Member {
     let tool =
         ToolSpec { name: SEARCH.into(), description: "searches".into(), input_schema: "{}".into(), repeatable: true };
     let toolset = Toolset { name: "evidence".into(), about: "logs".into(), tools: vec![tool] };
-    Member { domain: domain(name), description: format!("knows {name}"), sources: vec![source], toolset }
+    Member {
+        domain: domain(name),
+        description: format!("knows {name}"),
+        sources: vec![source],
+        toolset,
+        covers: vec![],
+        one_call: None,
+    }
 }
 
 pub(crate) fn case(domains: &[&str]) -> Case {
@@ -242,6 +249,7 @@ pub(crate) fn perform(task: &Task, reasoner: &dyn Fn(&Task, &[Done]) -> Action) 
                             acts: None,
                             files: None,
                             corrected: 0,
+                            limits: machine.limits(),
                             usage,
                         },
                         results,

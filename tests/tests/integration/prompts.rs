@@ -109,6 +109,8 @@ impl Story {
             domain: domain(name),
             description: format!("Logs of {name}: what ran, who logged on, what was reached."),
             trouble: None,
+            limit: None,
+            covers: vec![],
         };
         Box::new(DirectorView {
             accounting: None,
@@ -194,6 +196,7 @@ impl Story {
             findings: findings(round),
             earlier: vec![],
             toolsets: DOMAINS.iter().map(|n| DomainToolset { domain: domain(n), toolset: toolset.clone() }).collect(),
+            limits: vec![],
         };
         self.ask(&CriticBrief, round, None, View::Review(Box::new(view)), 5, 2000);
         let reviewed = |CheckedFinding { finding, checked }| Reviewed {

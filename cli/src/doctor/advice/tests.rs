@@ -66,6 +66,7 @@ fn trial(result: Result<(), &str>, heard: Vec<Heard>) -> Trial {
         acts: None,
         files: None,
         corrected: 0,
+        limits: vec![],
         usage: Usage { model_calls: 1, input_tokens: 10, ..Usage::default() },
     };
     Trial { kind: TaskKind::Decide, outcome, heard }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::model::Fault;
 use crate::model::retry::{Failed, Pace};
 
 /// Failures in a row before the first pause.
@@ -67,7 +68,7 @@ impl Circuit {
                 return Admission::Go;
             }
         };
-        if outage.last.passing && now.duration_since(outage.since) < patience && wait < left {
+        if outage.last.fault != Fault::Rejected && now.duration_since(outage.since) < patience && wait < left {
             return Admission::Wait(wait);
         }
         let (failures, last) = (outage.failures, &outage.last.message);
@@ -110,7 +111,6 @@ impl Circuit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Fault;
 
     fn off() -> Failed {
         Failed::passing(Fault::Unavailable, "HTTP 500")

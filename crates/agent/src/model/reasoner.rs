@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use casebook_protocol::{Allowance, FindingDraft, Player, Task};
+use casebook_protocol::{
+    Alert, Allowance, ExpertView, FindingDraft, InvestigationId, Member, Phase, Player, Question, Task, TaskId,
+    TaskKind, Usage, View,
+};
 use casebook_runtime::process::blocking;
 
 use crate::model::Model;
@@ -12,7 +15,7 @@ use crate::model::config::{Config, ModelSelection};
 use crate::model::dialogue::Dialogue;
 use crate::model::open::Models;
 use crate::model::reword::{Prompts, Reworded};
-use crate::reasoner::{Action, Analyst, Past, Reasoner, Turn};
+use crate::reasoner::{Action, Analyst, Past, PromptCache, Reasoner, Turn};
 
 /// The reasoner of a role: its models in the models file, or `analyst` if it has none. `prompts` replace the built-in
 /// ones, and `added` is appended to each.
@@ -82,6 +85,18 @@ impl Reasoner for ModelOrAnalyst {
         })
     }
 
+    fn one_call(&self, member: &Member) -> Option<Usage> {
+        let task = first_task(member)?;
+        let (selected, past) = (self.selected(&task)?, Past::default());
+        let turn =
+            Turn { toolset: Arc::new(member.toolset.clone()), last: false, prompt_cache: PromptCache::default() };
+        let first = Dialogue { task: &task, selected: &selected, brief: self.brief.as_ref(), past: &past, turn: &turn };
+        match first.next() {
+            Action::Ask(asking) => Some(asking.most),
+            Action::Call(_) | Action::Answer(_) | Action::GiveUp(_) => None,
+        }
+    }
+
     async fn ready(&self) {
         let brief = Arc::clone(&self.brief);
         if let Err(error) = tokio::task::spawn_blocking(move || brief.ready()).await {
@@ -96,4 +111,24 @@ impl Reasoner for ModelOrAnalyst {
     fn models(&self) -> Option<&dyn Model> {
         Some(self.models.as_ref())
     }
+}
+
+/// The first task of an Expert, with an alert and a question that could not be shorter.
+fn first_task(member: &Member) -> Option<Task> {
+    let view = ExpertView {
+        alert: Alert::parse(b"{}").ok()?,
+        journal: Vec::new(),
+        question: Question { text: String::new(), to: Vec::new(), follow: Vec::new() },
+        toolset: member.toolset.clone(),
+        sources: member.sources.clone(),
+    };
+    Some(Task {
+        id: TaskId::of(1, TaskKind::Investigate, Some(&member.domain)),
+        investigation: InvestigationId::new("start").ok()?,
+        domain: Some(member.domain.clone()),
+        phase: Phase::Discovery,
+        round: 1,
+        view: View::Investigate(Box::new(view)),
+        allowance: Allowance::default(),
+    })
 }

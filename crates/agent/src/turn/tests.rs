@@ -77,8 +77,11 @@ fn limits_are_hard_and_the_last_turn_offers_no_tools() {
     let [Effect::Finish(Err(why))] = &m.step(calls(&["search"]))[..] else { panic!() };
     assert!(why.contains("no more tool call was granted"), "{why}");
 
+    assert_eq!(m.limits(), ["2 turns"]);
+
     let mut m = machine(9, 1);
     let effects = m.step(calls(&["search", "search"]));
+    assert_eq!(m.limits(), ["1 tool calls"]);
     assert!(matches!(&effects[1], Effect::Call { refused: Some(_), .. }));
     m.step(done(&effects[0]));
     assert_eq!(m.step(done(&effects[1])), [Effect::Think { last: true }]);

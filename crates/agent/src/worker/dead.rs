@@ -32,6 +32,7 @@ impl Worker {
             acts: None,
             files: None,
             corrected: 0,
+            limits: Vec::new(),
             usage: Usage::default(),
         })
     }
