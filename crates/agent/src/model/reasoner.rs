@@ -93,7 +93,7 @@ impl Reasoner for ModelOrAnalyst {
         let first = Dialogue { task: &task, selected: &selected, brief: self.brief.as_ref(), past: &past, turn: &turn };
         match first.next() {
             Action::Ask(asking) => Some(asking.most),
-            Action::Call(_) | Action::Answer(_) | Action::GiveUp(_) => None,
+            Action::Call(_) | Action::Answer(_) | Action::Corrected(..) | Action::GiveUp(_) => None,
         }
     }
 
