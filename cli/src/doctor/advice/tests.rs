@@ -65,6 +65,7 @@ fn trial(result: Result<(), &str>, heard: Vec<Heard>) -> Trial {
         raised: vec![],
         acts: None,
         files: None,
+        corrected: 0,
         usage: Usage { model_calls: 1, input_tokens: 10, ..Usage::default() },
     };
     Trial { kind: TaskKind::Decide, outcome, heard }
