@@ -116,7 +116,7 @@ pub(super) fn queried(exhibit: &Exhibit, corpus: &mut Corpus, check: &mut Citati
     match serde_json::from_str::<Value>(&exhibit.call.arguments) {
         Ok(arguments) => {
             corpus.add_query(&arguments);
-            // In `\\bname` the name is not a word by itself.
+            // In `\bname` the name is not a word by itself.
             let sought = arguments.get("where").map(conditions).unwrap_or_default();
             sought.iter().flat_map(|sought| sought.alternatives.iter().flatten()).for_each(|text| {
                 corpus.add_query(&Value::from(text.as_str()));
