@@ -10,6 +10,7 @@ use crate::screen::Screen;
 use crate::stop::Stop;
 
 pub mod backend;
+pub mod brief;
 pub mod docs;
 pub mod search;
 pub mod tools;

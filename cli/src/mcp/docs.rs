@@ -62,17 +62,19 @@ const TOOLS: [(&str, &str, &str); 9] = [
     (
         "get_report",
         "The report: verdict, reasons, actions, Timeline, findings, open questions, blind spots. `markdown` (the default) \
-         is for reading; `json` contains everything, including every tool call, and can be very large. It has the first 400 \
-         characters of the arguments of a call; get_evidence has them whole. If the investigation \
-         is not finished, the report says so and covers what is recorded so far.",
-        r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string","description":"id of the investigation, or its beginning while that is unique"},"format":{"enum":["markdown","json"],"default":"markdown"}}}"#,
+         comes in pages of at most 8 kB, the answer first: pass `next_cursor` as `cursor` for the next one. `json` has the \
+         answer with its reasons in at most 8 kB. With `full`, markdown comes whole, and json contains everything, including \
+         every tool call with the first 400 characters of its arguments; both can be very large. If the investigation is \
+         not finished, the report says so and covers what is recorded so far.",
+        r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string","description":"id of the investigation, or its beginning while that is unique"},"format":{"enum":["markdown","json"],"default":"markdown"},"cursor":{"type":"integer","minimum":0,"default":0,"description":"`next_cursor` of the page before"},"full":{"type":"boolean","default":false}}}"#,
     ),
     (
         "get_findings",
-        "All findings of all rounds: claim, score, label, the Critic's rationale, and citations. A citation with `holds` \
-         true was found in the recorded bytes by code; pass its `call` or `artifact` to get_evidence to see them. `records` \
-         names the file and line of the logs.",
-        ID,
+        "The findings of all rounds in pages of at most 8 kB: claim, score, label, and up to three citations each. A citation \
+         with `holds` true was found in the recorded bytes by code; pass its `call` to get_evidence to see them. `records` \
+         names the file and line of the logs. Pass `next_cursor` as `cursor` for the next page. With `full`, each finding is \
+         whole, with the Critic's rationale and all citations, and a page has up to `limit` findings of any size.",
+        r#"{"type":"object","additionalProperties":false,"required":["id"],"properties":{"id":{"type":"string","description":"id of the investigation, or its beginning while that is unique"},"limit":{"type":"integer","minimum":1,"maximum":200,"default":20},"cursor":{"type":"integer","minimum":0,"default":0,"description":"`next_cursor` of the page before"},"full":{"type":"boolean","default":false}}}"#,
     ),
 ];
 

@@ -20,6 +20,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::backend::Backend;
+use super::brief;
 use super::docs;
 use super::search::Wanted;
 use crate::home::Home;
@@ -161,17 +162,37 @@ impl Casebook {
     async fn rendered(&self, wanted: &Rendered) -> Result<Value, String> {
         let (id, Past { state, report, .. }) = self.read(&wanted.id).await?;
         let finished = state.closed.is_some();
-        match wanted.format.as_deref().unwrap_or("markdown") {
-            "markdown" => {
+        match (wanted.format.as_deref().unwrap_or("markdown"), wanted.full) {
+            ("markdown", full) => {
                 let backing =
                     archive::backed(self.store(), &report, Backing::of_numbers(&report)).await.map_err(message)?;
                 let text = Form::Md.render(&report, &backing).map_err(|e| e.to_string())?;
-                let text = if finished { text } else { format!("{}{text}", unfinished(&state)) };
-                Ok(json!({"id": id, "finished": finished, "markdown": text}))
+                let text = visible(&if finished { text } else { format!("{}{text}", unfinished(&state)) });
+                if full {
+                    return Ok(json!({"id": id, "finished": finished, "markdown": text}));
+                }
+                let (part, next) = brief::lines(&text, wanted.cursor)?;
+                Ok(json!({"id": id, "finished": finished, "markdown": part, "next_cursor": next}))
             }
-            "json" => Ok(json!({"id": id, "finished": finished, "report": brief(report)})),
-            other => Err(format!("get_report: `format` must be markdown or json, not {other:?}")),
+            ("json", true) => Ok(json!({"id": id, "finished": finished, "report": whole(report)})),
+            ("json", false) => Ok(json!({"id": id, "finished": finished, "report": brief::report(&report)})),
+            (other, _) => Err(format!("get_report: `format` must be markdown or json, not {other:?}")),
         }
+    }
+
+    async fn findings(&self, wanted: &Findings) -> Result<Value, String> {
+        let (id, Past { state, report, .. }) = self.read(&wanted.id).await?;
+        let all = &report.findings;
+        let limit = within("limit", wanted.limit, if wanted.full { 200 } else { 20 }, 200)?;
+        let (findings, next) = if wanted.full {
+            brief::page(all, wanted.cursor, limit, |finding| json!(finding), usize::MAX)
+        } else {
+            brief::findings(all, wanted.cursor, limit)
+        };
+        Ok(json!({
+            "id": id, "finished": state.closed.is_some(), "total": all.len(), "findings": findings,
+            "next_cursor": next,
+        }))
     }
 
     async fn evidence(&self, wanted: &Evidence, asked: Asked) -> Result<Value, String> {
@@ -197,7 +218,7 @@ impl Casebook {
             "get_timeline" => self.part(&one()?.id, "timeline", |past| json!(past.state.timeline)).await,
             "get_review" => self.part(&one()?.id, "review", |past| json!(past.state.review)).await,
             "get_journal" => self.part(&one()?.id, "journal", |past| json!(past.state.journal)).await,
-            "get_findings" => self.part(&one()?.id, "findings", |past| json!(past.report.findings)).await,
+            "get_findings" => self.findings(&read(tool, arguments)?).await,
             "get_report" => self.rendered(&read(tool, arguments)?).await,
             "get_evidence" => {
                 let own = ["id", "call", "artifact"];
@@ -302,6 +323,21 @@ struct Search {
 struct Rendered {
     id: String,
     format: Option<String>,
+    #[serde(default)]
+    cursor: usize,
+    #[serde(default)]
+    full: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Findings {
+    id: String,
+    limit: Option<usize>,
+    #[serde(default)]
+    cursor: usize,
+    #[serde(default)]
+    full: bool,
 }
 
 #[derive(Deserialize)]
@@ -315,7 +351,7 @@ struct Evidence {
 /// Characters of the arguments of a call in a report. Many clients refuse messages of more than 1 MiB.
 const ARGUMENTS: usize = 400;
 
-fn brief(mut report: Report) -> Report {
+fn whole(mut report: Report) -> Report {
     for call in &mut report.calls {
         call.arguments = one_line(&call.arguments, ARGUMENTS);
     }

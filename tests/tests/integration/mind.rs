@@ -43,7 +43,9 @@ fn without_and_with(file: &str, reason: &str, mend: impl FnOnce()) {
     assert_eq!(code, 7, "{printed}");
     has(&printed, &["is not investigated: ", reason, "no log was read", "casebook resume ", "--models models.toml"]);
     assert!(!printed.contains("Inconclusive") && !folder.path().join("report").exists(), "{printed}");
-    assert_eq!(printed.matches("a model provider fails").count(), 1, "it is told once:\n{printed}");
+    // Calls at the same time count as one, so that the third refusal of a key may not come.
+    let told = printed.matches("a model provider fails").count();
+    assert!(told == 1 || told == 0 && reason.contains("401"), "it is told once:\n{printed}");
     let list: Value = serde_json::from_str(&here(&["list", "--json"]).1).unwrap();
     let (row, id) = (&list["items"][0], list["items"][0]["investigation"].as_str().unwrap());
     assert!(row["not_investigated"].as_str().unwrap().contains(reason) && row["verdict"].is_null(), "{row}");
@@ -158,4 +160,73 @@ fn budgets_hold_with_a_provider_that_reports_no_usage() {
         });
         assert!(calls.all(|call| call.estimated && call.usage.input_tokens > 0), "{form:?}");
     }
+}
+
+#[test]
+fn a_budget_too_small_for_a_call_is_refused_with_its_figures() {
+    let lab = Lab::start(brain(), FORMS[3]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("models.toml"), &lab.file).unwrap();
+    let (alert, evidence, team) = (demo("alert.json"), demo("evidence"), demo("team"));
+    let given = ["--evidence", text(&evidence), "--team", text(&team), "--models", "models.toml"];
+    for (option, limit, what) in [("--budget-tokens", "3", "tokens"), ("--budget-model-calls", "2", "model calls")] {
+        let limited = [&["investigate", text(&alert), option, limit], &given[..]].concat();
+        let (code, printed) = casebook(folder.path(), &limited);
+        assert_eq!(code, 2, "{printed}");
+        has(&printed, &["the budget is too small: one call of the Expert for ", what, "is enough", "raise --budget"]);
+    }
+    assert_eq!(lab.server.log().counts().requests, 0);
+    has(&casebook(folder.path(), &["list"]).1, &["no investigations"]);
+    let (models, data) = (folder.path().join("models.toml"), folder.path().join("data"));
+    let program = program();
+    let command = [
+        &program,
+        "mcp",
+        "--evidence",
+        text(&evidence),
+        "--models",
+        text(&models),
+        "--data",
+        text(&data),
+        "--budget-tokens",
+        "3",
+    ];
+    let mut client = Client::stdio(&command, AUTO);
+    let refused = client.call("open_investigation", &json!({"alert": {"id": "x"}})).unwrap_err();
+    assert!(refused.contains("the budget is too small: one call of the Expert for "), "{refused}");
+}
+
+#[test]
+fn an_expert_at_its_limit_is_seen_by_critic_director_and_reader() {
+    let mut lab = Lab::start(brain(), FORMS[0]).unwrap();
+    lab.file = lab.file.replace("[roles.expert]\n", "[roles.expert]\nlimits = { tool_calls = 2 }\n");
+    let report = lab.investigate(&run::demo(), Budget::default()).unwrap();
+    let spots: Vec<_> = report.blind_spots.iter().filter(|spot| spot.contains("reached a limit")).collect();
+    assert!(spots.iter().any(|s| *s == "endpoint: its Expert reached a limit in round 1: 2 tool calls"), "{spots:?}");
+    let asked = |needed: &str, kind| {
+        let captured = lab.server.log().captured();
+        let mut of_kind = captured.iter().filter(|c| c.kind == Some(kind));
+        of_kind.any(|c| String::from_utf8_lossy(&c.request.bytes).contains(needed))
+    };
+    assert!(asked("endpoint: 2 tool calls", casebook_protocol::TaskKind::Review));
+    assert!(asked(r#"\"limit\":\"2 tool calls\""#, casebook_protocol::TaskKind::Decide));
+}
+
+#[test]
+fn own_domains_are_reported_in_their_own_terms_and_the_analyst_says_what_it_ignores() {
+    let folder = tempfile::tempdir().unwrap();
+    let experts = folder.path().join("team/experts");
+    std::fs::create_dir_all(&experts).unwrap();
+    let file = "name: kubernetes\ndescription: Knows the nodes.\ninstructions: Look at the tags.\ntools: [evidence/*]\nsources: [endpoint, network]\n";
+    std::fs::write(experts.join("kubernetes.yaml"), file).unwrap();
+    let (alert, evidence) = (demo("alert.json"), demo("evidence"));
+    let given = ["--evidence", text(&evidence), "--team", "team", "--out", "report"];
+    let (code, printed) = casebook(folder.path(), &[&["investigate", text(&alert)], &given[..]].concat());
+    assert_eq!(code, 0, "{printed}");
+    has(&printed, &["the built-in analyst plays kubernetes: it does not use the instructions in their files"]);
+    let report = std::fs::read(folder.path().join("report/report.json")).unwrap();
+    let report: casebook_protocol::Report = serde_json::from_slice(&report).unwrap();
+    let missing: Vec<_> = report.blind_spots.iter().filter(|s| s.ends_with("no source of evidence")).collect();
+    assert!(missing.iter().all(|s| !s.starts_with("endpoint") && !s.starts_with("network")), "{missing:?}");
+    assert!(missing.iter().any(|s| s.starts_with("cloud")), "what is not covered is still a blind spot: {missing:?}");
 }

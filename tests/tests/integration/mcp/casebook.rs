@@ -65,14 +65,15 @@ fn a_client_investigates_reads_all_of_it_down_to_the_bytes_and_finds_it_again() 
     assert!(timeline["timeline"]["events"][0]["evidence"][0]["line"].as_u64().unwrap() > 0, "{timeline}");
     assert!(client.json("get_review", &one)["review"]["findings"].is_array());
     assert!(!client.json("get_journal", &one)["journal"].as_array().unwrap().is_empty());
-    let report = client.json("get_report", &json!({"id": id, "format": "json"}));
+    let report = client.json("get_report", &json!({"id": id, "format": "json", "full": true}));
     let expected = run::investigate(&demo("alert.json"), &evidence).unwrap();
     let embedded = serde_json::to_value(&expected).unwrap();
     assert_eq!(stable(&report["report"]), stable(&embedded), "the same report as of `casebook investigate`");
     let markdown = client.json("get_report", &one);
     assert!(markdown["markdown"].as_str().unwrap().starts_with('#'), "{markdown}");
 
-    let findings = client.json("get_findings", &one);
+    short_and_whole(&mut client, &id);
+    let findings = client.json("get_findings", &json!({"id": id, "full": true}));
     let citation = findings["findings"][0]["citations"][0].clone();
     assert_eq!(citation["holds"], true, "{citation}");
     cited(&mut client, &id, &citation);
@@ -82,6 +83,35 @@ fn a_client_investigates_reads_all_of_it_down_to_the_bytes_and_finds_it_again() 
     assert_eq!(client.json("search_investigations", &json!({"text": "zebra-crossing"}))["total"], 0);
     let list = client.json("list_investigations", &json!({"limit": 1}));
     assert_eq!((&list["investigations"][0]["investigation"], &list["next_before"]), (&json!(id), &Value::Null));
+}
+
+/// Answers fit a model, and their pages give all of it.
+fn short_and_whole(client: &mut Client, id: &str) {
+    let whole = client.json("get_report", &json!({"id": id, "full": true}));
+    let (mut text, mut cursor) = (String::new(), json!(0));
+    while !cursor.is_null() {
+        let page = client.call("get_report", &json!({"id": id, "cursor": cursor})).unwrap();
+        assert!(page.len() <= 8 * 1024, "{} bytes", page.len());
+        let page: Value = serde_json::from_str(&page).unwrap();
+        text.push_str(page["markdown"].as_str().unwrap());
+        cursor = page["next_cursor"].clone();
+    }
+    assert_eq!(text, whole["markdown"].as_str().unwrap());
+    let answer = client.call("get_report", &json!({"id": id, "format": "json"})).unwrap();
+    assert!(answer.len() <= 8 * 1024 && answer.contains("\"verdict\""), "{answer}");
+    let all = client.json("get_findings", &json!({"id": id, "full": true}));
+    let (mut ids, mut cursor) = (Vec::new(), json!(0));
+    while !cursor.is_null() {
+        let page = client.call("get_findings", &json!({"id": id, "cursor": cursor, "limit": 7})).unwrap();
+        assert!(page.len() <= 8 * 1024, "{} bytes", page.len());
+        let page: Value = serde_json::from_str(&page).unwrap();
+        let findings = page["findings"].as_array().unwrap();
+        assert!((1..=7).contains(&findings.len()) && page["total"] == json!(all["findings"].as_array().unwrap().len()));
+        ids.extend(findings.iter().map(|finding| finding["id"].clone()));
+        cursor = page["next_cursor"].clone();
+    }
+    let expected: Vec<Value> = all["findings"].as_array().unwrap().iter().map(|f| f["finding"]["id"].clone()).collect();
+    assert_eq!(ids, expected);
 }
 
 /// The recorded bytes behind a citation are there, and no others.
@@ -126,7 +156,7 @@ fn killed_in_the_middle_it_goes_on_when_it_starts_again() {
     let server = start();
     let mut client = Client::http(&server.url, LEGACY);
     let ended = closed(&mut client, &id);
-    let report = client.json("get_report", &json!({"id": id, "format": "json"}));
+    let report = client.json("get_report", &json!({"id": id, "format": "json", "full": true}));
     let file = folder.path().join("alert.json");
     std::fs::write(&file, generate::ALERT).unwrap();
     let expected = serde_json::to_value(run::investigate(&file, &evidence).unwrap()).unwrap();

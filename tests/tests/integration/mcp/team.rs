@@ -50,7 +50,7 @@ fn client_opens_and_reads_investigations_of_a_team() {
     let id = opened["id"].as_str().unwrap();
     let standing = closed(&mut client, id);
     assert!(standing["verdict"].is_string(), "{standing}");
-    let citation = client.json("get_findings", &json!({"id": id}))["findings"][0]["citations"][0].clone();
+    let citation = client.json("get_findings", &json!({"id": id, "full": true}))["findings"][0]["citations"][0].clone();
     let artifact = json!({"id": id, "artifact": citation["artifact"]});
     assert!(client.json("get_evidence", &artifact)["bytes"].as_u64().unwrap() > 0);
     assert_eq!(client.json("search_investigations", &json!({"text": "web-017"}))["total"], 1);
