@@ -134,7 +134,7 @@ fn a_faulty_finding_is_returned_once_and_its_correction_counts() {
             let corrected: u32 = experts(&report).map(|task| task.corrected).sum();
             assert_eq!(corrected as usize, ids().filter(|id| slips(&honest, id)).count(), "{form:?} {slip:?}");
             assert!(corrected >= 4, "too few");
-            let page = casebook_report::Form::Md.render(&report).unwrap();
+            let page = casebook_report::Form::Md.render(&report, &casebook_trust::Backing::default()).unwrap();
             assert!(page.contains(&format!("{corrected} findings corrected")), "{form:?} {slip:?}");
             for (task, before) in experts(&report).zip(experts(&honest)) {
                 let calls = before.usage.model_calls + u64::from(task.corrected);
