@@ -5,7 +5,7 @@ use casebook_protocol::{Severity, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::problem::Kind;
-use crate::routes::{Answer, Endpoint, Parameter, ROUTES, Route, Verb};
+use crate::routes::{Answer, Endpoint, MOST, Parameter, ROUTES, Route, Verb};
 use Answer::{Done, One, Other, Page};
 use Verb::{Delete, Post, Put};
 
@@ -149,7 +149,7 @@ fn schemas() -> Value {
     let text = || json!({"type": "string"});
     let flag = || json!({"type": "boolean"});
     let number = || json!({"type": "integer", "minimum": 0});
-    let positive = || json!({"type": "integer", "minimum": 1});
+    let positive = |most: u64| json!({"type": "integer", "minimum": 1, "maximum": most});
     let maybe = |kind: &str| json!({"type": [kind, "null"]});
     let score = || json!({"type": ["number", "null"], "minimum": 0, "maximum": 1});
     let time = || json!({"type": "string", "format": "date-time"});
@@ -166,7 +166,7 @@ fn schemas() -> Value {
                 "source": {"type": "string", "description": "a name of /sources; the first unless given"},
                 "again": {"type": "boolean", "description": "also if this alert was investigated and that investigation has closed"},
                 "limits": {"type": "object", "additionalProperties": false, "description": "each at most the limit of the server",
-                    "properties": {"cost_micros": positive(), "seconds": positive(), "rounds": positive()}}}},
+                    "properties": {"cost_micros": positive(MOST), "seconds": positive(MOST), "rounds": positive(u32::MAX.into())}}}},
         "Launched": object(&[("investigation", text()), ("fresh", flag())]),
         "Event": object(&[("v", number()), ("investigation", text()), ("seq", number()), ("at", time()), ("prev", text()), ("hash", text()),
             ("event", object(&[("type", text())]))]),

@@ -73,7 +73,7 @@ table! {
         q: string "a text in title, alert, id, host or user",
         limit: limit "at most so many items",
         cursor: cursor "from `next` of the page before";
-    Launch: Post "/investigations" => One("Launched"), [Unreadable NotFound NoTeam TooLarge Media Invalid],
+    Launch: Post "/investigations" => One("Launched"), [Unreadable NotFound NoTeam OverLimit TooLarge Media Invalid],
         "Investigates an alert; waits for nothing";
     Investigation: Get "/investigations/{id}" => One("Investigation"), [NotFound Unreadable],
         "How an investigation stands",

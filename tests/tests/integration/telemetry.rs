@@ -188,13 +188,13 @@ fn each_process_of_a_team_sends_its_own_spans() {
 fn failed_call_is_traced_by_its_error_type_only() {
     let (folder, collector) = (tempfile::tempdir().unwrap(), Collector::start());
     let (lab, models) = lab(folder.path());
-    // Every task of a model fails, and the flow comes to its end all the same.
+    // Every call of a model fails, so nothing is investigated.
     let key = folder.path().join("key");
     std::fs::write(&key, "sk-not-the-one-that-is-taken").unwrap();
     std::fs::write(&models, models_file(&lab.server.url(), ("anthropic", "native"), &key, "")).unwrap();
     let mut command = casebook(folder.path(), &["investigate", "--models", models.to_str().unwrap()]);
     let output = command.args(["--otlp", &collector.url()]).output().unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert_eq!(output.status.code(), Some(7), "{}", said(&output));
     let spans = collector.spans();
     let chats = called(&spans, "chat");
     assert!(!chats.is_empty());

@@ -59,7 +59,7 @@ pub(super) async fn open(
     if !bodies.iter().any(|known| known.name == body) {
         return Err(Problem::new(Kind::NotFound, "no evidence has this name; choose one of /api/v1/sources"));
     }
-    let budget = limits.within(&team.budget()).map_err(|why| Problem::new(Kind::Invalid, why))?;
+    let budget = limits.within(&team.budget()).map_err(|why| Problem::new(Kind::OverLimit, why))?;
     let budget = (*limits != Limits::default()).then_some(budget);
     tracing::info!(alert = %parsed.id, body, again, "alert from a page or the API");
     team.open(alert, Wanted { body: body.to_owned(), again, budget })

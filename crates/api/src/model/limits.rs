@@ -1,6 +1,7 @@
 //! The limits that a person gives one investigation.
 
 use casebook_protocol::Budget;
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 /// Each is a limit of the server unless given. A limit may be lower than that of the server, never higher.
@@ -17,9 +18,14 @@ pub struct Limits {
     pub rounds: Option<u32>,
 }
 
-/// A number; `null` is refused.
-fn number<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
+/// A whole number from 1, which may be written as `60.0`; `null` is refused.
+fn number<'de, D: Deserializer<'de>, T: TryFrom<u64>>(from: D) -> Result<Option<T>, D::Error> {
+    let given = serde_json::Number::deserialize(from)?;
+    // In bounds: a larger number is above every limit.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let whole = given.as_u64().or_else(|| given.as_f64().filter(|n| n.fract() == 0.0 && *n >= 0.0).map(|n| n as u64));
+    let whole = whole.filter(|n| *n > 0).and_then(|n| T::try_from(n).ok());
+    whole.map(Some).ok_or_else(|| Error::custom(format!("expected a whole number from 1, got {given}")))
 }
 
 impl Limits {

@@ -37,8 +37,19 @@ impl EvidenceTools {
         }
         let (sources, conditions) = (self.sources(args)?, args.conditions()?);
         let known = conditions.iter().try_for_each(|condition| self.known_field(&sources, condition.field()));
-        known.or_else(|why| args.fail(&why))?;
-        Ok(Filter { sources, terms: Terms::new(&terms, any), conditions, from, to })
+        let filter = Filter { sources, terms: Terms::new(&terms, any), conditions: Vec::new(), from, to };
+        // If no record has the terms, a total of 0 is true whatever the fields are called.
+        if let Err(why) = known
+            && (filter.terms.is_empty() || self.has_any(&filter)?)
+        {
+            return args.fail(&why);
+        }
+        Ok(Filter { conditions, ..filter })
+    }
+
+    fn has_any(&self, filter: &Filter) -> Result<bool, String> {
+        let found = page(&self.catalog, filter, Order::File, 0, 0).map_err(|e| e.to_string())?;
+        Ok(found.total > 0)
     }
 
     /// An error with the nearest names if no record of the sources has the field. A total of 0 would look like evidence.
