@@ -94,6 +94,8 @@ fn messages_of_errors_are_lower_case_without_a_full_stop() {
         r#"(?s)(?:#\[error\(|Failure::(?:usage|failed|unfinished)\(\s*(?:format!\()?|Problem::new\(\s*Kind::\w+,\s*(?:format!\()?)"((?:[^"\\]|\\.)*)""#,
     );
     let (message, broken) = (message.unwrap(), Regex::new(r"\\\n\s*").unwrap());
+    // Names and quoted code may begin with a capital.
+    let sentence = Regex::new(r"^[A-Z][a-z]+ [a-z]").unwrap();
     let mut paths = Vec::new();
     for part in ["crates", "cli", "critic", "director", "expert", "hub", "protocol"] {
         files(&root.join(part), &mut paths);
@@ -114,9 +116,10 @@ fn messages_of_errors_are_lower_case_without_a_full_stop() {
         list += &format!("\n{}\n", path.strip_prefix(root).unwrap().display());
         for one in found {
             list += &format!("  {one}\n");
-            // Names and quoted code may begin with a capital.
-            let shout = Regex::new(r"^[A-Z][a-z]+ [a-z]").unwrap().is_match(&one);
-            if one.ends_with('.') || (shout && !one.starts_with("Expert")) || one.chars().count() > 300 {
+            if one.ends_with('.')
+                || (sentence.is_match(&one) && !one.starts_with("Expert"))
+                || one.chars().count() > 300
+            {
                 wrong.push(one);
             }
         }
