@@ -213,7 +213,7 @@ fn meets(absence: &Finding, other: &Finding) -> bool {
 /// What follows these words is excepted from an absence.
 const EXCEPT: [&str; 6] = ["other than", "except", "apart from", "besides", "aside from", "beyond"];
 
-/// The part of a claim before an exception; all of it for a finding that is no absence.
+/// The part of a claim before an exception; all of it for a finding other than an absence.
 fn unexcepted(finding: &Finding) -> &str {
     let claim = finding.draft.claim.as_str();
     let lower = claim.to_ascii_lowercase();

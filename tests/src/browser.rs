@@ -35,7 +35,7 @@ impl Browser {
     /// None if the tests are to run without a browser.
     ///
     /// # Errors
-    /// There is no driver, or it does not start a browser.
+    /// The driver is missing, or does not start a browser.
     pub async fn start() -> Result<Option<Self>, String> {
         if std::env::var_os(WITHOUT).is_some() {
             return Ok(None);
@@ -170,7 +170,7 @@ impl Browser {
     /// Uses this tab from now on.
     ///
     /// # Errors
-    /// There is no such tab.
+    /// The tab does not exist.
     pub async fn switch(&self, tab: &str) -> Answer {
         self.post(&format!("{}/window", self.session), &json!({"handle": tab})).await
     }

@@ -400,7 +400,7 @@ struct CitedTime {
     basis: TimeBasis,
 }
 
-/// The finding without its time, for one whose time alone is faulty. Without a time it is no occurrence.
+/// The finding without its time, for one whose time alone is faulty. Without a time it is not an occurrence.
 pub fn timeless(finding: &FindingDraft) -> Option<FindingDraft> {
     let occurred = finding.kind == FindingKind::Occurrence;
     let kind = if occurred { FindingKind::State } else { finding.kind };

@@ -109,7 +109,7 @@ fn word_fault(word: &str, before: &str, ahead: &[&str], corpus: &Corpus, times: 
         // It may be a version.
         None => {
             let whole = whole?;
-            // A number that was searched for is stated, but it is no count.
+            // A number that was searched for is stated, but it is not a count.
             let sought = sought && (names_number(before, corpus) || !is_plural(next));
             match count::counted(ahead) {
                 Some(noun) if as_written && !sought => stated(corpus.has_count(whole, noun), "as a count the number"),

@@ -138,7 +138,7 @@ fn a_faulty_finding_is_returned_once_and_its_correction_counts() {
             assert!(page.contains(&format!("{corrected} findings corrected")), "{form:?} {slip:?}");
             for (task, before) in experts(&report).zip(experts(&honest)) {
                 let calls = before.usage.model_calls + u64::from(task.corrected);
-                assert_eq!(task.usage.model_calls, calls, "{form:?} {slip:?}: each is told once");
+                assert_eq!(task.usage.model_calls, calls, "{form:?} {slip:?}: each is returned once");
             }
         }
     }

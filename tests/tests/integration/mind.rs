@@ -45,7 +45,7 @@ fn without_and_with(file: &str, reason: &str, mend: impl FnOnce()) {
     assert!(!printed.contains("Inconclusive") && !folder.path().join("report").exists(), "{printed}");
     // Calls at the same time count as one, so that the third refusal of a key may not come.
     let told = printed.matches("a model provider fails").count();
-    assert!(told == 1 || told == 0 && reason.contains("401"), "it is told once:\n{printed}");
+    assert!(told == 1 || told == 0 && reason.contains("401"), "it is reported once:\n{printed}");
     let list: Value = serde_json::from_str(&here(&["list", "--json"]).1).unwrap();
     let (row, id) = (&list["items"][0], list["items"][0]["investigation"].as_str().unwrap());
     assert!(row["not_investigated"].as_str().unwrap().contains(reason) && row["verdict"].is_null(), "{row}");
@@ -57,7 +57,7 @@ fn without_and_with(file: &str, reason: &str, mend: impl FnOnce()) {
     assert_eq!(code, 0, "{printed}");
     has(&printed, &["True positive"]);
     let report = std::fs::read_to_string(folder.path().join("report/report.json")).unwrap();
-    assert!(!report.contains("its Expert failed"), "the round without a mind is no blind spot");
+    assert!(!report.contains("its Expert failed"), "the round without a model counts as a blind spot");
     has(&here(&["verify", id]).1, &["no difference was found"]);
 }
 

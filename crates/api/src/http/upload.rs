@@ -107,7 +107,7 @@ pub(super) async fn file(app: &App, call: &Call, body: Body) -> Result<Response,
     unused(app, call.named("upload"))?;
     let parts = upload::parts(&path).map_err(|why| Problem::new(Kind::Invalid, why))?;
     let target = parts.iter().fold(place.clone(), |folder, part| folder.join(part));
-    // Beside the upload: a part that came before the connection broke is no evidence, and goes when it is dropped.
+    // Beside the upload: a part that came before the connection broke is not evidence, and is removed when it is dropped.
     let part = tempfile::Builder::new().prefix(PART).tempfile_in(uploads).map_err(|e| failed(&e))?;
     let (file, part) = part.into_parts();
     let bytes = write(tokio::fs::File::from_std(file), body).await?;

@@ -97,7 +97,7 @@ fn of_pointer(
 }
 
 /// The values of a row as texts. Their names are left out, because the query chooses them. The query may have computed a
-/// number, so that it is no count: those stand alone.
+/// number, so that it is not taken for a count, which stands alone.
 fn cells(row: &Value) -> Value {
     const PLACE: [&str; 6] = ["id", "line", "nth", "time_ns", "raw_cut", OF_RECORD];
     let cells = row.as_object().into_iter().flatten().filter(|(name, _)| !PLACE.contains(&name.as_str()));

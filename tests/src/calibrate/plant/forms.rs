@@ -11,7 +11,7 @@ use super::searches::{state, stated_absent};
 use super::{Plant, names, with};
 use crate::calibrate::stage::Rec;
 
-/// A word of the record that is no number.
+/// A word of the record other than a number.
 fn word(p: &mut Plant, record: &Rec) -> Option<String> {
     let words = record.raw.split(|c: char| !c.is_ascii_alphanumeric());
     let plain = |word: &&str| (5..24).contains(&word.len()) && word.chars().all(|c| c.is_ascii_alphabetic());
@@ -233,7 +233,7 @@ fn condition(pattern: &str) -> Value {
     json!({"where": [{"field": "command", "op": "regex", "value": pattern}]})
 }
 
-/// True: an absence by pattern, named in words.
+/// True: an absence by pattern, which the claim names.
 pub(crate) fn absent_pattern(p: &mut Plant) -> Option<()> {
     let (one, other) = (made_up(p), made_up(p));
     let patterns = ["^(A|B)$", "A|B", r"(?i)\bA\b|B", "^A|.*B"];

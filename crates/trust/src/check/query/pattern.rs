@@ -8,7 +8,7 @@ const MOST: usize = 64;
 const GAP: char = '\0';
 
 /// The alternatives of a pattern, each with the texts that must all be there. Anchors do not count. None if it also
-/// requires something that is no text, such as a class of characters.
+/// requires something other than text, such as a class of characters.
 pub(super) fn alternatives(pattern: &str) -> Option<Vec<Vec<String>>> {
     let hir = regex_syntax::parse(pattern.strip_prefix("(?i)").unwrap_or(pattern)).ok()?;
     let texts = |one: String| {
