@@ -17,8 +17,10 @@ use super::live::Growing;
 use crate::Result;
 use crate::browser::Browser;
 
-/// Bytes of a stream before it is cut, at most: few, or enough for the largest event.
-const MOST: [usize; 2] = [6_000, 600_000];
+/// Bytes of a stream before it is cut, at most.
+const SMALL: usize = 6_000;
+/// The same, enough for the largest event.
+const LARGE: usize = 600_000;
 
 /// # Errors
 /// An event that is missing, doubled or out of order.
@@ -59,8 +61,8 @@ async fn stream(base: &str, key: &str, id: &InvestigationId, dice: &mut ChaCha8R
         if answer.status() == 204 {
             return Ok((seen, cuts));
         }
-        let large = usize::from(dice.random_ratio(1, 4));
-        let most = dice.random_range(0..MOST[large]);
+        let most = if dice.random_ratio(1, 4) { LARGE } else { SMALL };
+        let most = dice.random_range(0..most);
         let (mut chunks, mut bytes) = (answer.bytes_stream(), Vec::new());
         let mut ended = true;
         while let Some(chunk) = chunks.next().await {
