@@ -126,6 +126,7 @@ impl Team for Desk {
         let uploads = std::fs::read_dir(self.data.join(UPLOADS)).into_iter().flatten().flatten();
         let folders = uploads.filter(|entry| entry.path().is_dir());
         let mut names: Vec<String> = folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.retain(|name| !name.starts_with('.'));
         names.sort();
         all.extend(names.into_iter().map(|name| {
             let removable = !self.looked_at(&name);

@@ -12,7 +12,7 @@ use casebook_protocol::{
 };
 use casebook_trust::Exhibits;
 
-use crate::mind;
+use crate::examination;
 use crate::state::{Case, Progress, State, TaskState, limit_name};
 
 mod answer;
@@ -163,7 +163,7 @@ pub fn decide(state: &State, command: &Command) -> Result<Vec<Event>, Rejection>
             None if state.phase == Phase::Conclude => Err(Rejection::AlreadyStopping("it concludes".into())),
             None => Ok(vec![Event::Stopping { reason: reason.clone() }]),
         },
-        Command::Pause => match mind::missing(state).filter(|_| state.not_investigated.is_none()) {
+        Command::Pause => match examination::missing(state).filter(|_| state.not_investigated.is_none()) {
             Some(reason) => Ok(vec![Event::NotInvestigated { reason }]),
             None => Err(Rejection::OutOfTurn("a pause".into())),
         },
@@ -185,7 +185,7 @@ fn open(case: &Case) -> Result<Vec<Event>, Rejection> {
     if case.roster.is_empty() {
         return Err(Rejection::NoExperts);
     }
-    if let Some(why) = mind::too_small(&case.budget, &case.roster) {
+    if let Some(why) = examination::too_small(&case.budget, &case.roster) {
         return Err(Rejection::BudgetTooSmall(why));
     }
     let Case { alert, budget, roster, evidence } = case.clone();

@@ -12,7 +12,7 @@
 //! | timeline | the previous one remains |
 //! | decide | `conclude` |
 //! | report | code concludes `inconclusive` with the reason |
-//! | every Expert, from the start | no verdict: the investigation pauses ([`mind`](crate::mind)) until it is resumed |
+//! | every Expert, from the start | no verdict: the investigation pauses ([`examination`](crate::examination)) until it is resumed |
 //!
 //! A domain without an Expert gets no questions, and the Director's view says so. Its open tasks have failed.
 //!
@@ -20,7 +20,7 @@
 
 use casebook_protocol::{Domain, Move, Phase, TaskKind};
 
-use crate::mind;
+use crate::examination;
 use crate::state::{Progress, Round, State};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ fn within(state: &State, round: &Round) -> Vec<Next> {
     if !unasked.is_empty() {
         return unasked;
     }
-    if mind::missing(state).is_some() {
+    if examination::missing(state).is_some() {
         return vec![Next::Pause];
     }
     if round.findings.is_empty() && !round.reviewed {

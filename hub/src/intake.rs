@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use crate::actor::HubHandle;
 use crate::decide::Rejection;
 use crate::error::HubError;
-use crate::mind;
+use crate::examination;
 use crate::state::{Case, State};
 
 pub mod known;
@@ -29,7 +29,7 @@ pub mod known;
 mod tests;
 
 use known::Known;
-pub use known::investigation_id;
+pub use known::{Source, Wish, investigation_id};
 
 /// How often to check the queues without a hint: another Hub may have died with a job.
 const LOOK: Duration = Duration::from_secs(2);
@@ -37,23 +37,6 @@ const LOOK: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(10);
 /// The longest pause before an investigation in which no model answered goes on.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    Command,
-    Http(Wish),
-    Mcp,
-    Nats,
-}
-
-/// What a person asks for beside the alert.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wish {
-    /// Investigate an alert again whose investigation has closed.
-    pub again: bool,
-    /// Limits of this investigation, in place of those of [`Settings`].
-    pub budget: Option<Budget>,
-}
 
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -163,18 +146,15 @@ impl Intake {
         if state.is_some_and(|state| state.closed.is_some()) {
             return Ok(accepted);
         }
+        let mut case = self.case(alert.clone());
+        case.budget = source.budget().unwrap_or(case.budget);
         if accepted.fresh {
             self.room()?;
-            let case = self.case(alert.clone());
-            if let Some(why) = mind::too_small(&case.budget, &case.roster) {
+            if let Some(why) = examination::too_small(&case.budget, &case.roster) {
                 return Err(HubError::from(Rejection::BudgetTooSmall(why)).into());
             }
         }
         if self.settings.record_first {
-            let mut case = self.case(alert.clone());
-            if let Source::Http(Wish { budget: Some(budget), .. }) = source {
-                case.budget = budget;
-            }
             self.hub.record(&investigation, case).await?;
         }
         self.watch(&investigation, sender);

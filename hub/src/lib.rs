@@ -1,6 +1,6 @@
 //! The Hub keeps the log of every investigation, folds it into [`state`], checks proposals ([`decide`]), and
-//! chooses the next step ([`flow`], [`mind`]) and the content of each task ([`view`]). These are pure functions, and
-//! [`advance`] combines them into one pass. [`ledger`] performs a pass on a store and a bus, [`batch`] groups
+//! chooses the next step ([`flow`], [`examination`]) and the content of each task ([`view`]). These are pure
+//! functions, and [`advance`] combines them into one pass. [`ledger`] performs a pass on a store and a bus, [`batch`] groups
 //! the inputs of one investigation, and [`actor`] provides [`HubHandle`]. [`intake`] accepts alerts.
 //! [`archive`], [`report`] and [`verify`] read recorded investigations, and [`branch`] runs one again from any
 //! round.
@@ -9,8 +9,8 @@ pub mod error;
 pub mod state;
 
 pub mod decide;
+pub mod examination;
 pub mod flow;
-pub mod mind;
 pub mod view;
 
 pub mod advance;

@@ -10,6 +10,7 @@ use casebook_protocol::{
 };
 use casebook_runtime::store::{Foreign, Store, StoreError};
 use casebook_trust::Exhibits;
+use serde::Serialize;
 
 use crate::archive::REPORT_KEY;
 use crate::decide::visibility;
@@ -23,7 +24,7 @@ mod results;
 const REPORT_PAUSE: Duration = Duration::from_millis(200);
 const REPORT_TRIES: u32 = 5;
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Verification {
     pub events: u64,
     /// Artifacts that the log names; each is read and hashed.
@@ -43,13 +44,16 @@ pub struct Verification {
     /// Differences from what was recorded; empty if all is well.
     pub problems: Vec<Problem>,
     /// The report that the log gives, if its chain is intact.
+    #[serde(skip)]
     pub built: Option<Box<Report>>,
     /// The hash of each event, in order.
+    #[serde(skip)]
     pub chain: Vec<String>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
+    /// The event, if the problem concerns one.
     pub seq: Option<u64>,
     pub what: String,
 }

@@ -10,7 +10,7 @@ use casebook_report::Form;
 
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only these: open, closed, quiet (open, and nothing recorded for ten minutes), broken (the log is damaged)
+    /// Only these: open, closed, quiet (not investigated, or nothing recorded for ten minutes), broken (the log is damaged)
     #[arg(long, value_parser = of(Status::ALL, Status::name), value_name = "STATUS")]
     pub status: Vec<Status>,
     /// Only alerts of these severities

@@ -1,3 +1,4 @@
+use casebook_api::model::verified;
 use casebook_hub::{Verification, verify};
 use casebook_report::words::count;
 
@@ -22,7 +23,11 @@ pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Resu
     // The files are read first: a wrong name should not wait for the store.
     let copy = args.report.as_deref().map(|file| kept::read(file, &id, args.public_key.as_deref())).transpose()?;
     let found = verify::verify(home.store.as_ref(), &id).await?;
-    let mut told = stored(&found);
+    let mut told = Told {
+        checked: verified::checked(&found),
+        unknown: verified::unknown(&found),
+        problems: verified::problems(&found),
+    };
     match &copy {
         Some(copy) => copy.compare(&found, &mut told),
         None => told.unknown.push(
@@ -39,38 +44,6 @@ pub(super) async fn run(home: &Home, args: &Verify, screen: &mut Screen) -> Resu
         (None, _) => told.unknown.push("whether the evidence is unchanged: name its folder (--evidence DIR)".into()),
     }
     Ok(show(&told, &found, screen))
-}
-
-/// What was found in the store.
-fn stored(found: &Verification) -> Told {
-    let mut told = Told::default();
-    let ending = if found.closed { "; the last one closes the investigation" } else { "" };
-    told.checked.push(format!("{}: each follows the one before{ending}", count(found.events, "event")));
-    told.checked.push(format!("{}: each has its hash", count(found.artifacts, "artifact")));
-    told.checked.push(format!("{}: each is what the log says", count(found.results, "recorded result")));
-    let (findings, citations) = (count(found.findings, "finding"), count(found.citations, "citation"));
-    told.checked.push(format!("{findings} with {citations}: checked again with the same answers"));
-    if found.report {
-        told.checked.push("the recorded report: it is what the log gives".into());
-    }
-    let problem = |p: &verify::Problem| p.seq.map_or_else(|| p.what.clone(), |seq| format!("event {seq}: {}", p.what));
-    told.problems.extend(found.problems.iter().map(problem));
-    if !found.closed {
-        told.unknown.push(
-            "whether the log is complete: it is not closed, so its last events may be missing (no report is recorded yet)"
-                .into(),
-        );
-    }
-    if found.unhashed > 0 {
-        told.unknown.push(format!(
-            "whether {} unchanged: an older version recorded no hash of them",
-            match found.unhashed {
-                1 => "the outcome of 1 task is".to_owned(),
-                n => format!("the outcomes of {n} tasks are"),
-            }
-        ));
-    }
-    told
 }
 
 fn show(told: &Told, found: &Verification, screen: &mut Screen) -> Exit {

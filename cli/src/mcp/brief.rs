@@ -70,15 +70,24 @@ pub fn lines(text: &str, cursor: usize) -> Result<(&str, Option<usize>), String>
     Ok((rest.get(..end).unwrap_or(rest), Some(cursor + end)))
 }
 
-/// What a reader asks first.
+/// What a reader asks first. Texts are cut to half and to a quarter of their length, and then left out, until the
+/// answer fits.
 pub fn report(report: &Report) -> Value {
-    let few = |all: &[String]| all.iter().take(5).map(|text| one_line(text, 200)).collect::<Vec<_>>();
+    let tries = [4, 2, 1].map(|quarters| shortened(report, quarters));
+    tries.into_iter().find(|one| one.to_string().len() <= ROOM).unwrap_or_else(|| shortened(report, 0))
+}
+
+/// With so many quarters of the characters that each text may have.
+fn shortened(report: &Report, quarters: usize) -> Value {
+    let short = |text: &str, most: usize| one_line(text, most * quarters / 4);
+    let few = |all: &[String]| all.iter().take(5).map(|text| short(text, 200)).collect::<Vec<_>>();
     json!({
+        "headline": short(&report.headline, 400),
         "verdict": report.verdict,
         "proposed": report.ruling.proposed,
-        "stop_reason": report.stop_reason.as_ref().map(|text| one_line(text, 200)),
-        "summary": one_line(&report.summary, 1_000),
-        "root_cause": one_line(&report.root_cause, 400),
+        "stop_reason": report.stop_reason.as_ref().map(|text| short(text, 200)),
+        "summary": short(&report.summary, 1_000),
+        "root_cause": short(&report.root_cause, 400),
         "missing": few(&report.ruling.missing),
         "actions": few(&report.actions),
         "open_questions": few(&report.open_questions),
@@ -108,5 +117,20 @@ mod tests {
         assert!(lines(&text, text.len() + 1).is_err() && lines("é", 1).is_err());
         let (part, next) = lines(&"x".repeat(20_000), 0).map(|(part, next)| (part.len(), next)).unwrap();
         assert_eq!(Some(part), next, "a line without an end is cut");
+    }
+
+    #[test]
+    fn answer_fits_whatever_its_texts() {
+        let mut full: Report = serde_json::from_str(include_str!("../../../hub/fixtures/report-v1.json")).unwrap();
+        for (text, kept) in [("short", true), ("\u{1f512}", false), ("\"\\", false)] {
+            let text = if kept { text.to_owned() } else { text.repeat(2_000) };
+            let many = || vec![text.clone(); 9];
+            (full.headline, full.summary, full.root_cause) = (text.clone(), text.clone(), text.clone());
+            (full.actions, full.open_questions, full.blind_spots) = (many(), many(), many());
+            (full.ruling.missing, full.stop_reason) = (many(), Some(text.clone()));
+            let brief = report(&full);
+            assert!(brief.to_string().len() <= ROOM, "{}", brief.to_string().len());
+            assert_eq!(brief["headline"] == text, kept, "{brief}");
+        }
     }
 }

@@ -191,7 +191,7 @@ fn schemas() -> Value {
         "Upload": object(&[("upload", text())]),
         "Uploaded": object(&[("upload", text()), ("files", number()), ("bytes", number()), ("used", flag())]),
         "Verification": object(&[("intact", flag()), ("events", number()), ("artifacts", number()), ("results", number()), ("findings", number()),
-            ("citations", number()), ("closed", flag()), ("report", flag()), ("problems", list()), ("foreign", list())]),
+            ("citations", number()), ("unhashed", number()), ("closed", flag()), ("report", flag()), ("problems", list()), ("foreign", list())]),
         "File": object(&[("path", text()), ("bytes", number())]),
     })
 }

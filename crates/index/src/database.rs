@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::row::{Folded, Rest, Row};
 
 /// Raise this if the tables or the fold change: the index is then made again.
-const TABLES: i64 = 4;
+const TABLES: i64 = 5;
 /// A newer program reads events that an older one could not.
 const BUILD: i64 = TABLES * 1000 + EVENT_VERSION as i64;
 
@@ -21,7 +21,7 @@ const BUILD: i64 = TABLES * 1000 + EVENT_VERSION as i64;
 const CREATE: &str = "
 CREATE TABLE progress (position INTEGER NOT NULL, at INTEGER NOT NULL, hash TEXT NOT NULL);
 INSERT INTO progress VALUES (0, 0, '');
-CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, evidence TEXT NOT NULL, text TEXT NOT NULL);
+CREATE TABLE investigations (n INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, open INTEGER NOT NULL, idle INTEGER NOT NULL, trouble INTEGER NOT NULL, severity INTEGER NOT NULL, verdict TEXT, opened INTEGER NOT NULL, last INTEGER NOT NULL, cost INTEGER NOT NULL, evidence TEXT NOT NULL, text TEXT NOT NULL);
 CREATE TABLE bodies (n INTEGER PRIMARY KEY, row TEXT NOT NULL, rest TEXT NOT NULL);
 CREATE INDEX newest ON investigations (opened, n);
 CREATE INDEX latest ON investigations (last, n);
@@ -134,8 +134,8 @@ fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
     let Folded { row, rest, text } = folded;
     let text = text.as_ref().map(|text| format!("{text}\n{}", row.investigation).to_lowercase());
     let mut insert = db.prepare_cached(
-        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce(?10, ''))
-         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, text = coalesce(?10, text)
+        "INSERT INTO investigations (id, open, trouble, severity, verdict, evidence, opened, last, cost, text, idle) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, coalesce(?10, ''), ?11)
+         ON CONFLICT (id) DO UPDATE SET open = ?2, trouble = ?3, severity = ?4, verdict = ?5, evidence = ?6, opened = ?7, last = ?8, cost = ?9, text = coalesce(?10, text), idle = ?11
          RETURNING n",
     )?;
     let n: i64 = insert.query_row(
@@ -150,6 +150,7 @@ fn save(db: &Connection, folded: &Folded) -> Result<(), rusqlite::Error> {
             row.last_event.map_or(0, Timestamp::as_microsecond),
             signed(row.usage.cost_micros),
             text,
+            row.not_investigated.is_some(),
         ],
         |found| found.get(0),
     )?;

@@ -25,7 +25,7 @@ pub const QUIET: Duration = Duration::from_secs(600);
 pub enum Status {
     Open,
     Closed,
-    /// Open, and nothing was recorded for ten minutes.
+    /// Open, and not investigated, or nothing was recorded for ten minutes.
     Quiet,
     /// The log cannot be relied on.
     Broken,
@@ -137,7 +137,7 @@ impl Clauses {
         let status = |status: &Status| match status {
             Status::Open => "open = 1".to_owned(),
             Status::Closed => "(open = 0 AND NOT trouble)".to_owned(),
-            Status::Quiet => format!("(open = 1 AND last < {quiet})"),
+            Status::Quiet => format!("(open = 1 AND (idle OR last < {quiet}))"),
             Status::Broken => "trouble".to_owned(),
         };
         if !wanted.statuses.is_empty() {

@@ -290,7 +290,11 @@ async fn a_row_says_why_nothing_is_investigated_until_the_next_round() {
     let paused = add(&store, &opened, 1, Event::NotInvestigated { reason: "HTTP 401".into() }).await;
     index.catch_up(&store).await.unwrap();
     assert_eq!(row_of(&index, "mute").not_investigated.as_deref(), Some("HTTP 401"));
+    let quiet = || Wanted { statuses: vec![Status::Quiet], ..Wanted::default() };
+    let found = index.page(&quiet(), at(3)).unwrap().items;
+    assert_eq!(found.len(), 1, "it is shown at once, not after ten minutes");
     add(&store, &paused, 2, Event::RoundStarted { phase: casebook_protocol::Phase::Discovery, round: 2 }).await;
     index.catch_up(&store).await.unwrap();
     assert_eq!(row_of(&index, "mute").not_investigated, None);
+    assert_eq!(index.page(&quiet(), at(3)).unwrap().items, []);
 }

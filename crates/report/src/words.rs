@@ -270,13 +270,13 @@ pub fn beyond(all: usize, thing: &str) -> String {
     many(all.saturating_sub(FIRST), thing)
 }
 
-/// From opening to closing.
 /// The findings that Experts corrected after code returned them; none if there are none.
 pub fn corrected(report: &Report) -> Option<String> {
     let all: u64 = report.usage.tasks.iter().map(|task| u64::from(task.corrected)).sum();
     (all > 0).then(|| format!("{} corrected", count(all, "finding")))
 }
 
+/// From opening to closing.
 pub fn took(report: &Report) -> String {
     let seconds = report.closed.duration_since(report.opened).as_secs();
     match seconds {

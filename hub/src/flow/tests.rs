@@ -71,7 +71,7 @@ fn mute(rounds: std::ops::Range<u32>, calling: bool) -> impl Fn(&Task, &[Done]) 
 }
 
 #[test]
-fn without_a_mind_there_is_no_verdict_until_one_answers() {
+fn no_verdict_until_an_expert_answers() {
     let mut driver = Driver::open(&Case {
         budget: casebook_protocol::Budget { rounds: 2, ..casebook_protocol::Budget::default() },
         ..case(&["endpoint", "network"])
@@ -81,7 +81,7 @@ fn without_a_mind_there_is_no_verdict_until_one_answers() {
     assert_eq!(
         kinds(&driver.log),
         format!("{paused} {paused} {DISCOVERY} {TRACE} {END}"),
-        "two rounds may be decided, and those without a mind do not count"
+        "two rounds may be decided, and those without an answer do not count"
     );
     let reasons = driver.log.iter().filter_map(|e| match &e.event {
         Event::NotInvestigated { reason } => Some(reason.as_str()),
@@ -91,7 +91,7 @@ fn without_a_mind_there_is_no_verdict_until_one_answers() {
 }
 
 #[test]
-fn what_an_expert_has_examined_is_judged_and_code_is_a_mind() {
+fn what_an_expert_has_examined_is_judged_and_the_built_in_analyst_examines() {
     let mut driver = Driver::open(&case(&["endpoint"]));
     driver.run(&mute(1..2, true), |_| 0);
     assert!(!kinds(&driver.log).contains("PAUSE"), "a tool call was made: {}", kinds(&driver.log));

@@ -1,9 +1,9 @@
-//! Finds the investigation that an alert belongs to.
+//! Finds the investigation that an alert belongs to, from where the alert came and what was asked for with it.
 
-use casebook_protocol::{AlertId, InvestigationId};
+use casebook_protocol::{AlertId, Budget, InvestigationId};
 use uuid::Uuid;
 
-use super::{Intake, Source, Wish};
+use super::Intake;
 use crate::archive;
 use crate::error::HubError;
 use crate::state::State;
@@ -16,6 +16,34 @@ pub fn investigation_id(alert: &AlertId, n: u32) -> InvestigationId {
     // An alert id contains no line break.
     let id = Uuid::new_v5(&NAMESPACE, format!("{alert}\n{n}").as_bytes()).hyphenated().to_string();
     InvestigationId::new(id).unwrap_or_else(|_| unreachable!("a UUID in lower case is an investigation id"))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    Command,
+    Http(Wish),
+    Mcp,
+    Nats,
+}
+
+/// What a person asks for beside the alert.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wish {
+    /// Investigate an alert again whose investigation has closed.
+    pub again: bool,
+    /// Limits of this investigation, in place of those of [`Settings`](super::Settings).
+    pub budget: Option<Budget>,
+}
+
+impl Source {
+    /// The limits that a person asked for.
+    #[must_use]
+    pub fn budget(self) -> Option<Budget> {
+        match self {
+            Self::Http(wish) => wish.budget,
+            Self::Command | Self::Mcp | Self::Nats => None,
+        }
+    }
 }
 
 #[derive(Debug)]

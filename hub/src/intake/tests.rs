@@ -1,4 +1,4 @@
-use casebook_protocol::Event;
+use casebook_protocol::{Budget, Event, Usage};
 use casebook_runtime::bus::memory::Faults;
 use casebook_runtime::process::run;
 
@@ -72,6 +72,34 @@ fn most_urgent_alert_begins_first_and_the_others_wait() {
         assert_eq!((open, intake.under_way()), (vec![accepted[1].investigation.clone()], 1));
         soon(intake.drain()).await.unwrap();
         soon(working).await.unwrap();
+    })
+    .unwrap();
+}
+
+#[test]
+fn limits_of_a_person_are_recorded_and_refused_if_they_allow_no_call() {
+    let world = world(Arc::new(MemoryStore::default()), Faults::default());
+    run(async {
+        let hub = HubHandle::start(world.env.clone(), Duration::from_secs(3600));
+        let mut roster = case(&ROSTER).roster;
+        for member in &mut roster {
+            member.one_call = Some(Usage { input_tokens: 900, output_tokens: 100, ..Usage::default() });
+        }
+        let intake = Intake::new(world.env.clone(), hub, settings("/logs"), Arc::new(move || Some(roster.clone())));
+        let wish = |tokens| {
+            let budget = Budget { tokens, ..settings("/logs").budget };
+            Source::Http(Wish { budget: Some(budget), ..Wish::default() })
+        };
+        let refused = intake.accept(&alert("a", "high"), wish(1_000)).await.unwrap_err();
+        let Refused::Hub(HubError::Rejected(Rejection::BudgetTooSmall(why))) = &refused else { panic!("{refused}") };
+        assert!(why.contains("1000 tokens"), "{why}");
+        let accepted = intake.accept(&alert("a", "high"), wish(50_000)).await.unwrap();
+        assert!(accepted.fresh, "the refused alert left no investigation");
+        let log = world.env.store.log(&accepted.investigation, 1).await.unwrap();
+        let Event::Opened { budget, .. } = &log[0].event else { panic!("{log:?}") };
+        assert_eq!(budget.tokens, 50_000);
+        let same = intake.accept(&alert("a", "high"), wish(1_000)).await.unwrap();
+        assert!(!same.fresh, "limits are those of the investigation that exists");
     })
     .unwrap();
 }

@@ -22,7 +22,6 @@ use casebook_index::{Sort, Wanted};
 use crate::cases::Trouble;
 use crate::model::insights::Insights;
 use crate::model::row::Row;
-use crate::model::verified::Verified;
 use crate::pages::evidence::{self as evidence_page, Wanted as Looked};
 use crate::pages::{
     call, case, compare as compare_page, fleet, insights as insights_page, model, problem, settings as settings_page,
@@ -128,7 +127,7 @@ async fn verified(State(app): State<Arc<App>>, Path(id): Path<String>, asked: As
     let page = async {
         let moment = read::moment(&app, read::id(&id)?, None).await?;
         let found = verify::verify(app.cases.store(), &moment.id).await.map_err(Trouble::from)?;
-        Ok(verified_page::page(&moment.case(&asked.frame(&app)), &Verified::of(&found)))
+        Ok(verified_page::page(&moment.case(&asked.frame(&app)), &found))
     };
     shown(&app, &asked, page.await)
 }

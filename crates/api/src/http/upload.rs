@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What a compressed file may become: so many bytes, and so many times its size.
 const UNPACKED: u64 = 4 << 30;
 const RATIO: u64 = 200;
-/// Begins the name of a file that is not whole yet.
+/// Begins the name of what is not an upload: a file that is not whole yet, or an upload that is being removed.
 const PART: &str = ".part-";
 
 fn folder(app: &App) -> Result<PathBuf, Problem> {
@@ -81,10 +81,17 @@ pub(super) fn shown(app: &App, name: &str) -> Result<Response, Problem> {
 
 /// Removes an upload that no alert was investigated over.
 pub(super) async fn remove(app: &App, name: &str) -> Result<Response, Problem> {
-    let place = place(app, name)?;
     let _one = app.uploads.lock().await;
+    let place = place(app, name)?;
     unused(app, name)?;
-    let removed = blocking(move || std::fs::remove_dir_all(place)).await;
+    // Under another name no investigation can begin over it. One that began before the renaming is seen after it.
+    let gone = folder(app)?.join(format!("{PART}{name}"));
+    std::fs::rename(&place, &gone).map_err(|e| failed(&e))?;
+    if let Err(used) = unused(app, name) {
+        std::fs::rename(&gone, &place).map_err(|e| failed(&e))?;
+        return Err(used);
+    }
+    let removed = blocking(move || std::fs::remove_dir_all(gone)).await;
     removed.map_err(|e| Problem::new(Kind::Storage, e.to_string()))?.map_err(|e| failed(&e))?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -132,7 +132,7 @@ fn tiles(frame: &Frame, rows: &[Row], filter: &Filter) -> Markup {
         div.tiles {
             (tile(verdict(Verdict::TruePositive), "True positive", Icon::Flame, "tb", &attack, on_attack))
             (tile(verdict(Verdict::Inconclusive), "Inconclusive: needs a person", Icon::Question, "to", &unclear, on_unclear))
-            (tile(standing(Standing::Quiet) + standing(Standing::NotInvestigated) + standing(Standing::Broken), "Quiet or not intact", Icon::Pause, "to", &stuck, on_stuck))
+            (tile(standing(Standing::Quiet) + standing(Standing::NotInvestigated) + standing(Standing::Broken), "Stuck or not intact", Icon::Pause, "to", &stuck, on_stuck))
             (tile(standing(Standing::Running), "Running", Icon::Spinner, "tc", &running, on_running))
             (tile(dismissed, "Benign or false", Icon::Shield, "tg", &filter.with("closed"), filter.status == "closed"))
         }
@@ -200,7 +200,7 @@ fn controls(filter: &Filter) -> Markup {
     let severities: Vec<(&str, &str)> =
         Severity::ALL.iter().rev().map(|one| (one.name(), parts::severity_look(*one).0)).collect();
     let verdicts: Vec<(&str, &str)> = Verdict::ALL.iter().map(|one| (one.name(), words::verdict(*one))).collect();
-    let states = [("open", "Open"), ("quiet", "Quiet"), ("closed", "Closed"), ("broken", "Not intact")];
+    let states = [("open", "Open"), ("quiet", "Stuck"), ("closed", "Closed"), ("broken", "Not intact")];
     html! {
         form.filter method="get" action="/" role="search" {
             input type="search" name="q" value=(filter.q) placeholder="Search title, host, user, alert, id" aria-label="Search cases" data-key="/";

@@ -27,7 +27,8 @@ pub(super) const TOOLS: [(&str, &str, &str); 7] = [
         "Finds records. `terms` are texts that a record must contain (all of them, or any with mode=any), in any \
          case, exactly as characters: no wildcards, no stemming; a term is also found where the record has it escaped \
          in JSON, XML or CSV, or in hexadecimal in audit logs. `where` adds conditions on fields; a field is a path \
-         such as `a.b.c` or the end of one, in any case, and one that no record has is an error; values compare in any case; `gt` and `lt` compare numbers and \
+         such as `a.b.c` or the end of one, in any case, and one that no record has is an error if a \
+         record has the terms; values compare in any case; `gt` and `lt` compare numbers and \
          times; `ne` needs the field to be present. `from` and `to` are inclusive and apply to the record's `time` \
          (records without a time are then left out). Returns the total, the window and sources that were searched, \
          and the records with file, line, time and text: cite these; with mode=any also `by_term`, how many hold each term \

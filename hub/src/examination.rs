@@ -1,5 +1,6 @@
-//! Whether anyone can examine the evidence, or has. An investigation in which no model answered an Expert has no verdict, and
-//! pauses until one does ([decision 38](../../docs/decisions/0038-give-no-verdict-without-a-mind.md)).
+//! Whether an Expert can examine the evidence, or has. An investigation in which no model answered an Expert has no
+//! verdict, and pauses until one does
+//! ([decision 38](../../docs/decisions/0038-give-no-verdict-if-no-expert-answered.md)).
 
 use casebook_protocol::{Budget, CallStatus, Member, TaskKind, one_line};
 

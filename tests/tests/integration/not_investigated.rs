@@ -32,7 +32,7 @@ fn has(printed: &str, needed: &[&str]) {
     }
 }
 
-/// Investigates without a mind, and goes on after `mend`.
+/// Investigates while no model answers, and goes on after `mend`.
 fn without_and_with(file: &str, reason: &str, mend: impl FnOnce()) {
     let folder = tempfile::tempdir().unwrap();
     let here = |arguments: &[&str]| casebook(folder.path(), arguments);
