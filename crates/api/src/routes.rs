@@ -127,7 +127,7 @@ table! {
     View: Get "/investigations/{id}/tasks/{task}/view" => One("View"), [NotFound Unreadable],
         "What the task was given";
     Request: Get "/investigations/{id}/tasks/{task}/model-calls/{n}/request" => One("View"), [NotFound NotKept],
-        "The request to a model, as it was sent";
+        "The request to a model in the bytes whose SHA-256 the log has";
     Reply: Get "/investigations/{id}/tasks/{task}/model-calls/{n}/reply" => Other("application/octet-stream"), [NotFound NotKept],
         "The reply of a model, to download";
     Calls: Get "/investigations/{id}/calls" => Page("Call"), [NotFound Unreadable],

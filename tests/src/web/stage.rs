@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use casebook_hub::{SqliteStore, archive};
 use casebook_protocol::{InvestigationId, Recorded, Timestamp};
-use reqwest::Client;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -15,14 +14,13 @@ use crate::Result;
 pub struct Stage {
     pub server: Server,
     pub data: TempDir,
-    client: Client,
 }
 
 impl Stage {
     /// `casebook demo --serve`.
     pub fn demo() -> Result<Self> {
         let data = tempfile::tempdir()?;
-        Self::of(Server::demo(data.path())?, data)
+        Ok(Self { server: Server::demo(data.path())?, data })
     }
 
     /// The demo when its investigation is closed, with its id.
@@ -34,11 +32,7 @@ impl Stage {
 
     /// A server that only reads this folder.
     pub fn reading(data: TempDir) -> Result<Self> {
-        Self::of(Server::serve(data.path(), &[])?, data)
-    }
-
-    fn of(server: Server, data: TempDir) -> Result<Self> {
-        Ok(Self { server, data, client: Client::builder().timeout(Duration::from_secs(30)).build()? })
+        Ok(Self { server: Server::serve(data.path(), &[])?, data })
     }
 
     /// The address of a page, with the key.
@@ -54,8 +48,7 @@ impl Stage {
     }
 
     pub async fn api(&self, path: &str) -> Result<Value> {
-        let request = self.client.get(format!("{}/api/v1{path}", self.server.base)).bearer_auth(&self.server.key);
-        Ok(serde_json::from_slice(&request.send().await?.bytes().await?)?)
+        Ok(serde_json::from_slice(&self.server.get(&format!("/api/v1{path}")).await?.1)?)
     }
 
     /// The id of the first investigation, when it is opened, or when it is closed.

@@ -80,9 +80,14 @@ pub(super) fn tagged<T: Serialize>(headers: &HeaderMap, tag: &str, body: &T) -> 
 
 pub(super) fn json<T: Serialize>(status: StatusCode, body: &T) -> Response {
     match serde_json::to_vec(body) {
-        Ok(bytes) => (status, [(header::CONTENT_TYPE, "application/json")], bytes).into_response(),
+        Ok(bytes) => (status, written(bytes)).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
+}
+
+/// JSON of ours that is written already.
+pub(super) fn written(bytes: Vec<u8>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], bytes).into_response()
 }
 
 /// Bytes from evidence or a model: downloaded, never shown as a page.

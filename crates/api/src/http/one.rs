@@ -57,7 +57,8 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
         Endpoint::View => view(app, call, &moment).await,
         Endpoint::Request => {
             let ask = request(app, &moment, model_call(call, &moment)?).await?;
-            Ok(no_store(answer::json(StatusCode::OK, &ask)))
+            // The bytes whose hash the log has.
+            Ok(no_store(answer::written(ask.canonical().into_bytes())))
         }
         Endpoint::Reply => reply(app, call, &moment).await,
         Endpoint::Calls => {
@@ -110,9 +111,7 @@ pub(super) async fn bytes(app: &App, id: &ArtifactId) -> Result<Vec<u8>, Problem
 }
 
 async fn view(app: &App, call: &Call, moment: &Moment) -> Result<Response, Problem> {
-    let view = bytes(app, &span(moment, call)?.view).await?;
-    let view: Value = serde_json::from_slice(&view).map_err(|e| Problem::new(Kind::Store, e.to_string()))?;
-    Ok(no_store(answer::json(StatusCode::OK, &view)))
+    Ok(no_store(answer::written(bytes(app, &span(moment, call)?.view).await?)))
 }
 
 /// What holds evidence is kept nowhere.
