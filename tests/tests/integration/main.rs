@@ -58,3 +58,4 @@ mod team;
 mod telemetry;
 mod tidy;
 mod tools;
+mod views;
