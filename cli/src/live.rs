@@ -129,6 +129,9 @@ fn lines(event: &Event) -> Vec<String> {
             ),
         )],
         Event::Reviewed { review: all } => review(all),
+        Event::LeadsGiven { leads, .. } => {
+            leads.iter().map(|lead| labelled("lead", &safe(&lead.draft.what, 2 * WIDTH))).collect()
+        }
         Event::TimelineRewritten { timeline: story } => timeline(story),
         Event::TaskFailed { task, reason, .. } => {
             vec![labelled("hub", &paint(RED, format_args!("{task} failed: {}", safe(reason, REASON))))]

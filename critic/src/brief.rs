@@ -9,7 +9,7 @@ use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CONSOLIDATION_RULES, CREDIBILITY_RUBRIC};
 use casebook_protocol::timeline::{MAX_EVENTS, MAX_GAPS};
-use casebook_protocol::{Answer, Task, TaskKind, View};
+use casebook_protocol::{Answer, MAX_LEADS, Task, TaskKind, View};
 use casebook_trust::rule::{CAP_SINGLE_SOURCE, CAP_UNSUPPORTED, TIMELINE_THRESHOLD};
 use serde_json::Value;
 
@@ -42,6 +42,7 @@ fn system(prompt: Prompt) -> String {
         ("single", &single),
         ("threshold", &threshold),
         ("gaps", &MAX_GAPS.to_string()),
+        ("leads", &MAX_LEADS.to_string()),
         ("events", &MAX_EVENTS.to_string()),
     ])
 }
@@ -76,13 +77,20 @@ impl Brief for CriticBrief {
         Arc::clone(if kind == TaskKind::Timeline { &TIMELINE_FORM } else { &REVIEW_FORM })
     }
 
-    fn read(&self, task: &Task, _done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
+    fn read(&self, task: &Task, done: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         match &task.view {
-            View::Review(view) => review::judged(view, read(object)?),
+            View::Review(view) => review::judged(view, done, read(object)?),
             View::Timeline(view) => timeline::answer(view, read(object)?),
             View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => {
                 Err(vec![format!("a Critic reviews and keeps the Timeline; {} is neither", task.id)])
             }
+        }
+    }
+
+    fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
+        match (&task.view, read(object)) {
+            (View::Review(view), Ok(form)) => review::returned(view, done, &form),
+            _ => String::new(),
         }
     }
 }

@@ -51,7 +51,7 @@ fn plan(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
     };
     let mut entry = EntryDraft::new(EntryKind::Question, Priority::High, text.clone());
     entry.follow_ups.clone_from(&follow);
-    (vec![entry], Answer::Plan(Question { text, to: Vec::new(), follow }))
+    (vec![entry], Answer::Plan(Question { text, to: Vec::new(), follow }.into()))
 }
 
 fn discovery(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
@@ -77,7 +77,7 @@ fn discovery(view: &DirectorView) -> (Vec<EntryDraft>, Answer) {
             format!("No evidence from these domains: {}. What would they show?", missing.join(", ")),
         ));
     }
-    (entries, Answer::Plan(Question { text, to: Vec::new(), follow: Vec::new() }))
+    (entries, Answer::Plan(Question { text, to: Vec::new(), follow: Vec::new() }.into()))
 }
 
 fn decide(task: &Task, view: &DirectorView) -> (Vec<EntryDraft>, Answer) {

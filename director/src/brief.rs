@@ -11,9 +11,10 @@ use casebook_agent::model::schema::AnswerForm;
 use casebook_agent::reasoner::Done;
 use casebook_protocol::rubric::{COHERENCE_RUBRIC, CREDIBILITY_RUBRIC};
 use casebook_protocol::{
-    Answer, Conclusion, Decision, DirectorView, Domain, FindingId, MemberState, Question, Task, TaskKind, View,
-    one_line,
+    Answer, CallStatus, Conclusion, Decision, DirectorView, Domain, Fate, FindingId, LeadId, MemberState, Plan,
+    Question, Task, TaskKind, View, one_line,
 };
+use casebook_trust::claim::has_word;
 use casebook_trust::rule::TIMELINE_THRESHOLD;
 use serde_json::{Value, json};
 
@@ -32,6 +33,8 @@ const SHORT: usize = 120;
 /// Characters of the reason for an Expert's failure.
 const TROUBLE: usize = 240;
 const FOLLOW: usize = 50;
+/// Characters of a lead.
+const LEAD: usize = 200;
 
 static PLAN_FORM: LazyLock<Arc<AnswerForm>> =
     LazyLock::new(|| Arc::new(AnswerForm::of::<PlanForm>("plan", "The question of this round.")));
@@ -93,6 +96,28 @@ impl Brief for DirectorBrief {
             }
         }
     }
+
+    fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
+        let View::Plan(view) = &task.view else { return String::new() };
+        let Ok(Answer::Plan(plan)) = self.read(task, done, object) else { return String::new() };
+        let left = left(view, done, &plan.takes_up);
+        if left.is_empty() {
+            return left;
+        }
+        format!(
+            "These leads of the Critic are left open:\n{left}Give the whole answer again: name a lead in `takes_up` if the question follows it, or write a Journal entry with its id that says why not. This is the only second chance."
+        )
+    }
+}
+
+/// The open leads that neither a plan nor an entry of its Journal names.
+fn left(view: &DirectorView, done: &[Done], takes_up: &[LeadId]) -> String {
+    let noted = |id: &LeadId| {
+        done.iter().any(|d| d.call.status == CallStatus::Answered && has_word(&d.call.arguments, id.as_str()))
+    };
+    let open = view.leads.iter().filter(|lead| lead.fate == Fate::Open).map(|lead| &lead.lead);
+    let left = open.filter(|lead| !takes_up.contains(&lead.id) && !noted(&lead.id));
+    left.map(|lead| format!("- {}: {}\n", lead.id, one_line(&lead.draft.what, LEAD))).collect()
 }
 
 fn sections<'a>(task: &'a Task, view: &'a DirectorView) -> Vec<Section<'a>> {
@@ -101,8 +126,11 @@ fn sections<'a>(task: &'a Task, view: &'a DirectorView) -> Vec<Section<'a>> {
         channels::journal(3, JOURNAL_OWN, &view.journal).cached(),
         roster(5, &view.roster),
     ];
+    sections.extend(channels::out_of_reach(&view.out_of_reach));
     sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, timeline, "")));
     sections.extend(view.review.as_ref().map(|review| channels::review(1, channels::REVIEW, review)));
+    sections.extend(channels::leads(&view.leads));
+    sections.extend(channels::credible(1, &view.credible));
     sections.extend(view.accounting.as_ref().map(|accounting| channels::acts(1, accounting)));
     sections.push(Section::fixed(section("now", &json!({"phase": task.phase, "round": task.round}))));
     sections.extend(budget(view).map(Section::fixed));
@@ -168,7 +196,15 @@ fn plan(view: &DirectorView, form: PlanForm) -> Result<Answer, Vec<String>> {
     }
     let follow = form.follow.iter().map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
     let follow = follow.take(FOLLOW).collect();
-    faults.or(Answer::Plan(Question { text, to, follow }))
+    let takes_up = form.takes_up.iter().enumerate().filter_map(|(i, text)| {
+        let found = view.leads.iter().find(|lead| lead.lead.id.as_str() == text.trim());
+        if found.is_none() {
+            faults.add(format!("/takes_up/{i}"), format!("{:?} is not a lead in the sections", one_line(text, 40)));
+        }
+        found.map(|lead| lead.lead.id.clone())
+    });
+    let takes_up = takes_up.collect();
+    faults.or(Answer::Plan(Plan { question: Question { text, to, follow }, takes_up }))
 }
 
 fn decide(form: DecideForm) -> Result<Answer, Vec<String>> {
@@ -199,7 +235,8 @@ fn known(view: &DirectorView) -> BTreeSet<FindingId> {
     let review = view.review.iter().flat_map(|r| {
         r.findings.iter().flat_map(|f| f.corroborated_by.iter().chain(&f.contradicted_by).chain([&f.finding.id]))
     });
-    journal.chain(timeline).chain(review).cloned().collect()
+    let credible = view.credible.iter().map(|f| &f.finding.id);
+    journal.chain(timeline).chain(review).chain(credible).cloned().collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use casebook_protocol::hash::sha256_hex;
 use casebook_protocol::key::outcome_key;
 use casebook_protocol::{
-    Answer, ArtifactId, Event, InvestigationId, Outcome, Recorded, Report, Task, TaskId, ToolCall, View, subject,
+    Answer, ArtifactId, Event, InvestigationId, MAX_LEADS, Outcome, Recorded, Report, Task, TaskId, ToolCall, View,
+    subject,
 };
 use casebook_runtime::Env;
 use casebook_runtime::store::StoreError;
@@ -175,9 +176,13 @@ impl Ledger {
         if outcome.task != *task {
             return fail(format!("its recorded outcome is that of task {}", outcome.task));
         }
-        let cited = cited(&outcome);
         let mut parts: Vec<(ToolCall, bool, Vec<u8>)> = Vec::new();
-        for call in cited {
+        let leads = match &outcome.result {
+            Ok(Answer::Review(review)) => review.leads.as_slice(),
+            _ => &[],
+        };
+        let leads = leads.iter().take(MAX_LEADS).filter_map(|lead| self.state.calls.get(&lead.call));
+        for call in cited(&outcome).into_iter().chain(leads.map(|made| &made.call)) {
             if let Some(bytes) = self.env.store.get(&call.result).await? {
                 parts.push((call.clone(), self.state.repeatable(open.domain.as_ref(), &call.tool), bytes));
             }

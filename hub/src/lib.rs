@@ -14,6 +14,7 @@ pub mod flow;
 pub mod view;
 
 pub mod advance;
+pub(crate) mod lead;
 pub mod ledger;
 mod measure;
 

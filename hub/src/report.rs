@@ -12,7 +12,9 @@ use casebook_protocol::{
 };
 
 use casebook_trust::headline::headline;
+use casebook_trust::rule::out_of_reach;
 
+use crate::lead;
 use crate::state::{self, Progress, State, TaskState};
 
 mod disagreements;
@@ -44,6 +46,8 @@ pub fn build(state: &State) -> Option<Report> {
         findings: state.findings().map(|f| finding(state, f)).collect(),
         disagreements: disagreements::of(state),
         blind_spots: blind_spots(state),
+        out_of_reach: out_of_reach(&state.sources()),
+        leads: lead::states(state),
         journal: state.journal.clone(),
         guards: guards(state),
         calls: calls(state),
@@ -57,11 +61,24 @@ pub fn build(state: &State) -> Option<Report> {
     Some(Report { headline: headline(&report, state.conclusion.is_some()), ..report })
 }
 
-/// Whether a report that was kept is what the log gives. Older versions wrote no proof and no headline.
+/// Whether a report that was kept is what the log gives. Older versions wrote no proof, no headline and no proposed scores,
+/// and computed from other scores where an Expert and the Critic differ.
 pub fn same(kept: &Report, built: &Report) -> bool {
-    let proof = kept.proof.as_ref().and(built.proof.clone());
-    let headline = if kept.headline.is_empty() { String::new() } else { built.headline.clone() };
-    *kept == Report { proof, headline, ..built.clone() }
+    let (mut kept, mut built) = (kept.clone(), built.clone());
+    if kept.proof.is_none() {
+        built.proof = None;
+    }
+    if kept.headline.is_empty() {
+        built.headline.clear();
+    }
+    if kept.out_of_reach.is_empty() && kept.findings.iter().all(|found| found.proposed.is_none()) {
+        built.out_of_reach.clear();
+        built.findings.iter_mut().for_each(|found| found.proposed = None);
+        for report in [&mut kept, &mut built] {
+            report.disagreements.retain(|one| one.findings.len() > 1);
+        }
+    }
+    kept == built
 }
 
 fn proof(state: &State) -> Option<Proof> {
@@ -140,6 +157,7 @@ fn finding(state: &State, CheckedFinding { finding, checked }: &CheckedFinding) 
         finding: finding.clone(),
         score: known.map(|k| k.score),
         label: known.map(|k| k.label),
+        proposed: known.map(|k| k.proposed),
         capped_by: known.map(|k| k.capped_by.clone()).unwrap_or_default(),
         rationale: known.map_or_else(|| "never reviewed".into(), |k| k.rationale.clone()),
         corroborated_by: known.map(|k| k.corroborated_by.clone()).unwrap_or_default(),

@@ -11,9 +11,9 @@ use std::time::Duration;
 use casebook_protocol::Checked;
 use casebook_protocol::{
     Accounting, Acts, Alert, ArtifactId, Budget, CallId, CheckedFinding, Conclusion, Decision, Domain, Event, Files,
-    Finding, FindingId, Guard, InvestigationId, JournalEntry, Member, ModelCall, ModelCallId, Phase, Player, Question,
-    RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind, Timeline, Timestamp,
-    ToolCall, Usage, between,
+    Finding, FindingId, Guard, InvestigationId, JournalEntry, Lead, LeadId, Member, ModelCall, ModelCallId, Phase,
+    Player, Question, RecordHash, RecordRef, Recorded, Review, Reviewed, Ruling, SourceInfo, TaskId, TaskKind,
+    Timeline, Timestamp, ToolCall, Usage, between,
 };
 
 /// The longest pause between two events that counts as working time. In a longer pause no process was running,
@@ -59,6 +59,8 @@ pub struct TaskState {
 pub struct Round {
     pub phase: Phase,
     pub question: Option<Question>,
+    /// The leads that the question takes up.
+    pub takes_up: Vec<LeadId>,
     pub findings: BTreeMap<(Domain, usize), CheckedFinding>,
     /// Also true for an empty Review.
     pub reviewed: bool,
@@ -107,6 +109,8 @@ pub struct State {
     pub files: BTreeMap<Domain, Files>,
     /// Every reviewed finding with its latest score.
     pub known: BTreeMap<FindingId, Reviewed>,
+    /// In order of round.
+    pub leads: Vec<Lead>,
     pub timeline: Option<Timeline>,
     pub guards: Vec<Guarded>,
     pub usage: Usage,
@@ -163,7 +167,10 @@ impl State {
                 self.ended(task, Progress::Failed(reason.clone()), player.as_ref(), usage)
             }
             Event::Journaled { entry } => self.journal.push(entry.clone()),
-            Event::Asked { round, question } => self.in_round(*round, |r| r.question = Some(question.clone())),
+            Event::Asked { round, question, takes_up } => self.in_round(*round, |r| {
+                r.question = Some(question.clone());
+                r.takes_up.clone_from(takes_up);
+            }),
             Event::FindingSubmitted { finding } => self.submitted(finding),
             Event::FindingChecked { finding, checked, rows, hashes } => {
                 self.checked(finding, checked);
@@ -193,6 +200,7 @@ impl State {
                 self.known.extend(review.findings.iter().map(|f| (f.finding.id.clone(), f.clone())));
                 self.review = Some(review.clone());
             }
+            Event::LeadsGiven { leads, .. } => self.leads.extend(leads.iter().cloned()),
             Event::TimelineRewritten { timeline } => self.timeline = Some(timeline.clone()),
             Event::Decided { round, decision } => self.in_round(*round, |r| r.decision = Some(decision.clone())),
             Event::BudgetNear { limit } => drop(self.warned.insert(limit_name(limit).to_owned())),
@@ -214,7 +222,14 @@ impl State {
     fn started(&mut self, phase: Phase, round: u32) {
         (self.phase, self.round) = (phase, round);
         self.not_investigated = None;
-        let fresh = Round { phase, question: None, findings: BTreeMap::new(), reviewed: false, decision: None };
+        let fresh = Round {
+            phase,
+            question: None,
+            takes_up: Vec::new(),
+            findings: BTreeMap::new(),
+            reviewed: false,
+            decision: None,
+        };
         self.rounds.insert(round, fresh);
     }
 

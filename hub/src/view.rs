@@ -7,10 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use casebook_protocol::{
     Allowance, Bearing, Budget, CheckedFinding, Citation, DirectorView, Domain, DomainToolset, EntityKind, ExpertView,
-    Finding, FindingKind, Headroom, MemberState, Review, ReviewView, Task, TaskId, TaskKind, TimelineView, Usage, View,
-    one_line,
+    Finding, FindingKind, Headroom, MemberState, Review, ReviewView, Reviewed, Score, Task, TaskId, TaskKind,
+    TimelineView, Usage, View, one_line,
 };
 
+use casebook_trust::rule::{TIMELINE_THRESHOLD, credible, out_of_reach};
+
+use crate::lead;
 use crate::state::{Progress, State, TaskState, limits};
 
 /// Maximum number of earlier findings to show to the Critic because new findings contradict or may support them.
@@ -22,7 +25,11 @@ pub fn build(state: &State, kind: TaskKind, domain: Option<&Domain>) -> Option<V
     Some(match kind {
         TaskKind::Plan => View::Plan(Box::new(director(state)?)),
         TaskKind::Decide => View::Decide(Box::new(director(state)?)),
-        TaskKind::Report => View::Report(Box::new(director(state)?)),
+        TaskKind::Report => {
+            let credible = state.known.values().filter(|f| credible(f, Score::clamped(TIMELINE_THRESHOLD)));
+            let credible = credible.map(derived_finding).collect();
+            View::Report(Box::new(DirectorView { credible, leads: lead::states(state), ..director(state)? }))
+        }
         TaskKind::Investigate => View::Investigate(Box::new(expert(state, domain?)?)),
         TaskKind::Review => View::Review(Box::new(critic(state)?)),
         TaskKind::Timeline => View::Timeline(Box::new(TimelineView {
@@ -75,13 +82,21 @@ fn director(state: &State) -> Option<DirectorView> {
         Headroom::Enough => None,
         Headroom::Near(limit) | Headroom::Spent(limit) => Some(limit),
     };
+    let latest = state
+        .leads
+        .last()
+        .map(|lead| lead.round)
+        .filter(|round| state.review.as_ref().is_some_and(|r| r.round == *round));
     Some(DirectorView {
         alert: case.alert.clone(),
         journal: state.journal.clone(),
         review: state.review.as_ref().map(derived),
         timeline: state.timeline.clone(),
+        leads: lead::states(state).into_iter().filter(|lead| latest == Some(lead.lead.round)).collect(),
+        credible: Vec::new(),
         accounting: state.accounting(),
         roster: roster(state),
+        out_of_reach: out_of_reach(&state.sources()),
         used: state.usage,
         warning,
         stop_reason: state.stop_reason.clone(),
@@ -96,20 +111,41 @@ fn rounds_finished(state: &State) -> u32 {
 /// The Review without quotations: a quotation may be text of an attacker, and the Director must not see it
 /// (`docs/rules.md`, hostile evidence).
 fn derived(review: &Review) -> Review {
-    let mut review = review.clone();
-    for finding in &mut review.findings {
-        for citation in &mut finding.finding.draft.citations {
-            match citation {
-                Citation::Literal { quote, .. } => quote.clear(),
-                Citation::Aggregate { value, .. } => value.clear(),
-                Citation::Count { .. } | Citation::Absence { .. } => {}
-            }
-        }
-        for check in &mut finding.checked.citations {
-            check.note = if check.holds { "holds" } else { "does not hold" }.into();
+    Review { findings: review.findings.iter().map(derived_finding).collect(), ..review.clone() }
+}
+
+fn derived_finding(reviewed: &Reviewed) -> Reviewed {
+    let mut finding = reviewed.clone();
+    for citation in &mut finding.finding.draft.citations {
+        match citation {
+            Citation::Literal { quote, .. } => quote.clear(),
+            Citation::Aggregate { value, .. } => value.clear(),
+            Citation::Count { .. } | Citation::Absence { .. } => {}
         }
     }
-    review
+    for check in &mut finding.checked.citations {
+        check.note = if check.holds { "holds".into() } else { unquoted(&check.note) };
+    }
+    finding
+}
+
+/// A note of code without the texts that it quotes.
+fn unquoted(note: &str) -> String {
+    let mut out = String::new();
+    let (mut inside, mut escaped) = (false, false);
+    for c in note.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if inside => escaped = true,
+            '"' => {
+                out.push_str(if inside { "\"" } else { "\"…" });
+                inside = !inside;
+            }
+            _ if inside => {}
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 fn roster(state: &State) -> Vec<MemberState> {
@@ -162,11 +198,14 @@ fn critic(state: &State) -> Option<ReviewView> {
     let toolsets =
         state.roster().iter().map(|m| DomainToolset { domain: m.domain.clone(), toolset: m.toolset.clone() });
     Some(ReviewView {
+        alert: state.case.as_ref().map(|case| case.alert.clone()),
+        question: state.this_round()?.question.clone(),
         journal: state.journal.clone(),
         earlier: earlier.take(MAX_EARLIER).cloned().collect(),
         accounting: state.accounting(),
         toolsets: toolsets.collect(),
         limits: limited.collect(),
+        out_of_reach: out_of_reach(&state.sources()),
         findings,
     })
 }

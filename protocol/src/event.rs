@@ -9,7 +9,8 @@ use crate::proof::{Files, RecordHash};
 use crate::ruling::{Guard, Ruling};
 use crate::{
     Acts, Alert, ArtifactId, Budget, Conclusion, Decision, Domain, Finding, FindingId, InvestigationId, JournalEntry,
-    Member, ModelCall, Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall, Usage,
+    Lead, LeadId, Member, ModelCall, Phase, Player, Question, Review, TaskId, TaskKind, Timeline, Timestamp, ToolCall,
+    Usage,
 };
 
 /// The newest version of stored events, in which new events are written.
@@ -76,6 +77,9 @@ pub enum Event {
     Asked {
         round: u32,
         question: Question,
+        /// The leads that it takes up.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        takes_up: Vec<LeadId>,
     },
     /// The evidence of an Expert shows these acts. A later list adds to it.
     ActsListed {
@@ -106,6 +110,11 @@ pub enum Event {
     },
     Reviewed {
         review: Review,
+    },
+    /// What the Critic noticed and no finding of the round mentions.
+    LeadsGiven {
+        round: u32,
+        leads: Vec<Lead>,
     },
     TimelineRewritten {
         timeline: Timeline,

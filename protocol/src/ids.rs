@@ -113,6 +113,11 @@ id!(
     "1 to 64 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
 );
 id!(
+    /// A lead within its investigation, such as `r1-lead-2`.
+    LeadId, "lead id", 64,
+    "1 to 64 of a-z, 0-9 and '-'", |c| lower_or_digit(c) || c == '-'
+);
+id!(
     /// The address of an artifact: the SHA-256 of its bytes in lower-case hex (rule "artifact").
     ArtifactId, "artifact id", 64,
     "64 lower-case hex digits", |c| c.is_ascii_digit() || matches!(c, 'a'..='f')
@@ -164,6 +169,13 @@ impl FindingId {
     #[must_use]
     pub fn of(round: u32, domain: &Domain, n: usize) -> Self {
         Self(format_smolstr!("r{round}-{domain}-{n}"))
+    }
+}
+
+impl LeadId {
+    #[must_use]
+    pub fn of(round: u32, n: usize) -> Self {
+        Self(format_smolstr!("r{round}-lead-{n}"))
     }
 }
 

@@ -22,6 +22,7 @@ pub mod ids;
 pub mod join;
 pub mod journal;
 pub mod key;
+pub mod lead;
 pub mod model;
 pub mod notice;
 pub mod proof;
@@ -43,10 +44,11 @@ pub use checked::{Checked, CitationCheck, RecordRef};
 pub use event::{ChainError, Event, Recorded};
 pub use finding::{Bearing, Citation, Entity, EntityKind, Finding, FindingDraft, FindingKind, Locator, Weight};
 pub use ids::{
-    AlertId, ArtifactId, CallId, DOMAINS, Domain, FindingId, InvalidId, InvestigationId, ModelCallId, TaskId,
+    AlertId, ArtifactId, CallId, DOMAINS, Domain, FindingId, InvalidId, InvestigationId, LeadId, ModelCallId, TaskId,
 };
 pub use join::{Join, Joined};
 pub use journal::{EntryDraft, EntryKind, JournalEntry, Priority};
+pub use lead::{Fate, Lead, LeadDraft, LeadState, MAX_LEADS};
 pub use model::{KeptRequest, ModelCall, Purpose, Tokens};
 pub use notice::{DeadLetter, OutcomeNotice, Step, StepNotice};
 pub use proof::{FileHash, Files, Head, MAX_FILES, Proof, RecordHash};
@@ -55,8 +57,8 @@ pub use review::{Judgement, Review, ReviewDraft, Reviewed};
 pub use rubric::{Coherence, Credibility, Score};
 pub use ruling::{Guard, Rule, Ruling, Verdict};
 pub use task::{
-    ANALYST, Allowance, Answer, Conclusion, Decision, Member, MemberState, Move, Outcome, Phase, Player, Question,
-    Role, SourceInfo, Task, TaskKind,
+    ANALYST, Allowance, Answer, Conclusion, Decision, Member, MemberState, Move, Outcome, Phase, Plan, Player,
+    Question, Role, SourceInfo, Task, TaskKind,
 };
 pub use time::{EventTime, Precision, TimeBasis, Timestamp, between};
 pub use timeline::{EventDraft, Gap, GapKind, Timeline, TimelineDraft, TimelineEvent};

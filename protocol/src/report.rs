@@ -6,7 +6,7 @@ use crate::checked::RecordRef;
 use crate::ruling::{Guard, Ruling};
 use crate::{
     Alert, ArtifactId, Citation, Coherence, Credibility, Domain, EventTime, Finding, FindingId, Gap, InvestigationId,
-    JournalEntry, Phase, Player, Proof, Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,
+    JournalEntry, LeadState, Phase, Player, Proof, Rule, Score, TaskId, TaskKind, Timestamp, ToolCall, Usage, Verdict,
 };
 
 pub const REPORT_VERSION: u16 = 1;
@@ -38,6 +38,12 @@ pub struct Report {
     /// Differences between Expert and Critic, and contradictions between findings.
     pub disagreements: Vec<Disagreement>,
     pub blind_spots: Vec<String>,
+    /// What no finding and no verdict can reach with these sources. Empty in reports of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub out_of_reach: Vec<String>,
+    /// What the Critic noticed and no finding mentions, and what became of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leads: Vec<LeadState>,
     pub journal: Vec<JournalEntry>,
     /// What the rules capped, dropped or changed.
     pub guards: Vec<Guard>,
@@ -84,6 +90,9 @@ pub struct ReportFinding {
     /// The score after the rules; none if the finding was never reviewed.
     pub score: Option<Score>,
     pub label: Option<Credibility>,
+    /// The Critic's score before the rules. None if it was never reviewed, and in reports of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<Score>,
     pub capped_by: Vec<Rule>,
     pub rationale: String,
     pub corroborated_by: Vec<FindingId>,

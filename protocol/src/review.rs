@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::checked::Checked;
-use crate::{Credibility, Finding, FindingId, Rule, Score};
+use crate::{Credibility, Finding, FindingId, LeadDraft, Rule, Score};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
@@ -22,6 +22,9 @@ pub struct ReviewDraft {
     pub summary: String,
     /// Exactly one for each finding.
     pub judgements: Vec<Judgement>,
+    /// What no finding mentions, at most [`MAX_LEADS`](crate::MAX_LEADS).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leads: Vec<LeadDraft>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +33,9 @@ pub struct Reviewed {
     pub checked: Checked,
     /// The score after the rules.
     pub score: Score,
+    /// That of the score, or `CitationIncomplete` if the form of its citations capped it.
     pub label: Credibility,
+    /// The Critic's score.
     pub proposed: Score,
     pub capped_by: Vec<Rule>,
     pub rationale: String,

@@ -65,11 +65,12 @@ macro_rules! rubric {
     ($(#[$meta:meta])* $name:ident, $(#[$text_meta:meta])* $text:ident {
         $a:ident = $an:literal, $am:literal; $b:ident = $bn:literal, $bm:literal; $c:ident = $cn:literal, $cm:literal;
         $d:ident = $dn:literal, $dm:literal; $e:ident = $en:literal, $em:literal;
+        $($(#[$other_meta:meta])* outside $other:ident = $on:literal;)?
     }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
-        pub enum $name { $a, $b, $c, $d, $e }
+        pub enum $name { $a, $b, $c, $d, $e, $($(#[$other_meta])* $other)? }
 
         impl $name {
             pub const BANDS: [Self; 5] = [Self::$a, Self::$b, Self::$c, Self::$d, Self::$e];
@@ -81,7 +82,10 @@ macro_rules! rubric {
 
             #[must_use]
             pub const fn name(self) -> &'static str {
-                match self { Self::$a => $an, Self::$b => $bn, Self::$c => $cn, Self::$d => $dn, Self::$e => $en }
+                match self {
+                    Self::$a => $an, Self::$b => $bn, Self::$c => $cn, Self::$d => $dn, Self::$e => $en,
+                    $(Self::$other => $on,)?
+                }
             }
         }
 
@@ -101,6 +105,8 @@ rubric! {
         Plausible = "Plausible", "mixed evidence support";
         HighlyPlausible = "Highly-plausible", "corroborated by a single source";
         Trustworthy = "Trustworthy", "supported by multiple sources with no contradictory indicators";
+        /// Code capped the score for the form of its citations. The Critic's own score says how far it can be believed.
+        outside CitationIncomplete = "citation incomplete";
     }
 }
 

@@ -66,7 +66,17 @@ closed! {
         UnknownFinding = "unknown_finding",
             "the conclusion cites a finding that does not exist or is not credible, or a Journal entry cites one that does not exist: the reference is dropped";
         UnknownEntry = "unknown_entry", "a Journal entry corrects an entry that does not exist: the reference is dropped";
+        LeadWithoutPlace = "lead_without_place", "nothing is at the place that the Critic gives for a lead: dropped";
+        LeadNotTakenUp = "lead_not_taken_up", "neither the question nor the Journal takes up a lead of the Critic";
         TooManyFindings = "too_many_findings", "more findings in one answer than the limit: the rest is dropped";
+    }
+}
+
+impl Rule {
+    /// True for a cap that the form of the citations causes, whatever the Critic thinks of the claim.
+    #[must_use]
+    pub const fn is_of_form(self) -> bool {
+        matches!(self, Self::CitationMissing | Self::CitationDoesNotHold | Self::ClaimNotInEvidence)
     }
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Domain, FindingDraft, FindingId, InvestigationId, ReviewDraft, TaskId, TimelineDraft, Toolset, Usage, Verdict,
-    View, closed, journal::EntryDraft,
+    Domain, FindingDraft, FindingId, InvestigationId, LeadId, ReviewDraft, TaskId, TimelineDraft, Toolset, Usage,
+    Verdict, View, closed, journal::EntryDraft,
 };
 
 closed! {
@@ -95,6 +95,22 @@ pub struct Question {
     pub to: Vec<Domain>,
     /// Names, addresses and ids to follow, as the evidence writes them.
     pub follow: Vec<String>,
+}
+
+/// The Director's plan for a round.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    #[serde(flatten)]
+    pub question: Question,
+    /// The leads of the last Review that the question takes up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes_up: Vec<LeadId>,
+}
+
+impl From<Question> for Plan {
+    fn from(question: Question) -> Self {
+        Self { question, takes_up: Vec::new() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -196,7 +212,7 @@ pub struct Conclusion {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    Plan(Question),
+    Plan(Plan),
     Investigate(Vec<FindingDraft>),
     Review(ReviewDraft),
     Timeline(TimelineDraft),

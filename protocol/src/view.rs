@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checked::Checked;
 use crate::task::{MemberState, Question, SourceInfo, TaskKind};
-use crate::{Accounting, Alert, Domain, Finding, JournalEntry, Review, Timeline, Toolset, Usage};
+use crate::{Accounting, Alert, Domain, Finding, JournalEntry, LeadState, Review, Reviewed, Timeline, Toolset, Usage};
 
 /// The Director sees derived text only, never raw evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,10 +13,19 @@ pub struct DirectorView {
     pub journal: Vec<JournalEntry>,
     pub review: Option<Review>,
     pub timeline: Option<Timeline>,
+    /// The Critic's leads of the last Review, and what has become of them.
+    #[serde(default)]
+    pub leads: Vec<LeadState>,
+    /// Every credible finding of all rounds, without quotations. Only for the report.
+    #[serde(default)]
+    pub credible: Vec<Reviewed>,
     /// The acts that a dismissal must account for. None if no Expert has listed them.
     #[serde(default)]
     pub accounting: Option<Accounting>,
     pub roster: Vec<MemberState>,
+    /// What no finding and no verdict can reach with the sources of the roster.
+    #[serde(default)]
+    pub out_of_reach: Vec<String>,
     pub used: Usage,
     /// The limit that is near, and how near it is.
     pub warning: Option<String>,
@@ -48,6 +57,12 @@ pub struct DomainToolset {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReviewView {
+    /// None in views of older versions.
+    #[serde(default)]
+    pub alert: Option<Alert>,
+    /// The question that the findings answer. None in views of older versions.
+    #[serde(default)]
+    pub question: Option<Question>,
     pub journal: Vec<JournalEntry>,
     pub findings: Vec<CheckedFinding>,
     /// Findings of earlier rounds that a finding of this round may contradict or support.
@@ -60,6 +75,9 @@ pub struct ReviewView {
     /// The limits that Experts of this round reached, each as `domain: limit`.
     #[serde(default)]
     pub limits: Vec<String>,
+    /// What no finding and no verdict can reach with the sources of the roster.
+    #[serde(default)]
+    pub out_of_reach: Vec<String>,
 }
 
 /// The Timeline task has no tools.

@@ -288,7 +288,7 @@ fn cut_by_tool(done: &Done) -> bool {
 }
 
 /// Turn and place as numbers, since `t10` sorts before `t2`.
-fn order(id: &CallId) -> (u32, u32) {
+pub(crate) fn order(id: &CallId) -> (u32, u32) {
     let mut parts = id.as_str().rsplit('.');
     let place = parts.next().and_then(|p| p.parse().ok()).unwrap_or(0);
     let turn = parts.next().and_then(|t| t.strip_prefix('t')).and_then(|t| t.parse().ok()).unwrap_or(0);

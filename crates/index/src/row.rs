@@ -204,6 +204,7 @@ impl Folded {
                 self.rest.roles.clear();
             }
             Event::Asked { .. }
+            | Event::LeadsGiven { .. }
             | Event::ActsListed { .. }
             | Event::FilesListed { .. }
             | Event::FindingChecked { .. }

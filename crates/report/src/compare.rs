@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::words;
 
 fn bands() -> impl Iterator<Item = Credibility> {
-    Credibility::BANDS.into_iter().rev()
+    Credibility::BANDS.into_iter().rev().chain([Credibility::CitationIncomplete])
 }
 
 struct Side {
     average: Option<f64>,
     /// Findings in each band, best first, followed by those without a Review.
-    bands: [usize; 6],
+    bands: [usize; 7],
     players: BTreeMap<String, BTreeSet<String>>,
     failed: usize,
 }
@@ -25,7 +25,7 @@ impl Side {
         let scores: Vec<f64> = report.findings.iter().filter_map(|f| Some(f.score?.get())).collect();
         let average = (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64);
         let count = |label: Option<Credibility>| report.findings.iter().filter(|f| f.label == label).count();
-        let mut counts = [0; 6];
+        let mut counts = [0; 7];
         for (band, label) in counts.iter_mut().zip(bands().map(Some).chain([None])) {
             *band = count(label);
         }

@@ -2,12 +2,13 @@
 
 use casebook_protocol::report::{ReportFinding, TaskUsage};
 use casebook_protocol::{
-    AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, Locator, Precision, Proof,
-    RecordRef, Report, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight, one_line,
+    AccountedAct, Bearing, CallId, Citation, Credibility, EventTime, FindingKind, GapKind, LeadState, Locator,
+    Precision, Proof, RecordRef, Report, Rule, Ruling, Score, TaskKind, Timestamp, ToolCall, Usage, Verdict, Weight,
+    one_line,
 };
 use casebook_trust::backing::{Backing, Search, Unfound};
 use casebook_trust::headline;
-use casebook_trust::rule::TIMELINE_THRESHOLD;
+use casebook_trust::rule::{CAP_SINGLE_SOURCE, TIMELINE_THRESHOLD};
 
 use crate::record::flat;
 
@@ -155,12 +156,54 @@ pub fn opening(text: &str) -> (&str, &str) {
     ends.next().map_or((text, ""), |at| text.split_at(at))
 }
 
+/// The score with its label, and the Critic's score if a rule capped it.
 pub fn scored(finding: &ReportFinding) -> String {
-    match (finding.score, finding.label) {
-        (Some(score), Some(label)) => format!("{score} {}", label.name()),
-        (Some(score), None) => score.to_string(),
-        (None, _) => "not reviewed".to_owned(),
-    }
+    let Some(score) = finding.score else { return "not reviewed".to_owned() };
+    let capped = critics(finding).map(|critics| format!(" ({critics})")).unwrap_or_default();
+    format!("{score} {}{capped}", labelled(finding))
+}
+
+pub fn labelled(finding: &ReportFinding) -> &'static str {
+    finding.label.map_or("", Credibility::name)
+}
+
+/// The Critic's own score, if the rules changed it.
+pub fn critics(finding: &ReportFinding) -> Option<String> {
+    let proposed = finding.proposed.filter(|proposed| finding.score.is_some_and(|score| score != *proposed));
+    proposed.map(|proposed| format!("the Critic's score: {proposed}"))
+}
+
+/// What to say once instead of at each finding, if evidence of a single source caps all of them.
+pub fn single_source(report: &Report) -> Option<String> {
+    let capped = report.findings.iter().filter(|f| f.capped_by.contains(&Rule::SingleSource)).count();
+    let above = report.findings.iter().any(|f| f.label == Some(Credibility::Trustworthy));
+    (capped > 1 && !above).then(|| {
+        format!("A single source caps {} at {CAP_SINGLE_SOURCE}: no two sensors agree.", many(capped, "finding"))
+    })
+}
+
+/// The rules that capped a finding, without the one that is said once for all.
+pub fn caps(report: &Report, finding: &ReportFinding) -> Vec<Rule> {
+    let once = single_source(report).is_some();
+    finding.capped_by.iter().copied().filter(|rule| !(once && *rule == Rule::SingleSource)).collect()
+}
+
+/// Where a lead is from, and what became of it.
+pub fn lead(state: &LeadState) -> (String, String) {
+    let (lead, draft) = (&state.lead, &state.lead.draft);
+    let at = match &draft.at {
+        Locator::Pointer(pointer) if pointer.is_empty() => "the whole result".to_owned(),
+        Locator::Pointer(pointer) => format!("`{pointer}`"),
+        Locator::Line(line) => format!("line {line}"),
+    };
+    let overlooked =
+        format!("Expert {} had it in the result of call `{}` at {at} and did not mention it.", lead.domain, draft.call);
+    let became = match (state.fate, state.round, state.entry) {
+        (_, Some(round), _) => format!("taken up in round {round}"),
+        (_, _, Some(entry)) => format!("not followed; Journal entry {entry} says why"),
+        (fate, ..) => fate.meaning().to_owned(),
+    };
+    (overlooked, became)
 }
 
 pub fn call<'r>(report: &'r Report, id: &CallId) -> Option<&'r ToolCall> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// The version of the messages. Both ends must use the same one.
-pub const WIRE_VERSION: u16 = 7;
+pub const WIRE_VERSION: u16 = 8;
 
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn golden_bytes_of_version_7() {
         let domain = Domain::new("network").unwrap();
-        assert_eq!(encode(&domain).unwrap(), b"\x00\x07\x07network");
+        assert_eq!(encode(&domain).unwrap(), b"\x00\x08\x07network");
     }
 
     #[test]
@@ -73,7 +73,7 @@ mod tests {
         let error = decode::<Usage>(&[0, 9, 1]).unwrap_err().to_string();
         assert_eq!(
             error,
-            "expected a message of protocol version 7, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
+            "expected a message of protocol version 8, got 9; run the same version of casebook on both ends, and check that the message comes from casebook"
         );
     }
 

@@ -80,6 +80,21 @@ impl Exhibits {
         }
     }
 
+    /// The records at a place of a call's result; none if nothing is there. A value that is not a record has no records.
+    pub fn place(&self, call: &CallId, at: &Locator) -> Option<Vec<RecordRef>> {
+        let citation = Citation::Literal { call: call.clone(), at: at.clone(), quote: String::new() };
+        let value = self.whole(&citation)?;
+        let of = |record: &Value| {
+            let text = |key: &str| record.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            RecordRef {
+                source: text("source"),
+                file: text("file"),
+                line: record.get("line").and_then(Value::as_u64).unwrap_or(1),
+            }
+        };
+        Some(cite::records_in(&value).into_iter().map(of).collect())
+    }
+
     pub fn text(&self, call: &CallId) -> Option<&str> {
         self.0.get(call).map(|exhibit| exhibit.text.as_str())
     }

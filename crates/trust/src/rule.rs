@@ -7,10 +7,12 @@ use casebook_protocol::{
     Checked, Credibility, Finding, FindingId, Guard, Judgement, Review, ReviewDraft, Reviewed, Rule, Score, SourceInfo,
 };
 
+mod reach;
 mod tie;
 mod timeline;
 mod verdict;
 
+pub use reach::out_of_reach;
 pub use tie::Ties;
 pub use timeline::timeline;
 pub use verdict::{Docket, not_accepted, verdict};
@@ -101,8 +103,11 @@ fn raised(
 fn independent<'a>(from: impl IntoIterator<Item = &'a str>, sources: &BTreeMap<String, SourceInfo>) -> bool {
     let known: BTreeSet<&str> =
         from.into_iter().filter_map(|source| Some(sources.get(source)?.sensor.as_str())).collect();
-    known.len() > 1
+    known.len() >= SENSORS
 }
+
+/// The sensors that are independent evidence together.
+const SENSORS: usize = 2;
 
 fn reviewed(
     finding: &Finding,
@@ -151,11 +156,12 @@ fn reviewed(
     if !independent(from, sources) {
         cap(Rule::SingleSource, CAP_SINGLE_SOURCE, "all of its evidence comes from one source".into());
     }
+    let of_form = capped_by.iter().any(|rule| rule.is_of_form());
     Reviewed {
         finding: finding.clone(),
         checked: checked.clone(),
         score,
-        label: Credibility::of(score),
+        label: if of_form { Credibility::CitationIncomplete } else { Credibility::of(score) },
         proposed,
         capped_by,
         rationale: judgement.rationale,

@@ -17,7 +17,7 @@ const SAME_SECONDS: f64 = 2.0;
 pub(super) fn review(view: &ReviewView, seen: &Seen) -> ReviewDraft {
     let known = read::known_names(view.findings.iter());
     let judgements: Vec<Judgement> = view.findings.iter().map(|f| judge(f, view, seen, &known)).collect();
-    ReviewDraft { summary: summary(view, &judgements), judgements }
+    ReviewDraft { summary: summary(view, &judgements), judgements, leads: Vec::new() }
 }
 
 fn judge(finding: &CheckedFinding, view: &ReviewView, seen: &Seen, known: &BTreeSet<String>) -> Judgement {

@@ -12,6 +12,22 @@ pub(super) struct ReviewForm {
     pub summary: String,
     /// One judgement for each submitted finding, and for no other.
     pub findings: Vec<JudgementForm>,
+    /// What you saw in results and no finding mentions; at most three, usually none.
+    #[serde(default)]
+    pub leads: Vec<LeadForm>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LeadForm {
+    /// What is there, in one sentence, without a theory.
+    pub what: String,
+    /// Why it matters to this case.
+    pub why: String,
+    /// The id of the Expert's call whose result shows it.
+    pub call: String,
+    /// JSON pointer into that result, such as /records/3; `line 3` of a text.
+    pub at: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

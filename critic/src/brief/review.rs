@@ -3,13 +3,14 @@ use std::collections::BTreeSet;
 use casebook_agent::model::data::section;
 use casebook_agent::model::form::Faults;
 use casebook_agent::model::prompt::{JOURNAL_READ, Section, Written, channels};
+use casebook_agent::reasoner::Done;
 use casebook_protocol::{
-    Answer, CheckedFinding, Citation, DomainToolset, FindingId, Judgement, Locator, ReviewDraft, ReviewView, Score,
-    one_line,
+    Answer, CallId, CallStatus, CheckedFinding, Citation, DomainToolset, FindingId, Judgement, LeadDraft, Locator,
+    MAX_LEADS, ReviewDraft, ReviewView, Score, one_line,
 };
 use serde_json::{Map, Value, json};
 
-use super::form::ReviewForm;
+use super::form::{LeadForm, ReviewForm};
 
 /// Bytes of this round's findings, twice what a thorough round of four Experts needs. Beyond it, quotations are
 /// shortened first, then other texts.
@@ -21,11 +22,16 @@ const DETAIL: [(usize, usize); 4] = [(1000, 1000), (600, 240), BRIEFLY, (240, 0)
 const BRIEFLY: (usize, usize) = (400, 80);
 
 pub(super) fn sections(view: &ReviewView) -> Vec<Section<'_>> {
-    let mut sections =
-        vec![channels::journal(2, JOURNAL_READ, &view.journal).cached(), toolsets(&view.toolsets).cached()];
+    let mut sections = Vec::new();
+    sections.extend(view.alert.as_ref().map(|alert| channels::alert(2, alert)));
+    sections.push(toolsets(&view.toolsets).cached());
+    sections.push(channels::journal(2, JOURNAL_READ, &view.journal).cached());
+    let asked = view.question.as_ref().map(|q| json!({"text": one_line(&q.text, 4000), "follow": q.follow}));
+    sections.extend(asked.map(|asked| Section::fixed(section("question", &asked))));
     if !view.limits.is_empty() {
         sections.push(Section::fixed(section("limits", &json!(view.limits))));
     }
+    sections.extend(channels::out_of_reach(&view.out_of_reach));
     if !view.earlier.is_empty() {
         sections.push(earlier(1, &view.earlier));
     }
@@ -132,7 +138,7 @@ fn cited(citation: &Citation, quotes: usize) -> Value {
     Value::Object(shown)
 }
 
-pub(super) fn judged(view: &ReviewView, form: ReviewForm) -> Result<Answer, Vec<String>> {
+pub(super) fn judged(view: &ReviewView, done: &[Done], form: ReviewForm) -> Result<Answer, Vec<String>> {
     let submitted: BTreeSet<FindingId> = view.findings.iter().map(|f| f.finding.id.clone()).collect();
     let known: BTreeSet<FindingId> =
         submitted.iter().cloned().chain(view.earlier.iter().map(|f| f.finding.id.clone())).collect();
@@ -162,5 +168,49 @@ pub(super) fn judged(view: &ReviewView, form: ReviewForm) -> Result<Answer, Vec<
         faults.add("/findings", format!("no judgement of {}: judge each submitted finding", missing.join(", ")));
     }
     let summary = faults.text("/summary", &form.summary);
-    faults.or(Answer::Review(ReviewDraft { summary, judgements }))
+    let leads = leads(view, done, &form.leads).into_iter().filter_map(Result::ok).take(MAX_LEADS).collect();
+    faults.or(Answer::Review(ReviewDraft { summary, judgements, leads }))
+}
+
+/// Each lead as it can be checked, or what is wrong with it. A fault in a lead never costs the Review.
+fn leads(view: &ReviewView, done: &[Done], forms: &[LeadForm]) -> Vec<Result<LeadDraft, Vec<String>>> {
+    let cited = view.findings.iter().flat_map(|f| &f.finding.draft.citations).map(|c| c.call().as_str());
+    let cited: BTreeSet<&str> = cited.collect();
+    let seen = |call: &str| cited.contains(call) || done.iter().any(|d| asked_for(d, call));
+    let lead = |(form, n): (&LeadForm, usize)| {
+        let mut faults = Faults::default();
+        let place = format!("lead {n}");
+        let what = faults.text(format!("{place}/what"), &form.what);
+        let why = faults.text(format!("{place}/why"), &form.why);
+        let call = CallId::new(form.call.trim()).ok().filter(|call| seen(call.as_str()));
+        if call.is_none() {
+            let call = one_line(&form.call, 80);
+            faults.add(
+                format!("{place}/call"),
+                format!("expected the id of a call of an Expert that you saw, got {call:?}"),
+            );
+        }
+        let at = faults.place(format!("{place}/at"), &form.at);
+        let draft = call.zip(at).map(|(call, at)| LeadDraft { what, why, call, at });
+        faults.or(()).and_then(|()| draft.ok_or_else(Vec::new))
+    };
+    forms.iter().zip(1..).map(lead).collect()
+}
+
+fn asked_for(done: &Done, call: &str) -> bool {
+    let arguments: Option<Value> = serde_json::from_str(&done.call.arguments).ok();
+    let asked = arguments.as_ref().and_then(|a| a.get("call")).and_then(Value::as_str);
+    done.call.status == CallStatus::Answered && asked == Some(call)
+}
+
+/// What to say about leads that cannot be checked; empty if there are none.
+pub(super) fn returned(view: &ReviewView, done: &[Done], form: &ReviewForm) -> String {
+    let faults: Vec<String> = leads(view, done, &form.leads).into_iter().filter_map(Result::err).flatten().collect();
+    if faults.is_empty() {
+        return String::new();
+    }
+    let list = faults.join("\n- ");
+    format!(
+        "Leads that code cannot check are dropped:\n- {list}\nGive the whole answer again with them corrected or left out. This is the only second chance."
+    )
 }

@@ -82,6 +82,9 @@ fn review(hostile: &str, many: usize) -> Task {
     let toolset = Toolset { name: "evidence".into(), about: "not here".into(), tools: vec![] };
     task(View::Review(Box::new(ReviewView {
         accounting: None,
+        alert: Some(casebook_protocol::Alert::parse(br#"{"id":"a"}"#).unwrap()),
+        question: Some(casebook_protocol::Question { text: hostile.into(), to: vec![], follow: vec![] }),
+        out_of_reach: vec![],
         journal: journal(hostile),
         findings: (1..=many).map(|n| finding(2, n, hostile)).collect(),
         earlier: (1..=many / 2).map(|n| finding(1, n, hostile)).collect(),
@@ -158,9 +161,12 @@ fn both_prompts_hold_their_rubric_and_rules() {
 #[test]
 fn sections_stand_in_order_and_say_nothing_of_the_run() {
     let briefing = CriticBrief.brief(&review("x", 2), AMPLE);
-    assert_eq!(names(&briefing), ["journal", "toolsets", "limits", "earlier", "findings"]);
-    assert_eq!(briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(), [true, true, false, false, false]);
-    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["journal", "toolsets", "limits", "findings"]);
+    assert_eq!(names(&briefing), ["alert", "toolsets", "journal", "question", "limits", "earlier", "findings"]);
+    assert_eq!(
+        briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(),
+        [false, true, true, false, false, false, false]
+    );
+    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["alert", "toolsets", "journal", "question", "limits", "findings"]);
     let story = CriticBrief.brief(&timeline("x", 2, 2), AMPLE);
     assert_eq!(names(&story), ["journal", "timeline", "review"]);
     for text in briefing.parts.iter().chain(&story.parts).map(|p| &p.text) {

@@ -15,6 +15,9 @@ pub(super) struct PlanForm {
     /// Names, addresses, hashes, ids to follow, each exactly as the findings or the alert write it; at
     /// most 50.
     pub follow: Vec<String>,
+    /// Ids of the open `leads` that the question takes up.
+    #[serde(default)]
+    pub takes_up: Vec<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,7 +1,7 @@
 use casebook_agent::model::form::strict_faults;
 use casebook_protocol::{
-    Alert, Allowance, Coherence, EntryDraft, EntryKind, EventTime, InvestigationId, JournalEntry, Phase, Precision,
-    Priority, Score, TaskId, TaskKind, TimeBasis, Timeline, TimelineEvent, Timestamp, Usage,
+    Alert, Allowance, Coherence, EntryDraft, EntryKind, EventTime, InvestigationId, JournalEntry, Phase, Plan,
+    Precision, Priority, Score, TaskId, TaskKind, TimeBasis, Timeline, TimelineEvent, Timestamp, Usage,
 };
 use proptest::prelude::*;
 
@@ -56,6 +56,9 @@ fn view(hostile: &str, events: usize) -> DirectorView {
             limit: Some(hostile.into()),
             covers: vec![],
         }],
+        out_of_reach: vec![],
+        leads: vec![],
+        credible: vec![],
         used: Usage::default(),
         warning: None,
         stop_reason: None,
@@ -149,7 +152,7 @@ fn a_long_story_is_bounded_and_what_is_left_out_is_said() {
 fn a_question_goes_to_experts_that_there_are() {
     let task = task(view("x", 1), View::Plan);
     let object = json!({"question": " who? ", "to": ["endpoint", "endpoint"], "follow": ["a", ""]});
-    let Ok(Answer::Plan(question)) = DirectorBrief.read(&task, &[], &object) else { panic!() };
+    let Ok(Answer::Plan(Plan { question, .. })) = DirectorBrief.read(&task, &[], &object) else { panic!() };
     assert_eq!((question.text.as_str(), question.to.len(), question.follow.len()), ("who?", 1, 1));
     let object = json!({"question": " ", "to": ["cloud"], "follow": []});
     let faults = DirectorBrief.read(&task, &[], &object).unwrap_err();

@@ -58,7 +58,7 @@ fn finding(done: &[Done], claim: String, form: FindingForm) -> Taken {
 
 fn citation(done: &[Done], place: &str, form: CitationForm, faults: &mut Faults) -> Option<Citation> {
     let cited = called(done, place, &form.call, faults);
-    let at = located(place, &form.at, faults);
+    let at = faults.place(format!("{place}/at"), &form.at);
     if form.kind != CitationKind::Literal && matches!(at, Some(Locator::Line(_))) {
         faults.add(format!("{place}/at"), "a number is cited by JSON pointer, such as /total");
         return None;
@@ -123,23 +123,6 @@ fn called<'d>(done: &'d [Done], place: &str, text: &str, faults: &mut Faults) ->
         return None;
     }
     Some(cited)
-}
-
-/// `""`, `/a/0`, or `line 3`.
-fn located(place: &str, text: &str, faults: &mut Faults) -> Option<Locator> {
-    let escapes = |p: &str| p.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
-    let line = text.trim().strip_prefix("line ").and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0);
-    let read = match line {
-        Some(line) => Some(Locator::Line(line)),
-        None if text.is_empty() || (text.starts_with('/') && escapes(text)) => Some(Locator::Pointer(text.to_owned())),
-        None => None,
-    };
-    if read.is_none() {
-        let what =
-            format!("{:?} is not a place; write a JSON pointer such as /records/0/raw, or line 3", one_line(text, 80));
-        faults.add(format!("{place}/at"), what);
-    }
-    read
 }
 
 /// An edge of the window of an absence. Other citations ignore it.

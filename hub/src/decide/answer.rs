@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use casebook_protocol::{
     Acts, Answer, Checked, CheckedFinding, Conclusion, Domain, EntryDraft, Event, Files, Finding, FindingDraft,
-    FindingId, Guard, JournalEntry, MAX_ACTS, MAX_FILES, Outcome, Phase, Player, Question, ReviewDraft, Rule, Ruling,
-    Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
+    FindingId, Guard, JournalEntry, MAX_ACTS, MAX_FILES, Outcome, Phase, Plan, Player, Question, ReviewDraft, Rule,
+    Ruling, Score, TaskId, TaskKind, TimelineDraft, Timestamp, Usage, Verdict, one_line,
 };
 use casebook_trust::Exhibits;
 use casebook_trust::name::{Things, named};
 use casebook_trust::rule::{self, Docket, TIMELINE_THRESHOLD};
 
 use super::{DEFAULT_QUESTION, MAX_FINDINGS, address, visibility};
+use crate::lead;
 use crate::state::{State, TaskState};
 
 const MAX_LIMITS: usize = 8;
@@ -49,7 +50,7 @@ pub(super) fn outcome(
                 // A worker sends them, so their length is checked.
                 limits: outcome.limits.iter().take(MAX_LIMITS).map(|limit| one_line(limit, 120)).collect(),
             };
-            (answered, accept(state, task, answer, &outcome.raised, exhibits))
+            (answered, accept(state, task, answer, outcome, exhibits))
         }
         // Not a rejection: the outcome is recorded, so the task would stay open.
         Ok(answer) => failed(&format!("expected a {} as the answer, got a {}", task.kind.name(), answer.kind().name())),
@@ -115,7 +116,7 @@ pub(super) fn failure(state: &State, task: &TaskState, id: &TaskId, failure: Fai
     match task.kind {
         TaskKind::Plan if task.phase == Phase::Discovery => {
             let question = Question { text: DEFAULT_QUESTION.into(), to: Vec::new(), follow: Vec::new() };
-            events.push(Event::Asked { round: task.round, question });
+            events.push(Event::Asked { round: task.round, question, takes_up: Vec::new() });
         }
         TaskKind::Plan if state.stop_reason.is_none() => events.push(stop("asked nothing")),
         TaskKind::Decide if state.stop_reason.is_none() => events.push(stop("did not decide")),
@@ -188,28 +189,30 @@ fn journal(state: &State, task: &TaskState, drafts: &[EntryDraft], now: Timestam
     events
 }
 
-fn accept(
-    state: &State,
-    task: &TaskState,
-    answer: &Answer,
-    raised: &[FindingDraft],
-    exhibits: &Exhibits,
-) -> Vec<Event> {
+fn accept(state: &State, task: &TaskState, answer: &Answer, outcome: &Outcome, exhibits: &Exhibits) -> Vec<Event> {
     match answer {
-        Answer::Plan(question) => {
+        Answer::Plan(Plan { question, takes_up }) => {
             let (question, guards) = address(state, task, question.clone());
-            let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
-            guards.chain([Event::Asked { round: task.round, question }]).collect()
+            let mut events: Vec<Event> = guards.into_iter().map(|guard| Event::Guarded { guard }).collect();
+            let mut takes_up = takes_up.clone();
+            takes_up.retain(|id| state.leads.iter().any(|lead| lead.id == *id));
+            events.extend(lead::left(state, &takes_up, &outcome.journal));
+            events.push(Event::Asked { round: task.round, question, takes_up });
+            events
         }
         Answer::Investigate(findings) => match &task.domain {
             // Findings raised by code come first, so that the limit does not drop them.
             Some(domain) => {
-                let raised = fresh_of(state, domain, raised, exhibits);
+                let raised = fresh_of(state, domain, &outcome.raised, exhibits);
                 submit(state, task.round, domain, &[raised.as_slice(), findings].concat(), exhibits)
             }
             None => Vec::new(),
         },
-        Answer::Review(draft) => review(state, task, draft),
+        Answer::Review(draft) => {
+            let mut events = review(state, task, draft);
+            events.extend(lead::given(state, task.round, &draft.leads, exhibits));
+            events
+        }
         Answer::Timeline(draft) => timeline(state, task, draft),
         Answer::Decide(decision) => vec![Event::Decided { round: task.round, decision: decision.clone() }],
         Answer::Report(conclusion) => conclude(state, conclusion),

@@ -124,7 +124,8 @@ fn question_goes_to_domains_on_the_roster() {
     let check = |task: &str, to: &[&str], expect: &[&str]| {
         let (mut driver, task) = until(task);
         let to = to.iter().map(|d| domain(d)).collect();
-        let events = answered(&mut driver, &task, Answer::Plan(Question { text: "?".into(), to, follow: vec![] }));
+        let events =
+            answered(&mut driver, &task, Answer::Plan(Question { text: "?".into(), to, follow: vec![] }.into()));
         let asked = events.iter().position(|e| e.starts_with("asked")).unwrap();
         assert_eq!(events[1..=asked], *expect);
     };
@@ -147,7 +148,7 @@ fn journal_entries_are_stamped_and_refer_to_known_ids() {
         ..entry("wild")
     };
     let fine = EntryDraft { supersedes: vec![1, 2], ..entry("fine") };
-    let mut outcome = outcome(&task, Answer::Plan(Question { text: "?".into(), to: vec![], follow: vec![] }));
+    let mut outcome = outcome(&task, Answer::Plan(Question { text: "?".into(), to: vec![], follow: vec![] }.into()));
     outcome.journal = vec![wild, fine];
     let now = driver.now();
     let command = driver.outcome(outcome, &[]);
@@ -205,8 +206,11 @@ fn review_scores_are_capped_by_the_rules() {
         corroborated_by: vec![],
         contradicted_by: vec![],
     };
-    let events =
-        answered(&mut driver, &task, Answer::Review(ReviewDraft { summary: "s".into(), judgements: vec![judgement] }));
+    let events = answered(
+        &mut driver,
+        &task,
+        Answer::Review(ReviewDraft { summary: "s".into(), judgements: vec![judgement], leads: vec![] }),
+    );
     let guards = events.iter().filter(|e| e.starts_with("guarded not_reviewed")).count();
     assert_eq!(guards, 5);
     assert_eq!(events[1], format!("guarded single_source {first}"));

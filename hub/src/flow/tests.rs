@@ -167,10 +167,12 @@ fn wild(seed: u64, task: &Task, done: &[Done]) -> Action {
     let roll = dice(seed, task.id.as_str());
     let answer = match (roll % 10, &task.view) {
         (0 | 1, _) => return Action::GiveUp("rolled a failure".into()),
-        (2, View::Plan(_)) => {
-            Answer::Plan(Question { text: "?".into(), to: vec![domain("moon"), domain("network")], follow: vec![] })
+        (2, View::Plan(_)) => Answer::Plan(
+            Question { text: "?".into(), to: vec![domain("moon"), domain("network")], follow: vec![] }.into(),
+        ),
+        (3, View::Plan(_)) => {
+            Answer::Plan(Question { text: "?".into(), to: vec![domain("moon")], follow: vec![] }.into())
         }
-        (3, View::Plan(_)) => Answer::Plan(Question { text: "?".into(), to: vec![domain("moon")], follow: vec![] }),
         (2..=5, View::Decide(_)) => Answer::Decide(Decision { next: Move::Stay, reason: "more".into() }),
         (2 | 3, View::Investigate(_)) => Answer::Investigate(vec![]),
         (4, View::Investigate(_)) if !done.is_empty() => {

@@ -1,4 +1,4 @@
-//! Disagreements: an Expert's confidence differs from the Critic's score, the Critic rules out that two
+//! Disagreements: an Expert's confidence differs from the Critic's own score, the Critic rules out that two
 //! findings are both true, or code detects that findings of two Experts contradict each other.
 
 use std::collections::BTreeSet;
@@ -20,8 +20,9 @@ pub(super) fn of(state: &State) -> Vec<Disagreement> {
     let mut all = Vec::new();
     for known in state.findings().filter_map(|f| state.known.get(&f.finding.id)) {
         let (id, sure) = (&known.finding.id, known.finding.draft.confidence);
-        if (sure.get() - known.score.get()).abs() >= DISAGREEMENT {
-            let about = format!("the Expert is sure at {sure}, the Critic's score is {}", known.score);
+        let critics = known.proposed;
+        if (sure.get() - critics.get()).abs() >= DISAGREEMENT {
+            let about = format!("the Expert is sure at {sure}, the Critic's score is {critics}");
             all.push(Disagreement { findings: vec![id.clone()], about });
         }
         for other in known.contradicted_by.iter().filter(|other| *other != id && submitted.contains(other)) {

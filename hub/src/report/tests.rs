@@ -161,7 +161,6 @@ fn log_and_report_of_version_1_stay_readable() {
     let expect: Report = serde_json::from_str(include_str!("../../fixtures/report-v1.json")).unwrap();
     assert!(same(&expect, &report) && !same(&Report { headline: "Harmless.".into(), ..expect.clone() }, &report));
     assert_eq!(report.headline, "Attack: Module loaded; confidence 0.70 (highly-plausible), since 2024-01-01 10:00Z.");
-    assert_eq!(Report { proof: None, headline: String::new(), ..report }, expect);
     let written: Vec<String> = log.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
     assert_eq!(written.join("\n"), text.trim_end(), "what is read is written the same");
 }

@@ -131,7 +131,9 @@ pub(crate) fn honest(task: &Task, done: &[Done]) -> Action {
         },
         View::Plan(_) => {
             let to = if task.phase == Phase::Trace { vec![domain("network")] } else { vec![] };
-            Answer::Plan(Question { text: format!("what happened in round {}?", task.round), to, follow: vec![] })
+            Answer::Plan(
+                Question { text: format!("what happened in round {}?", task.round), to, follow: vec![] }.into(),
+            )
         }
         View::Review(view) => {
             let judge = |f: &casebook_protocol::CheckedFinding| Judgement {
@@ -144,6 +146,7 @@ pub(crate) fn honest(task: &Task, done: &[Done]) -> Action {
             Answer::Review(ReviewDraft {
                 summary: "reviewed".into(),
                 judgements: view.findings.iter().map(judge).collect(),
+                leads: Vec::new(),
             })
         }
         View::Timeline(view) => {

@@ -101,8 +101,8 @@ fn reviewing_critic_sees_earlier_findings_only_to_compare() {
     }
     check(
         &[TaskKind::Review],
-        &[JOURNAL, CLAIM, TOOLS, "quoted text found"],
-        &[ALERT, "story", REVIEW_SUMMARY, RATIONALE],
+        &[ALERT, "what happened in round", JOURNAL, CLAIM, TOOLS, "quoted text found"],
+        &["story", REVIEW_SUMMARY, RATIONALE],
     );
 }
 

@@ -19,7 +19,11 @@ fn think(task: &Task, _: &[Done], _: bool) -> Action {
                 contradicted_by: vec![],
             };
             let judgements = view.findings.iter().map(judge).collect();
-            answer(Answer::Review(ReviewDraft { summary: "Everything is believed.".into(), judgements }))
+            answer(Answer::Review(ReviewDraft {
+                summary: "Everything is believed.".into(),
+                judgements,
+                leads: Vec::new(),
+            }))
         }
         View::Timeline(view) => answer(Answer::Timeline(timeline(view))),
         other => Action::GiveUp(format!("a Critic has no {} task", other.kind().name())),

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 const SUBMIT: &str = "submit";
 
-fn brain() -> Brain {
+pub(crate) fn brain() -> Brain {
     Brain { rounds: 2, journal: 2, ..Brain::default() }
 }
 
-fn investigated(script: impl Script, form: (&str, &str)) -> (Lab, Report) {
+pub(crate) fn investigated(script: impl Script, form: (&str, &str)) -> (Lab, Report) {
     let lab = Lab::start(script, form).unwrap();
     let report = lab.investigate(&demo(), Budget::default()).unwrap();
     assert_eq!(lab.server.log().rejected(), [""; 0], "{form:?}");
@@ -56,20 +56,20 @@ fn journal_entries_beside_an_answer_are_kept() {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Slip {
+pub(crate) enum Slip {
     Quote,
     Call,
     Time,
 }
 
 /// Its Experts make a mistake in their first finding, and correct it when it is returned, or do not.
-struct Sloppy {
-    brain: Brain,
-    slip: Slip,
-    corrects: bool,
+pub(crate) struct Sloppy {
+    pub(crate) brain: Brain,
+    pub(crate) slip: Slip,
+    pub(crate) corrects: bool,
 }
 
-fn object(reply: &mut Reply) -> &mut String {
+pub(crate) fn object(reply: &mut Reply) -> &mut String {
     match reply.calls.iter_mut().find(|call| call.name == SUBMIT) {
         Some(call) => &mut call.arguments,
         None => &mut reply.text,

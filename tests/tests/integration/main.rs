@@ -60,3 +60,4 @@ mod team;
 mod telemetry;
 mod tidy;
 mod tools;
+mod views;

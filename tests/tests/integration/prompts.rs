@@ -119,6 +119,9 @@ impl Story {
             review: self.review.clone(),
             timeline: self.timeline(round),
             roster: DOMAINS.iter().map(member).collect(),
+            out_of_reach: vec![],
+            leads: vec![],
+            credible: vec![],
             used: Usage::default(),
             warning: None,
             stop_reason: None,
@@ -197,6 +200,13 @@ impl Story {
             earlier: vec![],
             toolsets: DOMAINS.iter().map(|n| DomainToolset { domain: domain(n), toolset: toolset.clone() }).collect(),
             limits: vec![],
+            alert: Some(self.alert.clone()),
+            question: Some(Question {
+                text: "What started it, and what did it reach?".into(),
+                to: vec![],
+                follow: vec![],
+            }),
+            out_of_reach: vec![],
         };
         self.ask(&CriticBrief, round, None, View::Review(Box::new(view)), 5, 2000);
         let reviewed = |CheckedFinding { finding, checked }| Reviewed {

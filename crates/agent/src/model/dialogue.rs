@@ -9,6 +9,7 @@ use crate::model::config::{ModelSelection, Profile, Way};
 use crate::model::schema::{AnswerForm, Schema};
 use crate::model::{Ask, Choice, Format, Message, Offer, Part, Reply, ToolAnswer, tokens};
 use crate::reasoner::{Action, Asking, Done, Exchange, Past, Turn};
+use crate::turn::order;
 use crate::worker::JOURNAL_TOOL;
 use casebook_protocol::Tokens;
 
@@ -129,6 +130,11 @@ impl Dialogue<'_> {
         (0..).take(count).map_while(done).collect()
     }
 
+    /// The finished calls of the turns before `turn`.
+    fn until(&self, turn: u32) -> Vec<Done> {
+        self.past.done.iter().filter(|done| order(&done.call.id).0 < turn).cloned().collect()
+    }
+
     /// Takes an answer, unless a call in the same reply failed or its faulty findings can still be returned.
     fn answered(
         &self,
@@ -144,12 +150,14 @@ impl Dialogue<'_> {
             walk.stands.get_or_insert(answer);
             return None;
         }
+        // Later calls must not change what was said about an earlier answer.
+        let done = self.until(walk.turn);
         if let Some(first) = &walk.first {
-            let mended = self.brief.mended(self.task, &self.past.done, first, &object);
+            let mended = self.brief.mended(self.task, &done, first, &object);
             let (answer, corrected) = mended.unwrap_or((answer, 0));
             return Some(Action::Corrected(Box::new(answer), corrected));
         }
-        let returned = self.brief.returned(self.task, &self.past.done, &object);
+        let returned = self.brief.returned(self.task, &done, &object);
         if returned.is_empty() {
             return Some(Action::Answer(Box::new(answer)));
         }

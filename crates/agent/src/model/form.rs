@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use casebook_protocol::closed::Closed;
-use casebook_protocol::{EventTime, FindingId, Precision, TimeBasis, Timestamp, one_line};
+use casebook_protocol::{EventTime, FindingId, Locator, Precision, TimeBasis, Timestamp, one_line};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
@@ -66,6 +66,24 @@ impl Faults {
             .filter_map(|(i, text)| self.finding(&format!("{place}/{i}"), text, known))
             .collect();
         ids.into_iter().filter(|id| seen.insert(id.clone())).collect()
+    }
+
+    /// The place in `text`: `""`, `/a/0`, or `line 3`.
+    pub fn place(&mut self, place: impl AsRef<str>, text: &str) -> Option<Locator> {
+        let escapes = |p: &str| p.split('~').skip(1).all(|after| after.starts_with(['0', '1']));
+        let line = text.trim().strip_prefix("line ").and_then(|n| n.trim().parse().ok()).filter(|n| *n > 0);
+        let read = match line {
+            Some(line) => Some(Locator::Line(line)),
+            None if text.is_empty() || (text.starts_with('/') && escapes(text)) => {
+                Some(Locator::Pointer(text.to_owned()))
+            }
+            None => None,
+        };
+        if read.is_none() {
+            let text = one_line(text, 80);
+            self.add(place, format!("{text:?} is not a place; write a JSON pointer such as /records/0/raw, or line 3"));
+        }
+        read
     }
 
     pub fn or<T>(self, answer: T) -> Result<T, Vec<String>> {

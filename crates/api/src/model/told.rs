@@ -27,7 +27,7 @@ impl Group {
             Event::ModelCalled { .. } => Self::Model,
             Event::Journaled { .. } | Event::Decided { .. } | Event::Asked { .. } => Self::Journal,
             Event::FindingSubmitted { .. } | Event::FindingChecked { .. } | Event::ActsListed { .. } => Self::Finding,
-            Event::Reviewed { .. } => Self::Review,
+            Event::Reviewed { .. } | Event::LeadsGiven { .. } => Self::Review,
             Event::TimelineRewritten { .. } => Self::Timeline,
             Event::Guarded { .. } | Event::BudgetNear { .. } => Self::Rule,
             Event::TaskFailed { .. } | Event::Stopping { .. } | Event::Concluded { .. } | Event::Closed {} => Self::End,
@@ -93,6 +93,10 @@ pub fn told(event: &Event) -> (String, String) {
             (format!("Rule {}", guard.rule.name()), format!("{}: {}", line(&guard.subject), line(&guard.effect)))
         }
         Event::Reviewed { review } => (format!("Review of round {}", review.round), line(&review.summary)),
+        Event::LeadsGiven { leads, .. } => {
+            let what: Vec<&str> = leads.iter().map(|lead| lead.draft.what.as_str()).collect();
+            (words::count(leads.len() as u64, "lead"), line(&what.join("; ")))
+        }
         Event::TimelineRewritten { timeline } => (
             format!("Timeline, version {}", timeline.version),
             format!(

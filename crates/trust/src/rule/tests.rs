@@ -103,7 +103,7 @@ fn judged(all: &[(Finding, Checked)], score: f64) -> ReviewDraft {
         corroborated_by: vec![],
         contradicted_by: vec![],
     });
-    ReviewDraft { summary: "s".into(), judgements: judgements.collect() }
+    ReviewDraft { summary: "s".into(), judgements: judgements.collect(), leads: vec![] }
 }
 
 fn reviewed_one(shape: &Shape, score: f64) -> Reviewed {
@@ -371,7 +371,9 @@ proptest! {
         for finding in known(&all, score).values() {
             prop_assert!(finding.score <= finding.proposed);
             prop_assert!(finding.checked.valid() || finding.score.get() <= CAP_UNSUPPORTED);
-            prop_assert_eq!(finding.label, Credibility::of(finding.score));
+            let of_form = finding.capped_by.iter().any(|rule| rule.is_of_form());
+            prop_assert_eq!(finding.label == Credibility::CitationIncomplete, of_form);
+            prop_assert!(of_form || finding.label == Credibility::of(finding.score));
         }
     }
 }

@@ -17,17 +17,21 @@ const RECORD: [&str; 5] = ["get_tool_call", "get_tool_result", "get_toolset_info
 /// Required and optional sections of a prompt.
 const fn parts(kind: TaskKind) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
-        TaskKind::Plan | TaskKind::Decide | TaskKind::Report => {
-            (&["alert", JOURNAL, "roster"], &["timeline", "review", "acts", "now", "budget", LEFT_OUT])
-        }
+        TaskKind::Plan | TaskKind::Decide | TaskKind::Report => (
+            &["alert", JOURNAL, "roster"],
+            &["timeline", "review", "leads", "credible", "out_of_reach", "acts", "now", "budget", LEFT_OUT],
+        ),
         TaskKind::Investigate => (&["alert", "sources", JOURNAL, "question"], &[LEFT_OUT]),
-        TaskKind::Review => (&[JOURNAL, "toolsets", "findings"], &["earlier", "acts", LEFT_OUT]),
+        TaskKind::Review => (
+            &["alert", "question", JOURNAL, "toolsets", "findings"],
+            &["earlier", "limits", "out_of_reach", "acts", LEFT_OUT],
+        ),
         TaskKind::Timeline => (&[JOURNAL, "review"], &["timeline", LEFT_OUT]),
     }
 }
 
 /// Sections with text; the others contain a JSON document.
-const TEXT: [&str; 3] = [JOURNAL, "budget", LEFT_OUT];
+const TEXT: [&str; 4] = [JOURNAL, "budget", "out_of_reach", LEFT_OUT];
 
 fn may_use(kind: TaskKind, tool: &str) -> bool {
     match kind {

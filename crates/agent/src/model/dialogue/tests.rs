@@ -41,13 +41,13 @@ impl Brief for PlanBrief {
     fn mended(&self, _: &Task, _: &[Done], first: &Value, second: &Value) -> Option<(Answer, u32)> {
         let text = |object: &Value| object.get("question").and_then(Value::as_str).map(str::to_owned);
         let text = format!("{} then {}", text(first)?, text(second)?);
-        Some((Answer::Plan(Question { text, to: vec![], follow: vec![] }), 1))
+        Some((Answer::Plan(Question { text, to: vec![], follow: vec![] }.into()), 1))
     }
 
     fn read(&self, _: &Task, _: &[Done], object: &Value) -> Result<Answer, Vec<String>> {
         match object.get("question").and_then(Value::as_str) {
             Some("bad") => Err(vec!["/question: ask something".into()]),
-            Some(text) => Ok(Answer::Plan(Question { text: text.into(), to: vec![], follow: vec![] })),
+            Some(text) => Ok(Answer::Plan(Question { text: text.into(), to: vec![], follow: vec![] }.into())),
             None => Err(vec!["/question: is missing".into()]),
         }
     }
@@ -62,6 +62,9 @@ pub(in crate::model) fn task() -> Task {
         review: None,
         timeline: None,
         roster: vec![],
+        out_of_reach: vec![],
+        leads: vec![],
+        credible: vec![],
         used: Usage::default(),
         warning: None,
         stop_reason: None,
@@ -221,7 +224,7 @@ fn tools_first_then_their_results_then_an_answer() {
     assert!(results[1].text.contains("r1.plan.t1.1") && results[1].text.contains("two"));
     assert_eq!(second.messages[0], first.messages[0], "the beginning stays the same for the provider's cache");
     table.take(says(r#"{"question": "who?"}"#));
-    assert!(matches!(answer(table.next()), Answer::Plan(q) if q.text == "who?"));
+    assert!(matches!(answer(table.next()), Answer::Plan(q) if q.question.text == "who?"));
 }
 
 #[test]
@@ -297,7 +300,7 @@ fn calls_beside_an_answer_are_made_first_and_then_the_answer_counts() {
         assert_eq!(requests.iter().map(|r| r.tool.as_str()).collect::<Vec<_>>(), ["journal", "search"], "{way}");
         table.done(1, 0, "{}");
         table.done(1, 1, "{}");
-        assert!(matches!(answer(table.next()), Answer::Plan(q) if q.text == "who?"), "{way}");
+        assert!(matches!(answer(table.next()), Answer::Plan(q) if q.question.text == "who?"), "{way}");
     }
 }
 
@@ -311,10 +314,10 @@ fn a_failed_call_beside_an_answer_is_told_and_the_answer_stands_without_another(
         let Action::Ask(asking) = table.next() else { panic!("{way}: no request") };
         let told = asking.ask.canonical();
         assert!(told.contains("the entry has no text") && told.contains("a call beside it failed"), "{way}: {told}");
-        assert!(matches!(asking.stands.as_deref(), Some(Answer::Plan(q)) if q.text == "who?"), "{way}");
+        assert!(matches!(asking.stands.as_deref(), Some(Answer::Plan(q)) if q.question.text == "who?"), "{way}");
         table.take(Err(Fault::Rejected));
         table.take(Err(Fault::Rejected));
-        assert!(matches!(answer(table.next()), Answer::Plan(q) if q.text == "who?"), "{way}");
+        assert!(matches!(answer(table.next()), Answer::Plan(q) if q.question.text == "who?"), "{way}");
     }
 }
 
@@ -346,7 +349,7 @@ fn faulty_findings_are_returned_once_and_what_comes_back_counts() {
         table.done(1, 0, "one");
         table.take(with_answer(way, &[], "faulty"));
         let Action::Corrected(mended, 1) = table.next() else { panic!("{way}: {:?}", table.next()) };
-        assert!(matches!(*mended, Answer::Plan(q) if q.text == "faulty then faulty"), "{way}");
+        assert!(matches!(*mended, Answer::Plan(q) if q.question.text == "faulty then faulty"), "{way}");
         // Whatever comes instead of a correction, the first answer is not lost.
         for end in [says("prose"), says(r#"{"question": "bad"}"#), Err(Fault::Rejected)] {
             let mut table = Table { past: before.clone(), ..Table::new(way) };
@@ -354,7 +357,7 @@ fn faulty_findings_are_returned_once_and_what_comes_back_counts() {
             if end.is_err() {
                 table.take(end);
             }
-            assert!(matches!(answer(table.next()), Answer::Plan(q) if q.text == "faulty"), "{way}");
+            assert!(matches!(answer(table.next()), Answer::Plan(q) if q.question.text == "faulty"), "{way}");
         }
     }
 }

@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 
 use casebook_protocol::{
-    AccountedAct, Accounting, Act, Alert, EventTime, JournalEntry, Review, Reviewed, Score, Timeline, journal, one_line,
+    AccountedAct, Accounting, Act, Alert, Credibility, EventTime, JournalEntry, LeadState, Review, Reviewed, Rule,
+    Score, Timeline, journal, one_line,
 };
 use serde_json::{Value, json};
 
@@ -20,6 +21,12 @@ pub const REVIEW: usize = 16 * 1024;
 pub const ACTS: usize = 8 * 1024;
 const SENTENCE: usize = 480;
 const PARAGRAPH: usize = 1600;
+/// Characters of a finding in a list of all.
+const LINE: usize = 240;
+/// The most entities of a finding in a prompt.
+const ENTITIES: usize = 12;
+/// The most leads in a prompt.
+const LEADS: usize = 12;
 
 pub fn alert(rank: u8, alert: &Alert) -> Section<'_> {
     Section::new(rank, ALERT, move |limit| {
@@ -59,6 +66,46 @@ pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<
             "gaps": gaps,
         });
         Written { text: section("timeline", &shown), left_out }
+    })
+}
+
+/// What no finding and no verdict can reach with these sources; nothing if there is no such limit.
+pub fn out_of_reach(lines: &[String]) -> Option<Section<'_>> {
+    (!lines.is_empty()).then(|| Section::fixed(text_section("out_of_reach", &lines.join("\n"))))
+}
+
+/// The Critic's leads and what became of them; nothing if there are none.
+pub fn leads(leads: &[LeadState]) -> Option<Section<'_>> {
+    let shown = |state: &LeadState| {
+        let lead = &state.lead;
+        json!({
+            "id": lead.id,
+            "expert": lead.domain,
+            "what": lead.draft.what,
+            "why": lead.draft.why,
+            "fate": state.fate,
+        })
+    };
+    let latest = leads.iter().skip(leads.len().saturating_sub(LEADS));
+    (!leads.is_empty()).then(|| Section::fixed(section("leads", &latest.map(shown).collect())))
+}
+
+/// A line for each credible finding of all rounds, those of the lowest scores left out first.
+pub fn credible(rank: u8, findings: &[Reviewed]) -> Option<Section<'_>> {
+    (!findings.is_empty()).then(|| {
+        Section::new(rank, REVIEW, move |limit| {
+            let line = |f: &Reviewed| {
+                let draft = &f.finding.draft;
+                let at = draft.time.as_ref().map(|time| format!(" {}", time.at)).unwrap_or_default();
+                let claim = one_line(&draft.claim, LINE);
+                json!(format!("{} {} {}{at}: {claim}", f.finding.id, f.score, draft.bearing.name()))
+            };
+            let items = findings.iter().map(|f| (rank_of(f.score), line(f)));
+            let (shown, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
+                format!("credible: {missing} of {all} findings, those of the lowest scores")
+            });
+            Written { text: section("credible", &Value::Array(shown)), left_out }
+        })
     })
 }
 
@@ -104,17 +151,30 @@ fn event(event: &casebook_protocol::TimelineEvent) -> Value {
 /// The Review without citations; in `most` bytes those findings with the best scores.
 pub fn review(rank: u8, most: usize, review: &Review) -> Section<'_> {
     Section::new(rank, most, move |limit| {
-        let items = review.findings.iter().map(|f| (rank_of(f.score), reviewed(f)));
+        let single = single_source(review);
+        let items = review.findings.iter().map(|f| (rank_of(f.score), reviewed(f, single)));
         let (findings, left_out) = kept_values(items, usize::MAX, limit, |missing, all| {
             format!("review: {missing} of {all} findings, those of the lowest scores")
         });
-        let summary = one_line(&review.summary, PARAGRAPH);
-        Written { text: section("review", &json!({"summary": summary, "findings": findings})), left_out }
+        let mut shown = json!({"summary": one_line(&review.summary, PARAGRAPH), "findings": findings});
+        if let (true, Some(map)) = (single, shown.as_object_mut()) {
+            let all = "single_source caps every finding that was scored higher: no two sensors agree yet";
+            map.insert("capped".to_owned(), all.into());
+        }
+        Written { text: section("review", &shown), left_out }
     })
 }
 
-fn reviewed(reviewed: &Reviewed) -> Value {
+/// True if the cap of a single source keeps every finding below the highest band, so that one line can say it.
+fn single_source(review: &Review) -> bool {
+    let capped = review.findings.iter().filter(|f| f.capped_by.contains(&Rule::SingleSource)).count();
+    capped > 1 && review.findings.iter().all(|f| f.label != Credibility::Trustworthy)
+}
+
+fn reviewed(reviewed: &Reviewed, single: bool) -> Value {
     let draft = &reviewed.finding.draft;
+    let caps = reviewed.capped_by.iter().copied().filter(|rule| !(single && *rule == Rule::SingleSource));
+    let caps: Vec<Rule> = caps.collect();
     let mut shown = json!({
         "id": reviewed.finding.id,
         "domain": reviewed.finding.domain,
@@ -125,7 +185,6 @@ fn reviewed(reviewed: &Reviewed) -> Value {
         "bearing": draft.bearing,
         "weight": draft.weight,
         "about_alert": draft.about_alert,
-        "evidence_holds": reviewed.checked.valid(),
         "rationale": one_line(&reviewed.rationale, SENTENCE),
     });
     let mut add = |key: &str, value: Value| {
@@ -136,13 +195,27 @@ fn reviewed(reviewed: &Reviewed) -> Value {
     if let Some(at) = &draft.time {
         add("time", time(at));
     }
+    if !draft.entities.is_empty() {
+        let entities = draft.entities.iter().take(ENTITIES);
+        add("entities", entities.map(|e| format!("{} {}", e.kind.name(), one_line(&e.value, 160))).collect());
+    }
     for (key, value) in [("technique", &draft.technique), ("look_next", &draft.look_next)] {
         if let Some(text) = value {
             add(key, one_line(text, SENTENCE).into());
         }
     }
-    if !reviewed.capped_by.is_empty() {
-        add("capped_by", json!(reviewed.capped_by));
+    if !reviewed.checked.valid() {
+        add("evidence_holds", false.into());
+    }
+    if !caps.is_empty() {
+        add("proposed", json!(reviewed.proposed));
+        add("capped_by", json!(caps));
+    }
+    if caps.iter().any(|rule| rule.is_of_form()) {
+        let bad = reviewed.checked.citations.iter().zip(1..).filter(|(check, _)| !check.holds);
+        let bad = bad.map(|(check, n)| format!("citation {n}: {}", check.note));
+        let faults: Vec<String> = bad.chain(reviewed.checked.faults.iter().cloned()).take(3).collect();
+        add("fault", one_line(&faults.join("; "), SENTENCE).into());
     }
     for (key, ids) in [("corroborated_by", &reviewed.corroborated_by), ("contradicted_by", &reviewed.contradicted_by)] {
         if !ids.is_empty() {

@@ -31,7 +31,7 @@ fn reviewed(
         corroborated_by: ids().collect(),
         contradicted_by: vec![],
     });
-    let review = ReviewDraft { summary: String::new(), judgements: judgements.collect() };
+    let review = ReviewDraft { summary: String::new(), leads: vec![], judgements: judgements.collect() };
     let (review, _) = rule::review(1, review, &submitted, &BTreeMap::new(), sources);
     let known = review.findings.into_iter().map(|f| (f.finding.id.clone(), f)).collect();
     let checked: Vec<CheckedFinding> =

@@ -1,0 +1,206 @@
+//! What each task is shown beyond its own answer: honest labels, and the Critic's leads from a Review to the report.
+
+use std::sync::Arc;
+
+use casebook_protocol::{Fate, Report, Rule, TaskKind};
+use casebook_report::Form;
+use casebook_tests::lab::{FORMS, Lab};
+use casebook_tests::model::brain::Brain;
+use casebook_tests::model::play::{Play, Script};
+use casebook_tests::model::{Request, prompt};
+use casebook_trust::Backing;
+use serde_json::{Value, json};
+
+use crate::forms::{Slip, Sloppy, brain, investigated, object};
+
+/// A script whose answers to one kind of task are changed.
+struct Changed<S, C> {
+    script: S,
+    kind: TaskKind,
+    change: C,
+}
+
+impl<S: Script, C: Fn(&Request, &mut Value) + Send + Sync + 'static> Script for Changed<S, C> {
+    fn reply(&self, request: &Request) -> Play {
+        let play = self.script.reply(request);
+        let Play::Reply(mut reply) = play else { return play };
+        if prompt::kind(&request.system) == Some(self.kind)
+            && let Ok(mut answer) = serde_json::from_str::<Value>(object(&mut reply))
+            && answer.is_object()
+            && reply.calls.iter().all(|call| call.name == "submit")
+        {
+            (self.change)(request, &mut answer);
+            *object(&mut reply) = answer.to_string();
+        }
+        Play::Reply(reply)
+    }
+}
+
+fn requests(lab: &Lab, kind: TaskKind) -> Vec<Arc<Request>> {
+    let all = lab.server.log().captured();
+    all.iter().filter(|one| one.kind == Some(kind)).map(|one| Arc::clone(&one.request)).collect()
+}
+
+fn markdown(report: &Report) -> String {
+    Form::Md.render(report, &Backing::default()).unwrap()
+}
+
+#[test]
+fn finding_capped_for_its_form_is_called_citation_incomplete() {
+    let believed = |_: &Request, answer: &mut Value| {
+        let findings = answer["findings"].as_array_mut().unwrap();
+        findings.iter_mut().for_each(|one| one["score"] = json!(0.95));
+    };
+    for form in [FORMS[0], FORMS[7]] {
+        let script = Sloppy { brain: brain(), slip: Slip::Quote, corrects: false };
+        let (lab, report) = investigated(Changed { script, kind: TaskKind::Review, change: believed }, form);
+        let capped: Vec<_> =
+            report.findings.iter().filter(|f| f.capped_by.iter().any(|rule| rule.is_of_form())).collect();
+        assert!(capped.len() >= 4, "{form:?}: {}", capped.len());
+        for found in &capped {
+            assert_eq!((found.score.unwrap().get(), found.proposed.unwrap().get()), (0.29, 0.95), "{form:?}");
+            let differs = report.disagreements.iter().any(|one| one.findings == [found.finding.id.clone()]);
+            assert!(!differs, "{form:?}: the Critic agrees, only the form is faulty");
+        }
+        let page = markdown(&report);
+        assert!(page.contains("**0.29 citation incomplete (the Critic's score: 0.95)**"), "{form:?}");
+        assert!(page.contains("A single source caps") && !page.contains("Misguided"), "{form:?}");
+        assert!(!page.contains("Capped by rule `single_source`"), "{form:?}: one line says it for all");
+        let shown: Vec<Value> =
+            requests(&lab, TaskKind::Decide).iter().filter_map(|r| prompt::json_section(r, "review")).collect();
+        let findings = shown.iter().flat_map(|review| review["findings"].as_array().unwrap());
+        let incomplete: Vec<&Value> = findings.filter(|one| one["label"] == "citation incomplete").collect();
+        assert!(!incomplete.is_empty(), "{form:?}");
+        for one in incomplete {
+            assert_eq!(one["proposed"], json!(0.95), "{form:?}");
+            assert_eq!(one["fault"], json!("citation 1: the quoted text \"…\" is not there"), "{form:?}");
+        }
+        assert!(shown.iter().all(|review| review["capped"].is_string()), "{form:?}: said once");
+    }
+}
+
+/// The place of a citation of the first finding, as a lead.
+fn lead(request: &Request, what: &str) -> Option<Value> {
+    let findings = prompt::json_section(request, "findings")?;
+    let citation = findings
+        .as_array()?
+        .iter()
+        .flat_map(|f| f["citations"].as_array().unwrap())
+        .find(|c| c["kind"] == "literal" && c["at"].as_str().is_some_and(|at| at.ends_with("/raw")))?;
+    let at = citation["at"].as_str()?.trim_end_matches("/raw").to_owned();
+    Some(json!({"what": what, "why": "It could widen the case.", "call": citation["call"], "at": at}))
+}
+
+/// Gives two leads in the first Review, one of them without a place, and none later.
+fn leads(request: &Request, answer: &mut Value) {
+    let first = prompt::json_section(request, "findings")
+        .is_some_and(|all| all.as_array().unwrap().iter().all(|f| f["id"].as_str().unwrap().starts_with("r1-")));
+    if !first {
+        return;
+    }
+    let good = lead(request, "A credential stands in the ancestry of a process.").unwrap();
+    let mut bad = lead(request, "A log stops.").unwrap();
+    bad["at"] = json!("/records/9999");
+    answer["leads"] = json!([good, bad]);
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Follows {
+    AtOnce,
+    Returned,
+    InTheJournal,
+    Never,
+}
+
+fn follows(how: Follows) -> impl Fn(&Request, &mut Value) + Send + Sync + 'static {
+    move |request, answer| {
+        let told = String::from_utf8_lossy(&request.bytes).contains("left open");
+        let open = prompt::json_section(request, "leads").unwrap_or_default();
+        let ids: Vec<&Value> = open.as_array().into_iter().flatten().map(|one| &one["id"]).collect();
+        if how == Follows::AtOnce || (how == Follows::Returned && told) {
+            answer["takes_up"] = json!(ids);
+        }
+    }
+}
+
+/// Names the lead in a Journal entry.
+struct Noted(Brain);
+
+impl Script for Noted {
+    fn reply(&self, request: &Request) -> Play {
+        let Play::Reply(mut reply) = self.0.reply(request) else { return self.0.reply(request) };
+        let open = prompt::json_section(request, "leads").is_some();
+        for call in reply.calls.iter_mut().filter(|call| call.name == "journal" && open) {
+            let mut entry: Value = serde_json::from_str(&call.arguments).unwrap();
+            entry["text"] = json!("r1-lead-1 is what backups do here: it is not followed.");
+            call.arguments = entry.to_string();
+        }
+        Play::Reply(reply)
+    }
+}
+
+fn case_with_leads(how: Follows, form: (&str, &str)) -> (Lab, Report) {
+    let critic = |script| Changed { script, kind: TaskKind::Review, change: leads };
+    match how {
+        Follows::InTheJournal => {
+            let script: Arc<dyn Script> = Arc::new(Noted(brain()));
+            investigated(critic(script), form)
+        }
+        how => {
+            let script: Arc<dyn Script> =
+                Arc::new(Changed { script: brain(), kind: TaskKind::Plan, change: follows(how) });
+            investigated(critic(script), form)
+        }
+    }
+}
+
+#[test]
+fn lead_is_checked_shown_apart_and_followed_or_declined() {
+    let expected = [
+        (Follows::AtOnce, Fate::TakenUp, 1, "taken up in round 2"),
+        (Follows::Returned, Fate::TakenUp, 2, "taken up in round 2"),
+        (Follows::InTheJournal, Fate::Declined, 1, "not followed; Journal entry"),
+        (Follows::Never, Fate::NotTakenUp, 2, "neither a question nor the Journal takes it up"),
+    ];
+    for form in [FORMS[0], FORMS[7]] {
+        for (how, fate, answers, words) in expected {
+            let (lab, report) = case_with_leads(how, form);
+            let [state] = report.leads.as_slice() else { panic!("{form:?} {how:?}: {:?}", report.leads) };
+            assert_eq!((state.lead.id.as_str(), state.fate), ("r1-lead-1", fate), "{form:?} {how:?}");
+            assert!(!state.lead.records.is_empty(), "{form:?} {how:?}");
+            let ruled = |rule| report.guards.iter().filter(|g| g.rule == rule).count();
+            assert_eq!(ruled(Rule::LeadWithoutPlace), 1, "{form:?} {how:?}");
+            assert_eq!(ruled(Rule::LeadNotTakenUp), usize::from(how == Follows::Never), "{form:?} {how:?}");
+            let page = markdown(&report);
+            assert!(page.contains("A credential stands in the ancestry of a process."), "{form:?} {how:?}");
+            assert!(page.contains(words) && page.contains("and did not mention it."), "{form:?} {how:?}: {page}");
+            assert!(!page.contains("A log stops."), "{form:?} {how:?}");
+            let plans = requests(&lab, TaskKind::Plan);
+            let second: Vec<_> = plans.iter().filter(|r| prompt::json_section(r, "leads").is_some()).collect();
+            let told = second.iter().filter(|r| String::from_utf8_lossy(&r.bytes).contains("left open")).count();
+            assert_eq!(told, answers - 1, "{form:?} {how:?}: it is returned once");
+            for kind in [TaskKind::Investigate, TaskKind::Timeline] {
+                let seen = requests(&lab, kind);
+                let found = seen.iter().any(|r| String::from_utf8_lossy(&r.bytes).contains("ancestry of a process"));
+                assert!(!found, "{form:?} {how:?}: {kind:?} is not shown the lead");
+            }
+            let events = report.timeline.events.iter().any(|event| event.description.contains("ancestry"));
+            assert!(!events, "{form:?} {how:?}: a lead has no place on the Timeline");
+        }
+    }
+}
+
+#[test]
+fn lead_of_a_call_that_the_critic_did_not_see_is_returned_once() {
+    let foreign = |request: &Request, answer: &mut Value| {
+        if let Some(mut one) = lead(request, "A log stops.") {
+            one["call"] = json!("r9.investigate.endpoint.t1.0");
+            answer["leads"] = json!([one]);
+        }
+    };
+    let (lab, report) = investigated(Changed { script: brain(), kind: TaskKind::Review, change: foreign }, FORMS[0]);
+    assert_eq!(report.leads, []);
+    let told = |r: &&Arc<Request>| String::from_utf8_lossy(&r.bytes).contains("Leads that code cannot check");
+    assert_eq!(requests(&lab, TaskKind::Review).iter().filter(told).count(), 2, "once in each of two rounds");
+    assert!(report.findings.iter().all(|f| f.score.is_some()), "the Review stands");
+}
