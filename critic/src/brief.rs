@@ -88,10 +88,12 @@ impl Brief for CriticBrief {
     }
 
     fn returned(&self, task: &Task, done: &[Done], object: &Value) -> String {
-        match (&task.view, read(object)) {
-            (View::Review(view), Ok(form)) => review::returned(view, done, &form),
-            _ => String::new(),
+        match &task.view {
+            View::Review(view) => read(object).map(|form| review::returned(view, done, &form)),
+            View::Timeline(view) => read(object).map(|form| timeline::returned(view, &form)),
+            View::Plan(_) | View::Investigate(_) | View::Decide(_) | View::Report(_) => Ok(String::new()),
         }
+        .unwrap_or_default()
     }
 }
 

@@ -127,7 +127,7 @@ fn sections<'a>(task: &'a Task, view: &'a DirectorView) -> Vec<Section<'a>> {
         roster(5, &view.roster),
     ];
     sections.extend(channels::out_of_reach(&view.out_of_reach));
-    sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, timeline, "")));
+    sections.extend(view.timeline.as_ref().map(|timeline| channels::timeline(2, timeline, None)));
     sections.extend(view.review.as_ref().map(|review| channels::review(1, channels::REVIEW, review)));
     sections.extend(channels::leads(&view.leads));
     sections.extend(channels::credible(1, &view.credible));

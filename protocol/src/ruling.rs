@@ -50,7 +50,7 @@ closed! {
         NotCredible = "not_credible", "no finding of the event is credible and has valid citations: not on the Timeline";
         NoTime = "no_time", "no finding gives the event a time: not on the Timeline";
         NewFact = "new_fact",
-            "the description adds a fact to its findings: replaced by the text of the finding";
+            "a description or the narrative adds a fact to the findings: replaced by the text of the finding, or dropped";
         Duplicate = "duplicate", "the same occurrence twice: merged";
         TooManyGaps = "too_many_gaps", "more than three gaps: the rest is dropped";
         TooManyEvents = "too_many_events", "more than 60 events: those closest to the alert stay";

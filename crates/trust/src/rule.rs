@@ -8,13 +8,15 @@ use casebook_protocol::{
 };
 
 mod reach;
+mod stated;
 mod tie;
 mod timeline;
 mod verdict;
 
 pub use reach::out_of_reach;
+pub use stated::Stated;
 pub use tie::Ties;
-pub use timeline::timeline;
+pub use timeline::{narrative, timeline};
 pub use verdict::{Docket, not_accepted, verdict};
 
 fn guard(rule: Rule, subject: impl Into<String>, effect: impl Into<String>) -> Guard {

@@ -1,6 +1,6 @@
 //! The forms of the Critic's answers. Comments on fields are what the model reads.
 
-use casebook_agent::model::form::{TimeForm, one_of};
+use casebook_agent::model::form::one_of;
 use casebook_protocol::GapKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,7 +51,10 @@ pub(super) struct JudgementForm {
 pub(super) struct TimelineForm {
     /// The story in three to six sentences, in order of time.
     pub narrative: String,
-    /// All events of the Timeline, old and new.
+    /// The numbers `n` of the events of the previous Timeline that stay as they are.
+    #[serde(default)]
+    pub keep: Vec<usize>,
+    /// The new and the changed events.
     pub events: Vec<EventForm>,
     /// The gaps, the most significant first; at most three.
     pub gaps: Vec<GapForm>,
@@ -63,9 +66,6 @@ pub(super) struct TimelineForm {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventForm {
-    /// Its time as the finding has it, or null: code takes it from the findings in any case.
-    #[allow(dead_code, reason = "asked for so that events are thought of in order; the findings' own times count")]
-    pub time: Option<TimeForm>,
     /// What happened, in one sentence that says nothing its findings do not say.
     pub description: String,
     /// Ids of the findings that it stands on, the one that gives it its time first.

@@ -166,7 +166,10 @@ fn sections_stand_in_order_and_say_nothing_of_the_run() {
         briefing.parts.iter().map(|p| p.cache).collect::<Vec<_>>(),
         [false, true, true, false, false, false, false]
     );
-    assert_eq!(names(&CriticBrief.brief(&review("x", 1), AMPLE)), ["alert", "toolsets", "journal", "question", "limits", "findings"]);
+    assert_eq!(
+        names(&CriticBrief.brief(&review("x", 1), AMPLE)),
+        ["alert", "toolsets", "journal", "question", "limits", "findings"]
+    );
     let story = CriticBrief.brief(&timeline("x", 2, 2), AMPLE);
     assert_eq!(names(&story), ["journal", "timeline", "review"]);
     for text in briefing.parts.iter().chain(&story.parts).map(|p| &p.text) {
@@ -223,7 +226,7 @@ fn a_review_judges_each_submitted_finding_once_and_no_other() {
 #[test]
 fn events_stand_on_findings_that_there_are() {
     let task = timeline("x", 2, 2);
-    let event = |ids: &[&str]| json!({"time": null, "description": "d", "findings": ids});
+    let event = |ids: &[&str]| json!({"description": "d", "findings": ids});
     let read = |events: &[Value]| {
         let gap = json!({"kind": "temporal", "description": "a silence"});
         let object = json!({"narrative": "n", "events": events, "gaps": [gap], "score": 0.8});
@@ -235,6 +238,25 @@ fn events_stand_on_findings_that_there_are() {
     let faults = read(&[event(&[]), event(&["r3-endpoint-1"])]).unwrap_err();
     assert_eq!(faults.len(), 2, "{faults:?}");
     assert!(faults[1].starts_with("/events/1/findings/0: expected the id of a finding"), "{faults:?}");
+}
+
+#[test]
+fn event_is_kept_by_its_number_and_one_that_there_is_not_is_a_fault() {
+    let task = timeline("x", 2, 1);
+    assert_eq!(content(&CriticBrief.brief(&task, AMPLE), "timeline")["events"][1]["n"], json!(2));
+    let read = |keep: &[usize], narrative: &str| {
+        let event = json!({"description": "d", "findings": ["r2-endpoint-1"]});
+        let object = json!({"narrative": narrative, "keep": keep, "events": [event], "gaps": [], "score": 0.8});
+        assert_eq!(CriticBrief.form(task.view.kind()).faults(&object), Vec::<String>::new());
+        (CriticBrief.read(&task, &[], &object), CriticBrief.returned(&task, &[], &object))
+    };
+    let (Ok(Answer::Timeline(draft)), told) = read(&[2], "2 events, and then nothing.") else { panic!() };
+    let kept: Vec<(&str, &str)> =
+        draft.events.iter().map(|e| (e.description.as_str(), e.findings[0].as_str())).collect();
+    assert_eq!((kept, told.as_str()), (vec![("d", "r2-endpoint-1"), ("event 2 x", "r1-endpoint-2")], ""));
+    assert_eq!(read(&[0, 3], "n").0.unwrap_err().len(), 2);
+    let (_, told) = read(&[], "`eve` came from 10.9.9.9 at 04:05:06.");
+    assert!(told.contains("`eve`") && told.contains("10.9.9.9") && told.contains("04:05:06"), "{told}");
 }
 
 #[test]

@@ -2,17 +2,18 @@ use std::collections::BTreeSet;
 
 use casebook_agent::model::form::Faults;
 use casebook_agent::model::prompt::{JOURNAL_READ, Section, channels};
-use casebook_protocol::{Answer, EventDraft, FindingId, Gap, Score, TimelineDraft, TimelineView};
+use casebook_protocol::{Answer, EventDraft, FindingId, Gap, Score, TimelineDraft, TimelineEvent, TimelineView};
+use casebook_trust::rule::Stated;
 
 use super::form::TimelineForm;
 
 /// A note for the events that the prompt omits.
-const FATE: &str = "; they stay on the Timeline as they are, do not write them again";
+const FATE: &str = "; they stay on the Timeline as they are";
 
 pub(super) fn sections(view: &TimelineView) -> Vec<Section<'_>> {
     let mut sections = vec![channels::journal(2, JOURNAL_READ, &view.journal).cached()];
     // Not shrunk later, because `answer` must know which events were shown.
-    sections.extend(view.previous.as_ref().map(|previous| channels::timeline(u8::MAX, previous, FATE).whole()));
+    sections.extend(view.previous.as_ref().map(|previous| channels::timeline(u8::MAX, previous, Some(FATE)).whole()));
     sections.push(channels::review(1, channels::REVIEW, &view.review));
     sections
 }
@@ -31,6 +32,16 @@ pub(super) fn answer(view: &TimelineView, form: TimelineForm) -> Result<Answer, 
         events.push(EventDraft { description, findings });
     }
     let narrative = faults.text("/narrative", &form.narrative);
+    let kept = |(i, n): (usize, &usize)| {
+        let event = view.previous.as_ref().and_then(|previous| previous.events.get(n.checked_sub(1)?));
+        if event.is_none() {
+            faults.add(format!("/keep/{i}"), format!("the previous Timeline has no event {n}"));
+        }
+        event.map(as_before)
+    };
+    let kept: Vec<EventDraft> = form.keep.iter().enumerate().filter_map(kept).collect();
+    // A changed event comes first, so that it replaces the one that was kept.
+    events.extend(kept);
     let gap = |g: super::form::GapForm| Gap { kind: g.kind, description: g.description.trim().to_owned() };
     let gaps = form.gaps.into_iter().map(gap).filter(|g| !g.description.is_empty()).collect();
     events.extend(not_shown(view, &events));
@@ -44,10 +55,30 @@ fn not_shown(view: &TimelineView, answered: &[EventDraft]) -> Vec<EventDraft> {
     let answered: BTreeSet<&FindingId> = answered.iter().flat_map(|e| &e.findings).collect();
     let shown = channels::kept_events(previous, channels::TIMELINE);
     let unseen = previous.events.iter().zip(shown).filter(|(_, shown)| !shown).map(|(event, _)| event);
-    unseen
-        .filter(|event| !event.findings.iter().any(|id| answered.contains(id)))
-        .map(|event| EventDraft { description: event.description.clone(), findings: event.findings.clone() })
-        .collect()
+    unseen.filter(|event| !event.findings.iter().any(|id| answered.contains(id))).map(as_before).collect()
+}
+
+fn as_before(event: &TimelineEvent) -> EventDraft {
+    EventDraft { description: event.description.clone(), findings: event.findings.clone() }
+}
+
+/// What to say about a narrative that states what no finding states; empty if it does not.
+pub(super) fn returned(view: &TimelineView, form: &TimelineForm) -> String {
+    let mut stated = Stated::default();
+    view.review.findings.iter().for_each(|f| stated.finding(&f.finding.draft));
+    if let Some(previous) = &view.previous {
+        stated.text(&previous.narrative);
+        previous.events.iter().for_each(|event| stated.event(event));
+    }
+    stated.number(form.events.len() + form.keep.len());
+    let faults = stated.faults(&form.narrative);
+    if faults.is_empty() {
+        return String::new();
+    }
+    let list = faults.join("\n- ");
+    format!(
+        "The narrative states what no finding states:\n- {list}\nGive the whole answer again with the narrative corrected. This is the only second chance: code drops a sentence that still does."
+    )
 }
 
 fn known(view: &TimelineView) -> BTreeSet<FindingId> {

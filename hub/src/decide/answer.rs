@@ -213,7 +213,7 @@ fn accept(state: &State, task: &TaskState, answer: &Answer, outcome: &Outcome, e
             events.extend(lead::given(state, task.round, &draft.leads, exhibits));
             events
         }
-        Answer::Timeline(draft) => timeline(state, task, draft),
+        Answer::Timeline(draft) => timeline(state, task, draft, outcome.player.built_in),
         Answer::Decide(decision) => vec![Event::Decided { round: task.round, decision: decision.clone() }],
         Answer::Report(conclusion) => conclude(state, conclusion),
     }
@@ -262,12 +262,17 @@ fn review(state: &State, task: &TaskState, draft: &ReviewDraft) -> Vec<Event> {
     guards.chain([Event::Reviewed { review }]).collect()
 }
 
-fn timeline(state: &State, task: &TaskState, draft: &TimelineDraft) -> Vec<Event> {
+/// The built-in analyst makes its narrative of shortened descriptions, which are checked.
+fn timeline(state: &State, task: &TaskState, draft: &TimelineDraft, by_code: bool) -> Vec<Event> {
     let version = state.timeline.as_ref().map_or(1, |t| t.version.saturating_add(1));
     let acts = state.acts();
     let alert = state.case.as_ref().map_or_else(String::new, |case| case.alert.body.to_lowercase());
     let ties = rule::Ties { acts: acts.as_ref(), alert: &alert };
-    let (timeline, guards) = rule::timeline(task.round, version, draft.clone(), &state.known, threshold(), &ties);
+    let (mut timeline, mut guards) =
+        rule::timeline(task.round, version, draft.clone(), &state.known, threshold(), &ties);
+    if !by_code {
+        guards.extend(rule::narrative(&mut timeline, &state.known, threshold()));
+    }
     let guards = guards.into_iter().map(|guard| Event::Guarded { guard });
     guards.chain([Event::TimelineRewritten { timeline }]).collect()
 }

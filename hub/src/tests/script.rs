@@ -163,7 +163,7 @@ pub(crate) fn honest(task: &Task, done: &[Done]) -> Action {
             events.extend(fresh);
             let gaps = vec![Gap { kind: GapKind::Evidential, description: "more".into() }];
             Answer::Timeline(TimelineDraft {
-                narrative: format!("story {}", task.round),
+                narrative: format!("story of `thing{}`", task.round),
                 events,
                 gaps,
                 score: Score::clamped(0.7),

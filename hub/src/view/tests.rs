@@ -44,7 +44,7 @@ const JOURNAL: &str = "entry of r1.plan";
 const CLAIM: &str = "was done";
 const RATIONALE: &str = "\"rationale\":\"checked\"";
 const REVIEW_SUMMARY: &str = "\"summary\":\"reviewed\"";
-const NARRATIVE: &str = "story 1";
+const NARRATIVE: &str = "story of `thing1`";
 /// What only the bytes of a tool result and a quotation of them say.
 const RAW: &str = "did thing";
 const TOOLS: &str = "searches";

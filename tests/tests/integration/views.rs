@@ -204,3 +204,42 @@ fn lead_of_a_call_that_the_critic_did_not_see_is_returned_once() {
     assert_eq!(requests(&lab, TaskKind::Review).iter().filter(told).count(), 2, "once in each of two rounds");
     assert!(report.findings.iter().all(|f| f.score.is_some()), "the Review stands");
 }
+
+/// Keeps the events of the previous Timeline by number, if it is `short`, and adds `more` to the narrative of each answer
+/// before its second chance, or of each one.
+fn folded(short: bool, more: &'static str, always: bool) -> impl Fn(&Request, &mut Value) + Send + Sync + 'static {
+    move |request, answer| {
+        let told = String::from_utf8_lossy(&request.bytes).contains("states what no finding states");
+        if !told || always {
+            answer["narrative"] = json!(format!("{}{more}", answer["narrative"].as_str().unwrap()));
+        }
+        let Some(before) = prompt::json_section(request, "timeline").filter(|_| short) else { return };
+        let before: Vec<&Value> = before["events"].as_array().unwrap().iter().collect();
+        answer["keep"] = before.iter().map(|event| event["n"].clone()).collect();
+        let old = |event: &Value| before.iter().any(|other| other["findings"] == event["findings"]);
+        answer["events"].as_array_mut().unwrap().retain(|event| !old(event));
+    }
+}
+
+#[test]
+fn timeline_keeps_events_by_number_and_its_narrative_states_only_findings() {
+    let told = |report: &Report| (report.timeline.narrative.clone(), report.timeline.events.clone());
+    let script = |change| Changed { script: Brain { rounds: 3, ..brain() }, kind: TaskKind::Timeline, change };
+    let answers = |report: &Report| -> u64 {
+        let tasks = report.usage.tasks.iter().filter(|task| task.kind == TaskKind::Timeline);
+        tasks.map(|task| task.usage.model_calls).sum()
+    };
+    let (_, whole) = investigated(script(folded(false, "", false)), FORMS[0]);
+    assert_eq!(answers(&whole), 3);
+    for form in [FORMS[0], FORMS[7]] {
+        let (_, kept) = investigated(script(folded(true, "", false)), form);
+        assert_eq!((told(&kept), answers(&kept)), (told(&whole), 3), "{form:?}");
+        let invented = " It began at 10.9.9.9.";
+        let (_, corrected) = investigated(script(folded(true, invented, false)), form);
+        assert_eq!((told(&corrected), answers(&corrected)), (told(&whole), 6), "{form:?}: each is returned once");
+        let (_, dropped) = investigated(script(folded(true, invented, true)), form);
+        assert_eq!((told(&dropped), answers(&dropped)), (told(&whole), 6), "{form:?}");
+        let ruled = |report: &Report| report.guards.iter().filter(|g| g.subject == "narrative").count();
+        assert_eq!([&kept, &corrected, &dropped].map(ruled), [0, 0, 3], "{form:?}");
+    }
+}

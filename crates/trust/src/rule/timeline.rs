@@ -7,8 +7,7 @@ use casebook_protocol::{
     Coherence, EventTime, FindingId, Guard, Reviewed, Rule, Score, Timeline, TimelineDraft, TimelineEvent,
 };
 
-use super::{CAP_UNSUPPORTED, Ties, credible, guard};
-use crate::claim;
+use super::{CAP_UNSUPPORTED, Stated, Ties, credible, guard};
 
 /// Turns a proposed Timeline into the valid one. `known` has every reviewed finding with
 /// its latest score. Of too many events, those closest to the alert stay.
@@ -77,15 +76,23 @@ fn best_time(findings: &[&Reviewed]) -> Option<EventTime> {
 }
 
 fn new_fact(description: &str, findings: &[&Reviewed]) -> Option<String> {
-    let mut corpus = claim::Corpus::default();
-    let mut times = Vec::new();
-    for finding in findings {
-        let draft = &finding.finding.draft;
-        corpus.add_text(&draft.claim);
-        draft.entities.iter().for_each(|e| corpus.add_text(&e.value));
-        times.extend(draft.time.iter().flat_map(|t| std::iter::once(t.at).chain(t.until)));
+    let mut stated = Stated::default();
+    findings.iter().for_each(|finding| stated.finding(&finding.finding.draft));
+    stated.faults(description).into_iter().next()
+}
+
+/// Drops the sentences of the narrative that state what no credible finding states.
+pub fn narrative(timeline: &mut Timeline, known: &BTreeMap<FindingId, Reviewed>, threshold: Score) -> Option<Guard> {
+    let mut stated = Stated::default();
+    known.values().filter(|f| credible(f, threshold)).for_each(|f| stated.finding(&f.finding.draft));
+    stated.number(timeline.events.len());
+    let (kept, faults) = stated.kept(&timeline.narrative);
+    if faults.is_empty() {
+        return None;
     }
-    claim::faults(description, &corpus, &times).into_iter().next()
+    let none = "No sentence of the narrative stated only what the findings state.";
+    timeline.narrative = if kept.is_empty() { none.to_owned() } else { kept };
+    Some(guard(Rule::NewFact, "narrative", format!("{}: the sentences are dropped", faults.join("; "))))
 }
 
 fn make_event(time: EventTime, description: String, findings: &[&Reviewed]) -> TimelineEvent {

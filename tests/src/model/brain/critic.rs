@@ -79,9 +79,8 @@ pub(super) fn timeline(request: &Request) -> Step {
     let place = |event: &Value| format!("{}{}", moment(event), event.get("description").unwrap_or(&Value::Null));
     events.retain(|event| seen.insert(place(event)));
     let events: Vec<Value> = events.into_iter().take(EVENTS).map(flat).collect();
-    let narrative = format!("{} events are on record.", events.len());
     let gaps = json!([{"kind": "evidential", "description": "Nothing shows who began it."}]);
-    Step::Answer(json!({"narrative": narrative, "events": events, "gaps": gaps, "score": 0.7}))
+    Step::Answer(json!({"narrative": "Each event is on record.", "events": events, "gaps": gaps, "score": 0.7}))
 }
 
 fn moment(event: &Value) -> String {

@@ -46,12 +46,13 @@ pub fn journal(rank: u8, most: usize, entries: &[JournalEntry]) -> Section<'_> {
 }
 
 /// The Timeline. Of more than [`EVENTS`] events or [`TIMELINE`] bytes, those with the best scores are shown, and of
-/// equal ones the latest. `fate` ends the sentence about the others.
-pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: &'a str) -> Section<'a> {
+/// equal ones the latest. `fate` ends the sentence about the others, and then the events have numbers.
+pub fn timeline<'a>(rank: u8, timeline: &'a Timeline, fate: Option<&'a str>) -> Section<'a> {
     Section::new(rank, TIMELINE, move |limit| {
-        let items = timeline.events.iter().map(|e| (rank_of(e.score), event(e)));
+        let number = |n| fate.map(|_| n);
+        let items = timeline.events.iter().zip(1..).map(|(e, n)| (rank_of(e.score), event(e, number(n))));
         let (events, left_out) = kept_values(items, EVENTS, limit, |missing, all| {
-            format!("timeline: {missing} of {all} events, those of the lowest scores{fate}")
+            format!("timeline: {missing} of {all} events, those of the lowest scores{}", fate.unwrap_or_default())
         });
         let gaps: Vec<Value> = timeline
             .gaps
@@ -135,17 +136,21 @@ pub fn acts(rank: u8, accounting: &Accounting) -> Section<'_> {
 
 pub fn kept_events(timeline: &Timeline, limit: usize) -> Vec<bool> {
     let items: Vec<(u64, usize)> =
-        timeline.events.iter().map(|e| (rank_of(e.score), event(e).to_string().len())).collect();
+        timeline.events.iter().zip(1..).map(|(e, n)| (rank_of(e.score), event(e, Some(n)).to_string().len())).collect();
     keep(&items, EVENTS, limit)
 }
 
-fn event(event: &casebook_protocol::TimelineEvent) -> Value {
-    json!({
+fn event(event: &casebook_protocol::TimelineEvent, number: Option<usize>) -> Value {
+    let mut shown = json!({
         "time": time(&event.time),
         "description": one_line(&event.description, SENTENCE),
         "score": event.score,
         "findings": event.findings,
-    })
+    });
+    if let (Some(n), Some(map)) = (number, shown.as_object_mut()) {
+        map.insert("n".to_owned(), n.into());
+    }
+    shown
 }
 
 /// The Review without citations; in `most` bytes those findings with the best scores.
