@@ -10,7 +10,6 @@ use casebook_api::http::{Config, listen};
 use casebook_api::model::insights::Insights;
 use casebook_api::model::row::Row;
 use casebook_api::model::spans::spans;
-use casebook_api::model::verified::Verified;
 use casebook_api::model::zone::Zone;
 use casebook_api::pages::case::{self, Case, TABS};
 use casebook_api::pages::frame::{Frame, Theme};
@@ -179,7 +178,7 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     let differs = Verification { problems: vec![problem], foreign: vec![result.to_owned()], ..Verification::default() };
     let intact = Verification { events: 3, closed: true, report: true, ..Verification::default() };
     for (name, found) in [("verified", intact), ("verified-differs", differs)] {
-        out.push((name.into(), verified::page(&case, &Verified::of(&found))));
+        out.push((name.into(), verified::page(&case, &found)));
     }
     out.push(("settings".into(), settings::page(&frame, &[("Rounds".to_owned(), result.to_owned())])));
     out.push(("problem".into(), problem::page(&frame, &Problem::new(Kind::NotFound, result))));
