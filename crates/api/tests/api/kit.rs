@@ -79,6 +79,8 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
             present: at.map(|_| &present),
             upto: None,
             group: "",
+            from: None,
+            finding: "",
             backing: searched(&report, result),
         };
         case::page(&case, tab)
@@ -90,7 +92,8 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     for (tab, _) in TABS {
         out.push((format!("case-{tab}"), view(&held, None, tab)));
     }
-    let middle = held.until(last / 2);
+    let half = held.until(last / 2);
+    let middle = Held { log: half.to_vec(), state: State::replay(half) };
     out.push(("case-past".into(), view(&middle, Some(last / 2), "channels")));
     out.push(("case-running".into(), view(&middle, None, "timeline")));
     let case = Case {
@@ -106,6 +109,8 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         present: None,
         upto: None,
         group: "",
+        from: None,
+        finding: "",
         backing: Backing::default(),
     };
     for span in case.spans.iter().filter(|span| span.tool_calls > 0).take(1) {
