@@ -131,10 +131,11 @@ async fn keys(figures: &mut Figures, browser: &Browser, growing: &Growing) -> Re
     let id = InvestigationId::new("growing-0000-4000-8000-000000000000")?;
     let mut log = growing.begin(&id, growing.log.len().saturating_sub(LEFT)).await?;
     let (base, key, _server) = growing.apart()?;
+    let page = format!("{base}/i/{id}?k={key}&tab=");
     let going = growing.go_on(&mut log, usize::MAX, |_| PAUSE);
     tokio::select! {
         ended = going => { ended?; Err("the investigation ended before the keys".into()) }
-        pressed = pressed(figures, browser, &format!("{base}/i/{id}?k={key}&tab=")) => pressed,
+        pressed = pressed(figures, browser, &page) => pressed,
     }
 }
 

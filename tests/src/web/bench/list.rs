@@ -95,18 +95,17 @@ fn next(page: &str) -> Option<String> {
     Some(href.replace("&amp;", "&"))
 }
 
+/// Other pages for each client.
+async fn some(asker: Arc<Asker>, paths: Arc<Vec<String>>, client: usize) -> Result<Times> {
+    let mut times = Times::default();
+    for path in paths.iter().cycle().skip(client * 53).step_by(17).take(ASKED) {
+        times.add(asker.timed(path).await?);
+    }
+    Ok(times)
+}
+
 async fn at_once(asker: &Arc<Asker>, paths: Arc<Vec<String>>) -> Result<Times> {
-    let clients = (0..CLIENTS).map(|client| {
-        let (asker, paths) = (Arc::clone(asker), Arc::clone(&paths));
-        tokio::spawn(async move {
-            let mut times = Times::default();
-            let own = paths.iter().cycle().skip(client * 53).step_by(17).take(ASKED);
-            for path in own {
-                times.add(asker.timed(path).await?);
-            }
-            Result::Ok(times)
-        })
-    });
+    let clients = (0..CLIENTS).map(|client| tokio::spawn(some(Arc::clone(asker), Arc::clone(&paths), client)));
     let mut all = Times::default();
     for client in clients.collect::<Vec<_>>() {
         all.0.extend(client.await??.0);
