@@ -44,11 +44,24 @@
     if (added) say(button.textContent);
   }
 
+  // A lone change is shown at once. While many come, or while the page takes long, it is fetched less often.
+  const OFTEN = 25;
+  const SELDOM = 250;
   let loading = false;
-  let again = false;
+  let timer = 0;
+  let waiting = 0;
+  let next = 0;
+  function changed() { waiting += 1; later(); }
+  function later() {
+    if (timer || loading || !waiting || document.hidden) return;
+    timer = setTimeout(() => { timer = 0; refresh(); }, Math.max(0, next - Date.now()));
+  }
+  document.addEventListener("visibilitychange", later);
   async function refresh() {
-    if (loading) { again = true; return; }
+    const begun = Date.now();
+    const pause = Math.min(SELDOM, OFTEN * waiting);
     loading = true;
+    waiting = 0;
     try {
       const answer = await fetch(location.href, { headers: { accept: "text/html" }, redirect: "error" });
       if (answer.status === 401) { state("out"); loading = false; return; }
@@ -69,7 +82,8 @@
       prepare();
     } catch (error) { state("lost"); }
     loading = false;
-    if (again) { again = false; setTimeout(refresh, 400); }
+    next = Math.max(begun + pause, 2 * Date.now() - begun);
+    later();
   }
   let told = document.querySelector("#hero .verdict")?.textContent;
 
@@ -95,16 +109,11 @@
   let heard = 0;
   function take(message) {
     heard = Date.now();
-    if (message.kind === "lost") { state("lost"); later(); return; }
+    if (message.kind === "lost") { state("lost"); changed(); return; }
     if (body.dataset.live === "none") return;
     state("live");
     const mine = scope === "all" || message.id === body.dataset.id;
-    if (message.kind === "begin" || (message.kind === "notice" && mine)) later();
-  }
-  let timer = 0;
-  function later() {
-    if (timer) return;
-    timer = setTimeout(() => { timer = 0; refresh(); }, 120);
+    if (message.kind === "begin" || (message.kind === "notice" && mine)) changed();
   }
   function share(message) { take(message); if (channel) channel.postMessage(message); }
   function stream(own) {
@@ -134,7 +143,7 @@
     navigator.locks.request("casebook-stream", () => { if (close) { close(); close = null; } stream(false); return new Promise(() => {}); });
     // A follower asks for the present state once, and opens its own stream when the leader is silent.
     heard = Date.now();
-    later();
+    changed();
     setInterval(() => { if (Date.now() - heard > 40000 && !close) alone(); }, 5000);
   }
   let close = null;

@@ -60,12 +60,10 @@ pub struct Held {
 }
 
 impl Held {
-    /// As it was after event `at`.
+    /// The log up to event `at`.
     #[must_use]
-    pub fn until(&self, at: u64) -> Self {
-        let log: Vec<Recorded> = self.log.iter().take_while(|entry| entry.seq <= at).cloned().collect();
-        let state = State::replay(&log);
-        Self { log, state }
+    pub fn until(&self, at: u64) -> &[Recorded] {
+        self.log.get(..self.log.partition_point(|entry| entry.seq <= at)).unwrap_or_default()
     }
 }
 

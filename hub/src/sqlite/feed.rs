@@ -14,7 +14,7 @@ use super::tables;
 const ROWS: u32 = 512;
 const BYTES: usize = 1024 * 1024;
 /// How often to look for the commits of other connections. A look takes 2 µs.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(10);
 
 pub(super) struct Page {
     rows: Vec<Row>,

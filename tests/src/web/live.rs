@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use casebook_api::cases::Cases;
 use casebook_api::http::{Config, listen};
-use casebook_hub::SqliteStore;
+use casebook_hub::{SqliteStore, archive};
 use casebook_index::Index;
 use casebook_protocol::{InvestigationId, Recorded, Timestamp};
 use casebook_runtime::clock::SystemClock;
@@ -31,10 +31,15 @@ pub struct Growing {
 impl Growing {
     pub async fn new() -> Result<Self> {
         let (stage, id) = Stage::closed().await?;
-        let log = stage.log(&id).await?;
-        let Stage { server, data, .. } = stage;
+        let Stage { server, data } = stage;
         drop(server);
+        Self::of(data, &InvestigationId::new(id)?).await
+    }
+
+    /// A folder with this investigation.
+    pub async fn of(data: TempDir, id: &InvestigationId) -> Result<Self> {
         let store = Arc::new(SqliteStore::open(data.path())?);
+        let log = archive::log(store.as_ref(), id).await?;
         Ok(Self { store, log, data })
     }
 

@@ -10,7 +10,9 @@ use reqwest::Client;
 use crate::{Result, run};
 
 pub mod access;
+pub mod bench;
 pub mod contract;
+pub mod cost;
 pub mod evidence;
 pub mod first;
 pub mod latency;
@@ -63,6 +65,10 @@ impl Server {
         std::thread::spawn(move || lines.for_each(drop));
         (server.base, server.key) = (base, key);
         Ok(server)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process.id()
     }
 
     /// Status and body of an address, asked with the key.

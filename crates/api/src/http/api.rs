@@ -207,7 +207,7 @@ async fn events(app: &Arc<App>, call: &Call) -> Result<Response, Problem> {
         let is = |name: &str, wanted: &str| wanted.is_empty() || value.get(name).is_some_and(|value| value == wanted);
         is("type", kind) && is("task", task)
     };
-    let mut all = moment.held().log.iter().filter(|entry| entry.seq >= from).filter(kept);
+    let mut all = moment.log().iter().filter(|entry| entry.seq >= from).filter(kept);
     let items: Vec<&Recorded> = all.by_ref().take(limit).collect();
     let next = all.next().map(|entry| entry.seq.to_string());
     Ok(call.of(&moment, &json!({"items": items, "next": next})))

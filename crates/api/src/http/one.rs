@@ -21,13 +21,13 @@ fn missing(what: &str) -> Problem {
 
 pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Result<Response, Problem> {
     let moment = call.moment(app).await?;
-    let state = &moment.held().state;
+    let state = moment.state();
     let report = &moment.report;
     match endpoint {
         Endpoint::Investigation => Ok(call.of(&moment, &moment.row)),
         Endpoint::Event => {
             let seq: u64 = call.named("seq").parse().map_err(|_| missing("event"))?;
-            let entry = moment.held().log.iter().find(|entry| entry.seq == seq).ok_or_else(|| missing("event"))?;
+            let entry = moment.log().iter().find(|entry| entry.seq == seq).ok_or_else(|| missing("event"))?;
             Ok(answer::tagged(&call.asked.headers, &entry.hash, entry))
         }
         Endpoint::Journal => page(call, &moment, &state.journal, |entry| entry.seq.to_string()),
@@ -52,7 +52,7 @@ pub(super) async fn dispatch(app: &App, endpoint: Endpoint, call: &Call) -> Resu
         }
         Endpoint::Guards => Ok(call.of(&moment, &json!({"items": report.guards, "next": null}))),
         Endpoint::Usage => Ok(call.of(&moment, &report.usage)),
-        Endpoint::Tasks => page(call, &moment, &spans(&moment.held().log), |span| span.task.to_string()),
+        Endpoint::Tasks => page(call, &moment, &spans(moment.log()), |span| span.task.to_string()),
         Endpoint::Task => Ok(call.of(&moment, &span(&moment, call)?)),
         Endpoint::View => view(app, call, &moment).await,
         Endpoint::Request => {
@@ -97,13 +97,13 @@ fn findings(call: &Call, moment: &Moment) -> Result<Response, Problem> {
 }
 
 fn span(moment: &Moment, call: &Call) -> Result<Span, Problem> {
-    let found = spans(&moment.held().log).into_iter().find(|span| span.task.as_str() == call.named("task"));
+    let found = spans(moment.log()).into_iter().find(|span| span.task.as_str() == call.named("task"));
     found.ok_or_else(|| missing("task"))
 }
 
 pub(super) fn tool<'m>(moment: &'m Moment, id: &str) -> Result<&'m ToolCall, Problem> {
     let id = CallId::new(id).map_err(|_| missing("tool call"))?;
-    moment.held().state.calls.get(&id).map(|made| &made.call).ok_or_else(|| missing("tool call"))
+    moment.state().calls.get(&id).map(|made| &made.call).ok_or_else(|| missing("tool call"))
 }
 
 pub(super) async fn bytes(app: &App, id: &ArtifactId) -> Result<Vec<u8>, Problem> {
@@ -122,7 +122,7 @@ fn no_store(mut response: Response) -> Response {
 
 /// The request of a model call, put together from what its task sent before it.
 pub(super) async fn request(app: &App, moment: &Moment, call: &ModelCall) -> Result<Ask, Problem> {
-    let asked = &moment.held().state.asked;
+    let asked = &moment.state().asked;
     let task = asked.values().find(|made| made.call.id == call.id).map(|made| &made.task);
     let mut calls: Vec<&ModelCall> =
         asked.values().filter(|made| Some(&made.task) == task).map(|made| &made.call).collect();
@@ -139,8 +139,7 @@ pub(super) async fn request(app: &App, moment: &Moment, call: &ModelCall) -> Res
 fn model_call<'m>(call: &Call, moment: &'m Moment) -> Result<&'m ModelCall, Problem> {
     let n: usize = call.named("n").parse().map_err(|_| missing("model call"))?;
     let mut asked: Vec<&ModelCall> = moment
-        .held()
-        .state
+        .state()
         .asked
         .values()
         .filter(|made| made.task.as_str() == call.named("task"))
@@ -196,7 +195,7 @@ async fn rendered(
     moment: &Moment,
     (form, kind): (Form, &'static str),
 ) -> Result<Response, Problem> {
-    if moment.held().state.closed.is_none() && call.asked.get("partial") != "1" {
+    if moment.state().closed.is_none() && call.asked.get("partial") != "1" {
         return Err(Problem::new(Kind::NotClosed, "its report is complete when it is closed"));
     }
     let backing = moment.backed(app, form.backing(&moment.report)).await?;

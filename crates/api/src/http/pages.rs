@@ -113,11 +113,13 @@ async fn investigation(State(app): State<Arc<App>>, Path(id): Path<String>, aske
         let backing = match tab {
             "findings" => Backing::of_numbers(&moment.report),
             // While it runs, the page is made again with each event.
-            "evidence" if moment.held().state.closed.is_some() => Backing::of(&moment.report),
+            "evidence" if moment.state().closed.is_some() => Backing::of(&moment.report),
             _ => Backing::default(),
         };
         let backing = moment.backed(&app, backing).await?;
-        let case = case::Case { upto, group: asked.get("group"), backing, ..moment.case(&frame) };
+        let from = read::number(&asked.query, "from")?.and_then(|from| usize::try_from(from).ok());
+        let (group, finding) = (asked.get("group"), asked.get("finding"));
+        let case = case::Case { upto, group, from, finding, backing, ..moment.case(&frame) };
         Ok(case::page(&case, tab))
     };
     shown(&app, &asked, page.await)
@@ -170,7 +172,7 @@ async fn tool_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, 
 async fn model_call(State(app): State<Arc<App>>, Path((id, call)): Path<(String, String)>, asked: Asked) -> Response {
     let page = async {
         let moment = read::moment(&app, read::id(&id)?, None).await?;
-        let asked_of = &moment.held().state.asked;
+        let asked_of = &moment.state().asked;
         let made = asked_of.iter().find(|(id, _)| id.as_str() == call).map(|(_, made)| made);
         let made = made.ok_or_else(|| Problem::new(Kind::NotFound, "this investigation has no such model call"))?;
         let ask = super::one::request(&app, &moment, &made.call).await.map_err(|problem| problem.detail);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::http::Uri;
 use axum::http::header::HeaderMap;
-use casebook_hub::{archive, report};
-use casebook_protocol::{InvestigationId, Report};
+use casebook_hub::{State, archive, report};
+use casebook_protocol::{InvestigationId, Recorded, Report};
 use casebook_trust::Backing;
 
 use super::{App, answer, guard};
@@ -48,21 +48,25 @@ pub(super) fn id(text: &str) -> Result<InvestigationId, Problem> {
 pub(super) struct Moment {
     pub id: InvestigationId,
     pub whole: Arc<Held>,
-    /// As it was at the moment, if that is in the past.
-    past: Option<Held>,
+    /// The state at the moment, if that is in the past.
+    past: Option<State>,
     pub at: Option<u64>,
     pub report: Report,
     pub row: Row,
 }
 
 impl Moment {
-    pub(super) fn held(&self) -> &Held {
-        self.past.as_ref().unwrap_or(&self.whole)
+    pub(super) fn log(&self) -> &[Recorded] {
+        self.at.map_or(&self.whole.log, |at| self.whole.until(at))
+    }
+
+    pub(super) fn state(&self) -> &State {
+        self.past.as_ref().unwrap_or(&self.whole.state)
     }
 
     /// The hash of the last event that it rests on.
     pub(super) fn tag(&self) -> String {
-        self.held().state.last.as_ref().map(|(_, hash)| hash.clone()).unwrap_or_default()
+        self.state().last.as_ref().map(|(_, hash)| hash.clone()).unwrap_or_default()
     }
 
     pub(super) async fn backed(&self, app: &App, backing: Backing) -> Result<Backing, Trouble> {
@@ -70,20 +74,21 @@ impl Moment {
     }
 
     pub(super) fn case<'a>(&'a self, frame: &'a Frame) -> Case<'a> {
-        let held = self.held();
         Case {
             frame,
             id: &self.id,
-            log: &held.log,
-            state: &held.state,
+            log: self.log(),
+            state: self.state(),
             report: &self.report,
             row: &self.row,
-            spans: spans(&held.log),
+            spans: spans(self.log()),
             last: self.whole.state.last_seq(),
             at: self.at,
             present: self.at.map(|_| &self.whole.state),
             upto: None,
             group: "",
+            from: None,
+            finding: "",
             backing: Backing::default(),
         }
     }
@@ -98,9 +103,9 @@ pub(super) async fn moment(app: &App, id: InvestigationId, at: Option<u64>) -> R
     if at == Some(0) {
         return Err(Problem::new(Kind::Unreadable, "events are counted from 1"));
     }
-    let past = at.map(|at| whole.until(at));
-    let held = past.as_ref().unwrap_or(&whole);
-    let report = report::build(&held.state).ok_or_else(|| Trouble::Unknown(id.to_string()))?;
-    let row = Row::of(&id, &held.state);
+    let past = at.map(|at| State::replay(whole.until(at)));
+    let state = past.as_ref().unwrap_or(&whole.state);
+    let report = report::build(state).ok_or_else(|| Trouble::Unknown(id.to_string()))?;
+    let row = Row::of(&id, state);
     Ok(Moment { id, past, at, report, row, whole })
 }

@@ -1,6 +1,6 @@
 //! One line for each event.
 
-use casebook_protocol::{Event, closed, one_line};
+use casebook_protocol::{Event, closed, one_sentence};
 use casebook_report::words;
 
 const TEXT: usize = 240;
@@ -39,7 +39,7 @@ impl Group {
 /// What happened, as a title and a text. Names from the evidence are in `backquotes`.
 #[must_use]
 pub fn told(event: &Event) -> (String, String) {
-    let line = |text: &str| one_line(text, TEXT);
+    let line = |text: &str| one_sentence(text, TEXT);
     let (title, text) = match event {
         Event::Opened { alert, roster, .. } => (
             "Opened".to_owned(),

@@ -22,6 +22,7 @@ pub mod findings;
 pub mod hero;
 pub mod journal;
 pub mod player;
+pub mod portion;
 pub mod review;
 pub mod rounds;
 pub mod tasks;
@@ -45,6 +46,10 @@ pub struct Case<'a> {
     /// Events that are shown up to this one, on the tab for events.
     pub upto: Option<u64>,
     pub group: &'a str,
+    /// The first row on the page of a long tab.
+    pub from: Option<usize>,
+    /// A finding whose page of the tab is wanted.
+    pub finding: &'a str,
     /// For the tabs that show cited records and searches.
     pub backing: Backing,
 }
@@ -67,7 +72,8 @@ impl Case<'_> {
 
     pub fn with_links<T>(&self, show: impl FnOnce(&Links<'_>) -> T) -> T {
         let findings = |id: &str| self.knows(id);
-        show(&Links { id: self.id, at: self.at, findings: &findings })
+        let far = self.report.findings.len() > portion::ROWS;
+        show(&Links { id: self.id, at: self.at, findings: &findings, far })
     }
 
     pub fn known(&self, id: &FindingId) -> Option<&Reviewed> {

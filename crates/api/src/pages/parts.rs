@@ -131,6 +131,8 @@ pub struct Links<'a> {
     /// The moment of the page, if it is in the past.
     pub at: Option<u64>,
     pub findings: &'a dyn Fn(&str) -> bool,
+    /// The findings have more than one page.
+    pub far: bool,
 }
 
 impl Links<'_> {
@@ -144,7 +146,14 @@ impl Links<'_> {
 
     #[must_use]
     pub fn finding(&self, id: &str) -> String {
-        format!("{}#f-{id}", self.tab("findings"))
+        let page = if self.far { format!("&finding={id}") } else { String::new() };
+        format!("{}{page}#f-{id}", self.tab("findings"))
+    }
+
+    /// A link from the tab of the findings itself.
+    #[must_use]
+    pub fn near(&self, id: &str) -> String {
+        if self.far { self.finding(id) } else { format!("#f-{id}") }
     }
 
     #[must_use]

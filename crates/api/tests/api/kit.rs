@@ -78,6 +78,8 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
             present: at.map(|_| &present),
             upto: None,
             group: "",
+            from: None,
+            finding: "",
             backing: searched(&report, result),
         };
         case::page(&case, tab)
@@ -89,7 +91,8 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
     for (tab, _) in TABS {
         out.push((format!("case-{tab}"), view(&held, None, tab)));
     }
-    let middle = held.until(last / 2);
+    let half = held.until(last / 2);
+    let middle = Held { log: half.to_vec(), state: State::replay(half) };
     out.push(("case-past".into(), view(&middle, Some(last / 2), "channels")));
     out.push(("case-running".into(), view(&middle, None, "timeline")));
     let case = Case {
@@ -105,6 +108,8 @@ pub(crate) fn pages(log: &[Recorded], result: &str) -> Vec<(String, String)> {
         present: None,
         upto: None,
         group: "",
+        from: None,
+        finding: "",
         backing: Backing::default(),
     };
     for span in case.spans.iter().filter(|span| span.tool_calls > 0).take(1) {

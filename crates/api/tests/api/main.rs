@@ -12,3 +12,4 @@ mod golden;
 mod hostile;
 mod http;
 mod kit;
+mod long;

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use casebook_tests::Result;
 use casebook_tests::browser::Browser;
 use casebook_tests::web::stage::Stage;
-use casebook_tests::web::{access, contract, evidence, first, latency, noscript, questions, resume, weight};
+use casebook_tests::web::{
+    access, bench, contract, cost, evidence, first, latency, noscript, questions, resume, weight,
+};
 use clap::Parser;
 
 /// Checks the pages and the API of Casebook in a real browser
@@ -38,6 +40,20 @@ enum Web {
     },
     /// Bytes of a first visit of each page
     Weight,
+    /// Speed of the pages with many investigations, or with one of many events
+    Bench {
+        /// Generate so many investigations, and measure the list
+        #[arg(long, required_unless_present = "events")]
+        investigations: Option<u32>,
+        /// Record an investigation of so many events, and measure its pages
+        #[arg(long, conflicts_with = "investigations")]
+        events: Option<usize>,
+    },
+    /// What an open page costs an investigation
+    Cost {
+        #[arg(long, default_value_t = 7)]
+        runs: usize,
+    },
     /// The answer to each question of a person stands in the first 800 pixels of its page
     Questions,
 }
@@ -66,6 +82,9 @@ impl Web {
                 let (browser, (stage, id)) = (browser().await?, Stage::closed().await?);
                 weight::check(&browser, &stage, &id).await
             }
+            Self::Bench { investigations: Some(many), .. } => bench::list::check(many).await,
+            Self::Bench { events, .. } => bench::case::check(&browser().await?, events.unwrap_or(10_000)).await,
+            Self::Cost { runs } => cost::check(&browser().await?, runs).await,
             Self::Questions => questions::check(&browser().await?).await,
         }
     }

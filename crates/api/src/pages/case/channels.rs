@@ -6,6 +6,7 @@ use casebook_report::words;
 use maud::{Markup, html};
 
 use super::Case;
+use super::portion::ROWS;
 use crate::pages::icon::Icon;
 use crate::pages::parts;
 
@@ -69,7 +70,8 @@ fn journal(case: &Case<'_>) -> Markup {
         header { h2 #ch-journal { "Journal" } span.count { (entries.len()) " of " (all) } }
         div.pad {
             @if entries.is_empty() { p.soft { "No entry yet." } }
-            @for entry in entries.iter().rev() { (note(case, entry)) }
+            @for entry in entries.iter().rev().take(ROWS) { (note(case, entry)) }
+            (more(case, "journal", entries.len()))
         }
     }
 }
@@ -94,7 +96,8 @@ fn review(case: &Case<'_>) -> Markup {
         header { h2 #ch-review { "Review of round " (review.round) } span.count { (review.findings.len()) } }
         div.pad.stack {
             p.small { (case.with_links(|links| links.sentence(&review.summary))) }
-            ul.stack { @for one in &review.findings { (scored(case, one)) } }
+            ul.stack { @for one in review.findings.iter().take(ROWS) { (scored(case, one)) } }
+            (more(case, "review", review.findings.len()))
         }
     }
 }
@@ -120,7 +123,7 @@ fn timeline(case: &Case<'_>) -> Markup {
         div.pad.stack {
             div.row.apart { (parts::score(timeline.score, timeline.label.name())) span.small.soft { (words::count(timeline.gaps.len() as u64, "gap")) } }
             ul.stack {
-                @for event in &timeline.events {
+                @for event in timeline.events.iter().take(ROWS) {
                     li.small {
                         time datetime=(event.time.at) { (case.frame.zone.clock(event.time.at)) } " "
                         (case.with_links(|links| links.sentence(&casebook_protocol::one_line(&event.description, 160))))
@@ -128,6 +131,11 @@ fn timeline(case: &Case<'_>) -> Markup {
                     }
                 }
             }
+            (more(case, "timeline", timeline.events.len()))
         }
     }
+}
+
+fn more(case: &Case<'_>, tab: &str, all: usize) -> Markup {
+    html! { @if all > ROWS { p.small { a href=(case.with_links(|links| links.tab(tab))) { "All " (all) } } } }
 }

@@ -15,8 +15,13 @@ pub fn show(case: &Case<'_>) -> Markup {
     if case.report.findings.is_empty() {
         return empty_yet(case, Icon::Search, "No findings yet", "The Experts search their sources now.");
     }
-    let (mut shown, rest): (Vec<_>, Vec<_>) = case.report.findings.iter().partition(|found| words::credible(found));
-    shown.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(std::cmp::Ordering::Equal));
+    let (mut all, rest): (Vec<_>, Vec<_>) = case.report.findings.iter().partition(|found| words::credible(found));
+    all.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(std::cmp::Ordering::Equal));
+    let credible = all.len();
+    all.extend(rest);
+    let wanted = all.iter().position(|found| found.finding.id.as_str() == case.finding);
+    let portion = case.portion("findings", &all, wanted.unwrap_or(0));
+    let (shown, rest) = portion.rows.split_at(credible.saturating_sub(portion.first).min(portion.rows.len()));
     let dots: Vec<Dot> = case
         .report
         .findings
@@ -24,7 +29,11 @@ pub fn show(case: &Case<'_>) -> Markup {
         .filter_map(|found| {
             let score = found.score?;
             let label = format!("{score} {}: {}", found.finding.id, one_line(&found.finding.draft.claim, 140));
-            Some(Dot { score: score.get(), label, href: format!("#f-{}", found.finding.id) })
+            Some(Dot {
+                score: score.get(),
+                label,
+                href: case.with_links(|links| links.near(found.finding.id.as_str())),
+            })
         })
         .collect();
     let unscored = case.report.findings.len() - dots.len();
@@ -34,11 +43,12 @@ pub fn show(case: &Case<'_>) -> Markup {
             div.pad { @if dots.is_empty() { p.soft { "The Critic has not reviewed them yet." } } @else { (scores::scores(&dots)) } }
         }
         @if !shown.is_empty() {
-            section.card aria-labelledby="credible" { header { h2 #credible { "Credible" } span.count { (shown.len()) } } @for found in &shown { (one(case, found)) } }
+            section.card aria-labelledby="credible" { header { h2 #credible { "Credible" } span.count { (credible) } } @for found in shown { (one(case, found)) } }
         }
         @if !rest.is_empty() {
-            section.card aria-labelledby="others" { header { h2 #others { "Not credible, or not reviewed" } span.count { (rest.len()) } } @for found in &rest { (one(case, found)) } }
+            section.card aria-labelledby="others" { header { h2 #others { "Not credible, or not reviewed" } span.count { (all.len() - credible) } } @for found in rest { (one(case, found)) } }
         }
+        (portion.nav)
     }
 }
 

@@ -19,8 +19,10 @@ pub fn show(case: &Case<'_>) -> Markup {
             "The Director writes the first entry with its first plan.",
         );
     }
+    let newest: Vec<&JournalEntry> = entries.iter().rev().collect();
+    let portion = case.portion("journal", &newest, 0);
     let mut rounds: Vec<(u32, Vec<&JournalEntry>)> = Vec::new();
-    for entry in entries {
+    for entry in portion.rows.iter().rev().copied() {
         match rounds.last_mut() {
             Some((round, all)) if *round == entry.round => all.push(entry),
             _ => rounds.push((entry.round, vec![entry])),
@@ -33,7 +35,14 @@ pub fn show(case: &Case<'_>) -> Markup {
                 div.pad { @for entry in entries { (one(case, entry)) } }
             }
         }
+        (portion.nav)
     }
+}
+
+/// Entries are numbered from 1, and the newest comes first.
+fn link(case: &Case<'_>, seq: u32) -> String {
+    let all = case.state.journal.len();
+    case.row_link("journal", all, all.saturating_sub(seq as usize), &format!("j-{seq}"))
 }
 
 fn one(case: &Case<'_>, entry: &JournalEntry) -> Markup {
@@ -50,8 +59,8 @@ fn one(case: &Case<'_>, entry: &JournalEntry) -> Markup {
                 div.row.small {
                     span.strong { "#" (entry.seq) " " (words::capital(draft.kind.name())) }
                     @if let Some(priority) = draft.priority { span.badge.(tone) { (priority.name()) } }
-                    @for old in &draft.supersedes { a href={ "#j-" (old) } { "corrects #" (old) } }
-                    @if let Some(later) = replaced { a href={ "#j-" (later.seq) } { "corrected by #" (later.seq) } }
+                    @for old in &draft.supersedes { a href=(link(case, *old)) { "corrects #" (old) } }
+                    @if let Some(later) = replaced { a href=(link(case, later.seq)) { "corrected by #" (later.seq) } }
                     span.soft { (parts::time(case.frame, entry.at)) }
                 }
                 p { (links.sentence(&draft.text)) }

@@ -21,6 +21,7 @@ pub fn show(case: &Case<'_>) -> Markup {
     };
     let mut findings: Vec<&Reviewed> = review.findings.iter().collect();
     findings.sort_by(|a, b| b.score.partial_cmp(&a.score).unwrap_or(std::cmp::Ordering::Equal));
+    let portion = case.portion("review", &findings, 0);
     let capped = findings.iter().filter(|one| !one.capped_by.is_empty()).count();
     html! {
         section.card aria-labelledby="summary" {
@@ -28,7 +29,7 @@ pub fn show(case: &Case<'_>) -> Markup {
             div.pad { p.lead { (case.with_links(|links| links.sentence(&review.summary))) } }
         }
         @if !case.report.disagreements.is_empty() { (disagreements(case)) }
-        section.card aria-label="Scores" { div { @for one in &findings { (line(case, one)) } } }
+        section.card aria-label="Scores" { div { @for one in portion.rows { (line(case, one)) } } (portion.nav) }
     }
 }
 

@@ -35,8 +35,10 @@ pub fn show(case: &Case<'_>) -> Markup {
         return empty_yet(case, Icon::Spinner, "No task yet", "The Director plans first.");
     }
     let mut round = None;
-    let lines: Vec<Line> = case
-        .spans
+    // The newest are on the last page.
+    let portion = case.portion("tasks", &case.spans, case.spans.len());
+    let lines: Vec<Line> = portion
+        .rows
         .iter()
         .map(|span| {
             let heading = (round != Some(span.round)).then(|| format!("Round {} · {}", span.round, span.phase.name()));
@@ -69,12 +71,13 @@ pub fn show(case: &Case<'_>) -> Markup {
         }
         section.card aria-label="Tasks as a table" { div.scroll { table {
             thead { tr { th scope="col" { "Task" } th scope="col" { "Who" } th.right scope="col" { "Tool calls" } th.right scope="col" { "Model calls" } th.right scope="col" { "Findings" } th.right scope="col" { "Took" } } }
-            tbody { @for span in &case.spans { tr {
+            tbody { @for span in portion.rows { tr {
                 td { a href=(case.with_links(|l| l.task(span.task.as_str()))) { (span.task) } }
                 td { @if let Some(player) = &span.player { (player.name) " " span.soft { (player.version) } } @else if span.to.is_none() { "under way" } @else { "no worker" } }
                 td.right { (span.tool_calls) } td.right { (span.model_calls) } td.right { (span.findings.len()) }
                 td.right { @if let Some(to) = span.to { (crate::pages::parts::length(casebook_protocol::between(span.from, to))) } }
             } } }
         } } }
+        (portion.nav)
     }
 }

@@ -21,6 +21,7 @@ pub fn show(case: &Case<'_>) -> Markup {
             "The Critic writes the first one after the first Review.",
         );
     }
+    let portion = case.portion("timeline", &timeline.events, 0);
     html! {
         section.card aria-labelledby="axis" {
             header { h2 #axis { "What happened, on the time axis" } (legend()) }
@@ -31,7 +32,7 @@ pub fn show(case: &Case<'_>) -> Markup {
         @if !timeline.gaps.is_empty() { (gaps(case)) }
         section.card aria-labelledby="events" {
             header { h2 #events { (words::count(timeline.events.len() as u64, "event")) } (parts::score(timeline.score, timeline.label.name())) }
-            div.pad { ol.events { @for (n, event) in timeline.events.iter().enumerate() { (one(case, n, event)) } } }
+            div.pad { ol.events { @for (n, event) in (portion.first..).zip(portion.rows) { (one(case, n, event)) } } (portion.nav) }
         }
         section.card { div.pad { details { summary { "The whole story as text" } p { (case.with_links(|links| links.sentence(&timeline.narrative))) } } } }
     }
@@ -59,7 +60,7 @@ fn drawn(case: &Case<'_>) -> Markup {
                 event.score,
                 one_line(&event.description, 160)
             ),
-            href: format!("#e-{}", n + 1),
+            href: case.row_link("timeline", case.report.timeline.events.len(), n, &format!("e-{}", n + 1)),
         })
         .collect();
     let alerted = case.report.alert.time();
